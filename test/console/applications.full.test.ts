@@ -113,7 +113,7 @@ describeInBrowser("applications in the console", (browser) => {
     expect(faults).toEqual([]);
   });
 
-  it("are not changed unseen by two tabs, nor is what was entered lost", async () => {
+  it("are not changed visually-hidden by two tabs, nor is what was entered lost", async () => {
     const { id } = await makeApplication("Shared", ["token:read"], "private");
     const mine = await open(`/applications/${id}/edit`);
     const { page } = mine;

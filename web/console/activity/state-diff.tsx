@@ -49,14 +49,14 @@ function FieldChange<Value>({ label, change: { removed, added }, show }: FieldCh
         {removed.map((value, place) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: events are immutable.
           <li key={place} data-change="removed">
-            <span className="unseen">removed</span>
+            <span className="visually-hidden">removed</span>
             {show(value)}
           </li>
         ))}
         {added.map((value, place) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: events are immutable.
           <li key={place} data-change="added">
-            <span className="unseen">added</span>
+            <span className="visually-hidden">added</span>
             {show(value)}
           </li>
         ))}

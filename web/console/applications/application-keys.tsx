@@ -39,7 +39,7 @@ export function ApplicationKeys({ application }: ApplicationKeysProps) {
             <KeyLine of={key} />
             {may("application:update") && (
               <Button tone="danger" onClick={() => setRevoking(key)}>
-                Revoke<span className="unseen"> key {key.id}</span>
+                Revoke<span className="visually-hidden"> key {key.id}</span>
               </Button>
             )}
           </li>

@@ -149,7 +149,7 @@ function PendingRow({ index, style }: RowProps) {
   return (
     <tr aria-rowindex={rowIndexOf(index)} style={style} className="pending-row">
       {columns.map(({ title }) => (
-        <td key={title}>{title === "Name" && <span className="unseen">Loading…</span>}</td>
+        <td key={title}>{title === "Name" && <span className="visually-hidden">Loading…</span>}</td>
       ))}
     </tr>
   );

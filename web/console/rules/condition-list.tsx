@@ -13,22 +13,22 @@ interface ConditionListProps {
   readonly errors: FieldErrors;
 }
 
-/** What a token must meet for a rule to be about it, all of it. */
+/** The conditions of a rule. A token must meet all of them. */
 export function ConditionList({ conditions, onChange, errors }: ConditionListProps) {
   const addButton = useRef<HTMLButtonElement>(null);
 
   function remove(place: number): void {
     onChange(conditions.toSpliced(place, 1));
-    // The button that was pressed is gone, or is that of another condition.
+    // The pressed button is gone.
     addButton.current?.focus();
   }
 
   return (
     <fieldset className="conditions">
-      <legend>Conditions, all of which a token must meet</legend>
+      <legend>Conditions (a token must meet all of them)</legend>
       {conditions.map((condition, place) => (
         <ConditionFields
-          // biome-ignore lint/suspicious/noArrayIndexKey: conditions have nothing else, and stay where they are.
+          // biome-ignore lint/suspicious/noArrayIndexKey: conditions have no id and keep their order.
           key={place}
           condition={condition}
           path={`conditions[${place}]`}
@@ -59,14 +59,14 @@ function ConditionFields({ condition, path, errors, onChange, onRemove }: Condit
   const { attribute, operator, value } = condition;
   return (
     <div className="condition">
-      <Choice
+      <Select
         label="Attribute"
         options={attributes}
         value={attribute}
         errors={errors[`${path}.attribute`]}
         onChange={(attribute) => onChange({ ...condition, attribute })}
       />
-      <Choice
+      <Select
         label="Operator"
         options={operators}
         value={operator}
@@ -93,7 +93,7 @@ function ConditionFields({ condition, path, errors, onChange, onRemove }: Condit
   );
 }
 
-interface ChoiceProps {
+interface SelectProps {
   readonly label: string;
   readonly options: readonly string[];
   readonly value: string;
@@ -101,7 +101,7 @@ interface ChoiceProps {
   onChange(value: string): void;
 }
 
-function Choice({ label, options, value, errors, onChange }: ChoiceProps) {
+function Select({ label, options, value, errors, onChange }: SelectProps) {
   return (
     <Field label={label} errors={errors}>
       {(control) => (

@@ -7,16 +7,16 @@ interface GrantsProps {
   readonly rules: readonly AccessRule[];
 }
 
-/** What a key may do: its permissions on everything, and its rules in the order in which they are tried. */
+/** Direct permissions, and rules in evaluation order. */
 export function Grants({ permissions, rules }: GrantsProps) {
   if (permissions.length === 0 && rules.length === 0) {
-    return <p className="muted">Nothing is granted.</p>;
+    return <p className="muted">No permissions.</p>;
   }
   return (
     <>
       {permissions.length > 0 && <Chips names={permissions} />}
       {rules.length > 0 && (
-        <ol className="rules" aria-label="Rules, in the order in which they are tried">
+        <ol className="rules" aria-label="Rules, in evaluation order">
           {sortByPriority(rules).map((rule) => (
             <li key={rules.indexOf(rule)}>
               <RuleSummary rule={rule} />
@@ -28,7 +28,6 @@ export function Grants({ permissions, rules }: GrantsProps) {
   );
 }
 
-/** A rule in a few words. */
 export function RuleSummary({ rule }: { readonly rule: AccessRule }) {
   const { priority, description, container, conditions, transform, permissions } = rule;
   return (
@@ -45,13 +44,13 @@ export function RuleSummary({ rule }: { readonly rule: AccessRule }) {
             </>
           )}
           {conditions.map(({ attribute, operator, value }, place) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: conditions have nothing else, and stay where they are.
+            // biome-ignore lint/suspicious/noArrayIndexKey: conditions have no id and keep their order.
             <span key={place}>
               {place > 0 && " and "}
               {attribute} {operatorInWords(operator)} <code>{value}</code>
             </span>
           ))}
-          {container === undefined && conditions.length === 0 && "on everything"}
+          {container === undefined && conditions.length === 0 && "all tokens"}
         </p>
         <Chips names={permissions} />
       </div>

@@ -12,12 +12,11 @@ import { nameOfRule, type RuleKind, scopeInWords } from "./rule-list.js";
 interface RuleCardProps {
   readonly id: string;
   readonly rule: AccessRule;
-  /** Its place in the order of trying. The first is 1. */
+  /** One-based position in evaluation order. */
   readonly place: number;
   readonly kind: RuleKind;
-  /** Whether it was just added, and is to be filled in. */
   readonly isNew: boolean;
-  /** By the paths within the rule. */
+  /** By path within the rule. */
   readonly errors: FieldErrors;
   readonly suggestions: readonly string[];
   onChange(fields: Partial<AccessRule>): void;
@@ -25,7 +24,7 @@ interface RuleCardProps {
   onRemove(): void;
 }
 
-/** A rule in a line that can be moved, and opened to be changed. */
+/** A rule that can be moved, and opened for editing. */
 export function RuleCard(props: RuleCardProps) {
   const { id, rule, place, isNew, onChange, onDuplicate, onRemove } = props;
   const [isOpen, setIsOpen] = useState(isNew);
@@ -75,7 +74,7 @@ export function RuleCard(props: RuleCardProps) {
             </span>
           </div>
           <Badge>{rule.transform}</Badge>
-          <ProblemCount errors={visible.errors} />
+          <ErrorCount errors={visible.errors} />
           <Button
             tone="quiet"
             aria-expanded={isOpen}
@@ -114,11 +113,11 @@ export function RuleCard(props: RuleCardProps) {
   );
 }
 
-/** What is wrong in a rule, seen also where it is closed. */
-function ProblemCount({ errors }: { readonly errors: FieldErrors }) {
+/** Also visible while the rule is closed. */
+function ErrorCount({ errors }: { readonly errors: FieldErrors }) {
   const count = Object.values(errors).flat().length;
   return count === 0 ? null : (
-    <Badge tone="danger">{count === 1 ? "1 problem" : `${count} problems`}</Badge>
+    <Badge tone="danger">{count === 1 ? "1 error" : `${count} errors`}</Badge>
   );
 }
 
@@ -128,12 +127,12 @@ interface PriorityInputProps {
   onChange(priority: number): void;
 }
 
-/** A priority. It counts when it is written out, as the rule may then go to another place. */
+/** Applies the priority on blur or Enter, because the rule may then move. */
 function PriorityInput({ value, errors, onChange }: PriorityInputProps) {
   const [draft, setDraft] = useState(String(value));
   useEffect(() => setDraft(String(value)), [value]);
 
-  function take(): void {
+  function commit(): void {
     const priority = Math.trunc(Number(draft));
     if (priority !== value) {
       onChange(priority);
@@ -149,11 +148,11 @@ function PriorityInput({ value, errors, onChange }: PriorityInputProps) {
           inputMode="numeric"
           value={draft}
           onChange={({ target }) => setDraft(target.value)}
-          onBlur={take}
+          onBlur={commit}
           onKeyDown={(event) => {
             if (event.key === "Enter") {
               event.preventDefault();
-              take();
+              commit();
             }
           }}
         />
@@ -163,16 +162,12 @@ function PriorityInput({ value, errors, onChange }: PriorityInputProps) {
 }
 
 interface VisibleErrors {
-  /** What is wrong with what the person has been at. */
   readonly errors: FieldErrors;
-  /** Called when something happens in a field. */
+  /** Marks the field of the event as visited. */
   visit(event: SyntheticEvent): void;
 }
 
-/**
- * Keeps back what is wrong with fields of a new rule that the person has not
- * come to yet, until the form is sent.
- */
+/** Hides errors of unvisited fields in a new rule until the form is submitted. */
 function useVisibleErrors(
   all: FieldErrors,
   isNew: boolean,
@@ -188,7 +183,7 @@ function useVisibleErrors(
     return () => form?.removeEventListener("submit", showAll);
   }, [inForm]);
 
-  // What stands in a list of names was entered.
+  // Items of a list were entered.
   const isVisible = (field: string) =>
     field === "" || field.endsWith("]") || visited.includes(field);
   const visible = Object.entries(all).filter(([field]) => showsAll || isVisible(field));
@@ -196,7 +191,7 @@ function useVisibleErrors(
     errors: Object.fromEntries(visible),
     visit({ type, target }) {
       const field = (target as Element).closest<HTMLElement>("[data-field]")?.dataset.field;
-      // A name that is being written is not in its list yet.
+      // A name that is being typed is not in the list yet.
       const isDraft = type === "change" && field === "permissions";
       if (field !== undefined && !isDraft && !visited.includes(field)) {
         setVisited([...visited, field]);

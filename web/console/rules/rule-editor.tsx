@@ -35,13 +35,13 @@ interface RuleEditorProps {
   readonly rules: readonly AccessRule[];
   onChange(rules: AccessRule[]): void;
   readonly kind: RuleKind;
-  /** By the paths of the message that the rules are in: `rules[0].container`. */
+  /** By path in the request: `rules[0].container`. */
   readonly errors: FieldErrors;
-  /** Names of permissions to choose from. */
+  /** Permission names. */
   readonly suggestions: readonly string[];
 }
 
-/** Rules in the order in which they are tried, to be added, changed, moved and removed. */
+/** Edits rules in evaluation order. */
 export function RuleEditor({ rules, onChange, kind, errors, suggestions }: RuleEditorProps) {
   const ids = useRuleIds();
   const [added, setAdded] = useState<readonly string[]>([]);
@@ -55,7 +55,7 @@ export function RuleEditor({ rules, onChange, kind, errors, suggestions }: RuleE
   }
 
   function remove(rule: AccessRule): void {
-    onChange(rules.filter((kept) => kept !== rule));
+    onChange(rules.filter((other) => other !== rule));
     addButton.current?.focus();
   }
 
@@ -83,7 +83,7 @@ export function RuleEditor({ rules, onChange, kind, errors, suggestions }: RuleE
         }}
       >
         <SortableContext items={shownIds} strategy={verticalListSortingStrategy}>
-          <ol aria-label="Rules, in the order in which they are tried">
+          <ol aria-label="Rules, in evaluation order">
             {shown.map((rule, place) => {
               const id = ids.of(rule);
               const at = rules.indexOf(rule);
@@ -130,35 +130,35 @@ function describeRule(rules: readonly AccessRule[], ids: readonly string[], id: 
 }
 
 const moveInstructions =
-  "Press space or enter to pick the rule up, the arrow keys to move it, space or enter again to put it down, escape to leave it where it was.";
+  "Press Space or Enter to pick up the rule, the arrow keys to move it, Space or Enter to drop it, Escape to cancel.";
 
-/** What a screen reader says while a rule is moved. */
+/** Announcements for screen readers. */
 function announceMoves(
   ids: readonly string[],
   nameOf: (id: UniqueIdentifier) => string,
 ): Announcements {
   const placeOf = (id: UniqueIdentifier) => `${ids.indexOf(String(id)) + 1} of ${ids.length}`;
-  const held = (id: UniqueIdentifier) => `Holding ${nameOf(id)}, tried as ${placeOf(id)}.`;
+  const held = (id: UniqueIdentifier) => `Picked up ${nameOf(id)}, position ${placeOf(id)}.`;
   return {
     onDragStart: ({ active }) => held(active.id),
     onDragOver: ({ active, over }) => {
-      // A rule that was picked up is at once over its own place.
+      // A rule starts over its own position.
       if (over?.id === active.id) {
         return held(active.id);
       }
-      return over ? `${nameOf(active.id)} would be tried as ${placeOf(over.id)}.` : undefined;
+      return over ? `${nameOf(active.id)} moves to position ${placeOf(over.id)}.` : undefined;
     },
     onDragEnd: ({ active, over }) =>
-      `${nameOf(active.id)} is now tried as ${placeOf((over ?? active).id)}.`,
+      `${nameOf(active.id)} dropped at position ${placeOf((over ?? active).id)}.`,
     onDragCancel: ({ active }) =>
-      `${nameOf(active.id)} stays where it was, tried as ${placeOf(active.id)}.`,
+      `Move cancelled. ${nameOf(active.id)} stays at position ${placeOf(active.id)}.`,
   };
 }
 
-/** Tells rules apart while they are edited and moved, as they have no names of their own. */
+/** Stable ids for rules while they are edited and moved. */
 interface RuleIds {
   of(rule: AccessRule): string;
-  /** The rule with other values in some fields. It is still the same one. */
+  /** Returns a changed copy with the same id. */
   change(rule: AccessRule, fields: Partial<AccessRule>): AccessRule;
 }
 

@@ -20,24 +20,24 @@ interface SessionDialogProps {
   onClose(): void;
 }
 
-/** All about one session, and the way to end it. */
+/** The details of a session. */
 export function SessionDialog({ id, onClose }: SessionDialogProps) {
   const { data: session, error } = useQuery(
     SessionService.method.getSession,
     { id },
     { refetchInterval: ({ state }) => !isNotFound(state.error) && 3_000 },
   );
-  const isOver = isNotFound(error);
+  const isEnded = isNotFound(error);
   return (
     <Dialog title="Session" onClose={onClose}>
-      {isOver && (
+      {isEnded && (
         <p role="status" className="notice" data-tone="warning">
-          This session has ended.
+          This session expired or was revoked.
         </p>
       )}
-      {!isOver && <Problem of={error} />}
+      {!isEnded && <Problem of={error} />}
       {session ? <SessionFacts session={session} /> : !error && <p className="muted">Loading…</p>}
-      {session && !isOver && <SessionActions id={id} />}
+      {session && !isEnded && <SessionActions id={id} />}
     </Dialog>
   );
 }
@@ -63,10 +63,10 @@ function SessionFacts({ session }: { readonly session: Session }) {
           ["Time left", <TimeLeft key="left" until={session.expiresAt} />],
         ]}
       />
-      <h3>What it may do</h3>
+      <h3>Permissions</h3>
       <Grants permissions={permissions} rules={rules} />
       {session.limitedByAuthorizer && (
-        <p className="hint">Limited to what the application that authorized it may do.</p>
+        <p className="hint">Limited to the permissions of the application that authorized it.</p>
       )}
     </>
   );
@@ -74,7 +74,7 @@ function SessionFacts({ session }: { readonly session: Session }) {
 
 function SessionActions({ id }: { readonly id: string }) {
   const { may } = useAccess();
-  const [isAsked, setIsAsked] = useState(false);
+  const [isConfirming, setIsConfirming] = useState(false);
   const sessions = useClient(SessionService);
   const queries = useQueryClient();
   const { run, isBusy, problem } = useAction(async () => {
@@ -84,24 +84,24 @@ function SessionActions({ id }: { readonly id: string }) {
   return (
     <>
       <Problem of={problem} />
-      {isAsked && <p>End it? Its key and its nonce stop working at once.</p>}
+      {isConfirming && <p>Revoke it? Its key and nonce stop working immediately.</p>}
       <div className="actions">
-        {isAsked && (
+        {isConfirming && (
           <>
             <Button tone="danger" isBusy={isBusy} onClick={run}>
-              End it now
+              Revoke now
             </Button>
-            <Button onClick={() => setIsAsked(false)}>Keep it</Button>
+            <Button onClick={() => setIsConfirming(false)}>Cancel</Button>
           </>
         )}
-        {!isAsked && may("session:delete") && (
-          <Button tone="danger" onClick={() => setIsAsked(true)}>
-            End this session
+        {!isConfirming && may("session:delete") && (
+          <Button tone="danger" onClick={() => setIsConfirming(true)}>
+            Revoke session
           </Button>
         )}
-        {!isAsked && (
+        {!isConfirming && (
           <Link className="button" href={`/why?session=${id}`}>
-            What may it do?
+            Check access
           </Link>
         )}
       </div>
@@ -110,7 +110,7 @@ function SessionActions({ id }: { readonly id: string }) {
 }
 
 interface RevokeDialogProps {
-  /** The application whose sessions are to end. */
+  /** The application id. */
   readonly id: string;
   onClose(): void;
 }
@@ -123,16 +123,15 @@ export function RevokeDialog({ id, onClose }: RevokeDialogProps) {
     refresh();
   }
   return (
-    <ConfirmDialog title="End all sessions?" confirm="End them all" act={revoke} onClose={onClose}>
+    <ConfirmDialog title="Revoke all sessions?" confirm="Revoke all" act={revoke} onClose={onClose}>
       <p>
-        Every session of <ApplicationLink id={id} /> ends at once, also those that are not shown.
-        Its own keys go on working, and new sessions can be opened.
+        All sessions of <ApplicationLink id={id} /> stop working immediately, including those not
+        listed. The keys of the application keep working and can open new sessions.
       </p>
     </ConfirmDialog>
   );
 }
 
-/** Whether a session has its access. */
 export function StateBadge({ state }: { readonly state: string }) {
   return <Badge tone={state === "authorized" ? "good" : "plain"}>{state}</Badge>;
 }

@@ -18,7 +18,7 @@ interface SessionListProps {
 
 const none: readonly Session[] = [];
 
-/** Sessions in a table, which loads on as it is asked to. */
+/** A table of sessions, loaded page by page. */
 export function SessionList({ filter, clear, open }: SessionListProps) {
   const { sessions, error, hasNextPage, isPlaceholderData, isFetchingNextPage, fetchNextPage } =
     useSessions(filter);
@@ -51,7 +51,7 @@ export function SessionList({ filter, clear, open }: SessionListProps) {
       {hasNextPage && (
         <div className="actions">
           <Button isBusy={isFetchingNextPage} onClick={() => fetchNextPage()}>
-            Show older ones
+            Load more
           </Button>
         </div>
       )}
@@ -68,7 +68,7 @@ interface SessionRowProps {
 function SessionRow({ session, isEnded, open }: SessionRowProps) {
   const { id, applicationId, state, createdAt, expiresAt } = session;
   return (
-    <tr data-leaving={isEnded}>
+    <tr data-ended={isEnded}>
       <td>
         <ApplicationLink id={applicationId} />
         <br />
@@ -91,15 +91,15 @@ function NoSessions({ filter, clear }: Pick<SessionListProps, "filter" | "clear"
   const isFiltered = filter.applicationId !== undefined || filter.state !== undefined;
   return isFiltered ? (
     <div className="actions">
-      <p className="muted">No open session matches.</p>
-      <Button onClick={clear}>Clear the filters</Button>
+      <p className="muted">No open sessions match.</p>
+      <Button onClick={clear}>Clear filters</Button>
     </div>
   ) : (
-    <p className="muted">No session is open. They appear here by themselves.</p>
+    <p className="muted">No open sessions. New ones appear here automatically.</p>
   );
 }
 
-/** Milliseconds for which a session that has ended is still shown. */
+/** How long an ended session stays in the list. */
 const endedDisplayMs = 1_200;
 
 interface ShownSession {
@@ -107,7 +107,7 @@ interface ShownSession {
   readonly isEnded: boolean;
 }
 
-/** Sessions as they are, and for a moment those that have just ended, in their places. */
+/** The sessions, and for a moment those that have just ended. */
 function useRecentlyEnded(
   sessions: readonly Session[],
   hasMore: boolean,
@@ -132,15 +132,15 @@ function useRecentlyEnded(
   ].toSorted((one, other) => (one.session.id < other.session.id ? 1 : -1));
 }
 
-/** What is missing after the last one that is shown may only have moved to the next page. */
+/** Sessions missing at the end of the list may have moved to the next page. */
 function endedOf(
   before: readonly Session[],
   now: readonly Session[],
   hasMore: boolean,
 ): readonly Session[] {
-  const present = new Set(now.map(({ id }) => id));
+  const remaining = new Set(now.map(({ id }) => id));
   const last = hasMore ? (now.at(-1)?.id ?? "") : "";
-  return before.filter(({ id }) => !present.has(id) && id > last);
+  return before.filter(({ id }) => !remaining.has(id) && id > last);
 }
 
 interface SessionFilter {
@@ -151,12 +151,12 @@ interface SessionFilter {
 
 const size = 50;
 
-/** Milliseconds between two looks at the list: where news come by themselves, only to be sure. */
-const pauses = { live: 30_000, alone: 3_000 };
+/** With a live stream, polling is only a fallback. */
+const pollIntervalMs = { live: 30_000, polling: 3_000 };
 
-/** The sessions that have not ended, newest first, as they are now. */
+/** The open sessions, newest first. */
 function useSessions({ applicationId, authorizedBy, state }: SessionFilter) {
-  const pause = useLiveState() === "live" ? pauses.live : pauses.alone;
+  const interval = useLiveState() === "live" ? pollIntervalMs.live : pollIntervalMs.polling;
   const { data, ...query } = useInfiniteQuery(
     SessionService.method.listSessions,
     {
@@ -169,7 +169,7 @@ function useSessions({ applicationId, authorizedBy, state }: SessionFilter) {
     {
       pageParamKey: "start",
       getNextPageParam: ({ pagination }) => pagination?.next,
-      refetchInterval: (query) => hasFewPages(query) && pause,
+      refetchInterval: (query) => hasFewPages(query) && interval,
       placeholderData: keepPreviousData,
     },
   );

@@ -12,7 +12,7 @@ import "./sessions.css";
 import { ListSessionsRequestSchema } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { choicesOf } from "../../../src/contract/fields.js";
 
-/** The sessions that have not ended, as they come and go. */
+/** The open sessions, live. */
 export default function SessionsPage() {
   const { may } = useAccess();
   return (
@@ -20,7 +20,7 @@ export default function SessionsPage() {
       title="Sessions"
       actions={
         <>
-          <LiveBadge otherwise="Looks every 3 seconds" />
+          <LiveBadge otherwise="Refreshes every 3 seconds" />
           <Link className="button" href="/sessions/try">
             Try a session
           </Link>
@@ -34,9 +34,9 @@ export default function SessionsPage() {
 
 function OpenSessions() {
   const { may } = useAccess();
-  const [place, change] = useSessionParams();
+  const [params, change] = useSessionParams();
   const [isRevoking, setIsRevoking] = useState(false);
-  const { application, authorizer, state, session } = place;
+  const { application, authorizer, state, session } = params;
   return (
     <>
       <search className="session-filter">
@@ -60,7 +60,7 @@ function OpenSessions() {
         />
         {application !== "" && may("session:delete") && (
           <Button tone="danger" onClick={() => setIsRevoking(true)}>
-            End all of this application
+            Revoke all sessions
           </Button>
         )}
       </search>
@@ -81,20 +81,20 @@ function OpenSessions() {
   );
 }
 
-export const states = choicesOf(ListSessionsRequestSchema.field.state);
+const states = choicesOf(ListSessionsRequestSchema.field.state);
 
 const names = ["application", "authorizer", "state", "session"] as const;
-type Place = Readonly<Record<(typeof names)[number], string>>;
+type SessionParams = Readonly<Record<(typeof names)[number], string>>;
 
-/** Which sessions are listed, and which one is open, as the address of the page says. */
-export function useSessionParams(): readonly [Place, (changed: Partial<Place>) => void] {
+/** Filters and the open session, from the query string. */
+function useSessionParams(): readonly [SessionParams, (changed: Partial<SessionParams>) => void] {
   const [parameters, setParameters] = useSearchParams();
-  const place = Object.fromEntries(
+  const params = Object.fromEntries(
     names.map((name) => [name, parameters.get(name) ?? ""]),
-  ) as Place;
-  function change(changed: Partial<Place>): void {
-    const next = Object.entries({ ...place, ...changed }).filter(([, value]) => value !== "");
+  ) as SessionParams;
+  function change(changed: Partial<SessionParams>): void {
+    const next = Object.entries({ ...params, ...changed }).filter(([, value]) => value !== "");
     setParameters(Object.fromEntries(next), { replace: true });
   }
-  return [{ ...place, state: states.includes(place.state) ? place.state : "" }, change];
+  return [{ ...params, state: states.includes(params.state) ? params.state : "" }, change];
 }

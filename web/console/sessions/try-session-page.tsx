@@ -13,7 +13,7 @@ import { useAction } from "../ui/hooks.js";
 
 const views = [OpenStep, UnauthorizedStep, AuthorizeStep, UseStep, NonceReuseStep];
 
-/** The way of a session, step by step, with real calls. */
+/** The lifecycle of a session, step by step, with real calls. */
 export default function TrySessionPage() {
   const [flow, change] = useFlow();
   const [first] = useState(flow.step);
@@ -42,8 +42,7 @@ export default function TrySessionPage() {
   );
 }
 
-/** Where the person is on the way. */
-export function Stepper({ step }: { readonly step: number }) {
+function Stepper({ step }: { readonly step: number }) {
   return (
     <ol className="stepper" aria-label="Steps">
       {steps.map((title, place) => (
@@ -52,15 +51,15 @@ export function Stepper({ step }: { readonly step: number }) {
             {place < step ? "✓" : place + 1}
           </span>
           {title}
-          {place < step && <span className="unseen">, done</span>}
+          {place < step && <span className="visually-hidden">, done</span>}
         </li>
       ))}
     </ol>
   );
 }
 
-/** Starts again, without what was made on the way. */
-export function ResetButton({ flow, change }: Pick<StepViewProps, "flow" | "change">) {
+/** Removes the demo applications and starts again. */
+function ResetButton({ flow, change }: Pick<StepViewProps, "flow" | "change">) {
   const applications = useClient(ApplicationService);
   const { run, isBusy, problem } = useAction(async () => {
     if (flow.demo) {
@@ -72,7 +71,7 @@ export function ResetButton({ flow, change }: Pick<StepViewProps, "flow" | "chan
     <>
       <Problem of={problem} />
       <Button isBusy={isBusy} onClick={run}>
-        {flow.demo ? "Remove the demo and start again" : "Start again"}
+        {flow.demo ? "Remove the demo and start over" : "Start over"}
       </Button>
     </>
   );

@@ -48,7 +48,7 @@ export function CopyButton({
   return (
     <>
       <Button onClick={copy}>{outcome === "copied" ? "Copied ✓" : label}</Button>
-      <span role="status" className={outcome === "failed" ? "hint" : "unseen"}>
+      <span role="status" className={outcome === "failed" ? "hint" : "visually-hidden"}>
         {outcome === "copied" && "Copied"}
         {outcome === "failed" && "Copying is blocked by the browser. Select the text and copy it."}
       </span>

@@ -9,10 +9,8 @@ type Validation = typeof validate;
 const none: validate.FieldErrors = {};
 
 /**
- * What the service would say of a message, while it is being made. The checks
- * are large and come by themselves: until they are there nothing is wrong, and
- * the service has the last word anyway. Keep the message while nothing in it
- * changes, so that it is not looked at again.
+ * Validates a message with the constraints of the service. The validator is
+ * loaded lazily; until then there are no errors. Memoize the message.
  */
 export function useFieldErrors<Desc extends DescMessage>(
   schema: Desc,
@@ -25,7 +23,7 @@ export function useFieldErrors<Desc extends DescMessage>(
   );
 }
 
-/** What the service would not let an application of a type have, beside what breaks the rules of the message. */
+/** Checks which grants the application type allows. */
 export function useGrantErrors(type: ApplicationType, grants: Grants): validate.FieldErrors {
   const validation = useValidation();
   return useMemo(() => validation?.grantErrorsOf(type, grants) ?? none, [validation, type, grants]);
@@ -34,16 +32,16 @@ export function useGrantErrors(type: ApplicationType, grants: Grants): validate.
 function useValidation(): Validation | undefined {
   const [validation, setValidation] = useState<Validation>();
   useEffect(() => {
-    let isShown = true;
-    import("./validate.js").then((loaded) => isShown && setValidation(loaded));
+    let isMounted = true;
+    import("./validate.js").then((loaded) => isMounted && setValidation(loaded));
     return () => {
-      isShown = false;
+      isMounted = false;
     };
   }, []);
   return validation;
 }
 
-/** What is wrong within a field, by the paths from there; with the field itself it is by the empty path. */
+/** Errors within a field, by relative path. Errors of the field itself have an empty path. */
 export function errorsWithin(errors: FieldErrors, path: string): FieldErrors {
   return Object.fromEntries(
     Object.entries(errors).flatMap(([field, messages]) => {
@@ -55,19 +53,19 @@ export function errorsWithin(errors: FieldErrors, path: string): FieldErrors {
   );
 }
 
-/** What is wrong with a list of names and with each of them, which is then called by its name. */
+/** Errors of a list and of its items, prefixed with the item. */
 export function errorsOfNames(
   errors: FieldErrors,
   path: string,
   names: readonly string[],
 ): readonly string[] {
-  const ofEach = names.flatMap((name, place) =>
+  const itemErrors = names.flatMap((name, place) =>
     (errors[`${path}[${place}]`] ?? []).map((message) => `${name}: ${message}`),
   );
-  return [...(errors[path] ?? []), ...ofEach];
+  return [...(errors[path] ?? []), ...itemErrors];
 }
 
-/** What is wrong by several accounts, each message once. */
+/** Merges errors without duplicates. */
 export function mergeErrors(...all: readonly FieldErrors[]): FieldErrors {
   const merged: Record<string, readonly string[]> = {};
   for (const [field, messages] of all.flatMap((errors) => Object.entries(errors))) {

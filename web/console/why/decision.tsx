@@ -22,42 +22,40 @@ import { denialBeforeRules, isDeniedBeforeRules, type Subject } from "./subject.
 interface DecisionDetailsProps {
   readonly request: CheckAccessRequest;
   readonly subject: Subject;
-  /** What the service says of the key, which then counts. */
-  readonly told?: CheckAccessResponse;
+  /** The decision of the service. Without it, the console computes a preview. */
+  readonly actual?: CheckAccessResponse;
 }
 
-/** What comes of a question, and how. */
-export function DecisionDetails({ request, subject, told }: DecisionDetailsProps) {
+/** A decision and its evaluation. */
+export function DecisionDetails({ request, subject, actual }: DecisionDetailsProps) {
   const now = useNow();
   const { permission, token } = request;
   const ownPermission = isOwnPermission(permission);
-  const asked = { permission, token, ownPermission };
-  const own = explainRules(subject.grants, asked);
+  const query = { permission, token, ownPermission };
+  const own = explainRules(subject.grants, query);
   const limits = subject.authorizer?.grants;
-  const byAuthorizer = limits && explainRules(limits, asked);
-  const refusal = denialBeforeRules(subject, request, now);
+  const byAuthorizer = limits && explainRules(limits, query);
+  const denial = denialBeforeRules(subject, request, now);
   const decisions = { own: own.decision, byAuthorizer: byAuthorizer?.decision };
-  const decision = told ?? previewDecision(subject, request, decisions, refusal);
+  const decision = actual ?? previewDecision(subject, request, decisions, denial);
   return (
     <>
       <SubjectName subject={subject} />
       <DecisionSummary decision={decision} />
-      {!told && <Caveats subject={subject} />}
-      <section className="card" aria-label="How it comes about">
-        <h3>How it comes about</h3>
+      {!actual && <Caveats subject={subject} />}
+      <section className="card" aria-label="Evaluation">
+        <h3>Evaluation</h3>
         {isDeniedBeforeRules(decision.reason) && (
-          <p className="muted">
-            The rules are not even tried. If the key were let in, it would go on so:
-          </p>
+          <p className="muted">The key is refused before its rules are evaluated. Otherwise:</p>
         )}
-        {limits && <h4>What the session was granted</h4>}
+        {limits && <h4>Permissions of the session</h4>}
         <Steps explanation={own} rules={subject.grants.rules} permission={permission} />
         {limits && byAuthorizer && (
           <>
-            <h4>What {subject.authorizer?.application?.name ?? "its authorizer"} is granted now</h4>
-            <p className="muted">
-              The session may do only what both allow, and sees what both show.
-            </p>
+            <h4>
+              Current permissions of {subject.authorizer?.application?.name ?? "the authorizer"}
+            </h4>
+            <p className="muted">Both must allow it, and the stricter transform applies.</p>
             <Steps explanation={byAuthorizer} rules={limits.rules} permission={permission} />
           </>
         )}
@@ -67,7 +65,6 @@ export function DecisionDetails({ request, subject, told }: DecisionDetailsProps
   );
 }
 
-/** Whom the answer is about. */
 function SubjectName({ subject: { application, session } }: { readonly subject: Subject }) {
   const name = application?.name ?? "an application";
   return (
@@ -78,32 +75,31 @@ function SubjectName({ subject: { application, session } }: { readonly subject: 
   );
 }
 
-/** How much of a token the judgement shows. */
 export function SampleForDecision({ decision }: { readonly decision: AccessDecision }) {
   return <SampleToken transform={decision.allowed ? decision.transform : undefined} />;
 }
 
-/** What cannot be told without the key. */
+/** Limits of the preview. */
 function Caveats({ subject: { application, authorizer } }: { readonly subject: Subject }) {
   return (
     <>
       {!application && (
         <p className="hint">
-          Whether its application is disabled, and from where its keys may be used, is told to keys
-          with application:read.
+          The status and the restrictions of its application are not checked. Your key needs
+          application:read.
         </p>
       )}
       {authorizer && !authorizer.grants && (
         <p className="hint">
-          The session may do only what the application that authorized it may do too. What that is,
-          is told to keys with application:read.
+          The application that authorized the session limits it. This limit is not checked. Your key
+          needs application:read.
         </p>
       )}
     </>
   );
 }
 
-/** What was decided, by the service or as it would. */
+/** A decision of the service, or a preview. */
 type AccessDecision = Pick<CheckAccessResponse, "allowed"> & {
   readonly transform?: string | undefined;
   readonly decidedBy?: DecidedBy | undefined;
@@ -117,7 +113,7 @@ interface DecidedBy {
   readonly permission?: string | undefined;
 }
 
-/** What was decided, in a sentence. */
+/** The result in one sentence. */
 export function DecisionSummary({ decision }: { readonly decision: AccessDecision }) {
   const { allowed, transform, decidedBy, reason = "", detail, limitedBy } = decision;
   return (
@@ -127,18 +123,18 @@ export function DecisionSummary({ decision }: { readonly decision: AccessDecisio
           {allowed ? `Allowed, ${transform}` : `Denied: ${reason.replaceAll("_", " ")}`}
         </strong>
       </p>
-      <p>{allowed && decidedBy ? `${grantInWords(decidedBy)} decides.` : detail}</p>
+      <p>{allowed && decidedBy ? `${describeGrant(decidedBy)} decides.` : detail}</p>
       {limitedBy === "authorizer" && <p>The application that authorized the session limits it.</p>}
     </div>
   );
 }
 
-function grantInWords({ rule, permission }: DecidedBy): string {
+function describeGrant({ rule, permission }: DecidedBy): string {
   if (!rule) {
-    return `The permission ${permission} on everything`;
+    return `The direct permission ${permission}`;
   }
   const name = rule.description ? `, “${rule.description}”,` : "";
-  return `The rule of priority ${rule.priority}${name}`;
+  return `The rule with priority ${rule.priority}${name}`;
 }
 
 interface StepsProps {
@@ -147,10 +143,10 @@ interface StepsProps {
   readonly permission: string;
 }
 
-/** What is tried, in its order, and what became of it. */
+/** The evaluated rules in order, with their results. */
 function Steps({ explanation, rules, permission }: StepsProps) {
   return (
-    <ol className="why-steps" aria-label="What is tried, in this order">
+    <ol className="why-steps" aria-label="Evaluation order">
       {explanation.rules.map((step) => (
         <StepItem key={step.place} step={step}>
           <RuleSummary rule={rules[step.place] as AccessRule} />
@@ -158,7 +154,7 @@ function Steps({ explanation, rules, permission }: StepsProps) {
       ))}
       <StepItem step={explanation.bare}>
         <p>
-          At last, <code>{permission}</code> on everything
+          Default: <code>{permission}</code> granted directly
         </p>
       </StepItem>
     </ol>
@@ -184,23 +180,23 @@ function StepItem({ step, children }: { readonly step: Step; readonly children: 
   );
 }
 
-/** What the subject's own grants say, and what those of its authorizer say, where they limit it. */
+/** The decisions by the grants of the subject and of its authorizer. */
 interface Decisions {
   readonly own: Decision;
   readonly byAuthorizer?: Decision | undefined;
 }
 
-/** What the service would say of a key of the subject, in its words. */
+/** Computes the decision that the service would make. */
 function previewDecision(
   { application, session, authorizer }: Subject,
   request: CheckAccessRequest,
   { own, byAuthorizer }: Decisions,
-  refusal: DenialReason | undefined,
+  denial: DenialReason | undefined,
 ): AccessDecision {
-  const met = byAuthorizer && stricterOf(own, byAuthorizer);
-  const decision = met?.decision ?? own;
-  const reason = refusal ?? (decision.allowed ? undefined : decision.reason);
-  const limitedBy = refusal ? undefined : met?.limitedBy;
+  const limited = byAuthorizer && stricterOf(own, byAuthorizer);
+  const decision = limited?.decision ?? own;
+  const reason = denial ?? (decision.allowed ? undefined : decision.reason);
+  const limitedBy = denial ? undefined : limited?.limitedBy;
   if (reason === undefined) {
     return { ...decision, limitedBy };
   }

@@ -1,17 +1,17 @@
 import { useState } from "react";
 import { Field } from "../ui/fields.js";
 
-/** How a decision shows the data of a token, tried on a value that can be changed. */
+/** Applies the transform of a decision to a sample value. */
 export function SampleToken({ transform }: { readonly transform: string | undefined }) {
   const [plain, setPlain] = useState("4242 4242 4242 4242");
   const [mask, setMask] = useState("•••• 4242");
-  const shown = transform === undefined ? "" : shownOf(transform, plain, mask);
+  const shown = transform === undefined ? "" : applyTransform(transform, plain, mask);
   return (
-    <section className="card" aria-label="What is shown">
-      <h3>What is shown</h3>
+    <section className="card" aria-label="Sample">
+      <h3>Sample</h3>
       <div className="why-pair">
-        <Text label="Value of the token" value={plain} onChange={setPlain} />
-        <Text label="Its mask" value={mask} onChange={setMask} />
+        <Text label="Token value" value={plain} onChange={setPlain} />
+        <Text label="Mask" value={mask} onChange={setMask} />
       </div>
       <p className="why-shown">
         {transform === undefined ? "denied" : transform} →{" "}
@@ -21,8 +21,8 @@ export function SampleToken({ transform }: { readonly transform: string | undefi
   );
 }
 
-/** What is left of a value. Where there is no mask nothing is shown in its place. */
-function shownOf(transform: string, plain: string, mask: string): string {
+/** Without a mask, `mask` shows nothing. */
+function applyTransform(transform: string, plain: string, mask: string): string {
   switch (transform) {
     case "reveal":
       return plain;

@@ -8,7 +8,6 @@ import { Field, KeyField } from "../ui/fields.js";
 import { useDebounced } from "../ui/hooks.js";
 import { Problem } from "../ui/page.js";
 
-/** By what the subject of a question is known. */
 export interface ChosenSubject {
   readonly by: "key" | "application" | "session" | "me";
   readonly key: string;
@@ -33,15 +32,14 @@ interface SubjectChoiceProps {
   onChange(chosen: ChosenSubject): void;
 }
 
-/** Whom a question is about. */
 export function SubjectChoice({ chosen, keyErrors, onChange }: SubjectChoiceProps) {
   const { may } = useAccess();
   const name = useId();
   const change = (fields: Partial<ChosenSubject>) => onChange({ ...chosen, ...fields });
   return (
     <>
-      <fieldset className="why-ways">
-        <legend>Who asks</legend>
+      <fieldset className="why-subject-kinds">
+        <legend>Subject</legend>
         {subjectKinds
           .filter(({ needs }) => needs === undefined || may(needs))
           .map(({ by, label }) => (
@@ -65,7 +63,7 @@ export function SubjectChoice({ chosen, keyErrors, onChange }: SubjectChoiceProp
       {chosen.by === "key" && (
         <KeyField
           label="Key"
-          hint="It stays in this page, and is sent to this service only."
+          hint="Stays in this page and is sent only to this service."
           placeholder="lk_…"
           errors={chosen.key === "" ? [] : keyErrors}
           value={chosen.key}
@@ -89,13 +87,13 @@ export function SubjectChoice({ chosen, keyErrors, onChange }: SubjectChoiceProp
   );
 }
 
-/** What to begin with: what the address of the page names, or what the key can see. */
+/** The subject in the query string, or the first one that the key may read. */
 export function firstChoice(
-  named: URLSearchParams,
+  params: URLSearchParams,
   may: (permission: string) => boolean,
 ): ChosenSubject {
-  const applicationId = named.get("application") ?? "";
-  const sessionId = named.get("session") ?? "";
+  const applicationId = params.get("application") ?? "";
+  const sessionId = params.get("session") ?? "";
   const possible = subjectKinds.find(({ needs }) => needs === undefined || may(needs))?.by ?? "me";
   const by = sessionId !== "" ? "session" : applicationId !== "" ? "application" : possible;
   return { by, key: "", applicationId, sessionId };
@@ -108,7 +106,7 @@ interface ApplicationSearchProps {
 
 const maxResults = 8;
 
-/** Finds an application by the beginning of its name. */
+/** Searches applications by name prefix. */
 function ApplicationSearch({ chosenId, onChoose }: ApplicationSearchProps) {
   const [name, setName] = useState("");
   const namePrefix = useDebounced(name);
@@ -119,7 +117,7 @@ function ApplicationSearch({ chosenId, onChoose }: ApplicationSearchProps) {
   );
   return (
     <>
-      <Field label="Application" hint="The beginning of its name.">
+      <Field label="Application" hint="Search by the start of the name.">
         {(control) => (
           <input
             {...control}
@@ -141,7 +139,7 @@ function ApplicationSearch({ chosenId, onChoose }: ApplicationSearchProps) {
           </li>
         ))}
       </ul>
-      {data?.data.length === 0 && <p className="muted">No application is called so.</p>}
+      {data?.data.length === 0 && <p className="muted">No applications match.</p>}
     </>
   );
 }

@@ -9,40 +9,41 @@ import { Problem } from "../ui/page.js";
 import { DecisionDetails, DecisionSummary, SampleForDecision } from "./decision.js";
 import { useSubject } from "./subject.js";
 
-/** What the service says of a key, with the rules that it went by where the person may see them. */
+/** The decision of the service about a key, with its rules if the signed-in key may read them. */
 export function KeyDecision({ request }: { readonly request: CheckAccessRequest }) {
-  const asked = useDebounced(request);
+  const debounced = useDebounced(request);
   const {
-    data: told,
+    data: decision,
     error,
     dataUpdatedAt,
     isPlaceholderData,
-  } = useQuery(AccessService.method.checkAccess, asked, {
+  } = useQuery(AccessService.method.checkAccess, debounced, {
     placeholderData: keepPreviousData,
-    // The key is not to be kept for longer than it is shown.
+    // Do not cache the key.
     gcTime: 0,
   });
-  const isGone = told?.reason === "expired";
+  const isExpired = decision?.reason === "expired";
   const found = useSubject({
-    applicationId: isGone || told?.sessionId !== undefined ? undefined : told?.applicationId,
-    sessionId: isGone ? undefined : told?.sessionId,
+    applicationId:
+      isExpired || decision?.sessionId !== undefined ? undefined : decision?.applicationId,
+    sessionId: isExpired ? undefined : decision?.sessionId,
     decidedAt: dataUpdatedAt,
   });
-  // The answer to the question before says nothing of this one.
-  if (!told || isPlaceholderData) {
-    return error ? <Problem of={error} /> : <p className="muted">Asking…</p>;
+  // Placeholder data belongs to the previous request.
+  if (!decision || isPlaceholderData) {
+    return error ? <Problem of={error} /> : <p className="muted">Checking…</p>;
   }
   if (found.subject) {
-    return <DecisionDetails request={asked} subject={found.subject} told={told} />;
+    return <DecisionDetails request={debounced} subject={found.subject} actual={decision} />;
   }
   return (
     <>
-      <DecisionSummary decision={told} />
+      <DecisionSummary decision={decision} />
       {found.missing !== undefined && (
-        <p className="hint">Its rules are shown to keys with {found.missing}.</p>
+        <p className="hint">Your key needs {found.missing} to show the rules.</p>
       )}
       <Problem of={found.error} />
-      <SampleForDecision decision={told} />
+      <SampleForDecision decision={decision} />
     </>
   );
 }
@@ -53,11 +54,11 @@ interface SubjectDecisionProps {
   readonly sessionId?: string | undefined;
 }
 
-/** What an application or a session may do, by what is known of it. */
+/** A preview for an application or a session. */
 export function SubjectDecision({ request, ...reference }: SubjectDecisionProps) {
   const { subject, isLoading, error, missing } = useSubject(reference);
   if (missing !== undefined) {
-    return <p className="muted">What it may do is told to keys with {missing}.</p>;
+    return <p className="muted">Your key needs {missing}.</p>;
   }
   if (isLoading) {
     return <p className="muted">Loading…</p>;

@@ -19,21 +19,21 @@ import {
 } from "../../../src/contract/decisions/restrictions.js";
 import { useAccess } from "../access/access.js";
 
-/** Whom a question is about, as far as it is known. */
+/** The subject of a check, as far as the signed-in key may read it. */
 export interface Subject {
-  /** Absent where the person may not read it. */
+  /** Absent without permission to read it. */
   readonly application?: Pick<
     Application,
     "id" | "name" | "type" | "status" | "expiresAt" | "allowedOrigins" | "allowedCidrs"
   >;
   readonly session?: Pick<Session, "id" | "state" | "expiresAt">;
   readonly grants: Granted;
-  /** Who authorized the session, where the session may do only what that may do too. */
+  /** The application that authorized the session and limits it. */
   readonly authorizer?: Authorizer;
 }
 
 interface Authorizer {
-  /** Absent where the person may not read it. */
+  /** Absent without permission to read it. */
   readonly application?: Pick<Application, "id" | "name" | "type" | "status" | "expiresAt">;
   readonly grants?: Granted;
 }
@@ -43,7 +43,6 @@ interface Granted {
   readonly rules: readonly AccessRule[];
 }
 
-/** The key of the person. */
 export function subjectOfOwnKey(me: WhoAmIResponse): Subject {
   const { applicationId: id, name, type, allowedOrigins, allowedCidrs, sessionId, expiresAt } = me;
   const application = { id, name, type, status: "enabled", allowedOrigins, allowedCidrs };
@@ -58,27 +57,26 @@ export function subjectOfOwnKey(me: WhoAmIResponse): Subject {
   };
 }
 
-/** Why nothing is granted before a rule is even tried, if that is so. */
+/** The reason to refuse the key before rules are evaluated, if any. */
 export function denialBeforeRules(
   { application, session, authorizer }: Subject,
-  place: Pick<CheckAccessRequest, "origin" | "address">,
+  source: Pick<CheckAccessRequest, "origin" | "address">,
   now: number,
 ): DenialReason | undefined {
-  const ends = [application, session, authorizer?.application];
-  if (ends.some((it) => hasExpired(it, now))) {
+  const expiring = [application, session, authorizer?.application];
+  if (expiring.some((it) => hasExpired(it, now))) {
     return "expired";
   }
   if ([application, authorizer?.application].some((it) => it?.status === "disabled")) {
     return "disabled";
   }
-  const placeRefusal = application && restrictionDenial(application, place);
-  if (placeRefusal) {
-    return placeRefusal;
+  const restricted = application && restrictionDenial(application, source);
+  if (restricted) {
+    return restricted;
   }
   return session?.state === "unauthorized" ? "not_authorized" : undefined;
 }
 
-/** As the service judges it, which keeps networks by the version of their application. */
 function restrictionDenial(
   { id, allowedOrigins, allowedCidrs }: NonNullable<Subject["application"]>,
   { origin, address }: Pick<CheckAccessRequest, "origin" | "address">,
@@ -97,7 +95,6 @@ function hasExpired(it: Pick<Session, "expiresAt"> | undefined, now: number): bo
 
 const ruleReasons: readonly string[] = ["permission_missing", "no_rule_matches"];
 
-/** Whether something was denied before a rule was even tried. */
 export function isDeniedBeforeRules(reason: string | undefined): boolean {
   return reason !== undefined && !ruleReasons.includes(reason);
 }
@@ -105,7 +102,7 @@ export function isDeniedBeforeRules(reason: string | undefined): boolean {
 interface SubjectReference {
   readonly applicationId?: string | undefined;
   readonly sessionId?: string | undefined;
-  /** Another number with each decision: what decided may have changed since the one before. */
+  /** Changes with each decision, to refetch the subject. */
   readonly decidedAt?: number;
 }
 
@@ -113,11 +110,11 @@ interface FoundSubject {
   readonly subject?: Subject;
   readonly isLoading: boolean;
   readonly error: ConnectError | null;
-  /** The permission that the person would need to see the rules. */
+  /** The permission needed to read the rules. */
   readonly missing?: string;
 }
 
-/** Looks an application or a session up, as far as the person may. */
+/** Loads an application or a session, if the signed-in key may read it. */
 export function useSubject({
   applicationId,
   sessionId,
@@ -143,7 +140,7 @@ export function useSubject({
     { id: authorizerId ?? "" },
     { enabled: authorizerId !== undefined && mayReadApplication },
   );
-  // biome-ignore lint/correctness/useExhaustiveDependencies: with each decision, and not with what comes of looking again.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only on a new decision.
   useEffect(() => {
     for (const query of [session, application, authorizer].filter(({ data }) => data)) {
       void query.refetch();

@@ -19,18 +19,18 @@ import { useQuery } from "@connectrpc/connect-query";
 import { Field } from "../ui/fields.js";
 import type { FieldErrors } from "../validation/validate.js";
 
-/** Explains decisions: who may do what with a token, and which rule says so. */
+/** Explains access decisions. */
 export default function WhyPage() {
   const { may } = useAccess();
-  const [named, setNamed] = useSearchParams();
-  const [chosen, setChosen] = useState(() => firstChoice(named, may));
+  const [params, setParams] = useSearchParams();
+  const [chosen, setChosen] = useState(() => firstChoice(params, may));
   const [query, setQuery] = useState(emptyQuery);
   const request = useMemo(() => requestOf(query, chosen.key), [query, chosen.key]);
   const { key: keyErrors, ...errors } = useFieldErrors(CheckAccessRequestSchema, request);
 
   function choose(next: ChosenSubject): void {
     setChosen(next);
-    setNamed(addressOf(next), { replace: true });
+    setParams(queryStringOf(next), { replace: true });
   }
 
   const isComplete = Object.keys(errors).length === 0 && query.permission !== "";
@@ -38,19 +38,19 @@ export default function WhyPage() {
   return (
     <Page title="Why?">
       <p className="muted">
-        May it do this, with this token? The rules are tried one after the other, and the first that
-        matches decides.
+        Check whether a subject may use a permission on a token (a vaulted data item). Rules are
+        evaluated in order, and the first match decides.
       </p>
       <div className="why">
-        <section className="card" aria-label="The question">
+        <section className="card" aria-label="Request">
           <SubjectChoice chosen={chosen} keyErrors={keyErrors} onChange={choose} />
           <QueryFields query={query} errors={errors} onChange={setQuery} />
         </section>
-        <div className="why-answer">
+        <div className="why-decision">
           {isReady ? (
             <DecisionFor chosen={chosen} request={request} />
           ) : (
-            <p className="muted">Say who asks, and for which permission.</p>
+            <p className="muted">Choose a subject and a permission.</p>
           )}
         </div>
       </div>
@@ -58,8 +58,8 @@ export default function WhyPage() {
   );
 }
 
-/** What can be shared: never a key. */
-function addressOf({ by, applicationId, sessionId }: ChosenSubject): Record<string, string> {
+/** A key never goes into the URL. */
+function queryStringOf({ by, applicationId, sessionId }: ChosenSubject): Record<string, string> {
   if (by === "application" && applicationId !== "") {
     return { application: applicationId };
   }
@@ -88,7 +88,7 @@ function DecisionFor({ chosen, request }: DecisionForProps) {
       return isUuid(chosen.sessionId) ? (
         <SubjectDecision request={request} sessionId={chosen.sessionId} />
       ) : (
-        <p className="muted">Enter the id of a session, which is no key.</p>
+        <p className="muted">Enter a session id, not a key.</p>
       );
   }
 }
@@ -99,8 +99,7 @@ interface QueryFieldsProps {
   onChange(query: AccessQuery): void;
 }
 
-/** What is asked: may it do this, with this token, from there? */
-export function QueryFields({ query, errors, onChange }: QueryFieldsProps) {
+function QueryFields({ query, errors, onChange }: QueryFieldsProps) {
   const { data: known } = useQuery(AccessService.method.listPermissions, {});
   const listId = useId();
   const chosen = known?.data.find(({ name }) => name === query.permission);
@@ -154,8 +153,8 @@ interface More {
   readonly placeholder?: string;
 }
 
-/** What the person asks, as it stands in the fields: what is empty is not said. */
-export interface AccessQuery {
+/** The form state. Empty fields are left out of the request. */
+interface AccessQuery {
   readonly permission: string;
   readonly tokenId: string;
   readonly container: string;
@@ -163,7 +162,7 @@ export interface AccessQuery {
   readonly address: string;
 }
 
-export const emptyQuery: AccessQuery = {
+const emptyQuery: AccessQuery = {
   permission: "",
   tokenId: "",
   container: "",
@@ -171,8 +170,7 @@ export const emptyQuery: AccessQuery = {
   address: "",
 };
 
-/** The question as the service takes it, about a key. */
-export function requestOf(query: AccessQuery, key: string): CheckAccessRequest {
+function requestOf(query: AccessQuery, key: string): CheckAccessRequest {
   const { permission, tokenId, container, origin, address } = query;
   const token = { ...given("id", tokenId), ...given("container", container) };
   return create(CheckAccessRequestSchema, {

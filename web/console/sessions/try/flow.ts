@@ -8,50 +8,55 @@ import type {
 import type { CreateSessionResponse } from "../../../../gen/latchkey/v1/session_service_pb.js";
 import { serviceNow } from "../../access/service-clock.js";
 
-export const steps = ["Open", "Too early", "Authorize", "Use", "Only once"] as const;
+export const steps = [
+  "Open",
+  "Before authorization",
+  "Authorize",
+  "Use",
+  "Reuse the nonce",
+] as const;
 
-/** How far the person has come, and what was made on the way. */
+/** The progress of the walkthrough. */
 interface Flow {
-  /** The place of the step in their list. */
+  /** The index in `steps`. */
   readonly step: number;
   readonly demo?: DemoApplications | undefined;
   readonly session?: CreateSessionResponse | undefined;
-  /** Calls with the key of the backend that authorized the session. */
+  /** Calls with the key of the backend. */
   readonly backend?: Transport | undefined;
 }
 
 const start: Flow = { step: 0 };
-const place: QueryKey = ["try-session"];
+const flowKey: QueryKey = ["try-session"];
 
-/** The flow, which lasts as long as the visit: the person may look at other pages meanwhile. */
+/** Stored in the query cache, so that it survives visits to other pages. */
 export function useFlow(): readonly [Flow, (changed: Partial<Flow>) => void] {
   const queries = useQueryClient();
   const { data: flow = start } = useQuery<Flow>({
-    queryKey: place,
+    queryKey: flowKey,
     initialData: start,
     queryFn: skipToken,
     gcTime: Number.POSITIVE_INFINITY,
     structuralSharing: false,
   });
-  // Calls come back late: what was changed meanwhile stays.
+  // Merges, because responses may arrive late.
   function change(changed: Partial<Flow>): void {
-    queries.setQueryData<Flow>(place, (now = start) => ({ ...now, ...changed }));
+    queries.setQueryData<Flow>(flowKey, (now = start) => ({ ...now, ...changed }));
   }
   return [flow, change];
 }
 
-/** What each step is shown with. */
 export interface StepViewProps {
   readonly flow: Flow;
   change(changed: Partial<Flow>): void;
-  /** Whether the person came here from another step. */
+  /** Whether the user came from another step. */
   readonly isArrival: boolean;
 }
 
-/** Milliseconds after which they end by themselves, should nobody remove them. */
+/** They expire after an hour if nobody removes them. */
 const lifetime = 3_600_000;
 
-/** A web shop and its backend, made to try sessions with. Their keys are in memory only. */
+/** A temporary shop and its backend. Their keys are only in memory. */
 interface DemoApplications {
   readonly shop: Application;
   readonly backend: Application;
@@ -59,7 +64,7 @@ interface DemoApplications {
 
 type Applications = Client<typeof ApplicationService>;
 
-/** What the demo backend may do, and so grant. */
+/** The permissions of the demo backend. */
 export function demoPermissions(may: (permission: string) => boolean): string[] {
   return ["token:read", "token:use", ...["application:read"].filter(may)];
 }
@@ -84,7 +89,7 @@ export async function createDemoApplications(
     });
     return { shop, backend };
   } catch (reason) {
-    // Why there is no backend is what counts, and the shop ends by itself.
+    // Report the first error. The shop expires anyway.
     await remove(applications, shop).catch(() => undefined);
     throw reason;
   }
@@ -99,7 +104,7 @@ export async function removeDemoApplications(
   }
 }
 
-/** Removes one that may be gone already. */
+/** Ignores applications that are already deleted. */
 async function remove(applications: Applications, { id }: Application): Promise<void> {
   try {
     await applications.deleteApplication({ id });

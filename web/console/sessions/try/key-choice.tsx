@@ -10,20 +10,18 @@ import { useAction } from "../../ui/hooks.js";
 import { Problem } from "../../ui/page.js";
 
 interface KeyChoiceProps {
-  /** Which type of application the key must be of. */
+  /** The required application type. */
   readonly type: "public" | "private";
   readonly label: string;
-  /** A key that was made for this. */
   readonly demoKey?: string | undefined;
-  /** What else is asked for. */
+  /** Further fields. */
   readonly children?: ReactNode;
   readonly action: string;
   readonly isBlocked?: boolean;
-  /** Calls with the key, which is kept in memory only. */
   act(transport: Transport): Promise<void>;
 }
 
-/** Asks for a key of a type, where the person's own is none, and does something with it. */
+/** Runs an action with the demo key, the own key if its type fits, or an entered key. */
 export function KeyChoice(props: KeyChoiceProps) {
   const { type, label, demoKey, children, action, isBlocked = false, act } = props;
   const { me } = useAccess();
@@ -47,12 +45,12 @@ export function KeyChoice(props: KeyChoiceProps) {
 
   return (
     <form className="key-choice" onSubmit={submit}>
-      {isOwn && <p className="hint">It is called with your own key, which is a {type} one.</p>}
-      {demoKey !== undefined && <p className="hint">It is called with the key of the demo.</p>}
+      {isOwn && <p className="hint">Uses your own key, which is a {type} key.</p>}
+      {demoKey !== undefined && <p className="hint">Uses the key of the demo application.</p>}
       {!isOwn && demoKey === undefined && (
         <KeyField
           label={label}
-          hint="It is kept in memory until you leave, and sent here only."
+          hint="Stays in memory and is sent only to this service."
           placeholder={type === "public" ? "lk_pub_…" : "lk_prv_…"}
           isRequired
           value={key}

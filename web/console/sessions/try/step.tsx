@@ -11,21 +11,20 @@ import { Problem } from "../../ui/page.js";
 
 interface StepProps {
   readonly title: string;
-  /** What happens here, and why. */
   readonly description: ReactNode;
   readonly children: ReactNode;
-  /** What the button says that leads on. */
+  /** The label of the button to the next step. */
   readonly next?: string;
-  /** Absent until the step is done. */
+  /** Undefined until the step is done. */
   readonly onNext?: (() => void) | undefined;
-  /** Whether the person came here from another step. */
+  /** Whether the user came from another step. */
   readonly isArrival: boolean;
 }
 
-/** One step of the way. The focus goes to its title, so that nobody misses that it has come. */
+/** A step. Moves the focus to its title, for screen readers. */
 export function Step({ title, description, children, next, onNext, isArrival }: StepProps) {
   const heading = useRef<HTMLHeadingElement>(null);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: once, when the step comes.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only on mount.
   useEffect(() => {
     if (isArrival) {
       heading.current?.focus();
@@ -36,7 +35,7 @@ export function Step({ title, description, children, next, onNext, isArrival }: 
       <h2 ref={heading} tabIndex={-1}>
         {title}
       </h2>
-      <div className="story">{description}</div>
+      <div className="step-description">{description}</div>
       {children}
       {onNext && next !== undefined && (
         <div className="actions">
@@ -51,13 +50,13 @@ export function Step({ title, description, children, next, onNext, isArrival }: 
 
 interface CurlCommandProps {
   readonly method: DescMethodUnary<DescMessage, DescMessage>;
-  /** The name of the shell variable that holds the key. */
+  /** The shell variable with the key. */
   readonly keyIn: string;
-  /** What is sent, where `$NONCE` stands for the shell variable. */
+  /** `$NONCE` becomes the shell variable. */
   readonly body?: object;
 }
 
-/** The same call on a command line. Secrets stay in variables. */
+/** The call as a curl command. Secrets stay in variables. */
 export function CurlCommand({ method, keyIn, body }: CurlCommandProps) {
   const { pattern } = getOption(method, http);
   const verb = pattern.case?.toUpperCase();
@@ -66,18 +65,18 @@ export function CurlCommand({ method, keyIn, body }: CurlCommandProps) {
     `-H "${keyHeader}: $${keyIn}"`,
     ...(body === undefined
       ? []
-      : ["-H 'Content-Type: application/json'", `-d ${quoted(JSON.stringify(body))}`]),
+      : ["-H 'Content-Type: application/json'", `-d ${shellQuote(JSON.stringify(body))}`]),
   ].join(" \\\n  ");
   return (
     <div className="curl">
-      <p className="hint">The same with curl</p>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what can be scrolled must be reached by the keyboard. */}
+      <p className="hint">With curl</p>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard. */}
       <pre tabIndex={0}>{command}</pre>
-      <CopyButton text={command} label="Copy the command" />
+      <CopyButton text={command} label="Copy command" />
       <p className="hint">
-        Read on: “Sessions” in <code>docs/api.md</code>, or{" "}
+        See the{" "}
         <a href="/docs" target="_blank" rel="noreferrer">
-          the whole contract
+          API reference
         </a>
         .
       </p>
@@ -85,12 +84,12 @@ export function CurlCommand({ method, keyIn, body }: CurlCommandProps) {
   );
 }
 
-/** A text for the shell, which puts the nonce in. */
-function quoted(text: string): string {
+/** Quotes text for the shell, except for the nonce variable. */
+function shellQuote(text: string): string {
   return `'${text.replaceAll("'", "'\\''").replaceAll("$NONCE", `'"$NONCE"'`)}'`;
 }
 
-/** A refusal that was to be expected, with its status. Nothing where nothing was thrown. */
+/** An expected error with its status. */
 export function ExpectedError({ of: thrown }: { readonly of: unknown }) {
   if (thrown === undefined) {
     return null;

@@ -17,7 +17,6 @@ import { createDemoApplications, demoPermissions, type StepViewProps } from "./f
 import { KeyChoice } from "./key-choice.js";
 import { CurlCommand, ExpectedError, Step } from "./step.js";
 
-/** A browser opens a session with the public key that it has. */
 export function OpenStep({ flow, change, isArrival }: StepViewProps) {
   async function open(transport: Transport): Promise<void> {
     const session = await createClient(SessionService, transport).createSession({});
@@ -25,12 +24,12 @@ export function OpenStep({ flow, change, isArrival }: StepViewProps) {
   }
   return (
     <Step
-      title="Open a session, as a browser does"
+      title="Open a session as a browser"
       isArrival={isArrival}
       description={
         <p>
-          A public key lives in web pages and apps, where everybody can read it. All that it does
-          here is to open a session, which has no access yet.
+          A public key is part of a web page or app, where anyone can read it. Here it only opens a
+          session, which has no permissions yet.
         </p>
       }
     >
@@ -48,7 +47,7 @@ export function OpenStep({ flow, change, isArrival }: StepViewProps) {
   );
 }
 
-/** Who may make applications need not have keys at hand. */
+/** Offers temporary applications to users who may create them. */
 function DemoOffer({ flow, change }: Pick<StepViewProps, "flow" | "change">) {
   const { may } = useAccess();
   const applications = useClient(ApplicationService);
@@ -60,20 +59,18 @@ function DemoOffer({ flow, change }: Pick<StepViewProps, "flow" | "change">) {
   }
   return (
     <div className="demo-offer">
-      <p>
-        No keys at hand? Have a shop and its backend made for an hour, and remove them at the end.
-      </p>
+      <p>No keys at hand? Create a demo shop and its backend. They expire after an hour.</p>
       <Problem of={problem} />
       <div className="actions">
         <Button isBusy={isBusy} onClick={run}>
-          Make demo applications
+          Create demo applications
         </Button>
       </div>
     </div>
   );
 }
 
-/** The key of a session works for nothing before a backend has authorized it. */
+/** A session key has no permissions before authorization. */
 export function UnauthorizedStep({ flow, change, isArrival }: StepViewProps) {
   const [isTried, setIsTried] = useState(false);
   const { run, isBusy, problem } = useAction(async () => {
@@ -83,15 +80,15 @@ export function UnauthorizedStep({ flow, change, isArrival }: StepViewProps) {
   });
   return (
     <Step
-      title="Try it before it is authorized"
+      title="Use the session before authorization"
       isArrival={isArrival}
       description={
         <p>
-          The browser has the key of its session now. It is not authorized yet, so all that it can
-          do is to ask who it is.
+          The browser now has a session key. The session is not authorized yet, so the key can only
+          call whoami.
         </p>
       }
-      next="On to the backend"
+      next="Continue as the backend"
       onNext={isTried && !isBusy ? () => change({ step: flow.step + 1 }) : undefined}
     >
       <div className="actions">
@@ -105,7 +102,7 @@ export function UnauthorizedStep({ flow, change, isArrival }: StepViewProps) {
   );
 }
 
-/** From now on the key of the session has what the backend gave it. */
+/** The session key now has the granted permissions. */
 export function UseStep({ flow, change, isArrival }: StepViewProps) {
   const [me, setMe] = useState<WhoAmIResponse>();
   const [application, setApplication] = useState<string>();
@@ -123,14 +120,14 @@ export function UseStep({ flow, change, isArrival }: StepViewProps) {
       title="Use the session"
       isArrival={isArrival}
       description={
-        <p>The browser goes on with its session key, which now has what the backend gave it.</p>
+        <p>The session key of the browser now has the permissions that the backend granted.</p>
       }
-      next="Try the nonce again"
+      next="Reuse the nonce"
       onNext={me ? () => change({ step: flow.step + 1 }) : undefined}
     >
       <div className="actions">
         <Button tone={me ? "plain" : "primary"} isBusy={look.isBusy} onClick={look.run}>
-          Ask who I am with the session key
+          Call whoami with the session key
         </Button>
         <Button isBusy={read.isBusy} onClick={read.run}>
           Read my application again
@@ -140,7 +137,7 @@ export function UseStep({ flow, change, isArrival }: StepViewProps) {
       {me && (
         <div role="status" className="notice" data-tone="good">
           <p>
-            A session of {me.name}, {me.authorized ? "authorized" : "not authorized"}. It may:
+            A session of {me.name}, {me.authorized ? "authorized" : "not authorized"}. Permissions:
           </p>
           <Grants permissions={me.permissions} rules={me.rules} />
         </div>
@@ -148,7 +145,7 @@ export function UseStep({ flow, change, isArrival }: StepViewProps) {
       <ExpectedError of={read.problem} />
       {application !== undefined && read.problem === undefined && (
         <p role="status" className="notice" data-tone="good">
-          It was let through: the application is {application}.
+          Allowed. The application is {application}.
         </p>
       )}
       <CurlCommand method={AccessService.method.whoAmI} keyIn="SESSION_KEY" />
@@ -158,7 +155,7 @@ export function UseStep({ flow, change, isArrival }: StepViewProps) {
 
 const permissions = ["token:read"];
 
-/** A nonce that was spent is worth nothing to whoever finds it. */
+/** A used nonce is worthless. */
 export function NonceReuseStep({ flow, isArrival }: StepViewProps) {
   const [isTried, setIsTried] = useState(false);
   const { run, isBusy, problem } = useAction(async () => {
@@ -172,12 +169,12 @@ export function NonceReuseStep({ flow, isArrival }: StepViewProps) {
   });
   return (
     <Step
-      title="Use the nonce a second time"
+      title="Reuse the nonce"
       isArrival={isArrival}
       description={
         <p>
-          A nonce works once. Whoever reads it later, in a log or on the way, can do nothing with
-          it: of any number of calls with it one succeeds.
+          A nonce works only once, even if several calls use it at the same time. A nonce leaked in
+          a log is useless.
         </p>
       }
     >
@@ -188,7 +185,7 @@ export function NonceReuseStep({ flow, isArrival }: StepViewProps) {
       </div>
       <ExpectedError of={problem} />
       {isTried && problem !== undefined && !isBusy && (
-        <p>That was all. The session goes on until it ends by itself, or you end it.</p>
+        <p>Done. The session is valid until it expires or is revoked.</p>
       )}
       <CurlCommand
         method={SessionService.method.authorizeSession}
