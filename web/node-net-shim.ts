@@ -1,4 +1,4 @@
-/** What the code that pages share with the server needs of `node:net`. */
+/** The part of `node:net` that shared code uses, for browsers. */
 const byte = "(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)";
 const ipv4 = new RegExp(`^${byte}(?:\\.${byte}){3}$`);
 
@@ -6,7 +6,7 @@ export function isIPv4(text: string): boolean {
   return ipv4.test(text);
 }
 
-/** Browsers have no other way to tell than whether it could be the host of an address. */
+/** Browsers can check IPv6 only as the host of a URL. */
 export function isIPv6(text: string): boolean {
   return URL.canParse(`http://[${text.split("%", 1)[0]}]/`);
 }
