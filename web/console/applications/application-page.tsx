@@ -9,13 +9,13 @@ import { Grants } from "../rules/grants.js";
 import { NotAllowed, Page, Problem } from "../ui/page.js";
 import { ApplicationEvents, ApplicationSessions } from "./application-activity.js";
 import { ApplicationKeys } from "./application-keys.js";
-import { StatusBadge, TypeBadge } from "./application-table.js";
 import "./application-page.css";
 import { type ReactNode, useState } from "react";
 import { ApplicationLink } from "../names/application-link.js";
 import { Button, CopyButton } from "../ui/buttons.js";
 import { Chips, Facts } from "../ui/display.js";
 import { RelativeTime, TimeAgo } from "../ui/time.js";
+import { StatusBadge, TypeBadge } from "./application-badges.js";
 import { DeleteDialog, StatusDialog } from "./application-dialogs.js";
 import { RegenerateDialog } from "./regenerate-dialog.js";
 

@@ -1,4 +1,3 @@
-import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import {
   type CSSProperties,
@@ -11,10 +10,10 @@ import {
 } from "react";
 import { Link } from "wouter";
 import type { Application } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { Badge } from "../ui/display.js";
 import { useMediaQuery } from "../ui/hooks.js";
 import { Problem } from "../ui/page.js";
-import { RelativeTime, TimeAgo, useNow } from "../ui/time.js";
+import { RelativeTime, TimeAgo } from "../ui/time.js";
+import { StatusBadge, TypeBadge } from "./application-badges.js";
 import { type Filters, useApplicationRows } from "./application-query.js";
 
 /** The height of a row in pixels, as a table row and as a card. */
@@ -158,16 +157,4 @@ function PendingRow({ index, style }: RowProps) {
 /** One-based, after the header row. */
 function rowIndexOf(index: number): number {
   return index + 2;
-}
-
-export function TypeBadge({ type }: Pick<Application, "type">) {
-  return <Badge tone={type === "management" ? "accent" : "plain"}>{type}</Badge>;
-}
-
-export function StatusBadge({ status, expiresAt }: Pick<Application, "status" | "expiresAt">) {
-  const now = useNow(10_000);
-  if (expiresAt && timestampMs(expiresAt) <= now) {
-    return <Badge tone="danger">expired</Badge>;
-  }
-  return <Badge tone={status === "enabled" ? "good" : "warning"}>{status}</Badge>;
 }
