@@ -113,7 +113,7 @@ describeInBrowser("console application pages", (browser) => {
     expect(faults).toEqual([]);
   });
 
-  it("are not changed visually-hidden by two tabs, nor is what was entered lost", async () => {
+  it("reports a conflicting change from another tab and keeps the input", async () => {
     const { id } = await createApplication("Shared", ["token:read"], "private");
     const mine = await open(`/applications/${id}/edit`);
     const { page } = mine;
