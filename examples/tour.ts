@@ -1,4 +1,4 @@
-// The life of a session over gRPC. Run it with the key that the first start showed:
+// The lifecycle of a session over gRPC. Set SVC_API_KEY to the key from the first start:
 //
 //     SVC_API_KEY=lk_mgt_… npx tsx examples/tour.ts
 import { createLatchkeyClient } from "latchkey/client";

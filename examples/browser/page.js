@@ -1,6 +1,6 @@
-// What a page does with Latchkey, by fetch alone. examples/node-backend starts its backend and
-// serves it. The key of the session lives in this variable scope and nowhere else: not in a URL,
-// a cookie or the storage of the browser, where other scripts, or the next user, would find it.
+// A page that uses Latchkey with plain fetch. examples/node-backend serves it and its backend.
+// The session key stays in memory: never put it in a URL, a cookie or browser storage, where other
+// scripts or the next user could read it.
 
 const { latchkey, backend, publicKey } = await (await fetch("settings.json")).json();
 const form = document.querySelector("#login");
@@ -13,44 +13,48 @@ form.addEventListener("submit", async (event) => {
   try {
     await showCardsOf(customer);
   } catch (error) {
-    tell(error.message);
+    report(error.message);
   }
 });
 
 async function showCardsOf(customer) {
   await signIn(customer);
-  tell(`Signed in as ${customer}.`);
+  report(`Signed in as ${customer}.`);
 
   const session = await openSession();
-  tell("Opened a session. Its key does nothing yet.");
+  report("Opened a session. Its key does nothing yet.");
 
-  await handOver(session.nonce);
-  tell("The backend authorized it.");
+  await sendNonce(session.nonce);
+  report("The backend authorized it.");
 
   const self = await (await withKey(session.session_key, `${latchkey}/whoami`)).json();
-  tell(`The session may: ${self.rules.map(inWords).join(", ")}.`);
+  report(`Session permissions: ${self.rules.map(describeRule).join(", ")}.`);
 
   for (const owner of ["anna", "ben"]) {
     const url = `${backend}/customers/${owner}/cards/card-1`;
-    const answer = await withKey(session.session_key, url);
-    const { number, detail } = await answer.json();
-    tell(`The card of ${owner}: ${number ?? `${answer.status}, ${detail}`}`);
+    const response = await withKey(session.session_key, url);
+    const { number, detail } = await response.json();
+    report(`Card of ${owner}: ${number ?? `${response.status}, ${detail}`}`);
   }
 }
 
-/** The cookie that the backend knows its customers by goes with credentials alone. */
+/** `credentials: "include"` accepts the login cookie of the backend. */
 async function signIn(customer) {
   await post(`${backend}/login`, { customer }, { credentials: "include" });
 }
 
-/** With the public key, which everybody may see: it opens sessions and can do nothing else. */
+/** The public key is no secret: it can only open sessions. */
 async function openSession() {
-  const answer = await post(`${latchkey}/sessions`, {}, { headers: { "SVC-API-KEY": publicKey } });
-  return answer.json();
+  const response = await post(
+    `${latchkey}/sessions`,
+    {},
+    { headers: { "SVC-API-KEY": publicKey } },
+  );
+  return response.json();
 }
 
-/** The nonce tells the backend which session is meant, without telling it the key. */
-async function handOver(nonce) {
+/** The nonce identifies the session without revealing its key. */
+async function sendNonce(nonce) {
   await post(`${backend}/latchkey-session`, { nonce }, { credentials: "include" });
 }
 
@@ -59,27 +63,27 @@ function withKey(key, url) {
 }
 
 async function post(url, body, { headers, ...options }) {
-  const answer = await fetch(url, {
+  const response = await fetch(url, {
     method: "POST",
     headers: { "Content-Type": "application/json", ...headers },
     body: JSON.stringify(body),
     ...options,
   });
-  if (!answer.ok) {
-    const { detail = answer.statusText } = await answer.json().catch(() => ({}));
-    throw new Error(`${new URL(url).pathname}: ${answer.status}, ${detail}`);
+  if (!response.ok) {
+    const { detail = response.statusText } = await response.json().catch(() => ({}));
+    throw new Error(`${new URL(url).pathname}: ${response.status}, ${detail}`);
   }
-  return answer;
+  return response;
 }
 
-function inWords({ permissions, transform, conditions }) {
+function describeRule({ permissions, transform, conditions }) {
   const where = conditions.map(({ attribute, operator, value }) =>
     [attribute, operator, value].join(" "),
   );
   return `${permissions.join(", ")} (${transform}) where ${where.join(" and ")}`;
 }
 
-function tell(text) {
+function report(text) {
   const item = document.createElement("li");
   item.textContent = text;
   steps.append(item);

@@ -8,8 +8,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// What a call that failed tells: its code and message, the stable word of the
-// error, and what is wrong with which field.
+// explain formats an error: status and message, error code and field errors.
 func explain(err error) string {
 	failure := status.Convert(err)
 	lines := []string{fmt.Sprintf("%s: %s", failure.Code(), failure.Message())}

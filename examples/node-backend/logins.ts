@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
 
 export interface Logins {
-  /** Answers the cookie that the customer is known by from now on, or nothing where there is none. */
+  /** Returns the login cookie, or undefined for an unknown customer. */
   signIn(customer: string): string | undefined;
   customerOf(cookies: string | undefined): string | undefined;
 }
 
-/** Stands in for the login that your backend has, with its passwords. */
+/** Stands in for the login of your backend. */
 export function createLogins(customers: readonly string[]): Logins {
   const signedIn = new Map<string, string>();
   return {

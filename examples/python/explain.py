@@ -1,4 +1,4 @@
-"""What a call that failed tells."""
+"""Formats errors."""
 
 import grpc
 from google.rpc import error_details_pb2
@@ -6,7 +6,7 @@ from grpc_status import rpc_status
 
 
 def explain(error: grpc.RpcError) -> str:
-    """Its code and message, the stable word of the error, and what is wrong with which field."""
+    """Returns status and message, error code and field errors."""
     assert isinstance(error, grpc.Call)
     lines = [f"{error.code().name}: {error.details()}"]
     status = rpc_status.from_call(error)
