@@ -9,10 +9,10 @@ import {
 import "./styles/reference.css";
 
 /** Shows the OpenAPI document of this service. Keys stay in memory. */
-export function showReference(place: HTMLElement, keyHeader: string): void {
-  fixAccessibility(place);
+export function showReference(container: HTMLElement, keyHeader: string): void {
+  fixAccessibility(container);
   SwaggerUI({
-    domNode: place,
+    domNode: container,
     url: "/openapi.json",
     layout: "ReferenceLayout",
     plugins: [layout, markdown, pathsWithoutLinks, exampleHints, createKeyMasking(keyHeader)],
@@ -25,7 +25,7 @@ export function showReference(place: HTMLElement, keyHeader: string): void {
     displayRequestDuration: true,
     showExtensions: true,
     defaultModelsExpandDepth: 0,
-    onComplete: () => place.setAttribute("aria-busy", "false"),
+    onComplete: () => container.setAttribute("aria-busy", "false"),
   });
 }
 
@@ -40,15 +40,15 @@ const fixes: readonly (readonly [selector: string, attribute: string, value: str
   ["pre.microlight, pre.curl, .microlight.example", "tabindex", "0"],
 ];
 
-export function fixAccessibility(place: HTMLElement): void {
+function fixAccessibility(container: HTMLElement): void {
   const applyFixes = () => {
     for (const [selector, attribute, value] of fixes) {
-      for (const element of place.querySelectorAll(selector)) {
+      for (const element of container.querySelectorAll(selector)) {
         if (element.getAttribute(attribute) !== value) {
           element.setAttribute(attribute, value);
         }
       }
     }
   };
-  new MutationObserver(applyFixes).observe(place, { childList: true, subtree: true });
+  new MutationObserver(applyFixes).observe(container, { childList: true, subtree: true });
 }

@@ -138,7 +138,7 @@ interface CurlProps {
 
 /** Masks the key in its input and in the curl command. */
 export function createKeyMasking(keyHeader: string): Plugin {
-  const place = ["headers", keyHeader];
+  const path = ["headers", keyHeader];
   return ({ React: { createElement } }) => ({
     wrapComponents: {
       Input: (Original) => (props: InputProps) =>
@@ -153,7 +153,7 @@ export function createKeyMasking(keyHeader: string): Plugin {
         ({ request, ...props }: CurlProps) =>
           createElement(Original, {
             ...props,
-            request: request.hasIn(place) ? request.setIn(place, "…") : request,
+            request: request.hasIn(path) ? request.setIn(path, "…") : request,
           }),
     },
   });

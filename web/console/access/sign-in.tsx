@@ -11,7 +11,7 @@ import { Problem } from "../ui/page.js";
 import { AccessProvider } from "./access.js";
 import { connect, createQueries } from "./connection.js";
 import { setReachable } from "./reachability.js";
-import { type Enter, storedKey, useStoredKey } from "./stored-key.js";
+import { type SignInWithKey, storedKey, useStoredKey } from "./stored-key.js";
 
 const keyRevokedNotice =
   "Your key is no longer valid: it expired, or was replaced, disabled or deleted. Sign in with another key.";
@@ -29,39 +29,39 @@ export function RequireSignIn({ children }: { readonly children: ReactNode }) {
   const current = useRef<SignInState>(undefined);
 
   /** A late response of an earlier sign-in must not sign out the current one. */
-  function leave(left: SignInState, reason?: string): void {
-    if (current.current === left) {
+  function signOut(from: SignInState, reason?: string): void {
+    if (current.current === from) {
       current.current = undefined;
       storedKey.remove();
-      left.queries.clear();
+      from.queries.clear();
       setNotice(reason);
       setState(undefined);
     }
   }
 
-  async function enter(key: string, isStillWanted = () => true): Promise<void> {
+  async function signIn(key: string, isCurrent = () => true): Promise<void> {
     const me = await createClient(
       AccessService,
       connect({ key, onReachable: setReachable }),
     ).whoAmI({});
-    if (!isStillWanted()) {
+    if (!isCurrent()) {
       return;
     }
-    const onKeyRefused = () => leave(entered, keyRevokedNotice);
+    const onKeyRefused = () => signOut(next, keyRevokedNotice);
     const transport = connect({ key, onReachable: setReachable, onKeyRefused });
-    const entered: SignInState = { me, transport, queries: createQueries() };
-    current.current = entered;
+    const next: SignInState = { me, transport, queries: createQueries() };
+    current.current = next;
     setNotice(undefined);
-    setState(entered);
+    setState(next);
   }
 
   if (!state) {
-    return <SignIn enter={enter} notice={notice} />;
+    return <SignIn signIn={signIn} notice={notice} />;
   }
   return (
     <TransportProvider transport={state.transport}>
       <QueryClientProvider client={state.queries}>
-        <AccessProvider first={state.me} signOut={() => leave(state)}>
+        <AccessProvider first={state.me} signOut={() => signOut(state)}>
           <LiveProvider>{children}</LiveProvider>
         </AccessProvider>
       </QueryClientProvider>
@@ -70,14 +70,14 @@ export function RequireSignIn({ children }: { readonly children: ReactNode }) {
 }
 
 interface SignInProps {
-  readonly enter: Enter;
+  readonly signIn: SignInWithKey;
   /** Why the previous key was signed out. */
   readonly notice: string | undefined;
 }
 
 /** Asks for a key, or uses the key stored for this tab. */
-function SignIn({ enter, notice }: SignInProps) {
-  const stored = useStoredKey(enter);
+function SignIn({ signIn, notice }: SignInProps) {
+  const stored = useStoredKey(signIn);
   if (stored.isSigningIn) {
     return (
       <SignInLayout>
@@ -93,7 +93,7 @@ function SignIn({ enter, notice }: SignInProps) {
           {notice}
         </p>
       )}
-      <KeyForm enter={enter} firstProblem={stored.problem} />
+      <KeyForm signIn={signIn} firstProblem={stored.problem} />
     </SignInLayout>
   );
 }
@@ -110,11 +110,11 @@ function SignInLayout({ children }: { readonly children: ReactNode }) {
   );
 }
 
-interface KeyFormProps extends Pick<SignInProps, "enter"> {
+interface KeyFormProps extends Pick<SignInProps, "signIn"> {
   readonly firstProblem: unknown;
 }
 
-function KeyForm({ enter, firstProblem }: KeyFormProps) {
+function KeyForm({ signIn, firstProblem }: KeyFormProps) {
   const [key, setKey] = useState("");
   const [isRemembered, setIsRemembered] = useState(false);
   const [isBusy, setIsBusy] = useState(false);
@@ -125,7 +125,7 @@ function KeyForm({ enter, firstProblem }: KeyFormProps) {
     setIsBusy(true);
     setProblem(undefined);
     try {
-      await enter(key);
+      await signIn(key);
       if (isRemembered) {
         storedKey.write(key);
       }

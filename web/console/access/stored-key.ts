@@ -7,7 +7,7 @@ import { retryDelayMs } from "./reachability.js";
 export const storedKey = openStorage("sessionStorage", "latchkey-key");
 
 /** Signs in with a key, unless it was cancelled before the response arrives. */
-export type Enter = (key: string, isStillWanted?: () => boolean) => Promise<void>;
+export type SignInWithKey = (key: string, isCurrent?: () => boolean) => Promise<void>;
 
 interface StoredKeySignIn {
   readonly isSigningIn: boolean;
@@ -16,25 +16,25 @@ interface StoredKeySignIn {
 }
 
 /** Signs in with the stored key. Retries while the service is unreachable, removes an invalid key. */
-export function useStoredKey(enter: Enter): StoredKeySignIn {
+export function useStoredKey(signIn: SignInWithKey): StoredKeySignIn {
   const [isSigningIn, setIsSigningIn] = useState(() => storedKey.read() !== undefined);
   const [problem, setProblem] = useState<unknown>();
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: only on mount.
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined;
-    let isOver = false;
+    let isUnmounted = false;
 
     async function tryKey(): Promise<void> {
       const key = storedKey.read();
-      if (key === undefined || isOver) {
+      if (key === undefined || isUnmounted) {
         return;
       }
-      const isStillWanted = () => !isOver && storedKey.read() === key;
+      const isCurrent = () => !isUnmounted && storedKey.read() === key;
       try {
-        await enter(key, isStillWanted);
+        await signIn(key, isCurrent);
       } catch (thrown) {
-        if (isStillWanted()) {
+        if (isCurrent()) {
           handleError(ConnectError.from(thrown));
         }
       }
@@ -55,7 +55,7 @@ export function useStoredKey(enter: Enter): StoredKeySignIn {
     // Deferred: React's strict mode runs the first effect twice.
     timer = setTimeout(tryKey);
     return () => {
-      isOver = true;
+      isUnmounted = true;
       clearTimeout(timer);
     };
   }, []);

@@ -9,8 +9,8 @@ import {
 } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { choicesOf } from "../../../src/contract/fields.js";
 import { ApplicationField } from "../names/application-field.js";
-import { isUuid } from "../names/application-link.js";
-import { Choice, Field } from "../ui/fields.js";
+import { isUuid } from "../names/application-name.js";
+import { Field, FilterSelect } from "../ui/fields.js";
 
 const kinds = choicesOf(ListEventsRequestSchema.field.kind);
 
@@ -93,7 +93,7 @@ interface ActivityFilterBarProps {
 export function ActivityFilterBar({ filter, onChange }: ActivityFilterBarProps) {
   return (
     <search className="activity-filter">
-      <Choice
+      <FilterSelect
         label="Kind"
         choices={kinds}
         value={filter.kind}

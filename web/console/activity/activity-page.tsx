@@ -1,12 +1,12 @@
 import { useAccess } from "../access/access.js";
-import { NotAllowed, Page, Problem } from "../ui/page.js";
-import "./activity.css";
 import { LiveBadge } from "../live/live.js";
 import { Button } from "../ui/buttons.js";
 import { Badge } from "../ui/display.js";
+import { NotAllowed, Page, Problem } from "../ui/page.js";
 import { ActivityFilterBar, noFilter, useActivityFilter } from "./activity-filter.js";
 import { EventItem } from "./event-item.js";
 import { useEventLog } from "./use-events.js";
+import "./activity.css";
 
 /** The audit log of the tenant, live. */
 export default function ActivityPage() {

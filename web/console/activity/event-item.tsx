@@ -1,7 +1,7 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { Fragment, memo, type ReactNode, useState } from "react";
 import type { Event, EventParty } from "../../../gen/latchkey/v1/event_service_pb.js";
-import { ApplicationLink, ApplicationName } from "../names/application-link.js";
+import { ApplicationLink, ApplicationName } from "../names/application-name.js";
 import { Badge, Facts } from "../ui/display.js";
 import { RelativeTime, TimeAgo } from "../ui/time.js";
 import { StateDiff } from "./state-diff.js";
@@ -59,9 +59,9 @@ const sentences: Readonly<Record<string, string>> = {
 export function EventSentence({ event }: { readonly event: Event }) {
   const template = templateOf(event);
   const known = event.actor ? template : template.replace(" by {actor}", "");
-  return known.split(/(\{\w+\})/).map((part, place) => (
+  return known.split(/(\{\w+\})/).map((part, index) => (
     // biome-ignore lint/suspicious/noArrayIndexKey: the parts never change order.
-    <Fragment key={place}>{fillPart(part, event)}</Fragment>
+    <Fragment key={index}>{fillPart(part, event)}</Fragment>
   ));
 }
 

@@ -46,16 +46,16 @@ function FieldChange<Value>({ label, change: { removed, added }, show }: FieldCh
     <div>
       <h3>{label}</h3>
       <ul>
-        {removed.map((value, place) => (
+        {removed.map((value, index) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: events are immutable.
-          <li key={place} data-change="removed">
+          <li key={index} data-change="removed">
             <span className="visually-hidden">removed</span>
             {show(value)}
           </li>
         ))}
-        {added.map((value, place) => (
+        {added.map((value, index) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: events are immutable.
-          <li key={place} data-change="added">
+          <li key={index} data-change="added">
             <span className="visually-hidden">added</span>
             {show(value)}
           </li>

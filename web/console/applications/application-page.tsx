@@ -1,23 +1,23 @@
 import { useQuery } from "@connectrpc/connect-query";
+import { type ReactNode, useState } from "react";
 import { Link } from "wouter";
 import {
   type Application,
   ApplicationService,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { useAccess } from "../access/access.js";
+import { ApplicationLink } from "../names/application-name.js";
 import { Grants } from "../rules/grants.js";
-import { NotAllowed, Page, Problem } from "../ui/page.js";
-import { ApplicationEvents, ApplicationSessions } from "./application-activity.js";
-import { ApplicationKeys } from "./application-keys.js";
-import "./application-page.css";
-import { type ReactNode, useState } from "react";
-import { ApplicationLink } from "../names/application-link.js";
 import { Button, CopyButton } from "../ui/buttons.js";
 import { Chips, Facts } from "../ui/display.js";
+import { NotAllowed, Page, Problem } from "../ui/page.js";
 import { RelativeTime, TimeAgo } from "../ui/time.js";
+import { ApplicationEvents, ApplicationSessions } from "./application-activity.js";
 import { StatusBadge, TypeBadge } from "./application-badges.js";
 import { DeleteDialog, StatusDialog } from "./application-dialogs.js";
+import { ApplicationKeys } from "./application-keys.js";
 import { RegenerateDialog } from "./regenerate-dialog.js";
+import "./application-page.css";
 
 interface ApplicationPageProps {
   readonly id: string;
@@ -77,7 +77,7 @@ interface ApplicationActionsProps {
 }
 
 /** The actions that the signed-in key may perform. */
-export function ApplicationActions({ application }: ApplicationActionsProps) {
+function ApplicationActions({ application }: ApplicationActionsProps) {
   const { may } = useAccess();
   const [open, setOpen] = useState<"regenerate" | "status" | "delete">();
   const close = () => setOpen(undefined);
@@ -109,8 +109,7 @@ export function ApplicationActions({ application }: ApplicationActionsProps) {
   );
 }
 
-/** What is known of an application, but for what it may do. */
-export function ApplicationFacts({ application }: { readonly application: Application }) {
+function ApplicationFacts({ application }: { readonly application: Application }) {
   const { id, allowedOrigins, allowedCidrs, sessionQuota, modifiedAt } = application;
   return (
     <section className="card" aria-labelledby="facts">

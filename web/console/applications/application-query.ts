@@ -8,7 +8,7 @@ import {
   ListApplicationsRequestSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { choicesOf } from "../../../src/contract/fields.js";
-import { isUuid } from "../names/application-link.js";
+import { isUuid } from "../names/application-name.js";
 
 export const types = choicesOf(ListApplicationsRequestSchema.field.type);
 export const statuses = choicesOf(ListApplicationsRequestSchema.field.status);
@@ -80,7 +80,7 @@ export function useFirstPage(filters: Filters) {
 
 interface ApplicationRows {
   /** The application at an index, once it is loaded. */
-  at(place: number): Application | undefined;
+  at(index: number): Application | undefined;
   readonly isLoading: boolean;
   readonly problem: unknown;
 }
@@ -104,14 +104,14 @@ export function useApplicationRows(filters: Filters, from: number, to: number): 
     ...numbers.map((number, at) => [number, others[at]] as const),
   ]);
   return {
-    at: (place) => pages.get(pageOf(place))?.data?.data[place % pageSize],
+    at: (index) => pages.get(pageOf(index))?.data?.data[index % pageSize],
     isLoading: [...pages.values()].some((page) => page?.isFetching),
     problem: others.find(({ error }) => error)?.error,
   };
 }
 
-function pageOf(place: number): number {
-  return Math.floor(place / pageSize) + 1;
+function pageOf(index: number): number {
+  return Math.floor(index / pageSize) + 1;
 }
 
 function pagesWith(from: number, to: number): number[] {

@@ -66,14 +66,14 @@ export function ApplicationTable({ filters, total }: ApplicationTableProps) {
         <tbody ref={body} style={{ height: rows.getTotalSize() }}>
           {visible.map(({ index, start, size }) => {
             const application = list.at(index);
-            const place = {
+            const rowProps = {
               index,
               style: { height: size, transform: `translateY(${start - top}px)` },
             };
             return application ? (
-              <ApplicationRow key={index} application={application} {...place} />
+              <ApplicationRow key={index} application={application} {...rowProps} />
             ) : (
-              <PendingRow key={index} {...place} />
+              <PendingRow key={index} {...rowProps} />
             );
           })}
         </tbody>

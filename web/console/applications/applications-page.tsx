@@ -1,14 +1,12 @@
-import { Link } from "wouter";
-import { useAccess } from "../access/access.js";
-import { Button } from "../ui/buttons.js";
-import { NotAllowed, Page, Problem } from "../ui/page.js";
-import { ApplicationTable } from "./application-table.js";
-import "./applications.css";
 import { useEffect, useState } from "react";
+import { Link } from "wouter";
 import { ListApplicationsRequestSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { maxLengthOf } from "../../../src/contract/fields.js";
-import { Choice, Field } from "../ui/fields.js";
+import { useAccess } from "../access/access.js";
+import { Button } from "../ui/buttons.js";
+import { Field, FilterSelect } from "../ui/fields.js";
 import { debounceMs } from "../ui/hooks.js";
+import { NotAllowed, Page, Problem } from "../ui/page.js";
 import {
   type Filters,
   noFilters,
@@ -17,6 +15,8 @@ import {
   useFilters,
   useFirstPage,
 } from "./application-query.js";
+import { ApplicationTable } from "./application-table.js";
+import "./applications.css";
 
 /** All applications, newest first. */
 export default function ApplicationsPage() {
@@ -91,13 +91,13 @@ function FilterBar({ filters, onChange }: FilterBarProps) {
   return (
     <search className="filter-bar">
       <SearchField search={filters.search} onChange={(search) => onChange({ search })} />
-      <Choice
+      <FilterSelect
         label="Type"
         choices={types}
         value={filters.type}
         onChange={(type) => onChange({ type })}
       />
-      <Choice
+      <FilterSelect
         label="Status"
         choices={statuses}
         value={filters.status}

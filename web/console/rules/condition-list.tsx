@@ -17,8 +17,8 @@ interface ConditionListProps {
 export function ConditionList({ conditions, onChange, errors }: ConditionListProps) {
   const addButton = useRef<HTMLButtonElement>(null);
 
-  function remove(place: number): void {
-    onChange(conditions.toSpliced(place, 1));
+  function remove(index: number): void {
+    onChange(conditions.toSpliced(index, 1));
     // The pressed button is gone.
     addButton.current?.focus();
   }
@@ -26,15 +26,15 @@ export function ConditionList({ conditions, onChange, errors }: ConditionListPro
   return (
     <fieldset className="conditions">
       <legend>Conditions (a token must meet all of them)</legend>
-      {conditions.map((condition, place) => (
+      {conditions.map((condition, index) => (
         <ConditionFields
           // biome-ignore lint/suspicious/noArrayIndexKey: conditions have no id and keep their order.
-          key={place}
+          key={index}
           condition={condition}
-          path={`conditions[${place}]`}
+          path={`conditions[${index}]`}
           errors={errors}
-          onChange={(changed) => onChange(conditions.with(place, changed))}
-          onRemove={() => remove(place)}
+          onChange={(changed) => onChange(conditions.with(index, changed))}
+          onRemove={() => remove(index)}
         />
       ))}
       <div>

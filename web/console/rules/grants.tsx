@@ -43,10 +43,10 @@ export function RuleSummary({ rule }: { readonly rule: AccessRule }) {
               in <code>{container}</code>
             </>
           )}
-          {conditions.map(({ attribute, operator, value }, place) => (
+          {conditions.map(({ attribute, operator, value }, index) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: conditions have no id and keep their order.
-            <span key={place}>
-              {place > 0 && " and "}
+            <span key={index}>
+              {index > 0 && " and "}
               {attribute} {operatorInWords(operator)} <code>{value}</code>
             </span>
           ))}

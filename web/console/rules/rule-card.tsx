@@ -13,7 +13,7 @@ interface RuleCardProps {
   readonly id: string;
   readonly rule: AccessRule;
   /** One-based position in evaluation order. */
-  readonly place: number;
+  readonly position: number;
   readonly kind: RuleKind;
   readonly isNew: boolean;
   /** By path within the rule. */
@@ -26,7 +26,7 @@ interface RuleCardProps {
 
 /** A rule that can be moved, and opened for editing. */
 export function RuleCard(props: RuleCardProps) {
-  const { id, rule, place, isNew, onChange, onDuplicate, onRemove } = props;
+  const { id, rule, position, isNew, onChange, onDuplicate, onRemove } = props;
   const [isOpen, setIsOpen] = useState(isNew);
   const sortable = useSortable({ id });
   const card = useRef<HTMLFieldSetElement>(null);
@@ -51,7 +51,7 @@ export function RuleCard(props: RuleCardProps) {
       <fieldset
         ref={card}
         className="rule-card"
-        aria-label={`Rule ${place}`}
+        aria-label={`Rule ${position}`}
         onChange={visible.visit}
         onBlur={visible.visit}
       >
@@ -62,7 +62,7 @@ export function RuleCard(props: RuleCardProps) {
             ref={sortable.setActivatorNodeRef}
             type="button"
             className="rule-handle"
-            aria-label={`Move rule ${place}, ${nameOfRule(rule)}`}
+            aria-label={`Move rule ${position}, ${nameOfRule(rule)}`}
           >
             ⠿
           </button>
@@ -79,7 +79,7 @@ export function RuleCard(props: RuleCardProps) {
             tone="quiet"
             aria-expanded={isOpen}
             aria-controls={bodyId}
-            aria-label={`${isOpen ? "Close" : "Edit"} rule ${place}`}
+            aria-label={`${isOpen ? "Close" : "Edit"} rule ${position}`}
             onClick={() => setIsOpen(!isOpen)}
           >
             {isOpen ? "Close" : "Edit"}

@@ -84,7 +84,7 @@ export function RuleEditor({ rules, onChange, kind, errors, suggestions }: RuleE
       >
         <SortableContext items={shownIds} strategy={verticalListSortingStrategy}>
           <ol aria-label="Rules, in evaluation order">
-            {shown.map((rule, place) => {
+            {shown.map((rule, index) => {
               const id = ids.of(rule);
               const at = rules.indexOf(rule);
               return (
@@ -92,7 +92,7 @@ export function RuleEditor({ rules, onChange, kind, errors, suggestions }: RuleE
                   key={id}
                   id={id}
                   rule={rule}
-                  place={place + 1}
+                  position={index + 1}
                   kind={kind}
                   isNew={added.includes(id)}
                   errors={errorsWithin(errors, `rules[${at}]`)}

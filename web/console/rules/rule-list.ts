@@ -24,8 +24,8 @@ export function renumbered(
   rules: readonly AccessRule[],
   change: (rule: AccessRule, fields: Partial<AccessRule>) => AccessRule,
 ): AccessRule[] {
-  return rules.map((rule, place) =>
-    rule.priority === place + 1 ? rule : change(rule, { priority: place + 1 }),
+  return rules.map((rule, index) =>
+    rule.priority === index + 1 ? rule : change(rule, { priority: index + 1 }),
   );
 }
 

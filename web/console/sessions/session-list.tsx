@@ -4,7 +4,7 @@ import { useEffect, useMemo, useState } from "react";
 import { type Session, SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { useLiveState } from "../live/live.js";
 import { hasFewPages } from "../live/refresh.js";
-import { ApplicationLink, shortId } from "../names/application-link.js";
+import { ApplicationLink, shortId } from "../names/application-name.js";
 import { Button } from "../ui/buttons.js";
 import { Problem } from "../ui/page.js";
 import { TimeAgo, TimeLeft } from "../ui/time.js";

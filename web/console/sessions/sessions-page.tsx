@@ -1,16 +1,16 @@
 import { useState } from "react";
 import { Link, useSearchParams } from "wouter";
+import { ListSessionsRequestSchema } from "../../../gen/latchkey/v1/session_service_pb.js";
+import { choicesOf } from "../../../src/contract/fields.js";
 import { useAccess } from "../access/access.js";
 import { LiveBadge } from "../live/live.js";
 import { ApplicationField } from "../names/application-field.js";
 import { Button } from "../ui/buttons.js";
-import { Choice } from "../ui/fields.js";
+import { FilterSelect } from "../ui/fields.js";
 import { NotAllowed, Page } from "../ui/page.js";
 import { RevokeDialog, SessionDialog } from "./session-dialogs.js";
 import { SessionList } from "./session-list.js";
 import "./sessions.css";
-import { ListSessionsRequestSchema } from "../../../gen/latchkey/v1/session_service_pb.js";
-import { choicesOf } from "../../../src/contract/fields.js";
 
 /** The open sessions, live. */
 export default function SessionsPage() {
@@ -52,7 +52,7 @@ function OpenSessions() {
           value={authorizer}
           onChange={(id) => change({ authorizer: id })}
         />
-        <Choice
+        <FilterSelect
           label="State"
           choices={states}
           value={state}

@@ -1,4 +1,8 @@
 import { useState } from "react";
+import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { useClient } from "../access/connection.js";
+import { Button } from "../ui/buttons.js";
+import { useAction } from "../ui/hooks.js";
 import { Page, Problem } from "../ui/page.js";
 import { AuthorizeStep } from "./try/authorize-step.js";
 import { removeDemoApplications, type StepViewProps, steps, useFlow } from "./try/flow.js";
@@ -6,10 +10,6 @@ import { SessionCard } from "./try/session-card.js";
 import { NonceReuseStep, OpenStep, UnauthorizedStep, UseStep } from "./try/steps.js";
 import "./sessions.css";
 import "./try/try.css";
-import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { useClient } from "../access/connection.js";
-import { Button } from "../ui/buttons.js";
-import { useAction } from "../ui/hooks.js";
 
 const views = [OpenStep, UnauthorizedStep, AuthorizeStep, UseStep, NonceReuseStep];
 
@@ -45,13 +45,13 @@ export default function TrySessionPage() {
 function Stepper({ step }: { readonly step: number }) {
   return (
     <ol className="stepper" aria-label="Steps">
-      {steps.map((title, place) => (
-        <li key={title} aria-current={place === step ? "step" : undefined} data-done={place < step}>
+      {steps.map((title, index) => (
+        <li key={title} aria-current={index === step ? "step" : undefined} data-done={index < step}>
           <span className="step-number" aria-hidden="true">
-            {place < step ? "✓" : place + 1}
+            {index < step ? "✓" : index + 1}
           </span>
           {title}
-          {place < step && <span className="visually-hidden">, done</span>}
+          {index < step && <span className="visually-hidden">, done</span>}
         </li>
       ))}
     </ol>

@@ -45,7 +45,7 @@ export function Field({ label, hint, errors = [], children }: FieldProps) {
   );
 }
 
-interface ChoiceProps {
+interface FilterSelectProps {
   readonly label: string;
   readonly choices: readonly string[];
   /** Empty for all. */
@@ -54,7 +54,7 @@ interface ChoiceProps {
 }
 
 /** A filter with the choices of a list, or all. */
-export function Choice({ label, choices, value, onChange }: ChoiceProps) {
+export function FilterSelect({ label, choices, value, onChange }: FilterSelectProps) {
   return (
     <Field label={label}>
       {(props) => (

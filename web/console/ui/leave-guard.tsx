@@ -6,11 +6,11 @@ import { Dialog } from "./dialog.js";
 type Leave = () => void;
 
 /** Asks for confirmation, then navigates. */
-type Ask = (leave: Leave) => void;
+type Confirm = (leave: Leave) => void;
 
 interface Guard {
   readonly here: string;
-  readonly ask: Ask;
+  readonly confirm: Confirm;
 }
 
 /** Undefined if there are no unsaved changes. */
@@ -20,7 +20,7 @@ let guard: Guard | undefined;
 export const guardedNavigate: AroundNavHandler = (navigate, to, options) => {
   const leave = () => navigate(to, options);
   if (guard) {
-    guard.ask(leave);
+    guard.confirm(leave);
   } else {
     leave();
   }
@@ -33,7 +33,7 @@ addEventListener("popstate", (event) => {
     event.stopImmediatePropagation();
     const target = location.href;
     history.pushState(null, "", guard.here);
-    guard.ask(() => history.pushState(null, "", target));
+    guard.confirm(() => history.pushState(null, "", target));
   }
 });
 
@@ -73,8 +73,8 @@ export function LeaveGuard({ isOn, title, children }: LeaveGuardProps) {
 }
 
 /** Guards navigation and unload. Returns a function that removes the guard. */
-function guardPage(ask: Ask): () => void {
-  const own: Guard = { here: location.href, ask };
+function guardPage(confirm: Confirm): () => void {
+  const own: Guard = { here: location.href, confirm };
   const onUnload = (event: BeforeUnloadEvent) => event.preventDefault();
   guard = own;
   addEventListener("beforeunload", onUnload);

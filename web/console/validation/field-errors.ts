@@ -59,8 +59,8 @@ export function errorsOfNames(
   path: string,
   names: readonly string[],
 ): readonly string[] {
-  const itemErrors = names.flatMap((name, place) =>
-    (errors[`${path}[${place}]`] ?? []).map((message) => `${name}: ${message}`),
+  const itemErrors = names.flatMap((name, index) =>
+    (errors[`${path}[${index}]`] ?? []).map((message) => `${name}: ${message}`),
   );
   return [...(errors[path] ?? []), ...itemErrors];
 }

@@ -46,7 +46,9 @@ export function DecisionDetails({ request, subject, actual }: DecisionDetailsPro
       <section className="card" aria-label="Evaluation">
         <h3>Evaluation</h3>
         {isDeniedBeforeRules(decision.reason) && (
-          <p className="muted">The key is refused before its rules are evaluated. Otherwise:</p>
+          <p className="muted">
+            The key is refused before its rules are evaluated. Otherwise, the result would be:
+          </p>
         )}
         {limits && <h4>Permissions of the session</h4>}
         <Steps explanation={own} rules={subject.grants.rules} permission={permission} />

@@ -1,3 +1,5 @@
+import { create } from "@bufbuild/protobuf";
+import { useQuery } from "@connectrpc/connect-query";
 import { type ReactNode, useId, useMemo, useState } from "react";
 import { useSearchParams } from "wouter";
 import {
@@ -6,18 +8,16 @@ import {
   CheckAccessRequestSchema,
 } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { useAccess } from "../access/access.js";
-import { isUuid } from "../names/application-link.js";
+import { isUuid } from "../names/application-name.js";
+import { Field } from "../ui/fields.js";
 import { Page } from "../ui/page.js";
 import { useFieldErrors } from "../validation/field-errors.js";
+import type { FieldErrors } from "../validation/validate.js";
 import { DecisionDetails } from "./decision.js";
 import { subjectOfOwnKey } from "./subject.js";
 import { type ChosenSubject, firstChoice, SubjectChoice } from "./subject-choice.js";
 import { KeyDecision, SubjectDecision } from "./subject-decision.js";
 import "./why.css";
-import { create } from "@bufbuild/protobuf";
-import { useQuery } from "@connectrpc/connect-query";
-import { Field } from "../ui/fields.js";
-import type { FieldErrors } from "../validation/validate.js";
 
 /** Explains access decisions. */
 export default function WhyPage() {

@@ -1,18 +1,18 @@
 import { useQuery } from "@connectrpc/connect-query";
 import { AccessService } from "../../../../gen/latchkey/v1/access_service_pb.js";
+import { CreateApplicationRequestSchema } from "../../../../gen/latchkey/v1/application_service_pb.js";
+import { choicesOf } from "../../../../src/contract/fields.js";
+import type { ApplicationType } from "../../../../src/contract/grants.js";
 import { PermissionInput } from "../../rules/permission-input.js";
 import { RuleEditor } from "../../rules/rule-editor.js";
 import { Field } from "../../ui/fields.js";
 import { errorsOfNames } from "../../validation/field-errors.js";
-import { ExpiryField } from "./expiry-field.js";
-import "./form.css";
-import { CreateApplicationRequestSchema } from "../../../../gen/latchkey/v1/application_service_pb.js";
-import { choicesOf } from "../../../../src/contract/fields.js";
-import type { ApplicationType } from "../../../../src/contract/grants.js";
 import { grantRequired } from "../../validation/field-labels.js";
 import type { FieldErrors } from "../../validation/validate.js";
 import type { ApplicationForm } from "./application-form.js";
 import { parseLines } from "./draft.js";
+import { ExpiryField } from "./expiry-field.js";
+import "./form.css";
 
 interface ApplicationFieldsProps {
   readonly form: ApplicationForm;

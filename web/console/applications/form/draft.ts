@@ -108,9 +108,9 @@ interface MergedDraft {
 
 /** A three-way merge: own changes win, all other fields take the latest values. */
 export function mergeDrafts(base: Draft, mine: Draft, theirs: Draft): MergedDraft {
-  const kept = changedFields(base, mine);
-  const draft = { ...theirs, ...Object.fromEntries(kept.map((field) => [field, mine[field]])) };
-  const conflicts = kept.filter(
+  const changed = changedFields(base, mine);
+  const draft = { ...theirs, ...Object.fromEntries(changed.map((field) => [field, mine[field]])) };
+  const conflicts = changed.filter(
     (field) => !isSame(field, base, theirs) && !isSame(field, mine, theirs),
   );
   return { draft, conflicts };
