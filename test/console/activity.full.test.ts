@@ -5,7 +5,7 @@ import type { Api } from "../support/api.js";
 import { createRestApi } from "../support/api-rest.js";
 import { barriersIn } from "../support/axe.js";
 import { describeInBrowser, type OpenedPage } from "../support/browser.js";
-import { expectSoon, openSignedIn, sidewaysIn, signIn } from "../support/console.js";
+import { expectEventually, horizontalOverflow, openSignedIn, signIn } from "../support/console.js";
 import { startServer, type TestServer } from "../support/server.js";
 
 describeInBrowser("console activity page", (browser) => {
@@ -66,17 +66,17 @@ describeInBrowser("console activity page", (browser) => {
   it("filters by the query string and stays live", async () => {
     await page.getByLabel("Kind").selectOption("application.disabled");
     await page.getByText("No events match.").waitFor();
-    await expectSoon(() => new URL(page.url()).search, "?kind=application.disabled");
+    await expectEventually(() => new URL(page.url()).search, "?kind=application.disabled");
     const { id } = await api.createApplication(root.key, { ...shop, name: "Stall" });
     await api.disableApplication(root.key, { id });
     await page.getByText("Stall was disabled by").waitFor();
-    await expectSoon(() => events().count(), 1);
+    await expectEventually(() => events().count(), 1);
 
     await page.getByLabel("Target").fill(id);
     await page.getByLabel("Kind").selectOption("");
     await page.getByText("Stall was created by").waitFor();
-    await expectSoon(() => events().count(), 2);
-    await expectSoon(() => new URL(page.url()).search, `?target=${id}`);
+    await expectEventually(() => events().count(), 2);
+    await expectEventually(() => new URL(page.url()).search, `?target=${id}`);
 
     await page.getByLabel("Until").fill("2001-01-01T00:00:00");
     await page.getByText("No events match.").waitFor();
@@ -102,12 +102,12 @@ describeInBrowser("console activity page", (browser) => {
     await page.goto(`${server.url}/console/activity?target=${id}`);
     await signIn(opened, root.key);
     await page.getByText("Busy shop was enabled by").first().waitFor();
-    await expectSoon(() => events().count(), 50);
+    await expectEventually(() => events().count(), 50);
     await page.getByRole("button", { name: "Load more" }).click();
     await page.getByText("Busy shop was created by").waitFor();
-    await expectSoon(() => events().count(), 61);
+    await expectEventually(() => events().count(), 61);
     await page.setViewportSize({ width: 360, height: 740 });
-    expect(await sidewaysIn(page)).toBe(0);
+    expect(await horizontalOverflow(page)).toBe(0);
     expect(await barriersIn(page)).toEqual([]);
     expect(opened.faults).toEqual([]);
   });

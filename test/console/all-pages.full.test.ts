@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
 import { barriersIn } from "../support/axe.js";
 import { describeInBrowser, type OpenedPage } from "../support/browser.js";
-import { sidewaysIn } from "../support/console.js";
+import { horizontalOverflow } from "../support/console.js";
 import { type DemoTenant, furnish } from "../support/demo-tenant.js";
 import { startServer, type TestServer } from "../support/server.js";
 
@@ -66,7 +66,7 @@ describeInBrowser("every console page", (browser) => {
         await page.setViewportSize({ width, height: 800 });
         const barriers = await barriersIn(page);
         found.push(...barriers.map((barrier) => `${colorScheme}, ${width} px: ${barrier}`));
-        expect(await sidewaysIn(page)).toBe(0);
+        expect(await horizontalOverflow(page)).toBe(0);
       }
     }
     if (name === "application") {

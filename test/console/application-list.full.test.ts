@@ -4,7 +4,7 @@ import type { Bootstrapped } from "../../src/bootstrap.js";
 import type { ImportedApplication } from "../../src/store/port/transfer.js";
 import { barriersIn } from "../support/axe.js";
 import { describeInBrowser, type OpenedPage } from "../support/browser.js";
-import { expectSoon, openSignedIn, sidewaysIn } from "../support/console.js";
+import { expectEventually, horizontalOverflow, openSignedIn } from "../support/console.js";
 import { seedApplications } from "../support/seed-applications.js";
 import { startServer, type TestServer } from "../support/server.js";
 
@@ -61,20 +61,20 @@ describeInBrowser("console list of 10,000 applications", (browser) => {
   it("searches by name, filters by type and status, and keeps both in the URL", async () => {
     await search("SERVICE 77 ");
     await page.getByText("111 applications found").waitFor();
-    await expectSoon(() => page.getByLabel("Search").inputValue(), "SERVICE 77 ");
+    await expectEventually(() => page.getByLabel("Search").inputValue(), "SERVICE 77 ");
     await page.getByLabel("Type").selectOption("public");
     await page.getByText("36 applications found").waitFor();
     await page.getByLabel("Status").selectOption("disabled");
     await page.getByText("No applications match.").waitFor();
     expect(await barriersIn(page)).toEqual([]);
-    await expectSoon(
+    await expectEventually(
       () => new URL(page.url()).search,
       "?search=SERVICE+77&type=public&status=disabled",
     );
     await page.getByLabel("Status").selectOption("all");
     const beside = await openSignedIn(browser, page.url(), root.key);
     await beside.page.getByText("36 applications found").waitFor();
-    await expectSoon(() => beside.page.getByLabel("Search").inputValue(), "SERVICE 77");
+    await expectEventually(() => beside.page.getByLabel("Search").inputValue(), "SERVICE 77");
     await beside.page.context().close();
   });
 
@@ -104,7 +104,7 @@ describeInBrowser("console list of 10,000 applications", (browser) => {
   it("shows cards on a small screen without horizontal scrolling", async () => {
     await page.setViewportSize({ width: 360, height: 740 });
     await application("Service 9998").waitFor();
-    expect(await sidewaysIn(page)).toBe(0);
+    expect(await horizontalOverflow(page)).toBe(0);
     expect(await barriersIn(page)).toEqual([]);
     expect(opened.faults).toEqual([]);
   });

@@ -5,11 +5,11 @@ import { barriersIn } from "../support/axe.js";
 import { describeInBrowser } from "../support/browser.js";
 import {
   button,
-  expectSoon,
+  expectEventually,
   focused,
+  horizontalOverflow,
   keyWorks,
   openSignedIn,
-  sidewaysIn,
   signIn,
   takeKey,
 } from "../support/console.js";
@@ -52,7 +52,7 @@ describeInBrowser("console application pages", (browser) => {
     await page.locator("input:focus[aria-invalid]").and(page.getByLabel("Name")).waitFor();
     expect(await barriersIn(page)).toEqual([]);
     await page.setViewportSize({ width: 360, height: 740 });
-    expect(await sidewaysIn(page)).toBe(0);
+    expect(await horizontalOverflow(page)).toBe(0);
 
     // Errors from the service appear in the same place.
     await page.getByLabel("Name").fill("Wrong network");
@@ -80,7 +80,7 @@ describeInBrowser("console application pages", (browser) => {
     await asked.waitFor();
     expect(await barriersIn(page)).toEqual([]);
     await asked.getByRole("button", { name: "Stay" }).click();
-    await expectSoon(() => page.getByLabel("Name").inputValue(), "Not left");
+    await expectEventually(() => page.getByLabel("Name").inputValue(), "Not left");
     await page.getByRole("link", { name: "Cancel" }).click();
     await asked.getByRole("button", { name: "Leave" }).click();
     await page.getByRole("heading", { name: "Left", exact: true }).waitFor();
@@ -118,7 +118,7 @@ describeInBrowser("console application pages", (browser) => {
     const mine = await open(`/applications/${id}/edit`);
     const { page } = mine;
     await page.getByLabel("Name").fill("Mine");
-    const theirs = await browser.openBeside(mine, `${server.url}/console/applications/${id}/edit`);
+    const theirs = await browser.openTab(mine, `${server.url}/console/applications/${id}/edit`);
     await signIn(theirs, root.key);
     await theirs.page.getByLabel("Name").fill("Theirs");
     await theirs.page.getByLabel("Networks").fill("10.0.0.0/8");
@@ -129,8 +129,8 @@ describeInBrowser("console application pages", (browser) => {
     await button(page, "Load latest version").click();
     await page.getByText("These fields were changed by both").waitFor();
     expect(await page.getByRole("region", { name: "Name" }).textContent()).toContain("Theirs");
-    await expectSoon(() => page.getByRole("textbox", { name: "Name" }).inputValue(), "Mine");
-    await expectSoon(() => page.getByLabel("Networks").inputValue(), "10.0.0.0/8");
+    await expectEventually(() => page.getByRole("textbox", { name: "Name" }).inputValue(), "Mine");
+    await expectEventually(() => page.getByLabel("Networks").inputValue(), "10.0.0.0/8");
     expect(await barriersIn(page)).toEqual([]);
     await button(page, "Save").click();
     await page.getByRole("heading", { name: "Mine" }).waitFor();
@@ -151,7 +151,7 @@ describeInBrowser("console application pages", (browser) => {
     await page.getByLabel("Unit").selectOption("days");
     await page.getByLabel("Duration").fill("31");
     await page.locator("input:focus[aria-invalid]").waitFor();
-    await expectSoon(() => button(page, "Regenerate").isDisabled(), true);
+    await expectEventually(() => button(page, "Regenerate").isDisabled(), true);
     await page.getByLabel("Revoke all current keys now").check();
     await button(page, "Regenerate").click();
     await page.getByRole("heading", { name: "Sign in", includeHidden: true }).waitFor();

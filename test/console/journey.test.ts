@@ -5,10 +5,10 @@ import { barriersIn } from "../support/axe.js";
 import { describeInBrowser } from "../support/browser.js";
 import {
   button,
-  expectSoon,
+  expectEventually,
   focused,
+  horizontalOverflow,
   keyWorks,
-  sidewaysIn,
   signIn,
   takeKey,
 } from "../support/console.js";
@@ -106,10 +106,10 @@ describeInBrowser("console journey", (browser) => {
 
     expect(await barriersIn(page)).toEqual([]);
     await page.setViewportSize({ width: 360, height: 740 });
-    expect(await sidewaysIn(page)).toBe(0);
+    expect(await horizontalOverflow(page)).toBe(0);
     await button(page, "Delete").click();
     await page.getByLabel("Type the name to confirm").fill("Web shop");
-    await expectSoon(() => button(page, "Delete permanently").isDisabled(), true);
+    await expectEventually(() => button(page, "Delete permanently").isDisabled(), true);
     await page.getByLabel("Type the name to confirm").fill("Web shop 2");
     expect(await barriersIn(page)).toEqual([]);
     await button(page, "Delete permanently").click();

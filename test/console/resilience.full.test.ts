@@ -6,7 +6,7 @@ import { type Api, keyOf } from "../support/api.js";
 import { createRestApi } from "../support/api-rest.js";
 import { barriersIn } from "../support/axe.js";
 import { describeInBrowser } from "../support/browser.js";
-import { expectSoon, openSignedIn, signIn } from "../support/console.js";
+import { expectEventually, openSignedIn, signIn } from "../support/console.js";
 import { lastingPorts } from "../support/lasting-ports.js";
 import { startServer, type TestServer } from "../support/server.js";
 import { until } from "../support/until.js";
@@ -82,9 +82,9 @@ describeInBrowser("console sign-in and permissions", (browser) => {
     });
     await first.page.reload();
     await first.page.getByRole("heading", { name: "Sessions" }).waitFor();
-    await expectSoon(() => first.page.url(), `${server.url}/console/sessions`);
+    await expectEventually(() => first.page.url(), `${server.url}/console/sessions`);
 
-    const second = await browser.openBeside(first, `${server.url}/console/sessions`);
+    const second = await browser.openTab(first, `${server.url}/console/sessions`);
     await second.page.getByLabel("API key").waitFor();
     expect((await storageOf(second.page)).tab).toBe("{}");
     await signIn(second, root.key);
@@ -101,7 +101,7 @@ describeInBrowser("console sign-in and permissions", (browser) => {
   it("shows changes from another tab", async () => {
     const watcher = await open("/sessions", root.key);
     await watcher.page.getByText("● Live").waitFor();
-    const changer = await browser.openBeside(watcher, `${server.url}/console/sessions/try`);
+    const changer = await browser.openTab(watcher, `${server.url}/console/sessions/try`);
     await signIn(changer, root.key);
     await changer.page.getByRole("button", { name: "Create demo applications" }).click();
     await changer.page.getByRole("button", { name: "Open a session" }).click();
@@ -137,7 +137,7 @@ describeInBrowser("console sign-in and permissions", (browser) => {
     expect((await storageOf(opened.page)).tab).toBe("{}");
     expect(await barriersIn(opened.page)).toEqual([]);
     await signIn(opened, root.key);
-    await expectSoon(() => opened.page.getByText(signedOutNotice).count(), 0);
+    await expectEventually(() => opened.page.getByText(signedOutNotice).count(), 0);
     expect(opened.faults).toEqual([]);
   });
 
@@ -229,7 +229,7 @@ describeInBrowser("console during an outage", (browser) => {
     await api.createApplication(root.key, shop);
     api.close();
     await page.getByText("Web shop was created by").waitFor();
-    await expectSoon(() => page.getByLabel("Actor").inputValue(), "half a name");
+    await expectEventually(() => page.getByLabel("Actor").inputValue(), "half a name");
     expect((await storageOf(page)).tab).toContain(root.key);
     expect(opened.faults).toEqual([]);
   });

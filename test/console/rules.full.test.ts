@@ -4,7 +4,7 @@ import { createLatchkeyClient, type LatchkeyNodeClient } from "../../src/client/
 import { problemOf } from "../../src/contract/problem-report.js";
 import { barriersIn } from "../support/axe.js";
 import { describeInBrowser, type OpenedPage } from "../support/browser.js";
-import { expectSoon, openSignedIn, sidewaysIn } from "../support/console.js";
+import { expectEventually, horizontalOverflow, openSignedIn } from "../support/console.js";
 import { startServer, type TestServer } from "../support/server.js";
 
 describeInBrowser("console rule editor", (browser) => {
@@ -84,16 +84,16 @@ describeInBrowser("console rule editor", (browser) => {
     await page.keyboard.press("ArrowDown");
     expect(await barriersIn(page)).toEqual([]);
     await page.keyboard.press("Enter");
-    await expectSoon(names, ["token:read"]);
+    await expectEventually(names, ["token:read"]);
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
     await page.evaluate(`navigator.clipboard.writeText("report:run, report:read\\ntoken:read")`);
     await page.keyboard.press("ControlOrMeta+V");
     await rule(1).getByRole("button", { name: "Remove report:read" }).waitFor();
-    await expectSoon(names, ["token:read", "report:run", "report:read"]);
+    await expectEventually(names, ["token:read", "report:run", "report:read"]);
     await page.keyboard.press("Backspace");
-    await expectSoon(names, ["token:read", "report:run"]);
+    await expectEventually(names, ["token:read", "report:run"]);
     await rule(1).getByRole("button", { name: "Remove token:read" }).press("Enter");
-    await expectSoon(names, ["report:run"]);
+    await expectEventually(names, ["report:run"]);
     expect(opened.faults).toEqual([]);
   });
 
@@ -101,7 +101,7 @@ describeInBrowser("console rule editor", (browser) => {
     await add("One", "/one/", "token:read ");
     await add("Two", "/two/", "token:read ");
     await add("Three", "/three/", "token:read token:use ");
-    await expectSoon(order, ["One", "Two", "Three"]);
+    await expectEventually(order, ["One", "Two", "Three"]);
 
     await handle(3).focus();
     await page.keyboard.press("Space");
@@ -110,10 +110,10 @@ describeInBrowser("console rule editor", (browser) => {
     await page.getByText("rule “Three” moves to position 2 of 3.").waitFor();
     await page.keyboard.press("Space");
     await page.getByText("rule “Three” dropped at position 2 of 3.").waitFor();
-    await expectSoon(order, ["One", "Three", "Two"]);
+    await expectEventually(order, ["One", "Three", "Two"]);
 
     await drag(handle(1), handle(3));
-    await expectSoon(order, ["Three", "Two", "One"]);
+    await expectEventually(order, ["Three", "Two", "One"]);
     expect(await barriersIn(page)).toEqual([]);
 
     await page.getByLabel("Name", { exact: true }).fill("Ordered");
@@ -136,12 +136,12 @@ describeInBrowser("console rule editor", (browser) => {
     await rule(1).getByRole("button", { name: "Edit rule 1" }).click();
     await rule(1).getByLabel("Priority").fill("12");
     await page.keyboard.press("Enter");
-    await expectSoon(order, ["Two", "One"]);
+    await expectEventually(order, ["Two", "One"]);
     await rule(2).getByRole("button", { name: "Duplicate" }).click();
-    await expectSoon(order, ["Two", "One", "One"]);
+    await expectEventually(order, ["Two", "One", "One"]);
     await expect(rule(3).getByLabel("Priority").inputValue()).resolves.toBe("13");
     await rule(3).getByLabel("reveal").check();
-    expect(await sidewaysIn(page)).toBe(0);
+    expect(await horizontalOverflow(page)).toBe(0);
     expect(await barriersIn(page)).toEqual([]);
     expect(opened.faults).toEqual([]);
   });

@@ -5,7 +5,7 @@ import { type Api, keyOf } from "../support/api.js";
 import { createRestApi } from "../support/api-rest.js";
 import { barriersIn } from "../support/axe.js";
 import { describeInBrowser } from "../support/browser.js";
-import { expectSoon, openSignedIn, sidewaysIn } from "../support/console.js";
+import { expectEventually, horizontalOverflow, openSignedIn } from "../support/console.js";
 import { startServer, type TestServer } from "../support/server.js";
 
 describeInBrowser("console session pages", (browser) => {
@@ -41,7 +41,7 @@ describeInBrowser("console session pages", (browser) => {
     await page.getByRole("button", { name: "Open a session" }).click();
     const card = page.getByRole("region", { name: "Your session" });
     const id = (await card.locator("dd").first().textContent()) ?? "";
-    await expectSoon(() => focusedText(page), "Use the session before authorization");
+    await expectEventually(() => focusedText(page), "Use the session before authorization");
     const row = rowOf(watcher.page, id);
     await row.getByText("unauthorized").waitFor();
     await watcher.page.getByText("Demo shop (temporary)").first().waitFor();
@@ -51,10 +51,10 @@ describeInBrowser("console session pages", (browser) => {
     expect(await barriersIn(page)).toEqual([]);
 
     await page.getByRole("button", { name: "Continue as the backend" }).click();
-    await expectSoon(() => page.locator("[aria-current=step]").textContent(), "3Authorize");
+    await expectEventually(() => page.locator("[aria-current=step]").textContent(), "3Authorize");
     await page.getByRole("button", { name: "Add rule" }).click();
     await page.getByRole("button", { name: "Remove condition" }).click();
-    await expectSoon(() => focusedText(page), "Add condition");
+    await expectEventually(() => focusedText(page), "Add condition");
     await page.getByRole("button", { name: "Remove", exact: true }).click();
     await page.getByLabel("Expires").selectOption("in 1 hour");
     expect(await barriersIn(page)).toEqual([]);
@@ -102,7 +102,7 @@ describeInBrowser("console session pages", (browser) => {
     await page.getByRole("button", { name: "Show session key" }).click();
     expect(await page.locator("body").textContent()).toMatch(/lk_ses_\w/);
     await page.setViewportSize({ width: 360, height: 740 });
-    expect(await sidewaysIn(page)).toBe(0);
+    expect(await horizontalOverflow(page)).toBe(0);
   });
 
   it("filters by the query string, loads more and revokes all sessions of an application", async () => {
@@ -119,12 +119,12 @@ describeInBrowser("console session pages", (browser) => {
     );
     const { page } = opened;
     await page.getByText("Busy shop").first().waitFor();
-    await expectSoon(() => page.getByRole("row").count(), 51);
+    await expectEventually(() => page.getByRole("row").count(), 51);
     await page.getByRole("button", { name: "Load more" }).click();
     await page.getByRole("button", { name: "Load more" }).waitFor({ state: "detached" });
-    await expectSoon(() => page.getByRole("row").count(), 61);
+    await expectEventually(() => page.getByRole("row").count(), 61);
     await page.setViewportSize({ width: 360, height: 740 });
-    expect(await sidewaysIn(page)).toBe(0);
+    expect(await horizontalOverflow(page)).toBe(0);
     expect(await barriersIn(page)).toEqual([]);
 
     await page.getByRole("button", { name: "Revoke all sessions" }).click();
@@ -132,7 +132,7 @@ describeInBrowser("console session pages", (browser) => {
     await page.getByText("No open sessions match.").waitFor();
     await page.getByRole("button", { name: "Clear filters" }).click();
     await rowOf(page, other.id).waitFor();
-    await expectSoon(() => new URL(page.url()).search, "");
+    await expectEventually(() => new URL(page.url()).search, "");
     expect(opened.faults).toEqual([]);
   });
 

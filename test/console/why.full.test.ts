@@ -5,7 +5,7 @@ import { createLatchkeyClient, type LatchkeyNodeClient } from "../../src/client/
 import { keyOf } from "../support/api.js";
 import { barriersIn } from "../support/axe.js";
 import { describeInBrowser, type OpenedPage } from "../support/browser.js";
-import { expectSoon, openSignedIn, sidewaysIn } from "../support/console.js";
+import { expectEventually, horizontalOverflow, openSignedIn } from "../support/console.js";
 import { startServer, type TestServer } from "../support/server.js";
 
 describeInBrowser("console access check page", (browser) => {
@@ -69,7 +69,7 @@ describeInBrowser("console access check page", (browser) => {
     await check("token:read", "/pci/");
     await verdict().getByText("Allowed, reveal").waitFor();
     await verdict().getByText("The rule with priority 3, “All cards”, decides.").waitFor();
-    await expectSoon(outcomes, [
+    await expectEventually(outcomes, [
       "Does not match\ncontainer /pci/high/ does not cover /pci/",
       "Does not match\ndoes not list token:read",
       "Decides\nlists token:read · container /pci/ covers /pci/",
@@ -77,12 +77,12 @@ describeInBrowser("console access check page", (browser) => {
     ]);
     await page.getByRole("heading", { name: "Web shop" }).waitFor();
     expect(await steps().locator(".rule-priority").allInnerTexts()).toEqual(["1", "2", "3"]);
-    await expectSoon(() => shown().innerText(), "4242 4242 4242 4242");
+    await expectEventually(() => shown().innerText(), "4242 4242 4242 4242");
     expect(await barriersIn(page)).toEqual([]);
 
     await page.getByLabel("Token container").fill("/pci/high/x");
     await verdict().getByText("Allowed, redact").waitFor();
-    await expectSoon(() => shown().innerText(), "nothing");
+    await expectEventually(() => shown().innerText(), "nothing");
   });
 
   it("explains a denial with the message of the service", async () => {
@@ -91,7 +91,7 @@ describeInBrowser("console access check page", (browser) => {
     await verdict()
       .getByText(/The rules of the private application "Web shop" .* are not about this token/)
       .waitFor();
-    await expectSoon(outcomes, [
+    await expectEventually(outcomes, [
       "Does not match\ncontainer /pci/high/ does not cover /pcix/",
       "Does not match\ndoes not list token:read",
       "Does not match\ncontainer /pci/ does not cover /pcix/",
@@ -106,11 +106,11 @@ describeInBrowser("console access check page", (browser) => {
     await verdict().getByText("Allowed, mask").waitFor();
     await verdict().getByText("The direct permission token:create decides.").waitFor();
     expect((await outcomes()).at(-1)).toBe("Decides\ntoken:create is granted on everything");
-    await expectSoon(() => shown().innerText(), "•••• 4242");
+    await expectEventually(() => shown().innerText(), "•••• 4242");
     await page.getByLabel("Mask").fill("");
-    await expectSoon(() => shown().innerText(), "nothing");
+    await expectEventually(() => shown().innerText(), "nothing");
     await page.getByLabel("Mask").fill("**42");
-    await expectSoon(() => shown().innerText(), "**42");
+    await expectEventually(() => shown().innerText(), "**42");
   });
 
   it("reports invalid input with the message of the service", async () => {
@@ -129,9 +129,9 @@ describeInBrowser("console access check page", (browser) => {
     await check("token:read", "/pci/");
     await verdict().getByText("Denied: disabled").waitFor();
     await page.getByText("The key is refused before its rules are evaluated.").waitFor();
-    await expectSoon(() => new URL(page.url()).search, `?application=${id}`);
+    await expectEventually(() => new URL(page.url()).search, `?application=${id}`);
     expect((await outcomes())[2]).toMatch(/^Decides/);
-    await expectSoon(() => shown().innerText(), "nothing");
+    await expectEventually(() => shown().innerText(), "nothing");
   });
 
   it("checks a key with the service and shows the rules of its session and authorizer", async () => {
@@ -215,7 +215,7 @@ describeInBrowser("console access check page", (browser) => {
       await page.getByLabel("Address").fill(address);
       await seen.waitFor();
     }
-    await expectSoon(() => new URL(page.url()).search, `?application=${id}`);
+    await expectEventually(() => new URL(page.url()).search, `?application=${id}`);
   });
 
   it("does not put a key pasted as a session id in the URL", async () => {
@@ -223,7 +223,7 @@ describeInBrowser("console access check page", (browser) => {
     await page.getByLabel("Session id").fill(key);
     await check("token:read");
     await page.getByText("Enter a session id, not a key.").waitFor();
-    await expectSoon(() => new URL(page.url()).search, "");
+    await expectEventually(() => new URL(page.url()).search, "");
   });
 
   it("reports unknown and expired keys", async () => {
@@ -242,7 +242,7 @@ describeInBrowser("console access check page", (browser) => {
     await page.getByRole("radio", { name: "My own key" }).check();
     await check("application:read");
     await verdict().getByText("Allowed, mask").waitFor();
-    expect(await sidewaysIn(page)).toBe(0);
+    expect(await horizontalOverflow(page)).toBe(0);
     expect(await barriersIn(page)).toEqual([]);
     expect(opened.faults).toEqual([]);
   });

@@ -42,7 +42,7 @@ export interface TestBrowser {
   /** Opens a page in an isolated browser context. */
   open(url: string, options?: BrowserContextOptions): Promise<OpenedPage>;
   /** Opens another tab in the same context. */
-  openBeside(opened: OpenedPage, url: string): Promise<OpenedPage>;
+  openTab(opened: OpenedPage, url: string): Promise<OpenedPage>;
 }
 
 /** Tests in a real browser. Skipped without one, unless REQUIRE_BROWSER=true. */
@@ -76,7 +76,7 @@ export function describeInBrowser(title: string, tests: (browser: TestBrowser) =
         context.setDefaultTimeout(timeout);
         return goTo(await context.newPage(), url);
       },
-      openBeside: async ({ page }, url) => goTo(await page.context().newPage(), url),
+      openTab: async ({ page }, url) => goTo(await page.context().newPage(), url),
     });
   });
 }

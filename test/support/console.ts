@@ -21,7 +21,7 @@ export async function signIn({ page }: OpenedPage, key: string): Promise<void> {
 }
 
 /** The horizontal overflow of a page in pixels. */
-export function sidewaysIn(page: Page): Promise<number> {
+export function horizontalOverflow(page: Page): Promise<number> {
   return page.evaluate<number>("Math.max(0, document.documentElement.scrollWidth - innerWidth)");
 }
 
@@ -57,7 +57,7 @@ export async function keyWorks({ url }: { readonly url: string }, key: string): 
 }
 
 /** Waits until a value equals the expected one. */
-export async function expectSoon<T>(read: () => Promise<T> | T, expected: T): Promise<void> {
+export async function expectEventually<T>(read: () => Promise<T> | T, expected: T): Promise<void> {
   const wanted = JSON.stringify(expected);
   await until(async () => JSON.stringify(await read()) === wanted, 60_000).catch(() => {});
   expect(await read()).toEqual(expected);
