@@ -1,5 +1,5 @@
-// A Connect server that accepts Latchkey keys. Run it with the key that the first start of Latchkey
-// printed:
+// A Connect server that checks the Latchkey keys of its callers. Set SVC_API_KEY to the key from
+// the first start of Latchkey:
 //
 //     SVC_API_KEY=lk_mgt_… npx tsx examples/connect.ts
 import assert from "node:assert/strict";
@@ -15,7 +15,8 @@ import { setUp } from "./setup.js";
 
 const { guard, callerKey, revokeCaller, cleanUp } = await setUp();
 
-// The health service stands in for your own: it reports on the containers of a vault.
+// The service. The health service stands in for yours. Here it checks containers of tokens, the
+// vaulted data items of your service.
 const mayRead = createGuardInterceptor(guard, {
   permission: "token:read",
   token: ({ message }) =>
@@ -26,7 +27,7 @@ const adapter = connectNodeAdapter({
   routes: (router) =>
     router.service(Health, {
       check({ service }, context) {
-        console.log(`What is in ${service} may be shown: ${accessOf(context).transform}`);
+        console.log(`Transform for ${service}: ${accessOf(context).transform}`);
         return { status: 1 };
       },
     }),
@@ -35,7 +36,7 @@ const server = createServer(adapter).listen(0);
 await once(server, "listening");
 const { port } = server.address() as AddressInfo;
 
-// Callers.
+// The callers.
 const baseUrl = `http://localhost:${port}`;
 const health = createClient(Health, createConnectTransport({ baseUrl, httpVersion: "1.1" }));
 async function check(service: string, headers: Record<string, string>) {

@@ -1,5 +1,5 @@
-// An Express service that accepts Latchkey keys. Run it with the key that the first start of Latchkey
-// printed:
+// An Express service that checks the Latchkey keys of its callers. Set SVC_API_KEY to the key from
+// the first start of Latchkey:
 //
 //     SVC_API_KEY=lk_mgt_… npx tsx examples/express.ts
 import assert from "node:assert/strict";
@@ -11,7 +11,7 @@ import { setUp } from "./setup.js";
 
 const { guard, callerKey, revokeCaller, cleanUp } = await setUp();
 
-// The service. The rules of a caller decide how much of a token it sees.
+// The service. A token is a vaulted data item. The rules of the caller decide how much it reveals.
 const mayRead = guardExpress<{ container: string; id: string }>(guard, {
   permission: "token:read",
   token: ({ params }) => ({ id: params.id, container: `/${params.container}/` }),
@@ -24,7 +24,7 @@ const server = app.listen(0);
 await once(server, "listening");
 const { port } = server.address() as AddressInfo;
 
-// Callers.
+// The callers.
 async function read(path: string, headers: Record<string, string>) {
   const response = await fetch(`http://localhost:${port}${path}`, { headers });
   const body = (await response.json()) as { detail?: string };

@@ -1,5 +1,5 @@
-// A Fastify service that accepts Latchkey keys. Run it with the key that the first start of Latchkey
-// printed:
+// A Fastify service that checks the Latchkey keys of its callers. Set SVC_API_KEY to the key from
+// the first start of Latchkey:
 //
 //     SVC_API_KEY=lk_mgt_… npx tsx examples/fastify.ts
 import assert from "node:assert/strict";
@@ -9,7 +9,7 @@ import { setUp } from "./setup.js";
 
 const { guard, callerKey, revokeCaller, cleanUp } = await setUp();
 
-// The service. The rules of a caller decide how much of a token it sees.
+// The service. A token is a vaulted data item. The rules of the caller decide how much it reveals.
 interface TokenRoute {
   Params: { container: string; id: string };
 }
@@ -24,7 +24,7 @@ app.get<TokenRoute>("/:container/:id", { onRequest: mayRead }, async (request) =
 }));
 const url = await app.listen();
 
-// Callers.
+// The callers.
 async function read(path: string, headers: Record<string, string>) {
   const response = await fetch(url + path, { headers });
   const body = (await response.json()) as { detail?: string };

@@ -1,5 +1,5 @@
-// A @grpc/grpc-js server that accepts Latchkey keys. Run it with the key that the first start of
-// Latchkey printed:
+// A @grpc/grpc-js server that checks the Latchkey keys of its callers. Set SVC_API_KEY to the key
+// from the first start of Latchkey:
 //
 //     SVC_API_KEY=lk_mgt_… npx tsx examples/grpc.ts
 import assert from "node:assert/strict";
@@ -10,7 +10,7 @@ import { setUp } from "./setup.js";
 
 const { guard, callerKey, revokeCaller, cleanUp } = await setUp();
 
-// The contract. In your service it comes from a .proto file.
+// Your service would generate this contract from a .proto file.
 interface Token {
   readonly id: string;
   readonly container: string;
@@ -19,11 +19,11 @@ const path = "/vault.Tokens/Read";
 const write = (message: object) => Buffer.from(JSON.stringify(message));
 const parse = (bytes: Buffer) => JSON.parse(bytes.toString());
 const requests = { requestStream: false, requestSerialize: write, requestDeserialize: parse };
-const answers = { responseStream: false, responseSerialize: write, responseDeserialize: parse };
+const responses = { responseStream: false, responseSerialize: write, responseDeserialize: parse };
 
-// The service. The rules of a caller decide how much of a token it sees.
-const read: grpc.handleUnaryCall<Token, object> = (call, answer) => {
-  answer(null, { id: call.request.id, shown: accessOf(call).transform });
+// The service. A token is a vaulted data item. The rules of the caller decide how much it reveals.
+const read: grpc.handleUnaryCall<Token, object> = (call, callback) => {
+  callback(null, { id: call.request.id, shown: accessOf(call).transform });
 };
 const mayRead = createGuardInterceptor(guard, {
   permission: "token:read",
@@ -33,18 +33,18 @@ const mayRead = createGuardInterceptor(guard, {
   },
 });
 const server = new grpc.Server({ interceptors: [mayRead] });
-server.addService({ read: { path, ...requests, ...answers } }, { read });
+server.addService({ read: { path, ...requests, ...responses } }, { read });
 const bind = promisify(server.bindAsync.bind(server));
 const port = await bind("localhost:0", grpc.ServerCredentials.createInsecure());
 
-// Callers.
+// The callers.
 const client = new grpc.Client(`localhost:${port}`, grpc.credentials.createInsecure());
 function call(token: Token, metadata: grpc.Metadata): Promise<grpc.status> {
   return new Promise((resolve) => {
-    client.makeUnaryRequest(path, write, parse, token, metadata, (error, answer) => {
+    client.makeUnaryRequest(path, write, parse, token, metadata, (error, response) => {
       const code = error?.code ?? grpc.status.OK;
-      const told = error?.details ?? JSON.stringify(answer);
-      console.log(`Read ${token.id}: ${grpc.status[code]} ${told}`);
+      const result = error?.details ?? JSON.stringify(response);
+      console.log(`Read ${token.id}: ${grpc.status[code]} ${result}`);
       resolve(code);
     });
   });

@@ -1,17 +1,17 @@
-// Common setup of the guarded services: a guard, and a caller that it allows.
+// Shared setup of the guard examples: a guard, and a caller with permissions.
 import { setTimeout as delay } from "node:timers/promises";
 import { createGuard, createLatchkeyClient } from "latchkey/client";
 
 const url = process.env.LATCHKEY_URL ?? "http://localhost:8080";
 
-/** Milliseconds after which the guard has applied every change. Usually it does so at once. */
+/** The guard applies changes within this many milliseconds. */
 const maxStaleness = 200;
 
 export async function setUp() {
   const latchkey = createLatchkeyClient({ url, key: process.env.SVC_API_KEY ?? "" });
   const { applications } = latchkey;
 
-  // Your service checks callers with its own key.
+  // Your service checks access with its own key.
   const service = await applications.createApplication({
     name: "Token vault",
     type: "private",
@@ -19,7 +19,7 @@ export async function setUp() {
   });
   const guard = createGuard({ url, key: service.key ?? "", maxStaleness });
 
-  // The caller may read tokens in /pci/, masked. A token is a data item of the vault.
+  // The caller may read tokens in /pci/, masked.
   const caller = await applications.createApplication({
     name: "Invoices",
     type: "private",

@@ -1,13 +1,13 @@
 /**
- * Exports the spans of Latchkey to an OpenTelemetry collector:
+ * Sends Latchkey spans to an OpenTelemetry collector:
  *
  *     npm install @opentelemetry/sdk-trace-node @opentelemetry/exporter-trace-otlp-http
  *     OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 \
  *       NODE_OPTIONS='--import ./telemetry.mjs' npx latchkey serve
  *
- * Without an endpoint, spans are written to stdout. Set
- * OTEL_TRACES_SAMPLER=parentbased_traceidratio and OTEL_TRACES_SAMPLER_ARG=0.01
- * to trace one call in a hundred, and the calls that callers trace.
+ * Without an endpoint, spans go to stdout. To sample one call in a hundred,
+ * and all calls with a sampled parent, set
+ * OTEL_TRACES_SAMPLER=parentbased_traceidratio and OTEL_TRACES_SAMPLER_ARG=0.01.
  */
 import {
   BatchSpanProcessor,
@@ -28,5 +28,5 @@ const provider = new NodeTracerProvider({
 });
 provider.register();
 
-// Sends buffered spans when the service has stopped.
+// Flush pending spans on shutdown.
 process.once("beforeExit", () => provider.shutdown());

@@ -1,17 +1,15 @@
 import { join } from "node:path";
 import { defineConfig } from "vite";
-import { compressFiles } from "./compress-files.js";
-import { pageParts } from "./docs/page-parts.js";
-import { withoutDataUrls } from "./without-data-urls.js";
+import { compressFiles, htmlIncludes, removeDataUrls } from "./vite-plugins.js";
 
 const root = import.meta.dirname;
 
-/** The service that pages call while they are being worked on. */
+/** The service behind the development server. */
 const service = "http://localhost:8080";
 
 export default defineConfig({
   root,
-  // The policy of the pages allows scripts, styles and pictures of this host alone: nothing is inlined.
+  // The content security policy forbids inline assets.
   build: {
     outDir: "../dist/web",
     emptyOutDir: true,
@@ -19,11 +17,11 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
-    // The viewer of the API reference comes as one file.
+    // Swagger UI is one large file.
     chunkSizeWarningLimit: 1600,
     rollupOptions: {
       onwarn(warning, warn) {
-        // Said of every file of a library that also runs on servers.
+        // Every file of a server-side React library causes this warning.
         if (warning.code !== "MODULE_LEVEL_DIRECTIVE") {
           warn(warning);
         }
@@ -32,7 +30,7 @@ export default defineConfig({
     },
   },
   esbuild: { jsx: "automatic" },
-  resolve: { alias: { "node:net": join(root, "net-in-browsers.ts") } },
-  plugins: [pageParts(), withoutDataUrls(/swagger-ui-dist/), compressFiles()],
+  resolve: { alias: { "node:net": join(root, "node-net-shim.ts") } },
+  plugins: [htmlIncludes(), removeDataUrls(/swagger-ui-dist/), compressFiles()],
   server: { proxy: { "^/(latchkey\\.v1\\.|openapi\\.json)": service } },
 });

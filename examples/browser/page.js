@@ -1,5 +1,5 @@
-// Uses Latchkey from a page, only with fetch. examples/node-backend serves the page and its backend.
-// The session key stays in a local variable: not in a URL, a cookie or browser storage, where other
+// A page that uses Latchkey with plain fetch. examples/node-backend serves it and its backend.
+// The session key stays in memory: never put it in a URL, a cookie or browser storage, where other
 // scripts or the next user could read it.
 
 const { latchkey, backend, publicKey } = await (await fetch("settings.json")).json();
@@ -13,44 +13,48 @@ form.addEventListener("submit", async (event) => {
   try {
     await showCardsOf(customer);
   } catch (error) {
-    tell(error.message);
+    report(error.message);
   }
 });
 
 async function showCardsOf(customer) {
   await signIn(customer);
-  tell(`Signed in as ${customer}.`);
+  report(`Signed in as ${customer}.`);
 
   const session = await openSession();
-  tell("Opened a session. Its key does nothing yet.");
+  report("Opened a session. Its key does nothing yet.");
 
-  await handOver(session.nonce);
-  tell("The backend authorized it.");
+  await sendNonce(session.nonce);
+  report("The backend authorized it.");
 
   const self = await (await withKey(session.session_key, `${latchkey}/whoami`)).json();
-  tell(`The session may: ${self.rules.map(inWords).join(", ")}.`);
+  report(`Session permissions: ${self.rules.map(describeRule).join(", ")}.`);
 
   for (const owner of ["anna", "ben"]) {
     const url = `${backend}/customers/${owner}/cards/card-1`;
-    const answer = await withKey(session.session_key, url);
-    const { number, detail } = await answer.json();
-    tell(`The card of ${owner}: ${number ?? `${answer.status}, ${detail}`}`);
+    const response = await withKey(session.session_key, url);
+    const { number, detail } = await response.json();
+    report(`Card of ${owner}: ${number ?? `${response.status}, ${detail}`}`);
   }
 }
 
-/** The cookie of the customer is only sent with credentials. */
+/** `credentials: "include"` accepts the login cookie of the backend. */
 async function signIn(customer) {
   await post(`${backend}/login`, { customer }, { credentials: "include" });
 }
 
-/** The public key may be seen by everybody: it only opens sessions. */
+/** The public key is no secret: it can only open sessions. */
 async function openSession() {
-  const answer = await post(`${latchkey}/sessions`, {}, { headers: { "SVC-API-KEY": publicKey } });
-  return answer.json();
+  const response = await post(
+    `${latchkey}/sessions`,
+    {},
+    { headers: { "SVC-API-KEY": publicKey } },
+  );
+  return response.json();
 }
 
 /** The nonce identifies the session without revealing its key. */
-async function handOver(nonce) {
+async function sendNonce(nonce) {
   await post(`${backend}/latchkey-session`, { nonce }, { credentials: "include" });
 }
 
@@ -59,27 +63,27 @@ function withKey(key, url) {
 }
 
 async function post(url, body, { headers, ...options }) {
-  const answer = await fetch(url, {
+  const response = await fetch(url, {
     method: "POST",
     headers: { "Content-Type": "application/json", ...headers },
     body: JSON.stringify(body),
     ...options,
   });
-  if (!answer.ok) {
-    const { detail = answer.statusText } = await answer.json().catch(() => ({}));
-    throw new Error(`${new URL(url).pathname}: ${answer.status}, ${detail}`);
+  if (!response.ok) {
+    const { detail = response.statusText } = await response.json().catch(() => ({}));
+    throw new Error(`${new URL(url).pathname}: ${response.status}, ${detail}`);
   }
-  return answer;
+  return response;
 }
 
-function inWords({ permissions, transform, conditions }) {
+function describeRule({ permissions, transform, conditions }) {
   const where = conditions.map(({ attribute, operator, value }) =>
     [attribute, operator, value].join(" "),
   );
   return `${permissions.join(", ")} (${transform}) where ${where.join(" and ")}`;
 }
 
-function tell(text) {
+function report(text) {
   const item = document.createElement("li");
   item.textContent = text;
   steps.append(item);

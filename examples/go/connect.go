@@ -10,10 +10,10 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// Opens a connection that sends the key with every call.
+// connect returns a connection that sends the key with every call.
 func connect(address, key string) (*grpc.ClientConn, error) {
 	if key == "" {
-		return nil, fmt.Errorf("set SVC_API_KEY to the key that the first start of Latchkey showed")
+		return nil, fmt.Errorf("set SVC_API_KEY to the key from the first start of Latchkey")
 	}
 	parsed, err := url.Parse(address)
 	if err != nil || parsed.Port() == "" {
@@ -39,7 +39,7 @@ func (a apiKey) GetRequestMetadata(context.Context, ...string) (map[string]strin
 	return map[string]string{"svc-api-key": a.key}, nil
 }
 
-// With TLS, the key is never sent over an insecure connection.
+// With an https URL, the key is never sent without TLS.
 func (a apiKey) RequireTransportSecurity() bool {
 	return a.needsTLS
 }

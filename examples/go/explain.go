@@ -8,8 +8,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Prints the details of a failed call: its code and message, the stable reason,
-// and the errors by field.
+// explain formats an error: status and message, error code and field errors.
 func explain(err error) string {
 	failure := status.Convert(err)
 	lines := []string{fmt.Sprintf("%s: %s", failure.Code(), failure.Message())}

@@ -1,5 +1,5 @@
-// A gRPC client of Latchkey in Go: shows its own key, creates an application,
-// checks what its key may do, reads the audit log, and cleans up.
+// A gRPC client in Go: call whoami, create an application, check its access,
+// list its events and delete it.
 package main
 
 import (
@@ -13,7 +13,6 @@ import (
 	latchkey "example.com/latchkey-client/gen/latchkey/v1"
 )
 
-// Deadline of each call.
 const callTimeout = 5 * time.Second
 
 func main() {
@@ -51,12 +50,12 @@ func (t tour) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The application goes again, whatever happens between.
+	// Clean up, even after an error.
 	defer t.delete(ctx, application)
 	if err := t.check(ctx, application); err != nil {
 		return err
 	}
-	t.beRefused(ctx)
+	t.createInvalid(ctx)
 	return t.listEvents(ctx, application)
 }
 
@@ -120,8 +119,8 @@ func (t tour) checkIn(ctx context.Context, application *latchkey.Application, co
 	return nil
 }
 
-// Sends an invalid request to show the details of an error.
-func (t tour) beRefused(ctx context.Context) {
+// createInvalid sends an invalid request to show its error.
+func (t tour) createInvalid(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	_, err := t.applications.CreateApplication(ctx, &latchkey.CreateApplicationRequest{
@@ -141,7 +140,7 @@ func (t tour) listEvents(ctx context.Context, application *latchkey.Application)
 	for _, event := range events.Data {
 		kinds = append(kinds, event.Kind)
 	}
-	fmt.Printf("What happened to it: %s.\n", strings.Join(kinds, ", "))
+	fmt.Printf("Events: %s.\n", strings.Join(kinds, ", "))
 	return nil
 }
 

@@ -7,11 +7,10 @@ interface BackendOptions {
   /** Calls Latchkey with the private key of the shop. */
   readonly latchkey: Pick<LatchkeyClient, "sessions">;
   readonly guard: Guard;
-  /** The origin of the page. Calls from any other origin are refused. */
+  /** The only origin that may call the backend. */
   readonly page: string;
 }
 
-/** Lifetime of a session: long enough to look at the cards. */
 const sessionLifetime = 10 * 60_000;
 
 const cards: Readonly<Record<string, string>> = {
@@ -19,26 +18,26 @@ const cards: Readonly<Record<string, string>> = {
   "ben/card-1": "5555555555554444",
 };
 
-/** The backend of the shop. It authenticates customers and decides what their sessions may do. */
+/** The shop backend. It authenticates customers and authorizes their sessions. */
 export function createBackend({ latchkey, guard, page }: BackendOptions): Express {
   const logins = createLogins(["anna", "ben"]);
   const app = express();
   app.disable("x-powered-by");
-  app.use(onlyFor(page), express.json({ limit: "1kb" }));
+  app.use(allowOrigin(page), express.json({ limit: "1kb" }));
 
   app.post("/login", (request, response) => {
     const cookie = logins.signIn(String(request.body?.customer));
     if (!cookie) {
-      response.status(401).json({ detail: "There is no such customer." });
+      response.status(401).json({ detail: "Unknown customer." });
       return;
     }
     response.setHeader("Set-Cookie", cookie).sendStatus(204);
   });
 
-  // Whoever opened the session has its key, and a nonce does not identify that person. In session
-  // fixation an attacker opens a session and makes a customer's browser send its nonce. So accept a
-  // nonce only from a signed-in customer (the cookie) and from our own page (`onlyFor` above), never
-  // from the URL. Grant what this customer may do, whatever else the request contains.
+  // Prevents session fixation: an attacker opens a session, keeps its key, and makes the browser of
+  // a customer send us the nonce. So accept a nonce only from a signed-in customer (cookie), only
+  // from our own page (`allowOrigin` above) and only in the body, never in the URL. Grant what this
+  // customer may do, regardless of the request.
   app.post("/latchkey-session", async (request, response) => {
     const customer = logins.customerOf(request.headers.cookie);
     if (!customer) {
@@ -72,7 +71,7 @@ export function createBackend({ latchkey, guard, page }: BackendOptions): Expres
     const { customer, id } = request.params;
     const number = cards[`${customer}/${id}`];
     if (!number) {
-      response.status(404).json({ detail: "There is no such card." });
+      response.status(404).json({ detail: "Card not found." });
       return;
     }
     const { transform } = accessOf(request);
@@ -86,7 +85,7 @@ const containerOf = (customer: string) => `/customers/${customer}/`;
 
 const mask = (number: string) => number.slice(-4).padStart(number.length, "•");
 
-/** The least that the page needs: read the cards of this customer, masked. */
+/** The minimum that the page needs: read the cards of this customer, masked. */
 function ownCardsMasked(customer: string) {
   return {
     priority: 1,
@@ -96,11 +95,11 @@ function ownCardsMasked(customer: string) {
   };
 }
 
-/** Serves calls of one page only, and allows it to send cookies and keys. */
-function onlyFor(page: string): RequestHandler {
+/** Refuses calls from other origins. Allows cookies and keys from this one (CORS). */
+function allowOrigin(page: string): RequestHandler {
   return ({ method, headers: { origin } }, response, next) => {
     if (origin !== page) {
-      response.status(403).json({ detail: "Call this from the page of the shop." });
+      response.status(403).json({ detail: "Origin not allowed." });
       return;
     }
     response.setHeader("Access-Control-Allow-Origin", page);

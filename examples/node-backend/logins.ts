@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 
 export interface Logins {
-  /** Returns the cookie that identifies the customer, or nothing for an unknown customer. */
+  /** Returns the login cookie, or undefined for an unknown customer. */
   signIn(customer: string): string | undefined;
   customerOf(cookies: string | undefined): string | undefined;
 }

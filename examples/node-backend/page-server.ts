@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import { join } from "node:path";
 
-/** The settings of the page: the addresses to call, and the public key, which is not a secret. */
+/** Settings for the page. The public key is no secret. */
 export interface PageSettings {
   readonly latchkey: string;
   readonly backend: string;
@@ -15,7 +15,7 @@ const files: Readonly<Record<string, { name: string; type: string }>> = {
   "/page.js": { name: "page.js", type: "text/javascript" },
 };
 
-/** Serves the page of examples/browser. The page may only load its own script and call two services. */
+/** Serves examples/browser with a strict content security policy. */
 export function createPageServer(settings: PageSettings): Server {
   const headers = {
     "Cache-Control": "no-store",

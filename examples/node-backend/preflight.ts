@@ -1,21 +1,18 @@
-/**
- * Sends the preflight request of a browser to Latchkey. Returns what to do if the page may not call
- * it, because browsers do not show the reason.
- */
-export async function refusalOfPage(latchkey: string, page: string): Promise<string | undefined> {
+/** Sends a CORS preflight for the page. Returns instructions if Latchkey refuses it. */
+export async function findCorsProblem(latchkey: string, page: string): Promise<string | undefined> {
   const headers = {
     Origin: page,
     "Access-Control-Request-Method": "POST",
     "Access-Control-Request-Headers": "content-type,svc-api-key",
   };
-  const answer = await fetch(`${latchkey}/sessions`, { method: "OPTIONS", headers }).catch(
+  const response = await fetch(`${latchkey}/sessions`, { method: "OPTIONS", headers }).catch(
     () => undefined,
   );
-  if (!answer) {
-    return `There is no Latchkey at ${latchkey}. Start it, or set LATCHKEY_URL.`;
+  if (!response) {
+    return `Latchkey is not running at ${latchkey}. Start it, or set LATCHKEY_URL.`;
   }
-  const allowed = answer.headers.get("access-control-allow-origin");
+  const allowed = response.headers.get("access-control-allow-origin");
   return allowed === page || allowed === "*"
     ? undefined
-    : `Latchkey does not let the page at ${page} call it. Start it with CORS_ORIGINS=${page}`;
+    : `Latchkey does not allow the origin ${page}. Start it with CORS_ORIGINS=${page}`;
 }

@@ -1,4 +1,4 @@
-"""A channel that sends the key with every call and sets a deadline."""
+"""A channel that sends the key and a deadline with every call."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,7 +8,7 @@ import grpc
 
 
 class SendKey(grpc.UnaryUnaryClientInterceptor):
-    """Sends the key with every call, and sets a deadline if there is none."""
+    """Adds the key to every call, and a default deadline."""
 
     def __init__(self, key: str, timeout: float) -> None:
         self._key = key
@@ -28,7 +28,7 @@ class SendKey(grpc.UnaryUnaryClientInterceptor):
 
 def connect(url: str, key: str, timeout: float) -> grpc.Channel:
     if not key:
-        raise SystemExit("Set SVC_API_KEY to the key that the first start of Latchkey showed.")
+        raise SystemExit("Set SVC_API_KEY to the key from the first start of Latchkey.")
     parts = urlsplit(url)
     channel = (
         grpc.secure_channel(parts.netloc, grpc.ssl_channel_credentials())

@@ -1,4 +1,4 @@
-"""The details of a failed call."""
+"""Formats errors."""
 
 import grpc
 from google.rpc import error_details_pb2
@@ -6,7 +6,7 @@ from grpc_status import rpc_status
 
 
 def explain(error: grpc.RpcError) -> str:
-    """Prints the code and message, the stable reason, and the errors by field."""
+    """Returns status and message, error code and field errors."""
     assert isinstance(error, grpc.Call)
     lines = [f"{error.code().name}: {error.details()}"]
     status = rpc_status.from_call(error)

@@ -1,7 +1,7 @@
-"""A gRPC client of Latchkey in Python.
+"""A gRPC client in Python.
 
-Shows its own key, creates an application, checks what its key may do, reads the
-audit log, and cleans up.
+Calls whoami, creates an application, checks its access, lists its events and
+deletes it.
 """
 
 import os
@@ -23,7 +23,7 @@ from connection import connect
 from explain import explain
 
 CALL_TIMEOUT = 5.0
-"""Deadline of each call, in seconds."""
+"""In seconds."""
 
 
 def main() -> None:
@@ -43,11 +43,11 @@ def tour(channel: grpc.Channel) -> None:
     print(f"I am {me.name}, a {me.type} application.")
 
     application = create(applications)
-    # Delete the application even if a call fails.
+    # Clean up, even after an error.
     try:
         for container in ("/pci/", "/pii/"):
             check(access, application, container)
-        be_refused(applications)
+        create_invalid(applications)
         list_events(EventServiceStub(channel), application)
     finally:
         applications.DeleteApplication(DeleteApplicationRequest(id=application.id))
@@ -72,20 +72,20 @@ def check(access: AccessServiceStub, application: Application, container: str) -
         print(f"Its key may not read tokens in {container}: {decision.reason}.")
 
 
-def be_refused(applications: ApplicationServiceStub) -> None:
-    """Sends an invalid request to show the details of an error."""
-    wrong = CreateApplicationRequest(
+def create_invalid(applications: ApplicationServiceStub) -> None:
+    """Sends an invalid request to show its error."""
+    invalid = CreateApplicationRequest(
         name="Python client", type="secret", permissions=["token:read"]
     )
     try:
-        applications.CreateApplication(wrong)
+        applications.CreateApplication(invalid)
     except grpc.RpcError as error:
         print(explain(error))
 
 
 def list_events(events: EventServiceStub, application: Application) -> None:
     listed = events.ListEvents(ListEventsRequest(target=application.id))
-    print(f"What happened to it: {', '.join(event.kind for event in listed.data)}.")
+    print(f"Events: {', '.join(event.kind for event in listed.data)}.")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import { useState } from "react";
 
 const { listApplications, createApplication } = ApplicationService.method;
 
-/** Lists the applications of the tenant, newest first, with a form to create one. */
+/** The applications of the tenant, newest first, and a form to create one. */
 export function Applications() {
   const { data: list, error } = useQuery(listApplications, { size: 20 });
   return (
@@ -29,7 +29,7 @@ function NewApplication() {
   const [name, setName] = useState("");
   const queries = useQueryClient();
   const creation = useMutation(createApplication, {
-    // Reloads every page of the list.
+    // Refetch the list.
     onSuccess: () =>
       queries.invalidateQueries({
         queryKey: createConnectQueryKey({ schema: listApplications, cardinality: "finite" }),
@@ -51,7 +51,7 @@ function NewApplication() {
       {creation.error && <p role="alert">{problemOf(creation.error).detail}</p>}
       {creation.data && (
         <p role="status">
-          The key of {creation.data.name}, shown this once: <output>{creation.data.key}</output>
+          The key of {creation.data.name}, shown only once: <output>{creation.data.key}</output>
         </p>
       )}
     </form>

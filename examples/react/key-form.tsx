@@ -18,7 +18,7 @@ export function KeyForm({ onKey }: { readonly onKey: (key: string) => void }) {
           onChange={(event) => setTyped(event.target.value)}
         />
       </label>{" "}
-      <button type="submit">Use it</button>
+      <button type="submit">Sign in</button>
     </form>
   );
 }

@@ -1,4 +1,4 @@
-// A React page on Latchkey with connect-query:
+// A React page with connect-query:
 //
 //     npx vite examples/react
 import { TransportProvider } from "@connectrpc/connect-query";
@@ -11,17 +11,23 @@ import { KeyForm } from "./key-form.js";
 import { Self } from "./self.js";
 import { sendKey } from "./send-key.js";
 
-/** The key is kept in memory only, and cached data is dropped with it. */
+/** The key stays in memory. The query cache is dropped with it. */
 function Page() {
   const [key, setKey] = useState("");
   return key ? (
-    <SignedIn key={key} apiKey={key} onLeave={() => setKey("")} />
+    <SignedIn key={key} apiKey={key} onSignOut={() => setKey("")} />
   ) : (
     <KeyForm onKey={setKey} />
   );
 }
 
-function SignedIn({ apiKey, onLeave }: { readonly apiKey: string; readonly onLeave: () => void }) {
+function SignedIn({
+  apiKey,
+  onSignOut,
+}: {
+  readonly apiKey: string;
+  readonly onSignOut: () => void;
+}) {
   const queryClient = useMemo(
     () => new QueryClient({ defaultOptions: { queries: { retry: false } } }),
     [],
@@ -33,7 +39,7 @@ function SignedIn({ apiKey, onLeave }: { readonly apiKey: string; readonly onLea
   return (
     <TransportProvider transport={transport}>
       <QueryClientProvider client={queryClient}>
-        <Self onLeave={onLeave} />
+        <Self onSignOut={onSignOut} />
         <Applications />
       </QueryClientProvider>
     </TransportProvider>

@@ -1,6 +1,6 @@
 import type { Interceptor } from "@connectrpc/connect";
 
-/** Sends the key with every call. */
+/** Adds the key to every call. */
 export function sendKey(key: string): Interceptor {
   return (next) => (request) => {
     request.header.set("SVC-API-KEY", key);

@@ -3,8 +3,8 @@ import { defineConfig } from "vite";
 const latchkey = process.env.LATCHKEY_URL ?? "http://localhost:8080";
 
 /**
- * The development server forwards calls, so that the page and Latchkey have the same origin. A page
- * on another origin needs CORS_ORIGINS.
+ * The development server proxies calls, so that page and Latchkey have the same origin. For a page
+ * with another origin, set CORS_ORIGINS of Latchkey.
  */
 export default defineConfig({
   server: {

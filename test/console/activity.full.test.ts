@@ -5,10 +5,10 @@ import type { Api } from "../support/api.js";
 import { createRestApi } from "../support/api-rest.js";
 import { barriersIn } from "../support/axe.js";
 import { describeInBrowser, type OpenedPage } from "../support/browser.js";
-import { expectSoon, openSignedIn, sidewaysIn, signIn } from "../support/console.js";
+import { expectEventually, horizontalOverflow, openSignedIn, signIn } from "../support/console.js";
 import { startServer, type TestServer } from "../support/server.js";
 
-describeInBrowser("the activity page of the console", (browser) => {
+describeInBrowser("console activity page", (browser) => {
   let server: TestServer;
   let root: Bootstrapped;
   let api: Api;
@@ -31,9 +31,9 @@ describeInBrowser("the activity page of the console", (browser) => {
   });
 
   const shop = { name: "Web shop", type: "public", permissions: ["token:create"] };
-  const events = () => page.getByRole("region", { name: "What happened" }).getByRole("listitem");
+  const events = () => page.getByRole("region", { name: "Events" }).getByRole("listitem");
 
-  it("tells in sentences what happened, and what happens while one looks", async () => {
+  it("shows past events as sentences and new events live", async () => {
     await page.getByText("Web shop was created by").waitFor();
     const { id } = await api.createApplication(root.key, { ...shop, name: "Kiosk" });
     await page.getByText("Kiosk was created by").waitFor();
@@ -44,7 +44,7 @@ describeInBrowser("the activity page of the console", (browser) => {
       rules: [{ priority: 1, container: "/pci/", transform: "mask", permissions: ["token:use"] }],
     });
     await page.getByText("Kiosk was updated by").click();
-    const changes = page.getByRole("region", { name: "What changed" });
+    const changes = page.getByRole("region", { name: "Changes" });
     await changes.getByText("removedtoken:create").waitFor();
     await changes.getByText("addedtoken:read").waitFor();
     await changes.getByText("/pci/").waitFor();
@@ -53,7 +53,7 @@ describeInBrowser("the activity page of the console", (browser) => {
     await page.getByText("Kiosk was updated by").click();
   });
 
-  it("marks what was denied, with the reason", async () => {
+  it("marks denied calls with the reason", async () => {
     const { key = "" } = await api.createApplication(root.key, { ...shop, name: "Nosy page" });
     for (let times = 0; times < 3; times++) {
       await expect(api.listApplications(key)).rejects.toThrow("application:read");
@@ -63,37 +63,37 @@ describeInBrowser("the activity page of the console", (browser) => {
     expect(await denial.textContent()).toContain("Nosy page was refused ListApplications");
   });
 
-  it("is narrowed by what the address says, and live all the same", async () => {
+  it("filters by the query string and stays live", async () => {
     await page.getByLabel("Kind").selectOption("application.disabled");
-    await page.getByText("Nothing on record matches.").waitFor();
-    await expectSoon(() => new URL(page.url()).search, "?kind=application.disabled");
+    await page.getByText("No events match.").waitFor();
+    await expectEventually(() => new URL(page.url()).search, "?kind=application.disabled");
     const { id } = await api.createApplication(root.key, { ...shop, name: "Stall" });
     await api.disableApplication(root.key, { id });
     await page.getByText("Stall was disabled by").waitFor();
-    await expectSoon(() => events().count(), 1);
+    await expectEventually(() => events().count(), 1);
 
-    await page.getByLabel("Done to").fill(id);
+    await page.getByLabel("Target").fill(id);
     await page.getByLabel("Kind").selectOption("");
     await page.getByText("Stall was created by").waitFor();
-    await expectSoon(() => events().count(), 2);
-    await expectSoon(() => new URL(page.url()).search, `?target=${id}`);
+    await expectEventually(() => events().count(), 2);
+    await expectEventually(() => new URL(page.url()).search, `?target=${id}`);
 
     await page.getByLabel("Until").fill("2001-01-01T00:00:00");
-    await page.getByText("Nothing on record matches.").waitFor();
-    await page.getByRole("button", { name: "Clear the filters" }).click();
+    await page.getByText("No events match.").waitFor();
+    await page.getByRole("button", { name: "Clear filters" }).click();
     await page.getByText("Web shop was created by").waitFor();
   });
 
-  it("waits while it is paused, and then shows what it held back", async () => {
+  it("holds back new events while paused and shows them on resume", async () => {
     await page.getByRole("button", { name: "Pause" }).click();
     await api.createApplication(root.key, { ...shop, name: "Latecomer" });
     await page.getByText(/Paused, \d+ new/).waitFor();
     expect(await page.getByText("Latecomer was created by").count()).toBe(0);
-    await page.getByRole("button", { name: "Go on" }).click();
+    await page.getByRole("button", { name: "Resume" }).click();
     await page.getByText("Latecomer was created by").waitFor();
   });
 
-  it("loads what is older, and stays within a narrow window", async () => {
+  it("loads older events and fits a narrow window", async () => {
     const { id } = await api.createApplication(root.key, { ...shop, name: "Busy shop" });
     for (let times = 0; times < 30; times++) {
       await api.disableApplication(root.key, { id });
@@ -102,12 +102,12 @@ describeInBrowser("the activity page of the console", (browser) => {
     await page.goto(`${server.url}/console/activity?target=${id}`);
     await signIn(opened, root.key);
     await page.getByText("Busy shop was enabled by").first().waitFor();
-    await expectSoon(() => events().count(), 50);
-    await page.getByRole("button", { name: "Show older ones" }).click();
+    await expectEventually(() => events().count(), 50);
+    await page.getByRole("button", { name: "Load more" }).click();
     await page.getByText("Busy shop was created by").waitFor();
-    await expectSoon(() => events().count(), 61);
+    await expectEventually(() => events().count(), 61);
     await page.setViewportSize({ width: 360, height: 740 });
-    expect(await sidewaysIn(page)).toBe(0);
+    expect(await horizontalOverflow(page)).toBe(0);
     expect(await barriersIn(page)).toEqual([]);
     expect(opened.faults).toEqual([]);
   });

@@ -4,13 +4,13 @@ import type { Bootstrapped } from "../../src/bootstrap.js";
 import type { ImportedApplication } from "../../src/store/port/transfer.js";
 import { barriersIn } from "../support/axe.js";
 import { describeInBrowser, type OpenedPage } from "../support/browser.js";
-import { expectSoon, openSignedIn, sidewaysIn } from "../support/console.js";
+import { expectEventually, horizontalOverflow, openSignedIn } from "../support/console.js";
 import { seedApplications } from "../support/seed-applications.js";
 import { startServer, type TestServer } from "../support/server.js";
 
 const count = 10_000;
 
-describeInBrowser("10,000 applications in the console", (browser) => {
+describeInBrowser("console list of 10,000 applications", (browser) => {
   let server: TestServer;
   let root: Bootstrapped;
   let seeded: readonly ImportedApplication[];
@@ -37,7 +37,7 @@ describeInBrowser("10,000 applications in the console", (browser) => {
   const application = (name: string) => page.getByRole("link", { name, exact: true });
   const search = (text: string) => page.getByLabel("Search").fill(text);
 
-  it("are listed newest first, of which the page holds only those in sight", async () => {
+  it("lists the newest first and renders only visible rows", async () => {
     await page.evaluate("scrollTo(0, 0)");
     await application("Bootstrap").waitFor();
     const table = page.getByRole("table", { name: "Applications" });
@@ -50,7 +50,7 @@ describeInBrowser("10,000 applications in the console", (browser) => {
     expect(await barriersIn(page)).toEqual([]);
   });
 
-  it("can be scrolled to the far end at once", async () => {
+  it("scrolls directly to the end", async () => {
     await page.evaluate("scrollTo(0, document.body.scrollHeight)");
     await application("Service 0").waitFor();
     const last = page.getByRole("row").last();
@@ -58,42 +58,42 @@ describeInBrowser("10,000 applications in the console", (browser) => {
     expect(await page.getByRole("row").count()).toBeLessThan(60);
   });
 
-  it("are searched by name and narrowed by type and status, which the address keeps", async () => {
+  it("searches by name, filters by type and status, and keeps both in the URL", async () => {
     await search("SERVICE 77 ");
     await page.getByText("111 applications found").waitFor();
-    await expectSoon(() => page.getByLabel("Search").inputValue(), "SERVICE 77 ");
+    await expectEventually(() => page.getByLabel("Search").inputValue(), "SERVICE 77 ");
     await page.getByLabel("Type").selectOption("public");
     await page.getByText("36 applications found").waitFor();
     await page.getByLabel("Status").selectOption("disabled");
     await page.getByText("No applications match.").waitFor();
     expect(await barriersIn(page)).toEqual([]);
-    await expectSoon(
+    await expectEventually(
       () => new URL(page.url()).search,
       "?search=SERVICE+77&type=public&status=disabled",
     );
     await page.getByLabel("Status").selectOption("all");
     const beside = await openSignedIn(browser, page.url(), root.key);
     await beside.page.getByText("36 applications found").waitFor();
-    await expectSoon(() => beside.page.getByLabel("Search").inputValue(), "SERVICE 77");
+    await expectEventually(() => beside.page.getByLabel("Search").inputValue(), "SERVICE 77");
     await beside.page.context().close();
   });
 
-  it("stay narrowed by what is chosen before the search has begun", async () => {
+  it("keeps a filter chosen before the search starts", async () => {
     await search("SERVICE 77");
     await page.getByLabel("Type").selectOption("public");
     await page.getByText("36 applications found").waitFor();
   });
 
-  it("are found by a pasted id", async () => {
+  it("finds an application by id", async () => {
     await search(seeded[4321]?.id ?? "");
     await page.getByText("1 application found").waitFor();
     await application("Service 4321").waitFor();
     await search("nothing of that name");
-    await page.getByRole("button", { name: "Clear the filters" }).click();
+    await page.getByRole("button", { name: "Clear filters" }).click();
     await page.getByText("10,001 applications").waitFor();
   });
 
-  it("are not searched for by a key, which never gets into the address", async () => {
+  it("does not search for a key or put it in the URL", async () => {
     await search(root.key);
     await page.getByText("This looks like a key.").waitFor();
     await page.getByLabel("Type").selectOption("management");
@@ -101,10 +101,10 @@ describeInBrowser("10,000 applications in the console", (browser) => {
     expect(page.url()).not.toContain("lk_");
   });
 
-  it("are cards on a small screen, without anything beside it", async () => {
+  it("shows cards on a small screen without horizontal scrolling", async () => {
     await page.setViewportSize({ width: 360, height: 740 });
     await application("Service 9998").waitFor();
-    expect(await sidewaysIn(page)).toBe(0);
+    expect(await horizontalOverflow(page)).toBe(0);
     expect(await barriersIn(page)).toEqual([]);
     expect(opened.faults).toEqual([]);
   });

@@ -5,17 +5,17 @@ import { barriersIn } from "../support/axe.js";
 import { describeInBrowser } from "../support/browser.js";
 import {
   button,
-  expectSoon,
+  expectEventually,
   focused,
+  horizontalOverflow,
   keyWorks,
   openSignedIn,
-  sidewaysIn,
   signIn,
   takeKey,
 } from "../support/console.js";
 import { startServer, type TestServer } from "../support/server.js";
 
-describeInBrowser("applications in the console", (browser) => {
+describeInBrowser("console application pages", (browser) => {
   let server: TestServer;
   let root: Bootstrapped;
 
@@ -30,8 +30,8 @@ describeInBrowser("applications in the console", (browser) => {
   const open = (path: string, key = root.key) =>
     openSignedIn(browser, `${server.url}/console${path}`, key);
 
-  /** Makes an application without the console, and answers its id and its key. */
-  async function makeApplication(name: string, permissions: string[], type = "management") {
+  /** Creates an application over the API. */
+  async function createApplication(name: string, permissions: string[], type = "management") {
     const { id, key = "" } = await clientWith(root.key).applications.createApplication({
       ...{ name, type, permissions },
     });
@@ -40,24 +40,24 @@ describeInBrowser("applications in the console", (browser) => {
 
   const works = (key: string) => keyWorks(server, key);
 
-  it("say beneath each field what is wrong with it, by the rules of the service", async () => {
+  it("shows validation errors beneath each field", async () => {
     const { page, faults } = await open("/applications/new");
     await page.getByLabel("Networks").fill("10.0.0.0/8\n10.0.0.1/8x");
     await page.getByText(/^10\.0\.0\.1\/8x: /).waitFor();
-    await page.getByLabel("At a moment").check();
-    await page.getByLabel("Moment, in your time").fill("2020-01-01T00:00");
+    await page.getByLabel("On a date").check();
+    await page.getByLabel("Date and time (local)").fill("2020-01-01T00:00");
     await page.getByText("must be in the future").waitFor();
     await button(page, "Create application").click();
-    await page.getByText("grant at least one").waitFor();
+    await page.getByText("Add at least one permission or rule.").waitFor();
     await page.locator("input:focus[aria-invalid]").and(page.getByLabel("Name")).waitFor();
     expect(await barriersIn(page)).toEqual([]);
     await page.setViewportSize({ width: 360, height: 740 });
-    expect(await sidewaysIn(page)).toBe(0);
+    expect(await horizontalOverflow(page)).toBe(0);
 
-    // What only the service can tell is shown in the same place.
+    // Errors from the service appear in the same place.
     await page.getByLabel("Name").fill("Wrong network");
     await page.getByLabel("Never").check();
-    await page.getByRole("combobox", { name: "Permissions on everything" }).fill("token:read ");
+    await page.getByRole("combobox", { name: "Direct permissions" }).fill("token:read ");
     await page.getByLabel("Networks").fill("10.0.0.0/8\n10.0.0.0/99");
     await button(page, "Create application").click();
     await page.locator("textarea:focus[aria-invalid]").waitFor();
@@ -67,8 +67,8 @@ describeInBrowser("applications in the console", (browser) => {
     expect(faults).toEqual([]);
   });
 
-  it("are not left with changes that are not saved before the person was asked", async () => {
-    const { id } = await makeApplication("Left", ["token:read"], "private");
+  it("asks before it discards unsaved changes", async () => {
+    const { id } = await createApplication("Left", ["token:read"], "private");
     const { page, faults } = await open(`/applications/${id}`);
     await page.getByRole("link", { name: "Edit" }).click();
     await page.getByLabel("Name").fill("Not left");
@@ -80,45 +80,45 @@ describeInBrowser("applications in the console", (browser) => {
     await asked.waitFor();
     expect(await barriersIn(page)).toEqual([]);
     await asked.getByRole("button", { name: "Stay" }).click();
-    await expectSoon(() => page.getByLabel("Name").inputValue(), "Not left");
+    await expectEventually(() => page.getByLabel("Name").inputValue(), "Not left");
     await page.getByRole("link", { name: "Cancel" }).click();
     await asked.getByRole("button", { name: "Leave" }).click();
     await page.getByRole("heading", { name: "Left", exact: true }).waitFor();
     expect(faults).toEqual([]);
   });
 
-  it("lose a key or all their sessions by a click that is asked about", async () => {
-    const { id, key } = await makeApplication("Busy", ["token:read"], "public");
+  it("revokes a key and all sessions after a confirmation", async () => {
+    const { id, key } = await createApplication("Busy", ["token:read"], "public");
     await clientWith(root.key).applications.regenerateApplicationKey({
       ...{ id, gracePeriod: { seconds: 3600n, nanos: 0 } },
     });
     const { sessionKey } = await clientWith(key).sessions.createSession({});
     const { page, faults } = await open(`/applications/${id}`);
-    await page.getByText("1 open.").waitFor();
-    await button(page, "End all sessions").press("Enter");
+    await page.getByText("1 open session.").waitFor();
+    await button(page, "Revoke all sessions").press("Enter");
     await page.getByRole("dialog").waitFor();
     await page.keyboard.press("Escape");
-    await focused(button(page, "End all sessions"));
-    await button(page, "End all sessions").click();
-    await button(page, "End them all").click();
-    await page.getByText("None is open.").waitFor();
+    await focused(button(page, "Revoke all sessions"));
+    await button(page, "Revoke all sessions").click();
+    await button(page, "Revoke all").click();
+    await page.getByText("No open sessions.").waitFor();
     expect([await works(sessionKey), await works(key)]).toEqual([false, true]);
 
-    const replaced = page.getByRole("listitem").filter({ hasText: /made .*, ends in/ });
-    await replaced.getByRole("button", { name: "End key" }).click();
-    await button(page, "End the key").click();
+    const replaced = page.getByRole("listitem").filter({ hasText: /created .*, expires in/ });
+    await replaced.getByRole("button", { name: "Revoke key" }).click();
+    await button(page, "Revoke key").click();
     await replaced.waitFor({ state: "detached" });
-    await page.getByText("the present key").waitFor();
+    await page.getByText("current key").waitFor();
     expect(await works(key)).toBe(false);
     expect(faults).toEqual([]);
   });
 
-  it("are not changed unseen by two tabs, nor is what was entered lost", async () => {
-    const { id } = await makeApplication("Shared", ["token:read"], "private");
+  it("reports a conflicting change from another tab and keeps the input", async () => {
+    const { id } = await createApplication("Shared", ["token:read"], "private");
     const mine = await open(`/applications/${id}/edit`);
     const { page } = mine;
     await page.getByLabel("Name").fill("Mine");
-    const theirs = await browser.openBeside(mine, `${server.url}/console/applications/${id}/edit`);
+    const theirs = await browser.openTab(mine, `${server.url}/console/applications/${id}/edit`);
     await signIn(theirs, root.key);
     await theirs.page.getByLabel("Name").fill("Theirs");
     await theirs.page.getByLabel("Networks").fill("10.0.0.0/8");
@@ -126,11 +126,11 @@ describeInBrowser("applications in the console", (browser) => {
     await theirs.page.getByRole("heading", { name: "Theirs" }).waitFor();
 
     await button(page, "Save").click();
-    await button(page, "Load the new state").click();
-    await page.getByText("These were changed by both").waitFor();
+    await button(page, "Load latest version").click();
+    await page.getByText("These fields were changed by both").waitFor();
     expect(await page.getByRole("region", { name: "Name" }).textContent()).toContain("Theirs");
-    await expectSoon(() => page.getByRole("textbox", { name: "Name" }).inputValue(), "Mine");
-    await expectSoon(() => page.getByLabel("Networks").inputValue(), "10.0.0.0/8");
+    await expectEventually(() => page.getByRole("textbox", { name: "Name" }).inputValue(), "Mine");
+    await expectEventually(() => page.getByLabel("Networks").inputValue(), "10.0.0.0/8");
     expect(await barriersIn(page)).toEqual([]);
     await button(page, "Save").click();
     await page.getByRole("heading", { name: "Mine" }).waitFor();
@@ -138,8 +138,8 @@ describeInBrowser("applications in the console", (browser) => {
     expect([...mine.faults, ...theirs.faults]).toEqual([]);
   });
 
-  it("show a new key to the end to whoever has replaced the own one and is signed out", async () => {
-    const { id, key } = await makeApplication("Own", [
+  it("shows the new key after a user replaces their own key and is signed out", async () => {
+    const { id, key } = await createApplication("Own", [
       ...["application:read", "application:update", "event:read"],
     ]);
     const opened = await open(`/applications/${id}`, key);
@@ -147,24 +147,24 @@ describeInBrowser("applications in the console", (browser) => {
     await button(page, "Regenerate key").click();
     await page.getByText("You are signed in with a key of this application.").waitFor();
     expect(await barriersIn(page)).toEqual([]);
-    await page.getByLabel("Goes on for another time").check();
+    await page.getByLabel("Custom grace period").check();
     await page.getByLabel("Unit").selectOption("days");
-    await page.getByLabel("How long").fill("31");
+    await page.getByLabel("Duration").fill("31");
     await page.locator("input:focus[aria-invalid]").waitFor();
-    await expectSoon(() => button(page, "Regenerate").isDisabled(), true);
-    await page.getByLabel("Stops at once, and with it all earlier keys").check();
+    await expectEventually(() => button(page, "Regenerate").isDisabled(), true);
+    await page.getByLabel("Revoke all current keys now").check();
     await button(page, "Regenerate").click();
     await page.getByRole("heading", { name: "Sign in", includeHidden: true }).waitFor();
     const next = await takeKey(opened);
     expect(await works(next)).toBe(true);
-    await page.getByText("Your key does not work any more").waitFor();
+    await page.getByText("Your key is no longer valid").waitFor();
   });
 
-  it("do not offer what a key may not do", async () => {
-    const { key } = await makeApplication("Reader", ["application:read"]);
+  it("hides actions that the key has no permission for", async () => {
+    const { key } = await createApplication("Reader", ["application:read"]);
     const { page } = await open(`/applications/${root.applicationId}`, key);
     await page.getByRole("heading", { name: "Keys" }).waitFor();
-    await page.getByText("the present key").waitFor();
+    await page.getByText("current key").waitFor();
     expect(await page.locator("main").getByRole("button").allTextContents()).toEqual(["Copy id"]);
     expect(await page.getByRole("heading", { name: "Recent activity" }).count()).toBe(0);
     await page.getByRole("link", { name: "Applications" }).click();
@@ -172,10 +172,10 @@ describeInBrowser("applications in the console", (browser) => {
     expect(await page.getByRole("link", { name: "New application" }).count()).toBe(0);
   });
 
-  it("say so where a key may not see them", async () => {
-    const { key } = await makeApplication("Blind", ["token:read"]);
+  it("names the missing permission", async () => {
+    const { key } = await createApplication("Blind", ["token:read"]);
     const { page, faults } = await open("/applications/new", key);
-    await page.getByText("it does not hold application:create").waitFor();
+    await page.getByText("missing the permission application:create").waitFor();
     expect(await page.getByRole("link", { name: "Applications" }).count()).toBe(0);
     expect(await barriersIn(page)).toEqual([]);
     expect(faults).toEqual([]);

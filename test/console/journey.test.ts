@@ -5,16 +5,16 @@ import { barriersIn } from "../support/axe.js";
 import { describeInBrowser } from "../support/browser.js";
 import {
   button,
-  expectSoon,
+  expectEventually,
   focused,
+  horizontalOverflow,
   keyWorks,
-  sidewaysIn,
   signIn,
   takeKey,
 } from "../support/console.js";
 import { startServer, type TestServer } from "../support/server.js";
 
-describeInBrowser("a journey through the console", (browser) => {
+describeInBrowser("console journey", (browser) => {
   let server: TestServer;
   let root: Bootstrapped;
   let client: LatchkeyNodeClient;
@@ -47,13 +47,13 @@ describeInBrowser("a journey through the console", (browser) => {
     await page.getByRole("link", { name: "New application" }).click();
     await page.getByLabel("Name").fill("Web shop");
     await page.getByLabel("public").check();
-    await page.getByRole("combobox", { name: "Permissions on everything" }).fill("token:create");
-    await page.getByRole("combobox", { name: "Permissions on everything" }).press("Enter");
+    await page.getByRole("combobox", { name: "Direct permissions" }).fill("token:create");
+    await page.getByRole("combobox", { name: "Direct permissions" }).press("Enter");
     await button(page, "Add rule").click();
     await page.getByLabel("Container").fill("/pci/");
     await page.getByRole("combobox", { name: "Permissions of the rule" }).fill("token:read ");
-    await page.getByLabel("Web pages, by their origin").fill("https://shop.example.com");
-    await page.getByLabel("In some days").check();
+    await page.getByLabel("Origins").fill("https://shop.example.com");
+    await page.getByLabel("After a number of days").check();
     await page.getByLabel("Days from now").fill("90");
     expect(await barriersIn(page)).toEqual([]);
     await button(page, "Create application").click();
@@ -78,19 +78,21 @@ describeInBrowser("a journey through the console", (browser) => {
     await page.getByRole("link", { name: "Edit" }).click();
     await page.getByLabel("Name").fill("Web shop 2");
     await button(page, "Remove token:create").click();
-    await focused(page.getByRole("combobox", { name: "Permissions on everything" }));
-    await page.getByLabel("Web pages, by their origin").fill("");
+    await focused(page.getByRole("combobox", { name: "Direct permissions" }));
+    await page.getByLabel("Origins").fill("");
     await button(page, "Save").click();
     await page.getByRole("heading", { name: "Web shop 2" }).waitFor();
     const { data: renamed } = await client.applications.listApplications({ namePrefix: "web" });
     expect(renamed).toMatchObject([{ allowedOrigins: [] }]);
     await page.getByText("Web shop 2 was updated by").waitFor();
 
-    const second = await regenerate("Goes on for 7 days");
-    await page.getByText("in 7 days").waitFor();
+    // The activity may show the same expiry.
+    const inSevenDays = page.getByRole("region", { name: "Keys" }).getByText("in 7 days");
+    const second = await regenerate("Valid for 7 more days");
+    await inSevenDays.waitFor();
     expect([await works(first), await works(second)]).toEqual([true, true]);
-    const third = await regenerate("Stops at once, and with it all earlier keys");
-    await page.getByText("in 7 days").waitFor({ state: "detached" });
+    const third = await regenerate("Revoke all current keys now");
+    await inSevenDays.waitFor({ state: "detached" });
     expect([await works(first), await works(second)]).toEqual([false, false]);
     expect(await works(third)).toBe(true);
 
@@ -106,13 +108,13 @@ describeInBrowser("a journey through the console", (browser) => {
 
     expect(await barriersIn(page)).toEqual([]);
     await page.setViewportSize({ width: 360, height: 740 });
-    expect(await sidewaysIn(page)).toBe(0);
+    expect(await horizontalOverflow(page)).toBe(0);
     await button(page, "Delete").click();
-    await page.getByLabel("Type its name to delete it").fill("Web shop");
-    await expectSoon(() => button(page, "Delete for good").isDisabled(), true);
-    await page.getByLabel("Type its name to delete it").fill("Web shop 2");
+    await page.getByLabel("Type the name to confirm").fill("Web shop");
+    await expectEventually(() => button(page, "Delete permanently").isDisabled(), true);
+    await page.getByLabel("Type the name to confirm").fill("Web shop 2");
     expect(await barriersIn(page)).toEqual([]);
-    await button(page, "Delete for good").click();
+    await button(page, "Delete permanently").click();
     await page.getByText("1 application", { exact: true }).waitFor();
     expect(await works(third)).toBe(false);
     expect(faults).toEqual([]);

@@ -4,10 +4,10 @@ import { createLatchkeyClient, type LatchkeyNodeClient } from "../../src/client/
 import { problemOf } from "../../src/contract/problem-report.js";
 import { barriersIn } from "../support/axe.js";
 import { describeInBrowser, type OpenedPage } from "../support/browser.js";
-import { expectSoon, openSignedIn, sidewaysIn } from "../support/console.js";
+import { expectEventually, horizontalOverflow, openSignedIn } from "../support/console.js";
 import { startServer, type TestServer } from "../support/server.js";
 
-describeInBrowser("the rule editor", (browser) => {
+describeInBrowser("console rule editor", (browser) => {
   let server: TestServer;
   let key: string;
   let client: LatchkeyNodeClient;
@@ -37,7 +37,7 @@ describeInBrowser("the rule editor", (browser) => {
   const permissionsOf = (card: Locator) => card.getByLabel("Permissions of the rule");
   const order = () => page.locator(".rule-title strong").allInnerTexts();
 
-  /** Adds a rule at the end, and closes it. */
+  /** Adds a rule at the end and closes it. */
   async function add(description: string, container: string, permissions: string): Promise<void> {
     const place = (await order()).length + 1;
     await page.getByRole("button", { name: "Add rule" }).click();
@@ -49,7 +49,7 @@ describeInBrowser("the rule editor", (browser) => {
       .click();
   }
 
-  it("tells what is wrong while it is typed, in the words of the service", async () => {
+  it("validates while typing, with the messages of the service", async () => {
     const bad = {
       priority: 1,
       container: "/a//b/",
@@ -63,7 +63,7 @@ describeInBrowser("the rule editor", (browser) => {
     await page.getByRole("button", { name: "Add rule" }).click();
     await expect(rule(1).getByText("is required").count()).resolves.toBe(0);
     await rule(1).getByLabel("Container").pressSequentially("/a/");
-    await expect(rule(1).getByText("1 problem").count()).resolves.toBe(0);
+    await expect(rule(1).getByText("1 error").count()).resolves.toBe(0);
     await rule(1).getByLabel("Container").pressSequentially("/b/");
     await rule(1).getByText(String(message), { exact: true }).waitFor();
     await rule(1).getByLabel("Container").fill("");
@@ -77,43 +77,43 @@ describeInBrowser("the rule editor", (browser) => {
     await page.getByText("No rules yet.").waitFor();
   });
 
-  it("takes names of permissions by the keyboard, from its list and pasted", async () => {
+  it("accepts permission names by keyboard, from the list and from the clipboard", async () => {
     await page.getByRole("button", { name: "Add rule" }).click();
     const names = () => rule(1).locator(".chips code").allInnerTexts();
     await permissionsOf(rule(1)).fill("token:r");
     await page.keyboard.press("ArrowDown");
     expect(await barriersIn(page)).toEqual([]);
     await page.keyboard.press("Enter");
-    await expectSoon(names, ["token:read"]);
+    await expectEventually(names, ["token:read"]);
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
     await page.evaluate(`navigator.clipboard.writeText("report:run, report:read\\ntoken:read")`);
     await page.keyboard.press("ControlOrMeta+V");
     await rule(1).getByRole("button", { name: "Remove report:read" }).waitFor();
-    await expectSoon(names, ["token:read", "report:run", "report:read"]);
+    await expectEventually(names, ["token:read", "report:run", "report:read"]);
     await page.keyboard.press("Backspace");
-    await expectSoon(names, ["token:read", "report:run"]);
+    await expectEventually(names, ["token:read", "report:run"]);
     await rule(1).getByRole("button", { name: "Remove token:read" }).press("Enter");
-    await expectSoon(names, ["report:run"]);
+    await expectEventually(names, ["report:run"]);
     expect(opened.faults).toEqual([]);
   });
 
-  it("saves the order that rules were moved to, by the keyboard and by the mouse", async () => {
+  it("saves the order after moves by keyboard and by mouse", async () => {
     await add("One", "/one/", "token:read ");
     await add("Two", "/two/", "token:read ");
     await add("Three", "/three/", "token:read token:use ");
-    await expectSoon(order, ["One", "Two", "Three"]);
+    await expectEventually(order, ["One", "Two", "Three"]);
 
     await handle(3).focus();
     await page.keyboard.press("Space");
-    await page.getByText("Holding rule “Three”, tried as 3 of 3.").waitFor();
+    await page.getByText("Picked up rule “Three”, position 3 of 3.").waitFor();
     await page.keyboard.press("ArrowUp");
-    await page.getByText("rule “Three” would be tried as 2 of 3.").waitFor();
+    await page.getByText("rule “Three” moves to position 2 of 3.").waitFor();
     await page.keyboard.press("Space");
-    await page.getByText("rule “Three” is now tried as 2 of 3.").waitFor();
-    await expectSoon(order, ["One", "Three", "Two"]);
+    await page.getByText("rule “Three” dropped at position 2 of 3.").waitFor();
+    await expectEventually(order, ["One", "Three", "Two"]);
 
     await drag(handle(1), handle(3));
-    await expectSoon(order, ["Three", "Two", "One"]);
+    await expectEventually(order, ["Three", "Two", "One"]);
     expect(await barriersIn(page)).toEqual([]);
 
     await page.getByLabel("Name", { exact: true }).fill("Ordered");
@@ -129,19 +129,19 @@ describeInBrowser("the rule editor", (browser) => {
     expect(opened.faults).toEqual([]);
   });
 
-  it("sorts by priorities that are typed, copies rules, and fits a small screen", async () => {
+  it("sorts by priority, duplicates rules and fits a small screen", async () => {
     await page.setViewportSize({ width: 360, height: 740 });
     await add("One", "/one/", "token:read ");
     await add("Two", "/two/", "token:read ");
     await rule(1).getByRole("button", { name: "Edit rule 1" }).click();
     await rule(1).getByLabel("Priority").fill("12");
     await page.keyboard.press("Enter");
-    await expectSoon(order, ["Two", "One"]);
+    await expectEventually(order, ["Two", "One"]);
     await rule(2).getByRole("button", { name: "Duplicate" }).click();
-    await expectSoon(order, ["Two", "One", "One"]);
+    await expectEventually(order, ["Two", "One", "One"]);
     await expect(rule(3).getByLabel("Priority").inputValue()).resolves.toBe("13");
     await rule(3).getByLabel("reveal").check();
-    expect(await sidewaysIn(page)).toBe(0);
+    expect(await horizontalOverflow(page)).toBe(0);
     expect(await barriersIn(page)).toEqual([]);
     expect(opened.faults).toEqual([]);
   });
@@ -149,12 +149,12 @@ describeInBrowser("the rule editor", (browser) => {
   async function drag(from: Locator, to: Locator): Promise<void> {
     const [start, end] = [await from.boundingBox(), await to.boundingBox()];
     if (!start || !end) {
-      throw new Error("There is nothing to drag.");
+      throw new Error("Nothing to drag.");
     }
     await page.mouse.move(start.x + 5, start.y + 5);
     await page.mouse.down();
     await page.mouse.move(end.x + 5, end.y + end.height, { steps: 8 });
-    await page.getByText("would be tried as 3 of 3.").waitFor();
+    await page.getByText("moves to position 3 of 3.").waitFor();
     await page.mouse.up();
   }
 });

@@ -5,10 +5,10 @@ import { type Api, keyOf } from "../support/api.js";
 import { createRestApi } from "../support/api-rest.js";
 import { barriersIn } from "../support/axe.js";
 import { describeInBrowser } from "../support/browser.js";
-import { expectSoon, openSignedIn, sidewaysIn } from "../support/console.js";
+import { expectEventually, horizontalOverflow, openSignedIn } from "../support/console.js";
 import { startServer, type TestServer } from "../support/server.js";
 
-describeInBrowser("sessions in the console", (browser) => {
+describeInBrowser("console session pages", (browser) => {
   let server: TestServer;
   let root: Bootstrapped;
   let api: Api;
@@ -26,23 +26,22 @@ describeInBrowser("sessions in the console", (browser) => {
 
   const shop = { name: "Web shop", type: "public", permissions: ["token:create"] };
 
-  /** Its row in the list. */
   const rowOf = (page: Page, sessionId: string) =>
     page.getByRole("row").filter({ hasText: sessionId.slice(-8) });
 
-  it("leads through the whole life of a session, and shows it live to others", async () => {
+  it("walks through the lifecycle of a session and shows it live to others", async () => {
     const watcher = await openSignedIn(browser, `${server.url}/console/sessions`, root.key);
-    await watcher.page.getByText("No session is open.").waitFor();
+    await watcher.page.getByText("No open sessions.").waitFor();
     await watcher.page.getByText("● Live").waitFor();
     const actor = await openSignedIn(browser, `${server.url}/console/sessions/try`, root.key);
     const { page } = actor;
 
-    await page.getByRole("button", { name: "Make demo applications" }).click();
-    await page.getByText("It is called with the key of the demo.").waitFor();
+    await page.getByRole("button", { name: "Create demo applications" }).click();
+    await page.getByText("Uses the key of the demo application.").waitFor();
     await page.getByRole("button", { name: "Open a session" }).click();
     const card = page.getByRole("region", { name: "Your session" });
     const id = (await card.locator("dd").first().textContent()) ?? "";
-    await expectSoon(() => focusedText(page), "Try it before it is authorized");
+    await expectEventually(() => focusedText(page), "Use the session before authorization");
     const row = rowOf(watcher.page, id);
     await row.getByText("unauthorized").waitFor();
     await watcher.page.getByText("Demo shop (temporary)").first().waitFor();
@@ -51,49 +50,49 @@ describeInBrowser("sessions in the console", (browser) => {
     await page.getByText("403 permission_denied").waitFor();
     expect(await barriersIn(page)).toEqual([]);
 
-    await page.getByRole("button", { name: "On to the backend" }).click();
-    await expectSoon(() => page.locator("[aria-current=step]").textContent(), "3Authorize");
+    await page.getByRole("button", { name: "Continue as the backend" }).click();
+    await expectEventually(() => page.locator("[aria-current=step]").textContent(), "3Authorize");
     await page.getByRole("button", { name: "Add rule" }).click();
     await page.getByRole("button", { name: "Remove condition" }).click();
-    await expectSoon(() => focusedText(page), "Add condition");
+    await expectEventually(() => focusedText(page), "Add condition");
     await page.getByRole("button", { name: "Remove", exact: true }).click();
-    await page.getByLabel("It ends").selectOption("1 hour from now");
+    await page.getByLabel("Expires").selectOption("in 1 hour");
     expect(await barriersIn(page)).toEqual([]);
     await page.getByRole("button", { name: "Authorize the session" }).click();
     await row.getByText("authorized", { exact: true }).waitFor();
     await row.getByText(/^(1:00|5\d):\d\d$/).waitFor();
 
-    await page.getByRole("button", { name: "Ask who I am" }).click();
-    await page.getByText("authorized. It may:").waitFor();
+    await page.getByRole("button", { name: "Call whoami" }).click();
+    await page.getByText("authorized. Permissions:").waitFor();
     await page.getByRole("button", { name: "Read my application again" }).click();
-    await page.getByText("It was let through").waitFor();
-    await page.getByRole("button", { name: "Try the nonce again" }).click();
+    await page.getByText("Allowed. The application is").waitFor();
+    await page.getByRole("button", { name: "Reuse the nonce" }).click();
     await page.getByRole("button", { name: "Authorize with the same nonce" }).click();
     await page.getByText("409 nonce_used").waitFor();
     expect(await barriersIn(page)).toEqual([]);
 
-    await page.getByRole("link", { name: "See it among the sessions" }).click();
+    await page.getByRole("link", { name: "View in the session list" }).click();
     const dialog = page.getByRole("dialog", { name: "Session" });
     await dialog.getByText("Demo backend (temporary)").waitFor();
     expect(await barriersIn(page)).toEqual([]);
-    await dialog.getByRole("button", { name: "End this session" }).click();
-    await dialog.getByRole("button", { name: "End it now" }).click();
-    await dialog.getByText("This session has ended.").waitFor();
+    await dialog.getByRole("button", { name: "Revoke session" }).click();
+    await dialog.getByRole("button", { name: "Revoke now" }).click();
+    await dialog.getByText("This session expired or was revoked.").waitFor();
     await row.waitFor({ state: "detached" });
 
     await dialog.getByRole("button", { name: "Close" }).click();
     await page.getByRole("link", { name: "Try a session" }).first().click();
-    await page.getByText("The session has ended.").waitFor();
+    await page.getByText("The session expired or was revoked.").waitFor();
     const [demoShop] = (await api.listApplications(root.key, { namePrefix: "Demo shop" })).data;
     await api.deleteApplication(root.key, { id: demoShop?.id ?? "" });
-    await page.getByRole("button", { name: "Remove the demo and start again" }).click();
-    await page.getByRole("button", { name: "Make demo applications" }).waitFor();
+    await page.getByRole("button", { name: "Remove the demo and start over" }).click();
+    await page.getByRole("button", { name: "Create demo applications" }).waitFor();
     const { data } = await api.listApplications(root.key, { namePrefix: "Demo" });
     expect(data).toEqual([]);
     expect([...actor.faults, ...watcher.faults]).toEqual([]);
   });
 
-  it("shows secrets only when asked to, and in no command", async () => {
+  it("masks secrets until revealed and keeps them out of commands", async () => {
     const key = keyOf(await api.createApplication(root.key, shop));
     const { page } = await openSignedIn(browser, `${server.url}/console/sessions/try`, root.key);
     await page.getByLabel("Public key").fill(key);
@@ -103,10 +102,10 @@ describeInBrowser("sessions in the console", (browser) => {
     await page.getByRole("button", { name: "Show session key" }).click();
     expect(await page.locator("body").textContent()).toMatch(/lk_ses_\w/);
     await page.setViewportSize({ width: 360, height: 740 });
-    expect(await sidewaysIn(page)).toBe(0);
+    expect(await horizontalOverflow(page)).toBe(0);
   });
 
-  it("lists what the address asks for, loads on, and ends all of an application", async () => {
+  it("filters by the query string, loads more and revokes all sessions of an application", async () => {
     const busy = await api.createApplication(root.key, { ...shop, name: "Busy shop" });
     const quiet = await api.createApplication(root.key, { ...shop, name: "Quiet shop" });
     const other = await api.createSession(keyOf(quiet));
@@ -120,24 +119,24 @@ describeInBrowser("sessions in the console", (browser) => {
     );
     const { page } = opened;
     await page.getByText("Busy shop").first().waitFor();
-    await expectSoon(() => page.getByRole("row").count(), 51);
-    await page.getByRole("button", { name: "Show older ones" }).click();
-    await page.getByRole("button", { name: "Show older ones" }).waitFor({ state: "detached" });
-    await expectSoon(() => page.getByRole("row").count(), 61);
+    await expectEventually(() => page.getByRole("row").count(), 51);
+    await page.getByRole("button", { name: "Load more" }).click();
+    await page.getByRole("button", { name: "Load more" }).waitFor({ state: "detached" });
+    await expectEventually(() => page.getByRole("row").count(), 61);
     await page.setViewportSize({ width: 360, height: 740 });
-    expect(await sidewaysIn(page)).toBe(0);
+    expect(await horizontalOverflow(page)).toBe(0);
     expect(await barriersIn(page)).toEqual([]);
 
-    await page.getByRole("button", { name: "End all of this application" }).click();
-    await page.getByRole("button", { name: "End them all" }).click();
-    await page.getByText("No open session matches.").waitFor();
-    await page.getByRole("button", { name: "Clear the filters" }).click();
+    await page.getByRole("button", { name: "Revoke all sessions" }).click();
+    await page.getByRole("button", { name: "Revoke all", exact: true }).click();
+    await page.getByText("No open sessions match.").waitFor();
+    await page.getByRole("button", { name: "Clear filters" }).click();
     await rowOf(page, other.id).waitFor();
-    await expectSoon(() => new URL(page.url()).search, "");
+    await expectEventually(() => new URL(page.url()).search, "");
     expect(opened.faults).toEqual([]);
   });
 
-  it("looks again by itself for a key that may not follow events", async () => {
+  it("polls for a key without permission to watch events", async () => {
     const viewer = await api.createApplication(root.key, {
       name: "Viewer",
       type: "private",
@@ -148,12 +147,12 @@ describeInBrowser("sessions in the console", (browser) => {
       `${server.url}/console/sessions`,
       keyOf(viewer),
     );
-    await page.getByText("Looks every 3 seconds").waitFor();
+    await page.getByText("Refreshes every 3 seconds").waitFor();
     const { id } = await api.createSession(keyOf(await api.createApplication(root.key, shop)));
     await rowOf(page, id).click();
     await rowOf(page, id).getByRole("button").click();
     await page.getByRole("dialog").getByText(id).waitFor();
-    expect(await page.getByRole("button", { name: "End this session" }).count()).toBe(0);
+    expect(await page.getByRole("button", { name: "Revoke session" }).count()).toBe(0);
     expect(faults).toEqual([]);
   });
 });

@@ -4,7 +4,7 @@ import { barriersIn } from "../support/axe.js";
 import { describeInBrowser } from "../support/browser.js";
 import { startServer, type TestServer } from "../support/server.js";
 
-describeInBrowser("signing in to the console", (browser) => {
+describeInBrowser("console sign-in", (browser) => {
   let server: TestServer;
   let root: Bootstrapped;
 
@@ -17,7 +17,7 @@ describeInBrowser("signing in to the console", (browser) => {
 
   const openConsole = () => browser.open(`${server.url}/console`);
 
-  it("shows who you are, and nothing that stands in the way", async () => {
+  it("shows the owner of the key and is accessible", async () => {
     const { page, faults } = await openConsole();
     await page.getByLabel("API key").fill(root.key);
     expect(await barriersIn(page)).toEqual([]);

@@ -33,8 +33,8 @@ const rule = { priority: 1, container: "/pci/", transform: "mask", permissions: 
 const condition = { attribute: "id", operator: "equals", value: "card-1" };
 const sessionRule = { ...rule, container: undefined, conditions: [condition] };
 
-/** What the service says of a call, by field. */
-async function refusalOf(call: Promise<unknown>) {
+/** The field errors of a refused call. */
+async function fieldErrorsFrom(call: Promise<unknown>) {
   const outcome = await call.then(
     () => undefined,
     (thrown: unknown) => problemOf(thrown),
@@ -43,55 +43,58 @@ async function refusalOf(call: Promise<unknown>) {
   return outcome?.errors;
 }
 
-describe("the checks of the page", () => {
-  it.each<[what: string, application: MessageInitShape<typeof CreateApplicationRequestSchema>]>([
-    ["nothing", {}],
-    ["a name that is not seen", { ...good, name: "\u200b" }],
-    ["a name of two lines", { ...good, name: "a\u2028b" }],
-    ["a type that is none", { ...good, type: "secret" }],
-    ["names of permissions that are none", { ...good, permissions: ["Token:read", "token"] }],
-    ["a permission twice", { ...good, permissions: ["token:read", "token:read"] }],
+describe("console validation", () => {
+  it.each<[title: string, application: MessageInitShape<typeof CreateApplicationRequestSchema>]>([
+    ["no fields", {}],
+    ["an invisible name", { ...good, name: "\u200b" }],
+    ["a name with two lines", { ...good, name: "a\u2028b" }],
+    ["an unknown type", { ...good, type: "secret" }],
+    ["invalid permission names", { ...good, permissions: ["Token:read", "token"] }],
+    ["a duplicate permission", { ...good, permissions: ["token:read", "token:read"] }],
     ["a container with an empty segment", { ...good, rules: [{ ...rule, container: "/a//b/" }] }],
-    ["a container that climbs", { ...good, rules: [rule, { ...rule, container: "/a/../b" }] }],
+    ["a container with .. segments", { ...good, rules: [rule, { ...rule, container: "/a/../b" }] }],
     ["an empty container", { ...good, rules: [{ ...rule, container: "" }] }],
     ["conditions", { ...good, rules: [{ ...rule, conditions: [condition] }] }],
-    ["a rule of nothing", { ...good, rules: [{}] }],
-    ["a rule before all others", { ...good, rules: [{ ...rule, priority: -1 }] }],
+    ["an empty rule", { ...good, rules: [{}] }],
+    ["a negative priority", { ...good, rules: [{ ...rule, priority: -1 }] }],
     ["too many rules", { ...good, rules: Array.from({ length: 1_001 }, () => ({})) }],
-    ["places that are none", { ...good, allowedOrigins: ["shop"], allowedCidrs: ["home"] }],
-  ])("say of an application with %s what the service says", async (_, application) => {
-    const message = create(CreateApplicationRequestSchema, application);
-    const told = await refusalOf(client.applications.createApplication(application));
-    expect(fieldErrorsOf(CreateApplicationRequestSchema, message)).toEqual(told);
-  });
+    ["invalid origins and networks", { ...good, allowedOrigins: ["shop"], allowedCidrs: ["home"] }],
+  ])(
+    "reports the same errors as the service for an application with %s",
+    async (_, application) => {
+      const message = create(CreateApplicationRequestSchema, application);
+      const expected = await fieldErrorsFrom(client.applications.createApplication(application));
+      expect(fieldErrorsOf(CreateApplicationRequestSchema, message)).toEqual(expected);
+    },
+  );
 
-  it.each<[what: string, grants: MessageInitShape<typeof AuthorizeSessionRequestSchema>]>([
-    ["nothing", {}],
+  it.each<[title: string, grants: MessageInitShape<typeof AuthorizeSessionRequestSchema>]>([
+    ["no fields", {}],
     ["a container", { nonce: "a", rules: [{ ...sessionRule, container: "/pci/" }] }],
     ["a rule without conditions", { nonce: "a", rules: [{ ...sessionRule, conditions: [] }] }],
     ["an empty condition", { nonce: "a", rules: [{ ...sessionRule, conditions: [{}] }] }],
     [
-      "an operator that is none",
+      "an unknown operator",
       { nonce: "a", rules: [{ ...sessionRule, conditions: [{ ...condition, operator: "ends" }] }] },
     ],
-  ])("say of a session with %s what the service says", async (_, grants) => {
+  ])("reports the same errors as the service for a session with %s", async (_, grants) => {
     const message = create(AuthorizeSessionRequestSchema, grants);
-    const told = await refusalOf(backend.sessions.authorizeSession(grants));
-    expect(fieldErrorsOf(AuthorizeSessionRequestSchema, message)).toEqual(told);
+    const expected = await fieldErrorsFrom(backend.sessions.authorizeSession(grants));
+    expect(fieldErrorsOf(AuthorizeSessionRequestSchema, message)).toEqual(expected);
   });
 
   it.each<[ApplicationType, MessageInitShape<typeof CreateApplicationRequestSchema>]>([
     ["private", { rules: [{ ...rule, container: undefined }] }],
     ["public", { permissions: ["application:delete"] }],
     ["public", { rules: [rule, { ...rule, permissions: ["token:read", "access:check"] }] }],
-  ])("say what a %s application cannot have as the service does", async (type, grants) => {
+  ])("reports the same grant errors as the service for a %s application", async (type, grants) => {
     const application = { ...good, permissions: [], ...grants, type };
     const message = create(CreateApplicationRequestSchema, application);
-    const told = await refusalOf(client.applications.createApplication(application));
-    expect(grantErrorsOf(type, message)).toEqual(told);
+    const expected = await fieldErrorsFrom(client.applications.createApplication(application));
+    expect(grantErrorsOf(type, message)).toEqual(expected);
   });
 
-  it("find nothing wrong with what the service takes", () => {
+  it("reports no errors for a valid application", () => {
     const message = create(CreateApplicationRequestSchema, { ...good, rules: [rule] });
     expect(fieldErrorsOf(CreateApplicationRequestSchema, message)).toEqual({});
     expect(grantErrorsOf("private", message)).toEqual({});

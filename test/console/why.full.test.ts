@@ -5,10 +5,10 @@ import { createLatchkeyClient, type LatchkeyNodeClient } from "../../src/client/
 import { keyOf } from "../support/api.js";
 import { barriersIn } from "../support/axe.js";
 import { describeInBrowser, type OpenedPage } from "../support/browser.js";
-import { expectSoon, openSignedIn, sidewaysIn } from "../support/console.js";
+import { expectEventually, horizontalOverflow, openSignedIn } from "../support/console.js";
 import { startServer, type TestServer } from "../support/server.js";
 
-describeInBrowser("the page that says why", (browser) => {
+describeInBrowser("console access check page", (browser) => {
   let server: TestServer;
   let key: string;
   let root: LatchkeyNodeClient;
@@ -47,15 +47,15 @@ describeInBrowser("the page that says why", (browser) => {
   afterEach(() => page.context().close());
 
   const verdict = () => page.getByRole("status").filter({ hasText: /Allowed|Denied/ });
-  const steps = () => page.getByRole("list", { name: "What is tried, in this order" });
-  const shown = () => page.getByRole("region", { name: "What is shown" }).getByRole("status");
+  const steps = () => page.getByRole("list", { name: "Evaluation order" });
+  const shown = () => page.getByRole("region", { name: "Sample" }).getByRole("status");
 
-  /** The steps, each as its first line. */
+  /** The first line of each step. */
   async function outcomes(): Promise<string[]> {
     return steps().locator(".why-outcome").allInnerTexts();
   }
 
-  async function ask(permission: string, container = ""): Promise<void> {
+  async function check(permission: string, container = ""): Promise<void> {
     await page.getByLabel("Permission").fill(permission);
     await page.getByLabel("Token container").fill(container);
   }
@@ -65,11 +65,11 @@ describeInBrowser("the page that says why", (browser) => {
     await page.getByLabel("Key", { exact: true }).fill(key);
   }
 
-  it("shows the rules of an application in their order, the one that decides, and what it shows", async () => {
-    await ask("token:read", "/pci/");
+  it("shows the rules of an application in order, the deciding rule and a sample", async () => {
+    await check("token:read", "/pci/");
     await verdict().getByText("Allowed, reveal").waitFor();
-    await verdict().getByText("The rule of priority 3, “All cards”, decides.").waitFor();
-    await expectSoon(outcomes, [
+    await verdict().getByText("The rule with priority 3, “All cards”, decides.").waitFor();
+    await expectEventually(outcomes, [
       "Does not match\ncontainer /pci/high/ does not cover /pci/",
       "Does not match\ndoes not list token:read",
       "Decides\nlists token:read · container /pci/ covers /pci/",
@@ -77,64 +77,64 @@ describeInBrowser("the page that says why", (browser) => {
     ]);
     await page.getByRole("heading", { name: "Web shop" }).waitFor();
     expect(await steps().locator(".rule-priority").allInnerTexts()).toEqual(["1", "2", "3"]);
-    await expectSoon(() => shown().innerText(), "4242 4242 4242 4242");
+    await expectEventually(() => shown().innerText(), "4242 4242 4242 4242");
     expect(await barriersIn(page)).toEqual([]);
 
     await page.getByLabel("Token container").fill("/pci/high/x");
     await verdict().getByText("Allowed, redact").waitFor();
-    await expectSoon(() => shown().innerText(), "nothing");
+    await expectEventually(() => shown().innerText(), "nothing");
   });
 
-  it("says why nothing allows it, in the words of the service", async () => {
-    await ask("token:read", "/pcix/");
+  it("explains a denial with the message of the service", async () => {
+    await check("token:read", "/pcix/");
     await verdict().getByText("Denied: no rule matches").waitFor();
     await verdict()
       .getByText(/The rules of the private application "Web shop" .* do not match this token/)
       .waitFor();
-    await expectSoon(outcomes, [
+    await expectEventually(outcomes, [
       "Does not match\ncontainer /pci/high/ does not cover /pcix/",
       "Does not match\ndoes not list token:read",
       "Does not match\ncontainer /pci/ does not cover /pcix/",
       "Does not match\ntoken:read is not granted directly",
     ]);
-    await ask("report:run");
+    await check("report:run");
     await verdict().getByText("Denied: permission missing").waitFor();
   });
 
-  it("comes to the permission on everything at last, and masks by it where there is a mask", async () => {
-    await ask("token:create");
+  it("falls back to the direct permission, which masks", async () => {
+    await check("token:create");
     await verdict().getByText("Allowed, mask").waitFor();
-    await verdict().getByText("The permission token:create on everything decides.").waitFor();
+    await verdict().getByText("The direct permission token:create decides.").waitFor();
     expect((await outcomes()).at(-1)).toBe("Decides\ntoken:create is granted directly");
-    await expectSoon(() => shown().innerText(), "•••• 4242");
-    await page.getByLabel("Its mask").fill("");
-    await expectSoon(() => shown().innerText(), "nothing");
-    await page.getByLabel("Its mask").fill("**42");
-    await expectSoon(() => shown().innerText(), "**42");
+    await expectEventually(() => shown().innerText(), "•••• 4242");
+    await page.getByLabel("Mask").fill("");
+    await expectEventually(() => shown().innerText(), "nothing");
+    await page.getByLabel("Mask").fill("**42");
+    await expectEventually(() => shown().innerText(), "**42");
   });
 
-  it("tells what is wrong with a question as the service would", async () => {
-    await ask("token:read", "/a//b/");
+  it("reports invalid input with the message of the service", async () => {
+    await check("token:read", "/a//b/");
     await page
       .getByText("must be a path such as /pci/high/, without empty, . or .. segments")
       .waitFor();
     await expect(verdict().count()).resolves.toBe(0);
   });
 
-  it("says that an application is disabled, and what would come if it were not", async () => {
+  it("shows that an application is disabled, and the evaluation without it", async () => {
     const { id } = await root.applications.createApplication({ ...shop, name: "Asleep" });
     await root.applications.disableApplication({ id });
     await page.getByLabel("Application", { exact: true }).fill("asl");
     await page.getByRole("button", { name: /Asleep/ }).click();
-    await ask("token:read", "/pci/");
+    await check("token:read", "/pci/");
     await verdict().getByText("Denied: disabled").waitFor();
-    await page.getByText("The rules are not even tried.").waitFor();
-    await expectSoon(() => new URL(page.url()).search, `?application=${id}`);
+    await page.getByText("The key is refused before its rules are evaluated.").waitFor();
+    await expectEventually(() => new URL(page.url()).search, `?application=${id}`);
     expect((await outcomes())[2]).toMatch(/^Decides/);
-    await expectSoon(() => shown().innerText(), "nothing");
+    await expectEventually(() => shown().innerText(), "nothing");
   });
 
-  it("asks the service about a key, and shows the rules of its session and of its authorizer", async () => {
+  it("checks a key with the service and shows the rules of its session and authorizer", async () => {
     const open = { name: "Shop window", type: "public", permissions: ["token:read"] };
     const visitor = createLatchkeyClient({
       url: server.url,
@@ -150,7 +150,7 @@ describeInBrowser("the page that says why", (browser) => {
     const backend = createLatchkeyClient({ url: server.url, key: keyOf(made) });
     const { id, sessionKey, nonce } = await visitor.sessions.createSession({});
     await pasteKey(sessionKey);
-    await ask("token:read");
+    await check("token:read");
     await page.getByLabel("Token id").fill("bank-1");
     await verdict().getByText("Denied: not authorized").waitFor();
     const condition = { attribute: "id", operator: "starts_with", value: "card-" };
@@ -171,14 +171,14 @@ describeInBrowser("the page that says why", (browser) => {
       await verdict().getByText(limits).waitFor();
       const [own, authorizer] = [steps().first(), steps().last()];
       await own.getByText("lists token:read · id card-1 starts with card-").waitFor();
-      await page.getByRole("heading", { name: "What Checkout is granted now" }).waitFor();
+      await page.getByRole("heading", { name: "Current permissions of Checkout" }).waitFor();
       await authorizer.getByText("lists token:read · container / covers").waitFor();
       expect(await barriersIn(page)).toEqual([]);
     };
     await expectLimited();
     expect(page.url()).not.toContain("lk_");
 
-    // The same without the key, by what can be read of the session.
+    // The same by session id, without the key.
     await page.getByRole("radio", { name: "A session" }).check();
     await page.getByLabel("Session id").fill(id);
     await expectLimited();
@@ -193,7 +193,7 @@ describeInBrowser("the page that says why", (browser) => {
     await expect(page.getByText(limits).count()).resolves.toBe(0);
   });
 
-  it("judges the address that a key is used from as the service would", async () => {
+  it("checks the address restrictions like the service", async () => {
     const { id } = await root.applications.createApplication({
       ...shop,
       name: "At home",
@@ -201,7 +201,7 @@ describeInBrowser("the page that says why", (browser) => {
     });
     await page.getByLabel("Application", { exact: true }).fill("at h");
     await page.getByRole("button", { name: /At home/ }).click();
-    await ask("token:create");
+    await check("token:create");
     const refused = verdict().getByText("Denied: address not allowed");
     const allowed = verdict().getByText("Allowed, mask");
     await refused.waitFor();
@@ -215,20 +215,20 @@ describeInBrowser("the page that says why", (browser) => {
       await page.getByLabel("Address").fill(address);
       await seen.waitFor();
     }
-    await expectSoon(() => new URL(page.url()).search, `?application=${id}`);
+    await expectEventually(() => new URL(page.url()).search, `?application=${id}`);
   });
 
-  it("keeps a key out of its address that was pasted for the id of a session", async () => {
+  it("does not put a key pasted as a session id in the URL", async () => {
     await page.getByRole("radio", { name: "A session" }).check();
     await page.getByLabel("Session id").fill(key);
-    await ask("token:read");
-    await page.getByText("Enter the id of a session, which is no key.").waitFor();
-    await expectSoon(() => new URL(page.url()).search, "");
+    await check("token:read");
+    await page.getByText("Enter a session id, not a key.").waitFor();
+    await expectEventually(() => new URL(page.url()).search, "");
   });
 
-  it("says of a key that it is unknown, or has expired", async () => {
+  it("reports unknown and expired keys", async () => {
     await pasteKey("not-a-key-of-anyone");
-    await ask("token:read");
+    await check("token:read");
     await verdict().getByText("Denied: unknown key").waitFor();
     const expiresAt = timestampFromMs(server.clock.now() + 60_000);
     const brief = await root.applications.createApplication({ ...shop, name: "Brief", expiresAt });
@@ -237,12 +237,12 @@ describeInBrowser("the page that says why", (browser) => {
     await verdict().getByText("Denied: expired").waitFor();
   });
 
-  it("fits a small screen, and did nothing that it should not", async () => {
+  it("fits a small screen without errors", async () => {
     await page.setViewportSize({ width: 360, height: 740 });
     await page.getByRole("radio", { name: "My own key" }).check();
-    await ask("application:read");
+    await check("application:read");
     await verdict().getByText("Allowed, mask").waitFor();
-    expect(await sidewaysIn(page)).toBe(0);
+    expect(await horizontalOverflow(page)).toBe(0);
     expect(await barriersIn(page)).toEqual([]);
     expect(opened.faults).toEqual([]);
   });

@@ -3,10 +3,10 @@ import { useExamples } from "../support/example-process.js";
 import { lastingPorts } from "../support/lasting-ports.js";
 import { useService } from "../support/service-for-file.js";
 
-/** The example compiles first, which takes its time where others compile as well. */
+/** The example compiles first, which is slow on a busy machine. */
 const timeout = 120_000;
 
-describe("the backend of the example", () => {
+describe("backend example", () => {
   let page: string;
   const latchkey = useService(async () => {
     const [port] = await lastingPorts(1);
@@ -16,7 +16,7 @@ describe("the backend of the example", () => {
   const runExample = useExamples();
   let backend: string;
   let session: { session_key: string; nonce: string };
-  /** Of a customer who is signed in. */
+  /** The login cookie of a customer. */
   let cookie: string;
 
   beforeEach(async () => {
@@ -44,7 +44,6 @@ describe("the backend of the example", () => {
     });
   }
 
-  /** Whether the session has any access. */
   async function isAuthorized(): Promise<boolean> {
     const headers = { "svc-api-key": session.session_key, origin: page };
     const self = await (await fetch(`${latchkey.url}/whoami`, { headers })).json();
@@ -52,17 +51,17 @@ describe("the backend of the example", () => {
   }
 
   it(
-    "authorizes a nonce of a signed-in customer of its own page, and of nobody else",
+    "authorizes a nonce only for a signed-in customer of its own page",
     async () => {
       const path = "/latchkey-session";
       const { nonce } = session;
       const inQuery = `${path}?nonce=${nonce}`;
       const signedIn = { origin: page, cookie };
-      const stranger = "login=00000000000000000000000000000000";
+      const unknownLogin = "login=00000000000000000000000000000000";
       const form = { ...signedIn, "content-type": "application/x-www-form-urlencoded" };
       const refused: [status: number, send: () => Promise<Response>][] = [
         [401, () => post(path, { origin: page }, { nonce })],
-        [401, () => post(path, { origin: page, cookie: stranger }, { nonce })],
+        [401, () => post(path, { origin: page, cookie: unknownLogin }, { nonce })],
         [403, () => post(path, { cookie }, { nonce })],
         [403, () => post(path, { origin: "null", cookie }, { nonce })],
         [403, () => post(path, { origin: "https://attacker.example", cookie }, { nonce })],

@@ -4,7 +4,7 @@ import { describeWith } from "../support/can-run.js";
 import { useExamples } from "../support/example-process.js";
 import { useService } from "../support/service-for-file.js";
 
-/** The first run fetches and builds what the language needs, which takes minutes on a slow machine. */
+/** The first run downloads and builds dependencies, which takes minutes on a slow machine. */
 const timeout = 10 * 60_000;
 
 function testClient(name: string, title: string, invalid: string): void {
@@ -12,7 +12,7 @@ function testClient(name: string, title: string, invalid: string): void {
   const runExample = useExamples();
 
   it(
-    "goes the whole way, and explains what is refused",
+    "creates, checks, lists and deletes, and prints a validation error",
     async () => {
       const { url, firstKey } = latchkey;
       const example = runExample(name, { SVC_API_KEY: firstKey, LATCHKEY_URL: url });
@@ -26,7 +26,7 @@ function testClient(name: string, title: string, invalid: string): void {
         `${invalid}: type: must be one of private, public, management`,
         "  reason: invalid_request",
         "  type: must be one of private, public, management",
-        "What happened to it: application.created.",
+        "Events: application.created.",
         `Deleted ${title}.`,
       ]);
       const left = await createRestApi(url).listApplications(firstKey);
@@ -36,10 +36,10 @@ function testClient(name: string, title: string, invalid: string): void {
   );
 }
 
-describeWith(["go", "version"], "the example in Go", () =>
+describeWith(["go", "version"], "Go example", () =>
   testClient("go", "Go client", "InvalidArgument"),
 );
 
-describeWith(["python3", "-c", "import ensurepip, venv"], "the example in Python", () =>
+describeWith(["python3", "-c", "import ensurepip, venv"], "Python example", () =>
   testClient("python", "Python client", "INVALID_ARGUMENT"),
 );

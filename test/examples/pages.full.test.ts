@@ -5,10 +5,10 @@ import { stopExample, useExamples } from "../support/example-process.js";
 import { lastingPorts } from "../support/lasting-ports.js";
 import { useService } from "../support/service-for-file.js";
 
-/** What starts with npx compiles first, which takes its time where others compile as well. */
+/** The examples compile first, which is slow on a busy machine. */
 const timeout = 120_000;
 
-describeInBrowser("the example of a page and its backend", (browser) => {
+describeInBrowser("page and backend example", (browser) => {
   let pagePort: string;
   let otherPort: string;
   const latchkey = useService(async () => {
@@ -23,33 +23,33 @@ describeInBrowser("the example of a page and its backend", (browser) => {
   }
 
   it(
-    "shows customers their own cards, masked, and keeps its keys to itself",
+    "shows customers their own cards masked and stores no keys",
     async () => {
       const example = start(pagePort);
       const [, url = ""] = await example.until(/Open (\S+)/);
       const { page, faults } = await browser.open(url);
-      const answer = await page.request.get(url);
-      expect(answer.headers()["content-security-policy"]).toMatch(
+      const response = await page.request.get(url);
+      expect(response.headers()["content-security-policy"]).toMatch(
         /^default-src 'none'; script-src 'self';/,
       );
 
       await page.getByRole("button", { name: "Sign in" }).click();
-      await page.getByText("The card of ben").waitFor();
+      await page.getByText("Card of ben").waitFor();
       expect(await page.getByRole("listitem").allTextContents()).toEqual([
         "Signed in as anna.",
         "Opened a session. Its key does nothing yet.",
         "The backend authorized it.",
-        "The session may: token:read (mask) where container equals /customers/anna/.",
-        "The card of anna: ••••••••••••4242",
-        expect.stringMatching(/^The card of ben: 403, The rules of a session of/),
+        "Session permissions: token:read (mask) where container equals /customers/anna/.",
+        "Card of anna: ••••••••••••4242",
+        expect.stringMatching(/^Card of ben: 403, The rules of a session of/),
       ]);
 
       const { backend } = await (await page.request.get(`${url}/settings.json`)).json();
-      const isMeant = (fault: string) =>
+      const isExpected = (fault: string) =>
         [backend, latchkey.url].some((host) =>
           fault.startsWith(`request to another host: ${host}/`),
         );
-      expect(faults.filter((fault) => !isMeant(fault))).toEqual([]);
+      expect(faults.filter((fault) => !isExpected(fault))).toEqual([]);
       expect(faults.join()).not.toContain("lk_");
       expect(await page.evaluate("localStorage.length + sessionStorage.length")).toBe(0);
 
@@ -61,7 +61,7 @@ describeInBrowser("the example of a page and its backend", (browser) => {
   );
 
   it(
-    "says what to set where Latchkey refuses the page",
+    "names the missing setting if Latchkey refuses the origin",
     async () => {
       const example = start(otherPort);
       expect(await example.ended()).toBe(1);
@@ -73,12 +73,12 @@ describeInBrowser("the example of a page and its backend", (browser) => {
   );
 });
 
-describeInBrowser("the example with React", (browser) => {
+describeInBrowser("React example", (browser) => {
   const latchkey = useService();
   const runExample = useExamples();
 
   it(
-    "lists applications, and again when it has created one",
+    "lists applications and refreshes after creating one",
     async () => {
       const { url: LATCHKEY_URL, firstKey } = latchkey;
       const [port] = await lastingPorts(1);
@@ -87,7 +87,7 @@ describeInBrowser("the example with React", (browser) => {
       const { page, faults } = await browser.open(url);
 
       await page.getByLabel("Key").fill(firstKey);
-      await page.getByRole("button", { name: "Use it" }).click();
+      await page.getByRole("button", { name: "Sign in" }).click();
       await page.getByText("Bootstrap, a management application.").waitFor();
       const items = page.getByRole("listitem");
       await items.first().waitFor();
@@ -97,7 +97,7 @@ describeInBrowser("the example with React", (browser) => {
       await page.getByRole("alert").getByText("name: ").waitFor();
       await page.getByLabel("Name").fill("Made by React");
       await page.getByRole("button", { name: "Create" }).click();
-      await page.getByText(/shown this once: lk_prv_\w+/).waitFor();
+      await page.getByText(/shown only once: lk_prv_\w+/).waitFor();
       await items.getByText("Made by React (private): token:read").waitFor();
       expect(await items.count()).toBe(2);
 

@@ -4,10 +4,10 @@ import { describe, expect, it } from "@jest/globals";
 import { createRestApi } from "../support/api-rest.js";
 import { useService } from "../support/service-for-file.js";
 
-describe("the examples of guarded services", () => {
+describe("guard examples", () => {
   const latchkey = useService();
 
-  /** Runs an example as a reader would, and answers with the lines that it wrote. */
+  /** Runs an example and returns its output lines. */
   async function runExample(name: string): Promise<string[]> {
     const { url, firstKey: key } = latchkey;
     const { stdout, stderr } = await promisify(execFile)(
@@ -22,11 +22,11 @@ describe("the examples of guarded services", () => {
     return stdout.trimEnd().split("\n");
   }
 
-  const wrote = (...starts: string[]) => starts.map((start) => expect.stringContaining(start));
+  const lines = (...starts: string[]) => starts.map((start) => expect.stringContaining(start));
 
-  it.each(["express", "fastify"])("work with %s", async (name) => {
+  it.each(["express", "fastify"])("runs with %s", async (name) => {
     expect(await runExample(name)).toEqual(
-      wrote(
+      lines(
         'GET /pci/card-4242: 200 {"id":"card-4242","shown":"mask"}',
         'GET /pii/email-7: 403 The rules of the private application "Invoices"',
         "GET /pci/card-4242: 401 Send the key",
@@ -36,9 +36,9 @@ describe("the examples of guarded services", () => {
     );
   });
 
-  it("work with grpc-js", async () => {
+  it("runs with grpc-js", async () => {
     expect(await runExample("grpc")).toEqual(
-      wrote(
+      lines(
         'Read card-4242: OK {"id":"card-4242","shown":"mask"}',
         'Read email-7: PERMISSION_DENIED The rules of the private application "Invoices"',
         "Read card-4242: UNAUTHENTICATED Send the key",
@@ -48,10 +48,10 @@ describe("the examples of guarded services", () => {
     );
   });
 
-  it("work with Connect", async () => {
+  it("runs with Connect", async () => {
     expect(await runExample("connect")).toEqual(
-      wrote(
-        "What is in /pci/ may be shown: mask",
+      lines(
+        "Transform for /pci/: mask",
         "Check /pci/: good",
         'Check /pii/: [permission_denied] The rules of the private application "Invoices"',
         "Check /pci/: [unauthenticated] Send the key",

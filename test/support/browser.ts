@@ -3,7 +3,7 @@ import { delimiter, join } from "node:path";
 import { afterAll, beforeAll, describe } from "@jest/globals";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 
-/** Debian's headless shell takes less of the machine than its whole Chromium. */
+/** Debian's headless shell needs fewer resources than Chromium. */
 const names = [
   "chromium-headless-shell",
   ...["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"],
@@ -13,7 +13,7 @@ const macPaths = [
   "/Applications/Chromium.app/Contents/MacOS/Chromium",
 ];
 
-/** The first Chrome or Chromium of this machine. */
+/** The first Chrome or Chromium on PATH. */
 function findBrowser(): string | undefined {
   const folders = (process.env.PATH ?? "").split(delimiter);
   const paths = [...names.flatMap((name) => folders.map((at) => join(at, name))), ...macPaths];
@@ -29,31 +29,27 @@ function isExecutable(path: string): boolean {
   }
 }
 
-/** Playwright gives up after 30 seconds by itself, which a busy machine can take. */
-const ceiling = 100_000;
+/** A busy machine can exceed Playwright's default of 30 seconds. */
+const timeout = 100_000;
 
-/** What a browser showed that no page should do. */
 export interface OpenedPage {
   readonly page: Page;
-  /** Errors of its scripts, refusals of its policy, and requests to any other host. */
+  /** Script errors, policy violations and requests to other hosts. */
   readonly faults: string[];
 }
 
 export interface TestBrowser {
-  /** Opens a page in a window of its own, which shares nothing with others. */
+  /** Opens a page in an isolated browser context. */
   open(url: string, options?: BrowserContextOptions): Promise<OpenedPage>;
-  /** Another tab of the same window. */
-  openBeside(opened: OpenedPage, url: string): Promise<OpenedPage>;
+  /** Opens another tab in the same context. */
+  openTab(opened: OpenedPage, url: string): Promise<OpenedPage>;
 }
 
-/**
- * Tests in a real browser. A machine without one skips them, unless
- * REQUIRE_BROWSER=true, which makes that a failure.
- */
+/** Tests in a real browser. Skipped without one, unless REQUIRE_BROWSER=true. */
 export function describeInBrowser(title: string, tests: (browser: TestBrowser) => void): void {
   const executablePath = findBrowser();
   if (executablePath === undefined && process.env.REQUIRE_BROWSER !== "true") {
-    describe.skip(`${title} (not run: this machine has no Chrome or Chromium)`, () => {
+    describe.skip(`${title} (skipped: no Chrome or Chromium found)`, () => {
       tests({} as TestBrowser);
     });
     return;
@@ -63,12 +59,10 @@ export function describeInBrowser(title: string, tests: (browser: TestBrowser) =
 
     beforeAll(async () => {
       if (executablePath === undefined) {
-        throw new Error(
-          "There is no Chrome or Chromium on PATH: install Debian's chromium-headless-shell.",
-        );
+        throw new Error("No Chrome or Chromium on PATH. Install Debian's chromium-headless-shell.");
       }
-      // The sandbox of Chromium cannot be used by root, and these pages are our own.
-      browser = await chromium.launch({ executablePath, args: ["--no-sandbox"], timeout: ceiling });
+      // The sandbox does not work as root, and the pages are our own.
+      browser = await chromium.launch({ executablePath, args: ["--no-sandbox"], timeout });
     });
 
     afterAll(() => browser?.close());
@@ -79,10 +73,10 @@ export function describeInBrowser(title: string, tests: (browser: TestBrowser) =
           viewport: { width: 1280, height: 800 },
           ...options,
         });
-        context.setDefaultTimeout(ceiling);
+        context.setDefaultTimeout(timeout);
         return goTo(await context.newPage(), url);
       },
-      openBeside: async ({ page }, url) => goTo(await page.context().newPage(), url),
+      openTab: async ({ page }, url) => goTo(await page.context().newPage(), url),
     });
   });
 }
@@ -92,7 +86,7 @@ async function goTo(page: Page, url: string): Promise<OpenedPage> {
   const { origin } = new URL(url);
   page.on("pageerror", (error) => faults.push(`error: ${error.message}`));
   page.on("console", (message) => {
-    // The answers that the service refuses with are part of what is tested.
+    // Refused calls are part of the tests.
     if (message.type() === "error" && !message.text().startsWith("Failed to load resource")) {
       faults.push(`console: ${message.text()}`);
     }

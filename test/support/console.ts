@@ -3,7 +3,7 @@ import type { Locator, Page } from "playwright-core";
 import type { OpenedPage, TestBrowser } from "./browser.js";
 import { until } from "./until.js";
 
-/** Opens a page of the console and signs in there. */
+/** Opens a console page and signs in. */
 export async function openSignedIn(
   browser: TestBrowser,
   url: string,
@@ -20,8 +20,8 @@ export async function signIn({ page }: OpenedPage, key: string): Promise<void> {
   await page.getByRole("navigation", { name: "Pages" }).waitFor();
 }
 
-/** How many pixels of a page are beside its window. */
-export function sidewaysIn(page: Page): Promise<number> {
+/** The horizontal overflow of a page in pixels. */
+export function horizontalOverflow(page: Page): Promise<number> {
   return page.evaluate<number>("Math.max(0, document.documentElement.scrollWidth - innerWidth)");
 }
 
@@ -32,7 +32,7 @@ export const button = (page: Page, name: string): Locator =>
 export const focused = (control: Locator): Promise<void> =>
   control.and(control.page().locator("*:focus")).waitFor();
 
-/** Reads the new key from its dialog and closes it. The page must keep the key nowhere. */
+/** Reads the new key from its dialog and closes it. The page must not store the key. */
 export async function takeKey({ page, faults }: OpenedPage): Promise<string> {
   const dialog = page.getByRole("dialog", { name: "Store the new key now" });
   const key = (await dialog.getByTestId("new-key").textContent()) ?? "";
@@ -42,10 +42,10 @@ export async function takeKey({ page, faults }: OpenedPage): Promise<string> {
   await button(page, "I have stored it").click();
   await dialog.waitFor({ state: "detached" });
   expect(await page.content()).not.toContain(key);
-  const kept = await page.evaluate<string>(
+  const stored = await page.evaluate<string>(
     "JSON.stringify([location.href, history.state, { ...localStorage }, { ...sessionStorage }, document.cookie])",
   );
-  expect(kept).not.toContain("lk_");
+  expect(stored).not.toContain("lk_");
   expect(faults).toEqual([]);
   return key;
 }
@@ -56,8 +56,8 @@ export async function keyWorks({ url }: { readonly url: string }, key: string): 
   return (await fetch(`${url}/whoami`, { headers })).ok;
 }
 
-/** Expects a page to show something, once it has rendered the latest change. */
-export async function expectSoon<T>(read: () => Promise<T> | T, expected: T): Promise<void> {
+/** Waits until a value equals the expected one. */
+export async function expectEventually<T>(read: () => Promise<T> | T, expected: T): Promise<void> {
   const wanted = JSON.stringify(expected);
   await until(async () => JSON.stringify(await read()) === wanted, 60_000).catch(() => {});
   expect(await read()).toEqual(expected);

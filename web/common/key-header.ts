@@ -1,5 +1,5 @@
 import { defaultKeyHeader } from "../../src/contract/headers.js";
 
-/** The header for keys, which the service tells in the page. */
+/** The name of the key header. The service writes it into the page. */
 export const keyHeader =
   document.querySelector<HTMLMetaElement>('meta[name="key-header"]')?.content ?? defaultKeyHeader;

@@ -1,12 +1,12 @@
-/** What a page may keep in the browser, under one name. */
-export interface Kept {
+/** One named value in the storage of the browser. */
+export interface StoredValue {
   read(): string | undefined;
-  keep(text: string): void;
-  forget(): void;
+  write(text: string): void;
+  remove(): void;
 }
 
-/** Browsers can be told to let pages keep nothing: then nothing is there, and nothing kept. */
-export function keptIn(kind: "localStorage" | "sessionStorage", name: string): Kept {
+/** Where the browser blocks storage, reads return nothing and writes are ignored. */
+export function openStorage(kind: "localStorage" | "sessionStorage", name: string): StoredValue {
   function attempt<T>(use: (storage: Storage) => T): T | undefined {
     try {
       return use(window[kind]);
@@ -16,7 +16,7 @@ export function keptIn(kind: "localStorage" | "sessionStorage", name: string): K
   }
   return {
     read: () => attempt((storage) => storage.getItem(name)) ?? undefined,
-    keep: (text) => attempt((storage) => storage.setItem(name, text)),
-    forget: () => attempt((storage) => storage.removeItem(name)),
+    write: (text) => attempt((storage) => storage.setItem(name, text)),
+    remove: () => attempt((storage) => storage.removeItem(name)),
   };
 }

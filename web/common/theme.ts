@@ -1,11 +1,11 @@
-import { keptIn } from "./storage.js";
+import { openStorage } from "./storage.js";
 
 export const themes = ["auto", "light", "dark"] as const;
 export type Theme = (typeof themes)[number];
 
-const keptTheme = keptIn("localStorage", "latchkey-theme");
-/** Counts where the browser keeps nothing, too. */
-let chosen: Theme = themes.find((theme) => theme === keptTheme.read()) ?? "auto";
+const storedTheme = openStorage("localStorage", "latchkey-theme");
+/** In memory too, for browsers that block storage. */
+let chosen: Theme = themes.find((theme) => theme === storedTheme.read()) ?? "auto";
 
 export function chosenTheme(): Theme {
   return chosen;
@@ -13,11 +13,11 @@ export function chosenTheme(): Theme {
 
 export function chooseTheme(theme: Theme): void {
   chosen = theme;
-  keptTheme.keep(theme);
+  storedTheme.write(theme);
   applyTheme();
 }
 
-/** Styles follow the colour scheme of the page, which is that of the system unless one was chosen. */
+/** "auto" follows the colour scheme of the system. */
 export function applyTheme(): void {
   document.documentElement.style.colorScheme = chosen === "auto" ? "light dark" : chosen;
 }

@@ -1,12 +1,11 @@
 import { Suspense } from "react";
 import { Redirect, Route, Router, Switch } from "wouter";
-import { LostNotice } from "./access/reach.js";
-import { SignedIn } from "./access/signed-in.js";
-import { NewKeys } from "./applications/new-keys.js";
+import { OfflineNotice } from "./access/reachability.js";
+import { RequireSignIn } from "./access/sign-in.js";
+import { NewKeyProvider } from "./applications/new-key.js";
 import { lazyPage } from "./lazy-page.js";
-import { home } from "./navigation.js";
-import { Shell } from "./shell.js";
-import { leaveGuarded } from "./ui/leave-guard.js";
+import { home, Shell } from "./shell.js";
+import { guardedNavigate } from "./ui/leave-guard.js";
 import { Page } from "./ui/page.js";
 
 const ApplicationsPage = lazyPage(() => import("./applications/applications-page.js"));
@@ -21,10 +20,10 @@ const MePage = lazyPage(() => import("./me-page.js"));
 
 export function App() {
   return (
-    <Router base="/console" aroundNav={leaveGuarded}>
-      <LostNotice />
-      <NewKeys>
-        <SignedIn>
+    <Router base="/console" aroundNav={guardedNavigate}>
+      <OfflineNotice />
+      <NewKeyProvider>
+        <RequireSignIn>
           <Shell>
             <Suspense fallback={<p className="muted">Loading…</p>}>
               <Switch>
@@ -45,15 +44,15 @@ export function App() {
                   <Redirect to={home} replace />
                 </Route>
                 <Route>
-                  <Page title="Nothing here">
-                    <p>There is no such page. Choose one of those in the menu.</p>
+                  <Page title="Page not found">
+                    <p>Choose a page from the menu.</p>
                   </Page>
                 </Route>
               </Switch>
             </Suspense>
           </Shell>
-        </SignedIn>
-      </NewKeys>
+        </RequireSignIn>
+      </NewKeyProvider>
     </Router>
   );
 }

@@ -1,45 +1,45 @@
 import { type ComponentType, type LazyExoticComponent, lazy } from "react";
-import { pauseWhileAway, setReached } from "./access/reach.js";
+import { retryDelayMs, setReachable } from "./access/reachability.js";
 
-// biome-ignore lint/suspicious/noExplicitAny: pages differ in what they are given.
+// biome-ignore lint/suspicious/noExplicitAny: pages have different props.
 type AnyPage = ComponentType<any>;
 type Load<Component extends AnyPage> = () => Promise<{ readonly default: Component }>;
 
 const loads = new Set<Load<AnyPage>>();
 
-/** A page whose script comes when it is wanted, or when there is time for it. */
+/** A page whose script is loaded on the first visit, or by `preloadPages`. */
 export function lazyPage<Component extends AnyPage>(
   load: Load<Component>,
 ): LazyExoticComponent<Component> {
   loads.add(load);
-  return lazy(() => loadLastingly(load));
+  return lazy(() => loadWithRetry(load));
 }
 
-/** Loads what is not there yet, so that pages can be gone to while the service is away. */
-export function loadPagesInTime(): void {
+/** Loads all pages, so that navigation works while the service is unreachable. */
+export function preloadPages(): void {
   for (const load of loads) {
-    // It is tried again when the page is wanted.
+    // The visit of the page retries it.
     load().catch(() => undefined);
   }
 }
 
-/** Tries until the service is there. Where it is, and has no such script, trying again is of no use. */
-async function loadLastingly<Component extends AnyPage>(load: Load<Component>) {
-  for (let isThere = false; ; ) {
+/** Retries while the service is unreachable. If it is reachable and has no such script, the load fails. */
+async function loadWithRetry<Component extends AnyPage>(load: Load<Component>) {
+  for (let isServiceUp = false; ; ) {
     try {
       return await load();
     } catch (reason) {
-      if (isThere) {
+      if (isServiceUp) {
         throw reason;
       }
     }
-    isThere = await fetch(location.pathname, { method: "HEAD" }).then(
+    isServiceUp = await fetch(location.pathname, { method: "HEAD" }).then(
       ({ ok }) => ok,
       () => false,
     );
-    setReached(isThere);
-    if (!isThere) {
-      await new Promise((resolve) => setTimeout(resolve, pauseWhileAway));
+    setReachable(isServiceUp);
+    if (!isServiceUp) {
+      await new Promise((resolve) => setTimeout(resolve, retryDelayMs));
     }
   }
 }

@@ -1,16 +1,15 @@
 import { useAccess } from "./access/access.js";
-import { Badge } from "./ui/badge.js";
-import { Facts } from "./ui/facts.js";
-import { Grants } from "./ui/grants.js";
-import { Moment } from "./ui/moment.js";
+import { Grants } from "./rules/grants.js";
+import { Badge, Facts } from "./ui/display.js";
 import { Page } from "./ui/page.js";
+import { RelativeTime } from "./ui/time.js";
 
-/** Whose key the person has, and what it may do. */
+/** The owner and the permissions of the key in use. */
 export default function MePage() {
   const { me } = useAccess();
   return (
     <Page title="My key" actions={<Badge tone="accent">{me.type}</Badge>}>
-      <section className="card" aria-label="Whose key it is">
+      <section className="card" aria-label="Details">
         <Facts
           of={[
             ["Application", me.name],
@@ -19,26 +18,26 @@ export default function MePage() {
               ? []
               : [["Session id", <code key="id">{me.sessionId}</code>] as const]),
             ["Tenant", <code key="id">{me.tenantId}</code>],
-            ["Ends", <Moment key="at" at={me.expiresAt} />],
-            ["From origins", me.allowedOrigins.join(", ") || "everywhere"],
-            ["From networks", me.allowedCidrs.join(", ") || "everywhere"],
+            ["Expires", <RelativeTime key="at" at={me.expiresAt} />],
+            ["Allowed origins", me.allowedOrigins.join(", ") || "any"],
+            ["Allowed networks", me.allowedCidrs.join(", ") || "any"],
           ]}
         />
       </section>
-      <section className="card" aria-label="What it may do">
-        <h2>What it may do</h2>
+      <section className="card" aria-label="Permissions">
+        <h2>Permissions</h2>
         {me.authorized ? (
           <Grants permissions={me.permissions} rules={me.rules} />
         ) : (
-          <p>Nothing yet: the session waits for a backend to authorize it.</p>
+          <p>None yet. A backend must authorize the session first.</p>
         )}
       </section>
       {me.authorizer && (
-        <section className="card" aria-label="Permissions of its authorizer">
-          <h2>Permissions of its authorizer</h2>
+        <section className="card" aria-label="Permissions of the authorizer">
+          <h2>Permissions of the authorizer</h2>
           <p className="hint">
-            The session may do only what <code>{me.authorizedBy}</code>, which authorized it, may do
-            now too.
+            The application <code>{me.authorizedBy}</code> authorized the session. Its current
+            permissions limit the session.
           </p>
           <Grants permissions={me.authorizer.permissions} rules={me.authorizer.rules} />
         </section>

@@ -1,36 +1,35 @@
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { chooseTheme, chosenTheme, type Theme, themes } from "../common/theme.js";
-import { useAccess } from "./access/access.js";
-import { loadPagesInTime } from "./lazy-page.js";
-import { destinations } from "./navigation.js";
-import { Button } from "./ui/button.js";
-import { Logo } from "./ui/logo.js";
-import { Mishap } from "./ui/mishap.js";
+import { type Access, useAccess } from "./access/access.js";
+import { preloadPages } from "./lazy-page.js";
+import { Button } from "./ui/buttons.js";
+import { Logo } from "./ui/display.js";
+import { ErrorBoundary } from "./ui/page.js";
 
-/** Milliseconds after which the first page has what it needs, and there is time for the others. */
-const firstPageTime = 2_000;
+/** Lets the first page load before the others. */
+const preloadDelayMs = 2_000;
 
-/** What stands around every page: the menu, who is signed in, and the way out. */
+/** The frame of every page: menu, signed-in key, theme and sign-out. */
 export function Shell({ children }: { readonly children: ReactNode }) {
-  const main = useFocusOnNewPage();
+  const main = useFocusOnNavigation();
   const [here] = useLocation();
   useEffect(() => {
-    const timer = setTimeout(loadPagesInTime, firstPageTime);
+    const timer = setTimeout(preloadPages, preloadDelayMs);
     return () => clearTimeout(timer);
   }, []);
   return (
     <div className="shell">
       <a className="skip" href="#main">
-        Skip to the page
+        Skip to content
       </a>
       <aside className="sidebar">
         <Logo />
         <Menu />
-        <Visitor />
+        <SignedInUser />
       </aside>
       <main id="main" ref={main} tabIndex={-1}>
-        <Mishap key={here}>{children}</Mishap>
+        <ErrorBoundary key={here}>{children}</ErrorBoundary>
       </main>
     </div>
   );
@@ -61,7 +60,7 @@ function Menu() {
   );
 }
 
-function Visitor() {
+function SignedInUser() {
   const { me, signOut } = useAccess();
   const [theme, setTheme] = useState(chosenTheme);
   return (
@@ -72,7 +71,7 @@ function Visitor() {
       </p>
       <div className="visitor-controls">
         <select
-          aria-label="Colours"
+          aria-label="Theme"
           value={theme}
           onChange={({ target }) => {
             chooseTheme(target.value as Theme);
@@ -91,8 +90,8 @@ function Visitor() {
   );
 }
 
-/** A person who does not see the page change has to be brought to the new one. */
-function useFocusOnNewPage() {
+/** Moves the focus to the new page, for screen readers. */
+function useFocusOnNavigation() {
   const main = useRef<HTMLElement>(null);
   const [here] = useLocation();
   const before = useRef(here);
@@ -104,3 +103,27 @@ function useFocusOnNewPage() {
   }, [here]);
   return main;
 }
+
+interface Destination {
+  readonly path: string;
+  readonly label: string;
+  /** Whether the key has the permissions that the page needs. */
+  isFor(access: Access): boolean;
+}
+
+/** The only page that every key can see. */
+export const home = "/me";
+
+/** The pages in the menu. */
+const destinations: readonly Destination[] = [
+  {
+    path: "/applications",
+    label: "Applications",
+    isFor: ({ may }) => may("application:read"),
+  },
+  { path: "/sessions", label: "Sessions", isFor: ({ may }) => may("session:read") },
+  { path: "/sessions/try", label: "Try a session", isFor: () => true },
+  { path: "/why", label: "Why?", isFor: () => true },
+  { path: "/activity", label: "Activity", isFor: ({ may }) => may("event:read") },
+  { path: home, label: "My key", isFor: () => true },
+];

@@ -6,6 +6,6 @@ import { applyTheme } from "../common/theme.js";
 
 applyTheme();
 const reference = document.getElementById("reference") as HTMLElement;
-// The viewer is large: the page is there before it.
+// The viewer is large, so it is loaded after the page.
 const { showReference } = await import("./reference.js");
 showReference(reference, keyHeader);

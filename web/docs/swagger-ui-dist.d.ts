@@ -1,12 +1,12 @@
-/** The part of Swagger UI that the page uses. The package has no types of its own. */
+/** Types for the part of Swagger UI in use. The package has none. */
 declare module "swagger-ui-dist/swagger-ui-es-bundle.js" {
   import type { ComponentType, createElement } from "react";
 
-  // biome-ignore lint/suspicious/noExplicitAny: components differ in what they take.
+  // biome-ignore lint/suspicious/noExplicitAny: components have different props.
   type AnyComponent = ComponentType<any>;
 
   export interface System {
-    /** The React that Swagger UI shows its components with: elements of another one it does not know. */
+    /** The React instance of Swagger UI. Elements of another one do not work. */
     readonly React: { readonly createElement: typeof createElement };
   }
 

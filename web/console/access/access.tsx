@@ -3,13 +3,13 @@ import { useQuery } from "@connectrpc/connect-query";
 import { useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext, useEffect, useRef } from "react";
 import { AccessService, type WhoAmIResponse } from "../../../gen/latchkey/v1/access_service_pb.js";
-import { pauseWhileAway, useReached } from "./reach.js";
-import { serviceNow } from "./service-time.js";
+import { retryDelayMs, useIsReachable } from "./reachability.js";
+import { serviceNow } from "./service-clock.js";
 
-/** Who the person is to the service, and what that allows. */
+/** The signed-in key and its permissions. */
 export interface Access {
   readonly me: WhoAmIResponse;
-  /** Whether the key holds a permission on everything, or by a rule. */
+  /** Whether the key has a permission, directly or through a rule. */
   may(permission: string): boolean;
   signOut(): void;
 }
@@ -19,28 +19,28 @@ const AccessContext = createContext<Access | undefined>(undefined);
 export function useAccess(): Access {
   const access = useContext(AccessContext);
   if (!access) {
-    throw new Error("Nobody is signed in here.");
+    throw new Error("useAccess must be used within AccessProvider.");
   }
   return access;
 }
 
-interface WithAccessProps {
-  /** What the service said when the person signed in. */
+interface AccessProviderProps {
+  /** The response at sign-in. */
   readonly first: WhoAmIResponse;
   signOut(): void;
   readonly children: ReactNode;
 }
 
-/** Lets its children know who has signed in, and asks the service again now and then. */
-export function WithAccess({ first, signOut, children }: WithAccessProps) {
-  const isReached = useReached();
-  useFreshViewsAfter(!isReached);
+/** Provides the signed-in key, and refetches it at intervals. */
+export function AccessProvider({ first, signOut, children }: AccessProviderProps) {
+  const isReachable = useIsReachable();
+  useRefetchOnReconnect(!isReachable);
   const { data: me = first } = useQuery(
     AccessService.method.whoAmI,
     {},
     {
       initialData: first,
-      refetchInterval: ({ state }) => pauseBeforeAsking(state.data ?? first, isReached),
+      refetchInterval: ({ state }) => refetchDelayMs(state.data ?? first, isReachable),
     },
   );
   const held = new Set([...me.permissions, ...me.rules.flatMap(({ permissions }) => permissions)]);
@@ -48,23 +48,23 @@ export function WithAccess({ first, signOut, children }: WithAccessProps) {
   return <AccessContext value={access}>{children}</AccessContext>;
 }
 
-/** Milliseconds after which to ask again: what a key may do can change, and a key can end. */
-function pauseBeforeAsking({ expiresAt }: WhoAmIResponse, isReached: boolean): number {
-  if (!isReached) {
-    return pauseWhileAway;
+/** Refetches when the key expires, and every 30 seconds for changed permissions. */
+function refetchDelayMs({ expiresAt }: WhoAmIResponse, isReachable: boolean): number {
+  if (!isReachable) {
+    return retryDelayMs;
   }
   const left = expiresAt ? timestampMs(expiresAt) - serviceNow() : Number.POSITIVE_INFINITY;
   return Math.min(Math.max(left, 0) + 1_000, 30_000);
 }
 
-/** What is shown may be old after a time without the service. */
-function useFreshViewsAfter(isLost: boolean): void {
+/** Data may be stale after an outage. */
+function useRefetchOnReconnect(isOffline: boolean): void {
   const queries = useQueryClient();
-  const wasLost = useRef(isLost);
+  const wasOffline = useRef(isOffline);
   useEffect(() => {
-    if (wasLost.current && !isLost) {
+    if (wasOffline.current && !isOffline) {
       void queries.invalidateQueries();
     }
-    wasLost.current = isLost;
-  }, [isLost, queries]);
+    wasOffline.current = isOffline;
+  }, [isOffline, queries]);
 }

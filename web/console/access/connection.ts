@@ -1,59 +1,73 @@
-import { Code, ConnectError, type Interceptor, type Transport } from "@connectrpc/connect";
+import type { DescService } from "@bufbuild/protobuf";
+import {
+  type Client,
+  Code,
+  ConnectError,
+  createClient,
+  type Interceptor,
+  type Transport,
+} from "@connectrpc/connect";
+import { useTransport } from "@connectrpc/connect-query";
 import { createConnectTransport } from "@connectrpc/connect-web";
+import { QueryClient } from "@tanstack/react-query";
+import { useMemo } from "react";
 import { retryLost, sendKey } from "../../../src/contract/client-interceptors.js";
 import { problemOf } from "../../../src/contract/problem-report.js";
 import { keyHeader } from "../../common/key-header.js";
-import { noteServiceTime } from "./service-time.js";
+import { retryDelayMs } from "./reachability.js";
+import { syncServiceClock } from "./service-clock.js";
 
 export const serviceUrl = location.origin;
 
-/** After so many milliseconds a call counts as lost: a connection may be dead without a word. */
-const longestCall = 20_000;
+/** A dead connection reports no error, so calls need a timeout. */
+const callTimeoutMs = 20_000;
 
 interface ConnectionOptions {
   readonly key: string;
-  /** Called when the service says that the key does not work any more. */
+  /** Called when the service refuses the key. */
   readonly onKeyRefused?: () => void;
-  /** Called with each call: whether it reached the service. */
-  readonly onReach?: (isReached: boolean) => void;
+  /** Called after each call with whether it reached the service. */
+  readonly onReachable?: (isReachable: boolean) => void;
 }
 
-/** Calls the service that this page came from, with the key of the person. */
+/** A transport to the service of this page that sends the key. */
 export function connect({ key, ...watchers }: ConnectionOptions): Transport {
   const options = { url: serviceUrl, key, keyHeader };
   return createConnectTransport({
     baseUrl: serviceUrl,
     useHttpGet: false,
-    defaultTimeoutMs: longestCall,
+    defaultTimeoutMs: callTimeoutMs,
     interceptors: [watchCalls(watchers), retryLost(), sendKey(options)],
   });
 }
 
 type Watchers = Omit<ConnectionOptions, "key">;
 
-/** Tells what calls show of the service and of the key, streams also while they last. */
-function watchCalls({ onKeyRefused, onReach }: Watchers): Interceptor {
-  function inPlainWords(thrown: unknown, { signal }: { readonly signal: AbortSignal }) {
+/** Reports whether calls and streams reach the service, and whether it accepts the key. */
+function watchCalls({ onKeyRefused, onReachable }: Watchers): Interceptor {
+  function toReportedError(thrown: unknown, { signal }: { readonly signal: AbortSignal }) {
     const error = ConnectError.from(thrown);
     if (signal.aborted && error.code === Code.Canceled) {
       return error;
     }
-    const isLost = isUnreached(error);
-    onReach?.(!isLost);
+    const isLost = isUnreachable(error);
+    onReachable?.(!isLost);
     if (error.code === Code.Unauthenticated) {
       onKeyRefused?.();
     }
-    return isLost && problemOf(error).code === undefined ? lost(error) : error;
+    return isLost && problemOf(error).code === undefined ? unreachable(error) : error;
   }
 
   return (next) => async (request) => {
     try {
-      const answer = await next(request);
-      onReach?.(true);
-      noteServiceTime(answer.header);
-      return answer.stream ? { ...answer, message: watched(answer.message, request) } : answer;
+      const response = await next(request);
+      onReachable?.(true);
+      syncServiceClock(response.header);
+      return response.stream
+        ? { ...response, message: watched(response.message, request) }
+        : response;
     } catch (thrown) {
-      throw inPlainWords(thrown, request);
+      throw toReportedError(thrown, request);
     }
   };
 
@@ -64,19 +78,19 @@ function watchCalls({ onKeyRefused, onReach }: Watchers): Interceptor {
     try {
       yield* messages;
     } catch (thrown) {
-      throw inPlainWords(thrown, request);
+      throw toReportedError(thrown, request);
     }
   }
 }
 
-/** Whether a call did not come through, or came to a service that cannot do its work now. */
-function isUnreached(error: ConnectError): boolean {
-  const isGivenUp = error.code === Code.DeadlineExceeded && problemOf(error).code === undefined;
-  // Browsers say nothing more of a call that did not come through.
-  return error.cause instanceof TypeError || error.code === Code.Unavailable || isGivenUp;
+/** Whether a call did not reach the service, or the service is unavailable. */
+function isUnreachable(error: ConnectError): boolean {
+  const isTimeout = error.code === Code.DeadlineExceeded && problemOf(error).code === undefined;
+  // Browsers report a failed fetch as a TypeError without details.
+  return error.cause instanceof TypeError || error.code === Code.Unavailable || isTimeout;
 }
 
-function lost(cause: ConnectError): ConnectError {
+function unreachable(cause: ConnectError): ConnectError {
   return new ConnectError(
     "The service cannot be reached. Try again in a moment.",
     Code.Unavailable,
@@ -84,4 +98,27 @@ function lost(cause: ConnectError): ConnectError {
     undefined,
     cause,
   );
+}
+
+/** The query cache of one sign-in. */
+export function createQueries(): QueryClient {
+  return new QueryClient({
+    defaultOptions: {
+      queries: {
+        staleTime: 2_000,
+        refetchOnWindowFocus: true,
+        // Retries for as long as the service is unreachable.
+        retry: (_failures, thrown) => ConnectError.from(thrown).code === Code.Unavailable,
+        retryDelay: retryDelayMs,
+        networkMode: "always",
+      },
+      mutations: { networkMode: "always" },
+    },
+  });
+}
+
+/** A client without a cache: responses that contain a new key must not be stored. */
+export function useClient<Service extends DescService>(service: Service): Client<Service> {
+  const transport = useTransport();
+  return useMemo(() => createClient(service, transport), [service, transport]);
 }

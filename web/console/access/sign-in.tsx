@@ -1,41 +1,104 @@
-import { type FormEvent, type ReactNode, useState } from "react";
-import { Button } from "../ui/button.js";
-import { KeyField } from "../ui/key-field.js";
-import { Logo } from "../ui/logo.js";
-import { Problem } from "../ui/problem.js";
-import { keptKey } from "./kept-key.js";
-import { type Enter, useKeptKey } from "./use-kept-key.js";
+import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
+import { TransportProvider } from "@connectrpc/connect-query";
+import { type QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { type FormEvent, type ReactNode, useRef, useState } from "react";
+import { AccessService, type WhoAmIResponse } from "../../../gen/latchkey/v1/access_service_pb.js";
+import { LiveProvider } from "../live/live.js";
+import { Button } from "../ui/buttons.js";
+import { Logo } from "../ui/display.js";
+import { KeyField } from "../ui/fields.js";
+import { Problem } from "../ui/page.js";
+import { AccessProvider } from "./access.js";
+import { connect, createQueries } from "./connection.js";
+import { setReachable } from "./reachability.js";
+import { type SignInWithKey, storedKey, useStoredKey } from "./stored-key.js";
 
-interface SignInProps {
-  readonly enter: Enter;
-  /** Why the person is here again. */
-  readonly farewell: string | undefined;
+const keyRevokedNotice =
+  "Your key is no longer valid: it expired, or was replaced, disabled or deleted. Sign in with another key.";
+
+interface SignInState {
+  readonly me: WhoAmIResponse;
+  readonly transport: Transport;
+  readonly queries: QueryClient;
 }
 
-/** Asks for a key, or takes the one that this tab has kept. */
-export function SignIn({ enter, farewell }: SignInProps) {
-  const kept = useKeptKey(enter);
-  if (kept.isTried) {
-    return (
-      <Front>
-        <p role="status">Signing in with the key that this tab has kept…</p>
-        <Button onClick={kept.giveUp}>Use another key</Button>
-      </Front>
-    );
+/** Shows the sign-in page until a key is accepted. */
+export function RequireSignIn({ children }: { readonly children: ReactNode }) {
+  const [state, setState] = useState<SignInState>();
+  const [notice, setNotice] = useState<string>();
+  const current = useRef<SignInState>(undefined);
+
+  /** A late response of an earlier sign-in must not sign out the current one. */
+  function signOut(from: SignInState, reason?: string): void {
+    if (current.current === from) {
+      current.current = undefined;
+      storedKey.remove();
+      from.queries.clear();
+      setNotice(reason);
+      setState(undefined);
+    }
+  }
+
+  async function signIn(key: string, isCurrent = () => true): Promise<void> {
+    const me = await createClient(
+      AccessService,
+      connect({ key, onReachable: setReachable }),
+    ).whoAmI({});
+    if (!isCurrent()) {
+      return;
+    }
+    const onKeyRefused = () => signOut(next, keyRevokedNotice);
+    const transport = connect({ key, onReachable: setReachable, onKeyRefused });
+    const next: SignInState = { me, transport, queries: createQueries() };
+    current.current = next;
+    setNotice(undefined);
+    setState(next);
+  }
+
+  if (!state) {
+    return <SignIn signIn={signIn} notice={notice} />;
   }
   return (
-    <Front>
-      {farewell !== undefined && (
-        <p role="alert" className="notice" data-tone="warning">
-          {farewell}
-        </p>
-      )}
-      <KeyForm enter={enter} firstProblem={kept.problem} />
-    </Front>
+    <TransportProvider transport={state.transport}>
+      <QueryClientProvider client={state.queries}>
+        <AccessProvider first={state.me} signOut={() => signOut(state)}>
+          <LiveProvider>{children}</LiveProvider>
+        </AccessProvider>
+      </QueryClientProvider>
+    </TransportProvider>
   );
 }
 
-function Front({ children }: { readonly children: ReactNode }) {
+interface SignInProps {
+  readonly signIn: SignInWithKey;
+  /** Why the previous key was signed out. */
+  readonly notice: string | undefined;
+}
+
+/** Asks for a key, or uses the key stored for this tab. */
+function SignIn({ signIn, notice }: SignInProps) {
+  const stored = useStoredKey(signIn);
+  if (stored.isSigningIn) {
+    return (
+      <SignInLayout>
+        <p role="status">Signing in with the stored key…</p>
+        <Button onClick={stored.cancel}>Use another key</Button>
+      </SignInLayout>
+    );
+  }
+  return (
+    <SignInLayout>
+      {notice !== undefined && (
+        <p role="alert" className="notice" data-tone="warning">
+          {notice}
+        </p>
+      )}
+      <KeyForm signIn={signIn} firstProblem={stored.problem} />
+    </SignInLayout>
+  );
+}
+
+function SignInLayout({ children }: { readonly children: ReactNode }) {
   return (
     <main className="sign-in">
       <div className="card">
@@ -47,13 +110,13 @@ function Front({ children }: { readonly children: ReactNode }) {
   );
 }
 
-interface KeyFormProps extends Pick<SignInProps, "enter"> {
+interface KeyFormProps extends Pick<SignInProps, "signIn"> {
   readonly firstProblem: unknown;
 }
 
-function KeyForm({ enter, firstProblem }: KeyFormProps) {
+function KeyForm({ signIn, firstProblem }: KeyFormProps) {
   const [key, setKey] = useState("");
-  const [isKept, setIsKept] = useState(false);
+  const [isRemembered, setIsRemembered] = useState(false);
   const [isBusy, setIsBusy] = useState(false);
   const [problem, setProblem] = useState<unknown>(firstProblem);
 
@@ -62,9 +125,9 @@ function KeyForm({ enter, firstProblem }: KeyFormProps) {
     setIsBusy(true);
     setProblem(undefined);
     try {
-      await enter(key);
-      if (isKept) {
-        keptKey.keep(key);
+      await signIn(key);
+      if (isRemembered) {
+        storedKey.write(key);
       }
     } catch (thrown) {
       setProblem(thrown);
@@ -76,7 +139,7 @@ function KeyForm({ enter, firstProblem }: KeyFormProps) {
     <form onSubmit={submit}>
       <KeyField
         label="API key"
-        hint="It stays in this page, and is sent to this service only."
+        hint="Stays in this page and is sent only to this service."
         placeholder="lk_mgt_…"
         isRequired
         value={key}
@@ -85,15 +148,27 @@ function KeyForm({ enter, firstProblem }: KeyFormProps) {
       <label className="check">
         <input
           type="checkbox"
-          checked={isKept}
-          onChange={({ target }) => setIsKept(target.checked)}
+          checked={isRemembered}
+          onChange={({ target }) => setIsRemembered(target.checked)}
         />
-        Keep it until this tab is closed
+        Remember until this tab is closed
       </label>
-      <Problem of={problem} />
+      <SignInProblem of={problem} />
       <Button type="submit" tone="primary" isBusy={isBusy}>
         Sign in
       </Button>
     </form>
+  );
+}
+
+function SignInProblem({ of: thrown }: { readonly of: unknown }) {
+  const isInvalidKey =
+    thrown !== undefined && ConnectError.from(thrown).code === Code.Unauthenticated;
+  return isInvalidKey ? (
+    <p role="alert" className="notice" data-tone="danger">
+      That key is not valid.
+    </p>
+  ) : (
+    <Problem of={thrown} />
   );
 }

@@ -1,17 +1,82 @@
 import { useAccess } from "../access/access.js";
-import { NotAllowed } from "../ui/not-allowed.js";
-import { Page } from "../ui/page.js";
-import { Trail } from "./trail.js";
+import { LiveBadge } from "../live/live.js";
+import { Button } from "../ui/buttons.js";
+import { Badge } from "../ui/display.js";
+import { NotAllowed, Page, Problem } from "../ui/page.js";
+import { ActivityFilterBar, noFilter, useActivityFilter } from "./activity-filter.js";
+import { EventItem } from "./event-item.js";
+import { useEventLog } from "./use-events.js";
 import "./activity.css";
 
-/** What was done in the tenant, and denied, as it happens. */
+/** The audit log of the tenant, live. */
 export default function ActivityPage() {
   const { may } = useAccess();
   return may("event:read") ? (
-    <Trail />
+    <EventLog />
   ) : (
     <Page title="Activity">
       <NotAllowed permission="event:read" />
     </Page>
+  );
+}
+
+function EventLog() {
+  const [filter, change] = useActivityFilter();
+  const log = useEventLog(filter);
+  const { events, error, hasNextPage, isFetchingNextPage, fetchNextPage } = log;
+  return (
+    <Page title="Activity" actions={<LiveControls log={log} />}>
+      <ActivityFilterBar filter={filter} onChange={change} />
+      <section className="card" aria-label="Events" aria-busy={!events}>
+        <Problem of={error} />
+        {!events && !error && <p className="muted">Loading…</p>}
+        {events?.length === 0 && <NoEvents filter={filter} clear={() => change(noFilter)} />}
+        <ol className="event-list">
+          {events?.map((event) => (
+            <EventItem key={event.id} event={event} />
+          ))}
+        </ol>
+        {hasNextPage && (
+          <div className="actions">
+            <Button isBusy={isFetchingNextPage} onClick={() => fetchNextPage()}>
+              Load more
+            </Button>
+          </div>
+        )}
+      </section>
+    </Page>
+  );
+}
+
+function LiveControls({ log }: { readonly log: ReturnType<typeof useEventLog> }) {
+  const { isPaused, waiting, pause, resume } = log;
+  return isPaused ? (
+    <>
+      <span role="status">
+        <Badge tone="warning">{waiting === 0 ? "Paused" : `Paused, ${waiting} new`}</Badge>
+      </span>
+      <Button onClick={resume}>Resume</Button>
+    </>
+  ) : (
+    <>
+      <LiveBadge otherwise="Not live" />
+      <Button onClick={pause}>Pause</Button>
+    </>
+  );
+}
+
+interface NoEventsProps {
+  readonly filter: ReturnType<typeof useActivityFilter>[0];
+  clear(): void;
+}
+
+function NoEvents({ filter, clear }: NoEventsProps) {
+  return Object.values(filter).some((value) => value !== "") ? (
+    <div className="actions">
+      <p className="muted">No events match.</p>
+      <Button onClick={clear}>Clear filters</Button>
+    </div>
+  ) : (
+    <p className="muted">No events yet. New events appear here automatically.</p>
   );
 }

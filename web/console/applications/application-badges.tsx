@@ -1,13 +1,12 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { Application } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { Badge } from "../ui/badge.js";
-import { useNow } from "../ui/use-now.js";
+import { Badge } from "../ui/display.js";
+import { useNow } from "../ui/time.js";
 
 export function TypeBadge({ type }: Pick<Application, "type">) {
   return <Badge tone={type === "management" ? "accent" : "plain"}>{type}</Badge>;
 }
 
-/** Whether the keys of an application work. */
 export function StatusBadge({ status, expiresAt }: Pick<Application, "status" | "expiresAt">) {
   const now = useNow(10_000);
   if (expiresAt && timestampMs(expiresAt) <= now) {

@@ -6,22 +6,22 @@ import {
   ApplicationService,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { useAccess } from "../access/access.js";
-import { useClient } from "../access/use-client.js";
-import { Button } from "../ui/button.js";
-import { ConfirmDialog } from "../ui/confirm-dialog.js";
-import { Moment } from "../ui/moment.js";
-import { Problem } from "../ui/problem.js";
-import { useRefresh } from "../ui/use-refresh.js";
-import { OwnKeyWarning } from "./own-key-warning.js";
+import { useClient } from "../access/connection.js";
+import { Button } from "../ui/buttons.js";
+import { ConfirmDialog } from "../ui/dialog.js";
+import { useRefresh } from "../ui/hooks.js";
+import { Problem } from "../ui/page.js";
+import { RelativeTime, TimeAgo } from "../ui/time.js";
+import { OwnKeyWarning } from "./application-dialogs.js";
 
 interface ApplicationKeysProps {
   readonly application: Application;
 }
 
-/** The keys that work, each of which can be ended early. */
+/** The valid keys of an application. */
 export function ApplicationKeys({ application }: ApplicationKeysProps) {
   const { may } = useAccess();
-  const [ending, setEnding] = useState<ApplicationKey>();
+  const [revoking, setRevoking] = useState<ApplicationKey>();
   const { data, error } = useQuery(
     ApplicationService.method.listApplicationKeys,
     { id: application.id },
@@ -32,24 +32,24 @@ export function ApplicationKeys({ application }: ApplicationKeysProps) {
       <h2 id="keys">Keys</h2>
       <Problem of={error} />
       {!data && !error && <p className="muted">Loading…</p>}
-      {data?.data.length === 0 && <p className="muted">No key works. Regenerate it.</p>}
+      {data?.data.length === 0 && <p className="muted">No valid keys. Regenerate the key.</p>}
       <ul className="entries">
         {data?.data.map((key) => (
           <li key={key.id}>
             <KeyLine of={key} />
             {may("application:update") && (
-              <Button tone="danger" onClick={() => setEnding(key)}>
-                End<span className="unseen"> key {key.id}</span>
+              <Button tone="danger" onClick={() => setRevoking(key)}>
+                Revoke<span className="visually-hidden"> key {key.id}</span>
               </Button>
             )}
           </li>
         ))}
       </ul>
-      {ending && (
-        <EndKeyDialog
+      {revoking && (
+        <RevokeKeyDialog
           application={application}
-          ending={ending}
-          onClose={() => setEnding(undefined)}
+          revoking={revoking}
+          onClose={() => setRevoking(undefined)}
         />
       )}
     </section>
@@ -65,36 +65,36 @@ function KeyLine({
     <div>
       <code>{id}</code>
       <p className="hint">
-        made <Moment at={createdAt} />, used <Moment at={lastUsedAt} />
+        created <TimeAgo at={createdAt} />, last used <TimeAgo at={lastUsedAt} />
         {expiresAt ? (
           <>
-            , ends <Moment at={expiresAt} />
+            , expires <RelativeTime at={expiresAt} />
           </>
         ) : (
-          ", the present key"
+          ", current key"
         )}
       </p>
     </div>
   );
 }
 
-interface EndKeyDialogProps extends ApplicationKeysProps {
-  readonly ending: ApplicationKey;
+interface RevokeKeyDialogProps extends ApplicationKeysProps {
+  readonly revoking: ApplicationKey;
   onClose(): void;
 }
 
-function EndKeyDialog({ application, ending, onClose }: EndKeyDialogProps) {
+function RevokeKeyDialog({ application, revoking, onClose }: RevokeKeyDialogProps) {
   const applications = useClient(ApplicationService);
   const refresh = useRefresh();
-  async function end(): Promise<void> {
-    await applications.deleteApplicationKey({ id: application.id, keyId: ending.id });
+  async function revoke(): Promise<void> {
+    await applications.deleteApplicationKey({ id: application.id, keyId: revoking.id });
     refresh();
   }
   return (
-    <ConfirmDialog title="End this key?" confirm="End the key" act={end} onClose={onClose}>
+    <ConfirmDialog title="Revoke this key?" confirm="Revoke key" act={revoke} onClose={onClose}>
       <p>
-        The key <code>{ending.id}</code> stops working at once, for good. Other keys of the
-        application go on working.
+        The key <code>{revoking.id}</code> stops working immediately and permanently. Other keys of
+        the application keep working.
       </p>
       <OwnKeyWarning id={application.id} />
     </ConfirmDialog>

@@ -1,17 +1,22 @@
 import { useQuery } from "@connectrpc/connect-query";
+import { type ReactNode, useState } from "react";
 import { Link } from "wouter";
-import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
+import {
+  type Application,
+  ApplicationService,
+} from "../../../gen/latchkey/v1/application_service_pb.js";
 import { useAccess } from "../access/access.js";
-import { Grants } from "../ui/grants.js";
-import { NotAllowed } from "../ui/not-allowed.js";
-import { Page } from "../ui/page.js";
-import { Problem } from "../ui/problem.js";
-import { ApplicationActions } from "./application-actions.js";
+import { ApplicationLink } from "../names/application-name.js";
+import { Grants } from "../rules/grants.js";
+import { Button, CopyButton } from "../ui/buttons.js";
+import { Chips, Facts } from "../ui/display.js";
+import { NotAllowed, Page, Problem } from "../ui/page.js";
+import { RelativeTime, TimeAgo } from "../ui/time.js";
+import { ApplicationEvents, ApplicationSessions } from "./application-activity.js";
 import { StatusBadge, TypeBadge } from "./application-badges.js";
-import { ApplicationEvents } from "./application-events.js";
-import { ApplicationFacts } from "./application-facts.js";
+import { DeleteDialog, StatusDialog } from "./application-dialogs.js";
 import { ApplicationKeys } from "./application-keys.js";
-import { ApplicationSessions } from "./application-sessions.js";
+import { RegenerateDialog } from "./regenerate-dialog.js";
 import "./application-page.css";
 
 interface ApplicationPageProps {
@@ -53,7 +58,7 @@ function FoundApplication({ id }: ApplicationPageProps) {
         <div>
           <ApplicationFacts application={application} />
           <section className="card" aria-labelledby="grants">
-            <h2 id="grants">What it may do</h2>
+            <h2 id="grants">Permissions</h2>
             <Grants permissions={application.permissions} rules={application.rules} />
           </section>
         </div>
@@ -64,5 +69,102 @@ function FoundApplication({ id }: ApplicationPageProps) {
         </div>
       </div>
     </Page>
+  );
+}
+
+interface ApplicationActionsProps {
+  readonly application: Application;
+}
+
+/** The actions that the signed-in key may perform. */
+function ApplicationActions({ application }: ApplicationActionsProps) {
+  const { may } = useAccess();
+  const [open, setOpen] = useState<"regenerate" | "status" | "delete">();
+  const close = () => setOpen(undefined);
+  const dialogs: Readonly<Record<NonNullable<typeof open>, ReactNode>> = {
+    regenerate: <RegenerateDialog application={application} onClose={close} />,
+    status: <StatusDialog application={application} onClose={close} />,
+    delete: <DeleteDialog application={application} onClose={close} />,
+  };
+  return (
+    <>
+      {may("application:update") && (
+        <>
+          <Link className="button" href={`/applications/${application.id}/edit`}>
+            Edit
+          </Link>
+          <Button onClick={() => setOpen("regenerate")}>Regenerate key</Button>
+          <Button onClick={() => setOpen("status")}>
+            {application.status === "enabled" ? "Disable" : "Enable"}
+          </Button>
+        </>
+      )}
+      {may("application:delete") && (
+        <Button tone="danger" onClick={() => setOpen("delete")}>
+          Delete
+        </Button>
+      )}
+      {open && dialogs[open]}
+    </>
+  );
+}
+
+function ApplicationFacts({ application }: { readonly application: Application }) {
+  const { id, allowedOrigins, allowedCidrs, sessionQuota, modifiedAt } = application;
+  return (
+    <section className="card" aria-labelledby="facts">
+      <h2 id="facts">Details</h2>
+      <Facts
+        of={[
+          [
+            "Id",
+            <span key="id" className="actions">
+              <code>{id}</code>
+              <CopyButton text={id} label="Copy id" />
+            </span>,
+          ],
+          ["Last used", <TimeAgo key="at" at={application.lastUsedAt} />],
+          ["Expires", <RelativeTime key="at" at={application.expiresAt} />],
+          ["Allowed origins", <Restrictions key="places" names={allowedOrigins} />],
+          ["Allowed networks", <Restrictions key="places" names={allowedCidrs} />],
+          ...(sessionQuota === undefined
+            ? []
+            : [["Session quota", sessionQuota.toLocaleString()] as const]),
+          ["Created", <Change key="at" at={application.createdAt} by={application.createdBy} />],
+          ...(modifiedAt
+            ? [
+                [
+                  "Updated",
+                  <Change key="at" at={modifiedAt} by={application.modifiedBy} />,
+                ] as const,
+              ]
+            : []),
+        ]}
+      />
+    </section>
+  );
+}
+
+function Restrictions({ names }: { readonly names: readonly string[] }) {
+  return names.length === 0 ? "any" : <Chips names={names} />;
+}
+
+function Change({
+  at,
+  by,
+}: {
+  readonly at: Application["createdAt"];
+  readonly by: string | undefined;
+}) {
+  return (
+    <>
+      <TimeAgo at={at} />
+      {by !== undefined && (
+        <>
+          {" by "}
+          <ApplicationLink id={by} />
+        </>
+      )}
+    </>
   );
 }

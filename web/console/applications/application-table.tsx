@@ -1,40 +1,49 @@
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
-import { type RefObject, useEffect, useLayoutEffect, useRef, useState } from "react";
-import { Problem } from "../ui/problem.js";
-import { useMedia } from "../ui/use-media.js";
-import { ApplicationRow, columns, PendingRow } from "./application-row.js";
-import { useApplicationRows } from "./use-application-rows.js";
-import type { Filters } from "./use-filters.js";
+import {
+  type CSSProperties,
+  type ReactNode,
+  type RefObject,
+  useEffect,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from "react";
+import { Link } from "wouter";
+import type { Application } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { useMediaQuery } from "../ui/hooks.js";
+import { Problem } from "../ui/page.js";
+import { RelativeTime, TimeAgo } from "../ui/time.js";
+import { StatusBadge, TypeBadge } from "./application-badges.js";
+import { type Filters, useApplicationRows } from "./application-query.js";
 
-/** The height of a row, in pixels, where it is a line and where it is a card. */
+/** The height of a row in pixels, as a table row and as a card. */
 const lineHeight = 45;
 const cardHeight = 104;
 
-/** Rows that are there beyond those in sight, so that focus and wheel find them. */
+/** Extra rows outside the viewport, for focus and fast scrolling. */
 const overscan = 10;
 
 interface ApplicationTableProps {
   readonly filters: Filters;
-  /** How many there are. */
   readonly total: number;
 }
 
-/** All rows by their place, of which only those in sight are in the page. */
+/** A virtual table: only the visible rows are in the DOM. */
 export function ApplicationTable({ filters, total }: ApplicationTableProps) {
-  const isNarrow = useMedia("(max-width: 820px)");
+  const isNarrow = useMediaQuery("(max-width: 820px)");
   const height = isNarrow ? cardHeight : lineHeight;
   const body = useRef<HTMLTableSectionElement>(null);
-  const top = useTopOf(body);
+  const top = useOffsetTop(body);
   const rows = useWindowVirtualizer({
     count: total,
     estimateSize: () => height,
     overscan,
     scrollMargin: top,
   });
-  // biome-ignore lint/correctness/useExhaustiveDependencies: rows that were measured have another height now.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: measured rows have the old height.
   useEffect(() => rows.measure(), [height]);
-  const inSight = rows.getVirtualItems();
-  const list = useApplicationRows(filters, inSight[0]?.index ?? 0, inSight.at(-1)?.index ?? 0);
+  const visible = rows.getVirtualItems();
+  const list = useApplicationRows(filters, visible[0]?.index ?? 0, visible.at(-1)?.index ?? 0);
 
   return (
     <>
@@ -55,16 +64,16 @@ export function ApplicationTable({ filters, total }: ApplicationTableProps) {
           </tr>
         </thead>
         <tbody ref={body} style={{ height: rows.getTotalSize() }}>
-          {inSight.map(({ index, start, size }) => {
+          {visible.map(({ index, start, size }) => {
             const application = list.at(index);
-            const place = {
+            const rowProps = {
               index,
               style: { height: size, transform: `translateY(${start - top}px)` },
             };
             return application ? (
-              <ApplicationRow key={index} application={application} {...place} />
+              <ApplicationRow key={index} application={application} {...rowProps} />
             ) : (
-              <PendingRow key={index} {...place} />
+              <PendingRow key={index} {...rowProps} />
             );
           })}
         </tbody>
@@ -73,8 +82,8 @@ export function ApplicationTable({ filters, total }: ApplicationTableProps) {
   );
 }
 
-/** How far an element is from the top of the page, which the height of what stands above it decides. */
-function useTopOf(element: RefObject<HTMLElement | null>): number {
+/** The distance of an element from the top of the page. */
+function useOffsetTop(element: RefObject<HTMLElement | null>): number {
   const [top, setTop] = useState(0);
   useLayoutEffect(() => {
     const measure = () => {
@@ -87,4 +96,65 @@ function useTopOf(element: RefObject<HTMLElement | null>): number {
     return () => observer.disconnect();
   }, [element]);
   return top;
+}
+
+interface Column {
+  readonly title: string;
+  show(application: Application): ReactNode;
+}
+
+const columns: readonly Column[] = [
+  {
+    title: "Name",
+    show: ({ id, name }) => (
+      <Link href={`/applications/${id}`} title={name}>
+        {name}
+      </Link>
+    ),
+  },
+  { title: "Type", show: ({ type }) => <TypeBadge type={type} /> },
+  {
+    title: "Status",
+    show: ({ status, expiresAt }) => <StatusBadge status={status} expiresAt={expiresAt} />,
+  },
+  { title: "Last used", show: ({ lastUsedAt }) => <TimeAgo at={lastUsedAt} /> },
+  { title: "Expires", show: ({ expiresAt }) => <RelativeTime at={expiresAt} /> },
+  { title: "Created", show: ({ createdAt }) => <TimeAgo at={createdAt} /> },
+];
+
+interface RowProps {
+  readonly index: number;
+  readonly style: CSSProperties;
+}
+
+function ApplicationRow({
+  application,
+  index,
+  style,
+}: RowProps & { readonly application: Application }) {
+  return (
+    <tr aria-rowindex={rowIndexOf(index)} style={style}>
+      {columns.map(({ title, show }) => (
+        <td key={title} data-title={title}>
+          {show(application)}
+        </td>
+      ))}
+    </tr>
+  );
+}
+
+/** A placeholder while the row loads. */
+function PendingRow({ index, style }: RowProps) {
+  return (
+    <tr aria-rowindex={rowIndexOf(index)} style={style} className="pending-row">
+      {columns.map(({ title }) => (
+        <td key={title}>{title === "Name" && <span className="visually-hidden">Loading…</span>}</td>
+      ))}
+    </tr>
+  );
+}
+
+/** One-based, after the header row. */
+function rowIndexOf(index: number): number {
+  return index + 2;
 }

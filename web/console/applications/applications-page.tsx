@@ -1,14 +1,22 @@
+import { useEffect, useState } from "react";
 import { Link } from "wouter";
+import { ListApplicationsRequestSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { maxLengthOf } from "../../../src/contract/fields.js";
 import { useAccess } from "../access/access.js";
-import { Button } from "../ui/button.js";
-import { NotAllowed } from "../ui/not-allowed.js";
-import { Page } from "../ui/page.js";
-import { Problem } from "../ui/problem.js";
+import { Button } from "../ui/buttons.js";
+import { Field, FilterSelect } from "../ui/fields.js";
+import { debounceMs } from "../ui/hooks.js";
+import { NotAllowed, Page, Problem } from "../ui/page.js";
+import {
+  type Filters,
+  noFilters,
+  statuses,
+  types,
+  useFilters,
+  useFirstPage,
+} from "./application-query.js";
 import { ApplicationTable } from "./application-table.js";
 import "./applications.css";
-import { FilterBar } from "./filter-bar.js";
-import { useFirstPage } from "./use-application-rows.js";
-import { type Filters, noFilters, useFilters } from "./use-filters.js";
 
 /** All applications, newest first. */
 export default function ApplicationsPage() {
@@ -36,27 +44,27 @@ function Applications() {
     <>
       <FilterBar filters={filters} onChange={change} />
       <p role="status" className="muted">
-        {total === undefined ? !error && "Loading…" : counted(total, filters)}
+        {total === undefined ? !error && "Loading…" : countText(total, filters)}
       </p>
       <Problem of={error} />
-      {total === 0 && <NothingFound filters={filters} onClear={() => change(noFilters)} />}
+      {total === 0 && <NoApplications filters={filters} onClear={() => change(noFilters)} />}
       {total !== undefined && total > 0 && <ApplicationTable filters={filters} total={total} />}
     </>
   );
 }
 
-function counted(total: number, filters: Filters): string {
+function countText(total: number, filters: Filters): string {
   const noun = total === 1 ? "application" : "applications";
-  return `${total.toLocaleString("en")} ${noun}${isNarrowed(filters) ? " found" : ""}`;
+  return `${total.toLocaleString("en")} ${noun}${isFiltered(filters) ? " found" : ""}`;
 }
 
-function NothingFound({ filters, onClear }: { filters: Filters; onClear(): void }) {
+function NoApplications({ filters, onClear }: { filters: Filters; onClear(): void }) {
   return (
-    <div className="card nothing-found">
-      {isNarrowed(filters) ? (
+    <div className="card no-applications">
+      {isFiltered(filters) ? (
         <>
           <p>No applications match.</p>
-          <Button onClick={onClear}>Clear the filters</Button>
+          <Button onClick={onClear}>Clear filters</Button>
         </>
       ) : (
         <p>There are no applications yet.</p>
@@ -65,6 +73,75 @@ function NothingFound({ filters, onClear }: { filters: Filters; onClear(): void 
   );
 }
 
-function isNarrowed(filters: Filters): boolean {
+function isFiltered(filters: Filters): boolean {
   return Object.values(filters).some((value) => value !== "");
+}
+
+interface FilterBarProps {
+  readonly filters: Filters;
+  onChange(changed: Partial<Filters>): void;
+}
+
+/** A key pasted by mistake must not end up in the URL. */
+const keyLike = /lk_[a-z]{3}_/;
+
+const maxSearchLength = maxLengthOf(ListApplicationsRequestSchema.field.namePrefix);
+
+function FilterBar({ filters, onChange }: FilterBarProps) {
+  return (
+    <search className="filter-bar">
+      <SearchField search={filters.search} onChange={(search) => onChange({ search })} />
+      <FilterSelect
+        label="Type"
+        choices={types}
+        value={filters.type}
+        onChange={(type) => onChange({ type })}
+      />
+      <FilterSelect
+        label="Status"
+        choices={statuses}
+        value={filters.status}
+        onChange={(status) => onChange({ status })}
+      />
+    </search>
+  );
+}
+
+interface SearchFieldProps {
+  readonly search: string;
+  onChange(search: string): void;
+}
+
+function SearchField({ search, onChange }: SearchFieldProps) {
+  const [text, setText] = useState(search);
+  const isKey = keyLike.test(text);
+  // Keep a trailing space while the user types.
+  useEffect(() => setText((now) => (now.trim() === search ? now : search)), [search]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only the typed text matters.
+  useEffect(() => {
+    const next = text.trim();
+    if (next !== search && !isKey) {
+      const timer = setTimeout(() => onChange(next), debounceMs);
+      return () => clearTimeout(timer);
+    }
+  }, [text]);
+  return (
+    <Field
+      label="Search"
+      errors={isKey ? ["This looks like a key. Search by name or id instead."] : []}
+    >
+      {(props) => (
+        <input
+          {...props}
+          type="search"
+          autoComplete="off"
+          spellCheck={false}
+          maxLength={maxSearchLength}
+          placeholder="Name or id"
+          value={text}
+          onChange={({ target }) => setText(target.value)}
+        />
+      )}
+    </Field>
+  );
 }

@@ -1,10 +1,27 @@
 import { useQuery } from "@connectrpc/connect-query";
-import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { useCallback, useMemo, useState } from "react";
+import { Redirect } from "wouter";
+import {
+  type Application,
+  ApplicationService,
+  UpdateApplicationRequestSchema,
+} from "../../../gen/latchkey/v1/application_service_pb.js";
+import { problemOf } from "../../../src/contract/problem-report.js";
+import type { ProblemCode } from "../../../src/contract/problems.js";
 import { useAccess } from "../access/access.js";
-import { NotAllowed } from "../ui/not-allowed.js";
-import { Page } from "../ui/page.js";
-import { Problem } from "../ui/problem.js";
-import { EditApplication } from "./edit-application.js";
+import { useClient } from "../access/connection.js";
+import { useRefresh } from "../ui/hooks.js";
+import { NotAllowed, Page, Problem } from "../ui/page.js";
+import { ApplicationFields } from "./form/application-fields.js";
+import { FormFrame, useApplicationForm } from "./form/application-form.js";
+import { ConflictNotice, MergedNotice } from "./form/conflict-notice.js";
+import {
+  type Draft,
+  type DraftField,
+  draftOf,
+  mergeDrafts,
+  updateRequestOf,
+} from "./form/draft.js";
 
 interface EditApplicationPageProps {
   readonly id: string;
@@ -30,9 +47,81 @@ function LoadedApplication({ id }: EditApplicationPageProps) {
     { id },
     { refetchOnMount: "always" },
   );
-  // What was seen on an earlier page may be of long ago.
+  // The cached application may be stale.
   if (isFetchedAfterMount && data) {
-    return <EditApplication saved={data} onOutdated={refetch} />;
+    return <EditApplication saved={data} onConflict={refetch} />;
   }
   return error ? <Problem of={error} /> : <p className="muted">Loading…</p>;
+}
+
+interface EditApplicationProps {
+  /** The latest version on the service. */
+  readonly saved: Application;
+  onConflict(): void;
+}
+
+/** Saves changes unless the application was changed in the meantime. */
+function EditApplication({ saved, onConflict }: EditApplicationProps) {
+  const { id } = saved;
+  const [base, setBase] = useState(saved);
+  const [conflicts, setConflicts] = useState<readonly DraftField[]>();
+  const [isSaved, setIsSaved] = useState(false);
+  const form = useApplicationForm({
+    base: useMemo(() => draftOf(base), [base]),
+    schema: UpdateApplicationRequestSchema,
+    requestOf: useCallback((draft: Draft) => updateRequestOf(draft, base), [base]),
+  });
+  const applications = useClient(ApplicationService);
+  const refresh = useRefresh();
+
+  async function save(): Promise<void> {
+    try {
+      await applications.updateApplication(updateRequestOf(form.draft, base));
+    } catch (thrown) {
+      if (isVersionConflict(thrown)) {
+        onConflict();
+      }
+      throw thrown;
+    }
+    setIsSaved(true);
+    refresh();
+  }
+
+  function loadLatest(): void {
+    const merged = mergeDrafts(draftOf(base), form.draft, draftOf(saved));
+    form.replace(merged.draft);
+    setConflicts(merged.conflicts);
+    setBase(saved);
+  }
+
+  function takeSaved(field: DraftField): void {
+    form.change({ [field]: draftOf(base)[field] });
+    setConflicts(conflicts?.filter((other) => other !== field));
+  }
+
+  if (isSaved) {
+    return <Redirect to={`/applications/${id}`} replace />;
+  }
+  return (
+    <FormFrame
+      form={form}
+      saveLabel="Save"
+      cancelTo={`/applications/${id}`}
+      isSaved={isSaved}
+      save={save}
+      isShownElsewhere={isVersionConflict}
+    >
+      {saved.version !== base.version && <ConflictNotice onLoad={loadLatest} />}
+      {saved.version === base.version && conflicts && (
+        <MergedNotice conflicts={conflicts} saved={draftOf(base)} onTake={takeSaved} />
+      )}
+      <ApplicationFields form={form} isNew={false} />
+    </FormFrame>
+  );
+}
+
+const versionMismatch: ProblemCode = "version_mismatch";
+
+function isVersionConflict(thrown: unknown): boolean {
+  return thrown !== undefined && problemOf(thrown).code === versionMismatch;
 }

@@ -5,15 +5,13 @@ import {
   CreateApplicationRequestSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { useAccess } from "../access/access.js";
-import { useClient } from "../access/use-client.js";
-import { NotAllowed } from "../ui/not-allowed.js";
-import { Page } from "../ui/page.js";
-import { useRefresh } from "../ui/use-refresh.js";
+import { useClient } from "../access/connection.js";
+import { useRefresh } from "../ui/hooks.js";
+import { NotAllowed, Page } from "../ui/page.js";
 import { ApplicationFields } from "./form/application-fields.js";
+import { FormFrame, useApplicationForm } from "./form/application-form.js";
 import { createRequestOf, emptyDraft } from "./form/draft.js";
-import { FormFrame } from "./form/form-frame.js";
-import { useApplicationForm } from "./form/use-application-form.js";
-import { useNewKeys } from "./new-keys.js";
+import { useShowNewKey } from "./new-key.js";
 
 export default function NewApplicationPage() {
   const { may } = useAccess();
@@ -37,7 +35,7 @@ function NewApplication() {
   const [isSaved, setIsSaved] = useState(false);
   const [, navigate] = useLocation();
   const applications = useClient(ApplicationService);
-  const showNewKey = useNewKeys();
+  const showNewKey = useShowNewKey();
   const refresh = useRefresh();
   async function save(): Promise<void> {
     const { id, key = "" } = await applications.createApplication(createRequestOf(form.draft));
@@ -49,7 +47,7 @@ function NewApplication() {
     <FormFrame
       form={form}
       saveLabel="Create application"
-      wayOut="/applications"
+      cancelTo="/applications"
       isSaved={isSaved}
       save={save}
     >

@@ -6,27 +6,31 @@ import {
   ApplicationService,
   RegenerateApplicationKeyRequestSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { useClient } from "../access/use-client.js";
-import { ConfirmDialog } from "../ui/confirm-dialog.js";
-import { useRefresh } from "../ui/use-refresh.js";
-import { useFieldErrors } from "../validation/use-field-errors.js";
-import { useNewKeys } from "./new-keys.js";
-import { type Overlap, OverlapField, overlapLengthOf } from "./overlap-field.js";
-import { OwnKeyWarning } from "./own-key-warning.js";
+import { useClient } from "../access/connection.js";
+import { ConfirmDialog } from "../ui/dialog.js";
+import { Field } from "../ui/fields.js";
+import { useRefresh } from "../ui/hooks.js";
+import { useFieldErrors } from "../validation/field-errors.js";
+import { OwnKeyWarning } from "./application-dialogs.js";
+import { useShowNewKey } from "./new-key.js";
 
 interface RegenerateDialogProps {
   readonly application: Application;
   onClose(): void;
 }
 
-/** Gives an application a new key, with or without a time in which the present one goes on working. */
+/** Regenerates the key, with an optional grace period for the current one. */
 export function RegenerateDialog({ application, onClose }: RegenerateDialogProps) {
   const { id, name, version: ifMatch } = application;
-  const [overlap, setOverlap] = useState<Overlap>({ choice: "1 day", amount: "", unit: "hours" });
+  const [gracePeriod, setGracePeriod] = useState<GracePeriod>({
+    choice: "1 day",
+    amount: "",
+    unit: "hours",
+  });
   const applications = useClient(ApplicationService);
-  const showNewKey = useNewKeys();
+  const showNewKey = useShowNewKey();
   const refresh = useRefresh();
-  const length = overlapLengthOf(overlap);
+  const length = gracePeriodMs(gracePeriod);
   const request = useMemo(
     () =>
       create(RegenerateApplicationKeyRequestSchema, {
@@ -50,9 +54,104 @@ export function RegenerateDialog({ application, onClose }: RegenerateDialogProps
       act={regenerate}
       onClose={onClose}
     >
-      <OverlapField overlap={overlap} errors={errors} onChange={setOverlap} />
-      <p className="hint">Sessions that were opened with the present key live on.</p>
+      <GracePeriodField gracePeriod={gracePeriod} errors={errors} onChange={setGracePeriod} />
+      <p className="hint">Sessions opened with the current key are not affected.</p>
       <OwnKeyWarning id={id} />
     </ConfirmDialog>
+  );
+}
+
+const hour = 3_600_000;
+const units = { minutes: hour / 60, hours: hour, days: 24 * hour } as const;
+type Unit = keyof typeof units;
+
+const lengths = { "1 hour": hour, "1 day": 24 * hour, "7 days": 168 * hour } as const;
+const choices = ["none", "1 hour", "1 day", "7 days", "custom"] as const;
+type Choice = (typeof choices)[number];
+
+const labels: Readonly<Record<Choice, string>> = {
+  none: "Revoke all current keys now",
+  "1 hour": "Valid for 1 more hour",
+  "1 day": "Valid for 1 more day",
+  "7 days": "Valid for 7 more days",
+  custom: "Custom grace period",
+};
+
+/** The grace period as entered. */
+interface GracePeriod {
+  readonly choice: Choice;
+  readonly amount: string;
+  readonly unit: Unit;
+}
+
+/** In milliseconds. Undefined for none, NaN for invalid input. */
+function gracePeriodMs({ choice, amount, unit }: GracePeriod): number | undefined {
+  switch (choice) {
+    case "none":
+      return undefined;
+    case "custom":
+      return Number(amount) > 0 ? Number(amount) * units[unit] : Number.NaN;
+    default:
+      return lengths[choice];
+  }
+}
+
+interface GracePeriodFieldProps {
+  readonly gracePeriod: GracePeriod;
+  readonly errors: readonly string[] | undefined;
+  onChange(gracePeriod: GracePeriod): void;
+}
+
+function GracePeriodField({ gracePeriod, errors, onChange }: GracePeriodFieldProps) {
+  return (
+    <fieldset className="options">
+      <legend>Current key</legend>
+      {choices.map((choice) => (
+        <label key={choice} className="check">
+          <input
+            type="radio"
+            name="grace-period"
+            checked={gracePeriod.choice === choice}
+            onChange={() => onChange({ ...gracePeriod, choice })}
+          />
+          {labels[choice]}
+        </label>
+      ))}
+      {gracePeriod.choice === "custom" && (
+        <CustomGracePeriod gracePeriod={gracePeriod} errors={errors} onChange={onChange} />
+      )}
+    </fieldset>
+  );
+}
+
+function CustomGracePeriod({ gracePeriod, errors, onChange }: GracePeriodFieldProps) {
+  return (
+    <div className="custom-grace-period">
+      <Field label="Duration" errors={errors}>
+        {(props) => (
+          <input
+            {...props}
+            type="number"
+            min="1"
+            required
+            value={gracePeriod.amount}
+            onChange={({ target }) => onChange({ ...gracePeriod, amount: target.value })}
+          />
+        )}
+      </Field>
+      <Field label="Unit">
+        {(props) => (
+          <select
+            {...props}
+            value={gracePeriod.unit}
+            onChange={({ target }) => onChange({ ...gracePeriod, unit: target.value as Unit })}
+          >
+            {Object.keys(units).map((unit) => (
+              <option key={unit}>{unit}</option>
+            ))}
+          </select>
+        )}
+      </Field>
+    </div>
   );
 }

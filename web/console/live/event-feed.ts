@@ -1,15 +1,13 @@
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { type Event, EventService } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { longestSilence, nextPause, shortestPause } from "../../../src/lib/reconnect.js";
-import { untilShown } from "./until-shown.js";
 
-/** Milliseconds after which the service says something where nothing happens. */
+/** The heartbeat interval of the stream. */
 const heartbeat = 2_000;
 
-/** What happened, in its order. */
 export interface EventBatch {
   readonly events: readonly Event[];
-  /** Whether something may have happened before that was not told. */
+  /** Whether events may have been missed. */
   readonly isReset: boolean;
 }
 
@@ -19,14 +17,13 @@ interface EventFeedOptions {
   readonly transport: Transport;
   onBatch(batch: EventBatch): void;
   onState(state: FeedState): void;
-  /** Called when the service says that the key may not watch. */
+  /** Called when the key has no permission to watch events. */
   onRefused(): void;
 }
 
 /**
- * Follows what happens in the tenant until it is stopped, with one stream at a
- * time that goes on where the one before it broke off. A page that nobody looks
- * at has none: browsers have few connections for all tabs together.
+ * Watches the events of the tenant with one stream that resumes after errors.
+ * Hidden pages have no stream: browsers limit the connections of all tabs.
  */
 export function startEventFeed(options: EventFeedOptions): () => void {
   const { transport, onBatch, onState, onRefused } = options;
@@ -52,7 +49,7 @@ export function startEventFeed(options: EventFeedOptions): () => void {
 
   function recover(error: ConnectError): void {
     if (error.code === Code.InvalidArgument) {
-      // The token is of other data than the service has now.
+      // The resume token belongs to other data.
       resumeToken = undefined;
     }
     if (error.code === Code.PermissionDenied) {
@@ -63,10 +60,10 @@ export function startEventFeed(options: EventFeedOptions): () => void {
   async function run(): Promise<void> {
     onState("connecting");
     while (!closing.signal.aborted) {
-      await untilShown(closing.signal);
+      await untilVisible(closing.signal);
       const stream = createStreamSignal(closing.signal);
       try {
-        await follow(stream.signal, stream.heard);
+        await follow(stream.signal, stream.onMessage);
       } catch (thrown) {
         recover(ConnectError.from(thrown));
       } finally {
@@ -84,7 +81,7 @@ export function startEventFeed(options: EventFeedOptions): () => void {
   return () => closing.abort();
 }
 
-/** Ends a stream when the feed is stopped, nothing is heard for too long, or nobody looks at the page. */
+/** Aborts a stream when the feed is closed, the heartbeat is missing, or the page is hidden. */
 function createStreamSignal(closing: AbortSignal) {
   const stream = new AbortController();
   const abort = () => stream.abort();
@@ -94,7 +91,7 @@ function createStreamSignal(closing: AbortSignal) {
   document.addEventListener("visibilitychange", abortIfHidden);
   return {
     signal: stream.signal,
-    heard(): void {
+    onMessage(): void {
       clearTimeout(silence);
       silence = setTimeout(abort, longestSilence(heartbeat));
     },
@@ -115,5 +112,23 @@ function wait(milliseconds: number, signal: AbortSignal): Promise<void> {
     }
     const timer = setTimeout(end, milliseconds);
     signal.addEventListener("abort", end);
+  });
+}
+
+/** Resolves when the page is visible or the signal aborts. */
+function untilVisible(signal: AbortSignal): Promise<void> {
+  if (!document.hidden || signal.aborted) {
+    return Promise.resolve();
+  }
+  return new Promise((resolve) => {
+    const settle = () => {
+      if (!document.hidden || signal.aborted) {
+        document.removeEventListener("visibilitychange", settle);
+        signal.removeEventListener("abort", settle);
+        resolve();
+      }
+    };
+    document.addEventListener("visibilitychange", settle);
+    signal.addEventListener("abort", settle);
   });
 }

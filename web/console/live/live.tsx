@@ -2,23 +2,21 @@ import { useTransport } from "@connectrpc/connect-query";
 import { useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext, useEffect, useRef, useState } from "react";
 import { useAccess } from "../access/access.js";
+import { Badge } from "../ui/display.js";
 import { type EventBatch, type FeedState, startEventFeed } from "./event-feed.js";
-import { createRefresh } from "./refresh.js";
+import { createQueryRefresher } from "./refresh.js";
 
 type Listener = (batch: EventBatch) => void;
 
-interface LiveNews {
+interface LiveState {
   readonly state: FeedState;
   readonly listeners: Set<Listener>;
 }
 
-const LiveContext = createContext<LiveNews>({ state: "off", listeners: new Set() });
+const LiveContext = createContext<LiveState>({ state: "off", listeners: new Set() });
 
-/**
- * Follows what happens in the tenant, where the key may, for all pages
- * together, and has what they show asked for again when it changes.
- */
-export function Live({ children }: { readonly children: ReactNode }) {
+/** One event stream for all pages. Refetches the queries that events affect. */
+export function LiveProvider({ children }: { readonly children: ReactNode }) {
   const { me, may } = useAccess();
   const transport = useTransport();
   const queries = useQueryClient();
@@ -31,7 +29,7 @@ export function Live({ children }: { readonly children: ReactNode }) {
     if (!mayWatch) {
       return undefined;
     }
-    const refresh = createRefresh(queries, { applicationId });
+    const refresh = createQueryRefresher(queries, { applicationId });
     const stop = startEventFeed({
       transport,
       onState: setState,
@@ -53,23 +51,34 @@ export function Live({ children }: { readonly children: ReactNode }) {
   return <LiveContext value={{ state, listeners }}>{children}</LiveContext>;
 }
 
-/** Whether news come by themselves. */
 export function useLiveState(): FeedState {
   return useContext(LiveContext).state;
 }
 
-/** Calls the listener with what happens, from now on. */
-export function useEvents(listener: Listener): void {
+export function useEventListener(listener: Listener): void {
   const { listeners } = useContext(LiveContext);
   const latest = useRef(listener);
   useEffect(() => {
     latest.current = listener;
   });
   useEffect(() => {
-    const hear: Listener = (batch) => latest.current(batch);
-    listeners.add(hear);
+    const forward: Listener = (batch) => latest.current(batch);
+    listeners.add(forward);
     return () => {
-      listeners.delete(hear);
+      listeners.delete(forward);
     };
   }, [listeners]);
+}
+
+/** The state of the stream, or `otherwise` without one. */
+export function LiveBadge({ otherwise }: { readonly otherwise: string }) {
+  const state = useLiveState();
+  return (
+    <span role="status">
+      {state === "live" && <Badge tone="good">● Live</Badge>}
+      {state === "connecting" && <Badge>Connecting…</Badge>}
+      {state === "lost" && <Badge tone="warning">Reconnecting…</Badge>}
+      {state === "off" && <Badge>{otherwise}</Badge>}
+    </span>
+  );
 }

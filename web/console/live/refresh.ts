@@ -1,14 +1,13 @@
 import { createConnectQueryKey } from "@connectrpc/connect-query";
-import type { QueryClient, QueryKey } from "@tanstack/react-query";
+import type { InfiniteData, QueryClient, QueryKey } from "@tanstack/react-query";
 import { AccessService, type WhoAmIResponse } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
 import type { Event } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
-import { applicationNames } from "../names/application-names.js";
+import { applicationNames } from "../names/application-name.js";
 import type { EventBatch } from "./event-feed.js";
-import { isShort } from "./short-lists.js";
 
-/** Milliseconds between two rounds: where much happens, not every event is worth a call. */
+/** Limits the refetches when there are many events. */
 const pause = 1_000;
 
 const cardinality = undefined;
@@ -16,40 +15,40 @@ const applications = createConnectQueryKey({ schema: ApplicationService, cardina
 const sessions = createConnectQueryKey({ schema: SessionService, cardinality });
 const me = createConnectQueryKey({ schema: AccessService.method.whoAmI, cardinality });
 
-/** Has what is shown asked for again when events tell that it has changed. */
-export interface Refresh {
+/** Refetches queries that events affect. */
+interface QueryRefresher {
   after(batch: EventBatch): void;
   stop(): void;
 }
 
-export function createRefresh(
+export function createQueryRefresher(
   queries: QueryClient,
   { applicationId }: Pick<WhoAmIResponse, "applicationId">,
-): Refresh {
-  const old = new Set<QueryKey>();
+): QueryRefresher {
+  const stale = new Set<QueryKey>();
   let timer: ReturnType<typeof setTimeout> | undefined;
 
   function flush(): void {
-    for (const queryKey of old) {
-      // What is on its way would be given up, such as the next page of a list: that can wait.
+    for (const queryKey of stale) {
+      // Invalidation would cancel a running fetch, such as the next page of a list.
       if (queries.isFetching({ queryKey }) === 0) {
-        old.delete(queryKey);
-        void queries.invalidateQueries({ queryKey, predicate: isShort });
+        stale.delete(queryKey);
+        void queries.invalidateQueries({ queryKey, predicate: hasFewPages });
       }
     }
-    timer = old.size > 0 ? setTimeout(flush, pause) : undefined;
+    timer = stale.size > 0 ? setTimeout(flush, pause) : undefined;
   }
 
   return {
     after({ events, isReset }) {
-      const made = isReset
+      const affected = isReset
         ? [applications, sessions, me, applicationNames]
-        : events.flatMap((event) => madeOldBy(event, applicationId));
-      if (made.length === 0) {
+        : events.flatMap((event) => queriesAffectedBy(event, applicationId));
+      if (affected.length === 0) {
         return;
       }
-      for (const key of made) {
-        old.add(key);
+      for (const key of affected) {
+        stale.add(key);
       }
       timer ??= setTimeout(flush, pause);
     },
@@ -57,14 +56,22 @@ export function createRefresh(
   };
 }
 
-function madeOldBy({ kind, target }: Event, applicationId: string): QueryKey[] {
-  const [about] = kind.split(".");
-  if (about === "session") {
+function queriesAffectedBy({ kind, target }: Event, applicationId: string): QueryKey[] {
+  const [subject] = kind.split(".");
+  if (subject === "session") {
     return [sessions];
   }
-  if (about === "access") {
+  if (subject === "access") {
     return [];
   }
-  const isMine = target?.applicationId === applicationId;
-  return [applications, sessions, applicationNames, ...(isMine ? [me] : [])];
+  const isOwn = target?.applicationId === applicationId;
+  return [applications, sessions, applicationNames, ...(isOwn ? [me] : [])];
+}
+
+/** Longer lists are not refetched: each page takes a call. */
+const maxRefetchedPages = 5;
+
+export function hasFewPages({ state: { data } }: { readonly state: { readonly data?: unknown } }) {
+  const { pages = [] } = (data ?? {}) as Partial<InfiniteData<unknown>>;
+  return pages.length <= maxRefetchedPages;
 }

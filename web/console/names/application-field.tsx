@@ -2,45 +2,43 @@ import { useQuery } from "@connectrpc/connect-query";
 import { useEffect, useId, useState } from "react";
 import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { useAccess } from "../access/access.js";
-import { Field } from "../ui/field.js";
-import { useSettled } from "../ui/use-settled.js";
-import { isWholeId } from "../ui/whole-id.js";
-import { shortened } from "./application-link.js";
-import { useApplicationName } from "./application-names.js";
+import { Field } from "../ui/fields.js";
+import { useDebounced } from "../ui/hooks.js";
+import { isUuid, shortId, useApplicationName } from "./application-name.js";
 
 interface ApplicationFieldProps {
   readonly label: string;
-  /** The id of the one that is chosen, or nothing. */
+  /** The id of the chosen application, or empty. */
   readonly value: string;
   readonly hint?: string;
-  /** Only applications of this type are offered. */
+  /** Suggests only applications of this type. */
   readonly type?: string;
   onChange(id: string): void;
 }
 
-const mostOffered = 10;
+const maxSuggestions = 10;
 
-/** Takes an application by its name, as it is typed, or by its whole id. */
+/** Selects an application by name or id. */
 export function ApplicationField({ label, value, hint, type, onChange }: ApplicationFieldProps) {
   const name = useApplicationName(value === "" ? undefined : value);
   const chosen = value === "" ? "" : name ? labelOf({ id: value, name }) : value;
   const [text, setText] = useState(chosen);
   const listId = useId();
-  const offered = useOffered(text === chosen ? "" : text, type);
+  const suggestions = useSuggestions(text === chosen ? "" : text, type);
   useEffect(() => setText(chosen), [chosen]);
 
-  function take(typed: string): void {
+  function select(typed: string): void {
     setText(typed);
-    const match = offered.find((application) => labelOf(application) === typed);
+    const match = suggestions.find((application) => labelOf(application) === typed);
     const id = match?.id ?? typed.trim();
-    if (id === "" || isWholeId(id)) {
+    if (id === "" || isUuid(id)) {
       onChange(id);
     }
   }
 
   const isOpen = text !== chosen && text.trim() !== "";
   return (
-    <Field label={label} hint={isOpen ? "Choose one of those that begin so." : hint}>
+    <Field label={label} hint={isOpen ? "Choose an application from the list." : hint}>
       {(props) => (
         <>
           <input
@@ -51,10 +49,10 @@ export function ApplicationField({ label, value, hint, type, onChange }: Applica
             list={listId}
             placeholder="Name or id"
             value={text}
-            onChange={({ target }) => take(target.value)}
+            onChange={({ target }) => select(target.value)}
           />
           <datalist id={listId}>
-            {offered.map((application) => (
+            {suggestions.map((application) => (
               <option key={application.id} value={labelOf(application)} />
             ))}
           </datalist>
@@ -65,15 +63,15 @@ export function ApplicationField({ label, value, hint, type, onChange }: Applica
 }
 
 function labelOf({ id, name }: { readonly id: string; readonly name: string }): string {
-  return `${name} (${shortened(id)})`;
+  return `${name} (${shortId(id)})`;
 }
 
-function useOffered(text: string, type: string | undefined) {
+function useSuggestions(text: string, type: string | undefined) {
   const { may } = useAccess();
-  const namePrefix = useSettled(text.replace(/ \(….*$/, "").trim());
+  const namePrefix = useDebounced(text.replace(/ \(….*$/, "").trim());
   const { data } = useQuery(
     ApplicationService.method.listApplications,
-    { size: mostOffered, ...(namePrefix !== "" && { namePrefix }), ...(type && { type }) },
+    { size: maxSuggestions, ...(namePrefix !== "" && { namePrefix }), ...(type && { type }) },
     { enabled: may("application:read"), staleTime: 30_000, placeholderData: (before) => before },
   );
   return data?.data ?? [];

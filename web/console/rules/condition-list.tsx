@@ -1,10 +1,9 @@
 import { useRef } from "react";
 import type { AccessRule, AccessRuleCondition } from "../../../gen/latchkey/v1/access_rule_pb.js";
-import { Button } from "../ui/button.js";
-import { Field } from "../ui/field.js";
+import { Button } from "../ui/buttons.js";
+import { Field } from "../ui/fields.js";
 import type { FieldErrors } from "../validation/validate.js";
-import { attributes, newCondition, operators } from "./rule-list.js";
-import { operatorInWords } from "./rule-words.js";
+import { attributes, newCondition, operatorInWords, operators } from "./rule-list.js";
 
 type Conditions = AccessRule["conditions"];
 
@@ -14,28 +13,28 @@ interface ConditionListProps {
   readonly errors: FieldErrors;
 }
 
-/** What a token must meet for a rule to be about it, all of it. */
+/** The conditions of a rule. A token must meet all of them. */
 export function ConditionList({ conditions, onChange, errors }: ConditionListProps) {
   const addButton = useRef<HTMLButtonElement>(null);
 
-  function remove(place: number): void {
-    onChange(conditions.toSpliced(place, 1));
-    // The button that was pressed is gone, or is that of another condition.
+  function remove(index: number): void {
+    onChange(conditions.toSpliced(index, 1));
+    // The pressed button is gone.
     addButton.current?.focus();
   }
 
   return (
     <fieldset className="conditions">
-      <legend>Conditions, all of which a token must meet</legend>
-      {conditions.map((condition, place) => (
+      <legend>Conditions (a token must meet all of them)</legend>
+      {conditions.map((condition, index) => (
         <ConditionFields
-          // biome-ignore lint/suspicious/noArrayIndexKey: conditions have nothing else, and stay where they are.
-          key={place}
+          // biome-ignore lint/suspicious/noArrayIndexKey: conditions have no id and keep their order.
+          key={index}
           condition={condition}
-          path={`conditions[${place}]`}
+          path={`conditions[${index}]`}
           errors={errors}
-          onChange={(changed) => onChange(conditions.with(place, changed))}
-          onRemove={() => remove(place)}
+          onChange={(changed) => onChange(conditions.with(index, changed))}
+          onRemove={() => remove(index)}
         />
       ))}
       <div>
@@ -60,14 +59,14 @@ function ConditionFields({ condition, path, errors, onChange, onRemove }: Condit
   const { attribute, operator, value } = condition;
   return (
     <div className="condition">
-      <Choice
+      <Select
         label="Attribute"
         options={attributes}
         value={attribute}
         errors={errors[`${path}.attribute`]}
         onChange={(attribute) => onChange({ ...condition, attribute })}
       />
-      <Choice
+      <Select
         label="Operator"
         options={operators}
         value={operator}
@@ -94,7 +93,7 @@ function ConditionFields({ condition, path, errors, onChange, onRemove }: Condit
   );
 }
 
-interface ChoiceProps {
+interface SelectProps {
   readonly label: string;
   readonly options: readonly string[];
   readonly value: string;
@@ -102,7 +101,7 @@ interface ChoiceProps {
   onChange(value: string): void;
 }
 
-function Choice({ label, options, value, errors, onChange }: ChoiceProps) {
+function Select({ label, options, value, errors, onChange }: SelectProps) {
   return (
     <Field label={label} errors={errors}>
       {(control) => (

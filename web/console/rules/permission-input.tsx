@@ -1,18 +1,18 @@
 import { type ClipboardEvent, type KeyboardEvent, useId, useRef, useState } from "react";
-import { type ControlProps, Field } from "../ui/field.js";
+import { type ControlProps, Field } from "../ui/fields.js";
 import "./permission-input.css";
 
 interface PermissionInputProps {
   readonly label: string;
   readonly value: readonly string[];
   onChange(names: string[]): void;
-  /** Names to choose from. Others can be entered too. */
+  /** Other names can be entered too. */
   readonly suggestions: readonly string[];
   readonly errors?: readonly string[] | undefined;
   readonly hint?: string;
 }
 
-/** Names of permissions, entered one after the other or pasted all at once. */
+/** A combobox for permission names. Accepts pasted lists. */
 export function PermissionInput({ label, hint, errors, ...rest }: PermissionInputProps) {
   return (
     <Field label={label} hint={hint} errors={errors}>
@@ -29,12 +29,12 @@ function Names({ control, value, onChange, suggestions }: NamesProps) {
   const [draft, setDraft] = useState("");
   const [isOpen, setIsOpen] = useState(false);
   const [active, setActive] = useState<string>();
-  const [news, setNews] = useState("");
+  const [announcement, setAnnouncement] = useState("");
   const input = useRef<HTMLInputElement>(null);
   const listId = useId();
-  const sought = draft.trim().toLowerCase();
-  const offered = isOpen
-    ? suggestions.filter((name) => name.includes(sought) && !value.includes(name))
+  const search = draft.trim().toLowerCase();
+  const matches = isOpen
+    ? suggestions.filter((name) => name.includes(search) && !value.includes(name))
     : [];
 
   function write(text: string): void {
@@ -48,38 +48,38 @@ function Names({ control, value, onChange, suggestions }: NamesProps) {
   }
 
   function add(text: string): void {
-    const added = [...new Set(namesIn(text))].filter((name) => !value.includes(name));
+    const added = [...new Set(splitNames(text))].filter((name) => !value.includes(name));
     setDraft("");
     setActive(undefined);
     if (added.length > 0) {
       onChange([...value, ...added]);
-      setNews(`Added ${added.join(", ")}`);
+      setAnnouncement(`Added ${added.join(", ")}`);
     }
   }
 
   function remove(name: string): void {
-    onChange(value.filter((kept) => kept !== name));
-    setNews(`Removed ${name}`);
-    // The button that was pressed is gone.
+    onChange(value.filter((other) => other !== name));
+    setAnnouncement(`Removed ${name}`);
+    // The pressed button is gone.
     input.current?.focus();
   }
 
   function move(step: 1 | -1): void {
     setIsOpen(true);
-    const before = active === undefined ? -1 : offered.indexOf(active);
-    const next = before === -1 && step === -1 ? offered.length - 1 : before + step;
-    setActive(offered[(next + offered.length) % offered.length]);
+    const before = active === undefined ? -1 : matches.indexOf(active);
+    const next = before === -1 && step === -1 ? matches.length - 1 : before + step;
+    setActive(matches[(next + matches.length) % matches.length]);
   }
 
-  function press(event: KeyboardEvent): void {
-    const isHandled = pressed(event.key);
+  function onKeyDown(event: KeyboardEvent): void {
+    const isHandled = handleKey(event.key);
     if (isHandled) {
       event.preventDefault();
     }
   }
 
-  /** Answers whether the key did something here, which it then does nowhere else. */
-  function pressed(key: string): boolean {
+  /** Returns whether the key was handled. */
+  function handleKey(key: string): boolean {
     switch (key) {
       case "ArrowDown":
       case "ArrowUp":
@@ -105,7 +105,7 @@ function Names({ control, value, onChange, suggestions }: NamesProps) {
 
   function paste(event: ClipboardEvent): void {
     const text = event.clipboardData.getData("text");
-    if (namesIn(text).length > 1) {
+    if (splitNames(text).length > 1) {
       event.preventDefault();
       add(`${draft}${text}`);
     }
@@ -131,8 +131,8 @@ function Names({ control, value, onChange, suggestions }: NamesProps) {
           ref={input}
           role="combobox"
           aria-autocomplete="list"
-          aria-expanded={offered.length > 0}
-          aria-controls={offered.length > 0 ? listId : undefined}
+          aria-expanded={matches.length > 0}
+          aria-controls={matches.length > 0 ? listId : undefined}
           aria-activedescendant={active === undefined ? undefined : `${listId}-${active}`}
           autoComplete="off"
           autoCapitalize="none"
@@ -140,7 +140,7 @@ function Names({ control, value, onChange, suggestions }: NamesProps) {
           placeholder="token:read"
           value={draft}
           onChange={({ target }) => write(target.value)}
-          onKeyDown={press}
+          onKeyDown={onKeyDown}
           onPaste={paste}
           onClick={() => setIsOpen(true)}
           onBlur={() => {
@@ -148,9 +148,9 @@ function Names({ control, value, onChange, suggestions }: NamesProps) {
             add(draft);
           }}
         />
-        {offered.length > 0 && (
-          <div id={listId} role="listbox" aria-label="Suggestions" className="names-offered">
-            {offered.map((name) => (
+        {matches.length > 0 && (
+          <div id={listId} role="listbox" aria-label="Suggestions" className="names-suggestions">
+            {matches.map((name) => (
               <div
                 key={name}
                 id={`${listId}-${name}`}
@@ -160,7 +160,7 @@ function Names({ control, value, onChange, suggestions }: NamesProps) {
                 ref={
                   name === active ? (option) => option?.scrollIntoView({ block: "nearest" }) : null
                 }
-                // A click would first take the focus, and with it the list.
+                // A click would blur the input and close the list.
                 onMouseDown={(event) => {
                   event.preventDefault();
                   add(name);
@@ -172,8 +172,8 @@ function Names({ control, value, onChange, suggestions }: NamesProps) {
           </div>
         )}
       </div>
-      <span role="status" className="unseen">
-        {news}
+      <span role="status" className="visually-hidden">
+        {announcement}
       </span>
     </div>
   );
@@ -181,6 +181,6 @@ function Names({ control, value, onChange, suggestions }: NamesProps) {
 
 const separator = /[\s,;]+/;
 
-function namesIn(text: string): string[] {
+function splitNames(text: string): string[] {
   return text.split(separator).filter((name) => name !== "");
 }

@@ -1,25 +1,22 @@
 import { useSortable } from "@dnd-kit/sortable";
 import { CSS } from "@dnd-kit/utilities";
-import { useEffect, useId, useRef, useState } from "react";
+import { type RefObject, type SyntheticEvent, useEffect, useId, useRef, useState } from "react";
 import type { AccessRule } from "../../../gen/latchkey/v1/access_rule_pb.js";
-import { Badge } from "../ui/badge.js";
-import { Button } from "../ui/button.js";
+import { Button } from "../ui/buttons.js";
+import { Badge } from "../ui/display.js";
+import { Field } from "../ui/fields.js";
 import type { FieldErrors } from "../validation/validate.js";
-import { PriorityInput } from "./priority-input.js";
 import { RuleFields } from "./rule-fields.js";
-import type { RuleKind } from "./rule-list.js";
-import { nameOfRule, scopeInWords } from "./rule-words.js";
-import { useToldErrors } from "./told-errors.js";
+import { nameOfRule, type RuleKind, scopeInWords } from "./rule-list.js";
 
-export interface RuleCardProps {
+interface RuleCardProps {
   readonly id: string;
   readonly rule: AccessRule;
-  /** Its place in the order of trying. The first is 1. */
-  readonly place: number;
+  /** One-based position in evaluation order. */
+  readonly position: number;
   readonly kind: RuleKind;
-  /** Whether it was just added, and is to be filled in. */
   readonly isNew: boolean;
-  /** By the paths within the rule. */
+  /** By path within the rule. */
   readonly errors: FieldErrors;
   readonly suggestions: readonly string[];
   onChange(fields: Partial<AccessRule>): void;
@@ -27,13 +24,13 @@ export interface RuleCardProps {
   onRemove(): void;
 }
 
-/** A rule in a line that can be moved, and opened to be changed. */
+/** A rule that can be moved, and opened for editing. */
 export function RuleCard(props: RuleCardProps) {
-  const { id, rule, place, isNew, onChange, onDuplicate, onRemove } = props;
+  const { id, rule, position, isNew, onChange, onDuplicate, onRemove } = props;
   const [isOpen, setIsOpen] = useState(isNew);
   const sortable = useSortable({ id });
   const card = useRef<HTMLFieldSetElement>(null);
-  const told = useToldErrors(props.errors, isNew, card);
+  const visible = useVisibleErrors(props.errors, isNew, card);
   const bodyId = useId();
 
   useEffect(() => {
@@ -54,9 +51,9 @@ export function RuleCard(props: RuleCardProps) {
       <fieldset
         ref={card}
         className="rule-card"
-        aria-label={`Rule ${place}`}
-        onChange={told.visit}
-        onBlur={told.visit}
+        aria-label={`Rule ${position}`}
+        onChange={visible.visit}
+        onBlur={visible.visit}
       >
         <div className="rule-line">
           <button
@@ -65,7 +62,7 @@ export function RuleCard(props: RuleCardProps) {
             ref={sortable.setActivatorNodeRef}
             type="button"
             className="rule-handle"
-            aria-label={`Move rule ${place}, ${nameOfRule(rule)}`}
+            aria-label={`Move rule ${position}, ${nameOfRule(rule)}`}
           >
             ⠿
           </button>
@@ -77,12 +74,12 @@ export function RuleCard(props: RuleCardProps) {
             </span>
           </div>
           <Badge>{rule.transform}</Badge>
-          <ProblemCount errors={told.errors} />
+          <ErrorCount errors={visible.errors} />
           <Button
             tone="quiet"
             aria-expanded={isOpen}
             aria-controls={bodyId}
-            aria-label={`${isOpen ? "Close" : "Edit"} rule ${place}`}
+            aria-label={`${isOpen ? "Close" : "Edit"} rule ${position}`}
             onClick={() => setIsOpen(!isOpen)}
           >
             {isOpen ? "Close" : "Edit"}
@@ -91,12 +88,14 @@ export function RuleCard(props: RuleCardProps) {
         <div id={bodyId} className="rule-body" hidden={!isOpen}>
           {isOpen && (
             <>
-              {told.errors[""] && <p className="field-error">{told.errors[""].join(" · ")}</p>}
-              <RuleFields {...props} errors={told.errors} />
+              {visible.errors[""] && (
+                <p className="field-error">{visible.errors[""].join(" · ")}</p>
+              )}
+              <RuleFields {...props} errors={visible.errors} />
               <div className="rule-footer" data-field="priority">
                 <PriorityInput
                   value={rule.priority}
-                  errors={told.errors.priority}
+                  errors={visible.errors.priority}
                   onChange={(priority) => onChange({ priority })}
                 />
                 <div className="actions">
@@ -114,10 +113,89 @@ export function RuleCard(props: RuleCardProps) {
   );
 }
 
-/** What is wrong in a rule, seen also where it is closed. */
-function ProblemCount({ errors }: { readonly errors: FieldErrors }) {
+/** Also visible while the rule is closed. */
+function ErrorCount({ errors }: { readonly errors: FieldErrors }) {
   const count = Object.values(errors).flat().length;
   return count === 0 ? null : (
-    <Badge tone="danger">{count === 1 ? "1 problem" : `${count} problems`}</Badge>
+    <Badge tone="danger">{count === 1 ? "1 error" : `${count} errors`}</Badge>
   );
+}
+
+interface PriorityInputProps {
+  readonly value: number;
+  readonly errors: readonly string[] | undefined;
+  onChange(priority: number): void;
+}
+
+/** Applies the priority on blur or Enter, because the rule may then move. */
+function PriorityInput({ value, errors, onChange }: PriorityInputProps) {
+  const [draft, setDraft] = useState(String(value));
+  useEffect(() => setDraft(String(value)), [value]);
+
+  function commit(): void {
+    const priority = Math.trunc(Number(draft));
+    if (priority !== value) {
+      onChange(priority);
+    }
+  }
+
+  return (
+    <Field label="Priority" errors={errors}>
+      {(control) => (
+        <input
+          {...control}
+          type="number"
+          inputMode="numeric"
+          value={draft}
+          onChange={({ target }) => setDraft(target.value)}
+          onBlur={commit}
+          onKeyDown={(event) => {
+            if (event.key === "Enter") {
+              event.preventDefault();
+              commit();
+            }
+          }}
+        />
+      )}
+    </Field>
+  );
+}
+
+interface VisibleErrors {
+  readonly errors: FieldErrors;
+  /** Marks the field of the event as visited. */
+  visit(event: SyntheticEvent): void;
+}
+
+/** Hides errors of unvisited fields in a new rule until the form is submitted. */
+function useVisibleErrors(
+  all: FieldErrors,
+  isNew: boolean,
+  inForm: RefObject<HTMLElement | null>,
+): VisibleErrors {
+  const [visited, setVisited] = useState<readonly string[]>([]);
+  const [showsAll, setShowsAll] = useState(!isNew);
+
+  useEffect(() => {
+    const form = inForm.current?.closest("form");
+    const showAll = () => setShowsAll(true);
+    form?.addEventListener("submit", showAll);
+    return () => form?.removeEventListener("submit", showAll);
+  }, [inForm]);
+
+  // Items of a list were entered.
+  const isVisible = (field: string) =>
+    field === "" || field.endsWith("]") || visited.includes(field);
+  const visible = Object.entries(all).filter(([field]) => showsAll || isVisible(field));
+  return {
+    errors: Object.fromEntries(visible),
+    visit({ type, target }) {
+      const field = (target as Element).closest<HTMLElement>("[data-field]")?.dataset.field;
+      // A name that is being typed is not in the list yet.
+      const isDraft = type === "change" && field === "permissions";
+      if (field !== undefined && !isDraft && !visited.includes(field)) {
+        setVisited([...visited, field]);
+      }
+    },
+  };
 }

@@ -1,10 +1,12 @@
 import {
+  type Announcements,
   closestCenter,
   DndContext,
   type DragEndEvent,
   KeyboardSensor,
   type Modifier,
   PointerSensor,
+  type UniqueIdentifier,
   useSensor,
   useSensors,
 } from "@dnd-kit/core";
@@ -18,29 +20,33 @@ import { useRef, useState } from "react";
 import type { AccessRule } from "../../../gen/latchkey/v1/access_rule_pb.js";
 import { errorsWithin } from "../validation/field-errors.js";
 import type { FieldErrors } from "../validation/validate.js";
-import { announceMoves, moveInstructions } from "./announcements.js";
 import { RuleCard } from "./rule-card.js";
-import { useRuleIds } from "./rule-ids.js";
-import { duplicateOf, inOrder, newRule, type RuleKind, renumbered } from "./rule-list.js";
-import { nameOfRule } from "./rule-words.js";
+import {
+  duplicateOf,
+  nameOfRule,
+  newRule,
+  type RuleKind,
+  renumbered,
+  sortByPriority,
+} from "./rule-list.js";
 import "./rules.css";
 
 interface RuleEditorProps {
   readonly rules: readonly AccessRule[];
   onChange(rules: AccessRule[]): void;
   readonly kind: RuleKind;
-  /** By the paths of the message that the rules are in: `rules[0].container`. */
+  /** By path in the request: `rules[0].container`. */
   readonly errors: FieldErrors;
-  /** Names of permissions to choose from. */
+  /** Permission names. */
   readonly suggestions: readonly string[];
 }
 
-/** Rules in the order in which they are tried, to be added, changed, moved and removed. */
+/** Edits rules in evaluation order. */
 export function RuleEditor({ rules, onChange, kind, errors, suggestions }: RuleEditorProps) {
   const ids = useRuleIds();
   const [added, setAdded] = useState<readonly string[]>([]);
   const addButton = useRef<HTMLButtonElement>(null);
-  const shown = inOrder(rules);
+  const shown = sortByPriority(rules);
   const shownIds = shown.map(ids.of);
 
   function add(rule: AccessRule): void {
@@ -49,7 +55,7 @@ export function RuleEditor({ rules, onChange, kind, errors, suggestions }: RuleE
   }
 
   function remove(rule: AccessRule): void {
-    onChange(rules.filter((kept) => kept !== rule));
+    onChange(rules.filter((other) => other !== rule));
     addButton.current?.focus();
   }
 
@@ -69,16 +75,16 @@ export function RuleEditor({ rules, onChange, kind, errors, suggestions }: RuleE
           useSensor(KeyboardSensor, { coordinateGetter: sortableKeyboardCoordinates }),
         )}
         collisionDetection={closestCenter}
-        modifiers={[upAndDown]}
+        modifiers={[verticalOnly]}
         onDragEnd={move}
         accessibility={{
-          announcements: announceMoves(shownIds, (id) => nameIn(shown, shownIds, String(id))),
+          announcements: announceMoves(shownIds, (id) => describeRule(shown, shownIds, String(id))),
           screenReaderInstructions: { draggable: moveInstructions },
         }}
       >
         <SortableContext items={shownIds} strategy={verticalListSortingStrategy}>
-          <ol aria-label="Rules, in the order in which they are tried">
-            {shown.map((rule, place) => {
+          <ol aria-label="Rules, in evaluation order">
+            {shown.map((rule, index) => {
               const id = ids.of(rule);
               const at = rules.indexOf(rule);
               return (
@@ -86,7 +92,7 @@ export function RuleEditor({ rules, onChange, kind, errors, suggestions }: RuleE
                   key={id}
                   id={id}
                   rule={rule}
-                  place={place + 1}
+                  position={index + 1}
                   kind={kind}
                   isNew={added.includes(id)}
                   errors={errorsWithin(errors, `rules[${at}]`)}
@@ -116,9 +122,67 @@ export function RuleEditor({ rules, onChange, kind, errors, suggestions }: RuleE
   );
 }
 
-const upAndDown: Modifier = ({ transform }) => ({ ...transform, x: 0 });
+const verticalOnly: Modifier = ({ transform }) => ({ ...transform, x: 0 });
 
-function nameIn(rules: readonly AccessRule[], ids: readonly string[], id: string): string {
+function describeRule(rules: readonly AccessRule[], ids: readonly string[], id: string): string {
   const rule = rules[ids.indexOf(id)];
   return rule ? `rule “${nameOfRule(rule)}”` : "the rule";
+}
+
+const moveInstructions =
+  "Press Space or Enter to pick up the rule, the arrow keys to move it, Space or Enter to drop it, Escape to cancel.";
+
+/** Announcements for screen readers. */
+function announceMoves(
+  ids: readonly string[],
+  nameOf: (id: UniqueIdentifier) => string,
+): Announcements {
+  const placeOf = (id: UniqueIdentifier) => `${ids.indexOf(String(id)) + 1} of ${ids.length}`;
+  const held = (id: UniqueIdentifier) => `Picked up ${nameOf(id)}, position ${placeOf(id)}.`;
+  return {
+    onDragStart: ({ active }) => held(active.id),
+    onDragOver: ({ active, over }) => {
+      // A rule starts over its own position.
+      if (over?.id === active.id) {
+        return held(active.id);
+      }
+      return over ? `${nameOf(active.id)} moves to position ${placeOf(over.id)}.` : undefined;
+    },
+    onDragEnd: ({ active, over }) =>
+      `${nameOf(active.id)} dropped at position ${placeOf((over ?? active).id)}.`,
+    onDragCancel: ({ active }) =>
+      `Move cancelled. ${nameOf(active.id)} stays at position ${placeOf(active.id)}.`,
+  };
+}
+
+/** Stable ids for rules while they are edited and moved. */
+interface RuleIds {
+  of(rule: AccessRule): string;
+  /** Returns a changed copy with the same id. */
+  change(rule: AccessRule, fields: Partial<AccessRule>): AccessRule;
+}
+
+function createRuleIds(): RuleIds {
+  const ids = new WeakMap<AccessRule, string>();
+  let count = 0;
+
+  function of(rule: AccessRule): string {
+    const id = ids.get(rule) ?? `rule-${++count}`;
+    ids.set(rule, id);
+    return id;
+  }
+
+  return {
+    of,
+    change(rule, fields) {
+      const changed = { ...rule, ...fields };
+      ids.set(changed, of(rule));
+      return changed;
+    },
+  };
+}
+
+function useRuleIds(): RuleIds {
+  const [ids] = useState(createRuleIds);
+  return ids;
 }

@@ -1,22 +1,22 @@
+import { useId } from "react";
 import type { AccessRule } from "../../../gen/latchkey/v1/access_rule_pb.js";
-import { Field } from "../ui/field.js";
+import { Field } from "../ui/fields.js";
 import { errorsOfNames } from "../validation/field-errors.js";
 import type { FieldErrors } from "../validation/validate.js";
 import { ConditionList } from "./condition-list.js";
 import { PermissionInput } from "./permission-input.js";
-import type { RuleKind } from "./rule-list.js";
-import { TransformChoice } from "./transform-choice.js";
+import { type RuleKind, transforms } from "./rule-list.js";
 
 interface RuleFieldsProps {
   readonly rule: AccessRule;
   readonly kind: RuleKind;
-  /** By the paths within the rule. */
+  /** By path within the rule. */
   readonly errors: FieldErrors;
   readonly suggestions: readonly string[];
   onChange(fields: Partial<AccessRule>): void;
 }
 
-/** What a rule says, to be changed. Each field is marked with its path, so that it is known which was visited. */
+/** The fields of a rule. `data-field` identifies visited fields. */
 export function RuleFields({ rule, kind, errors, suggestions, onChange }: RuleFieldsProps) {
   return (
     <>
@@ -45,7 +45,7 @@ export function RuleFields({ rule, kind, errors, suggestions, onChange }: RuleFi
       <div data-field="permissions">
         <PermissionInput
           label="Permissions of the rule"
-          hint="What may be done with these tokens. Enter or a comma takes a name."
+          hint="Granted on these tokens. Press Enter or a comma after each name."
           value={rule.permissions}
           suggestions={suggestions}
           errors={errorsOfNames(errors, "permissions", rule.permissions)}
@@ -62,12 +62,12 @@ export function RuleFields({ rule, kind, errors, suggestions, onChange }: RuleFi
 }
 
 function Container({ rule, kind, errors, onChange }: Omit<RuleFieldsProps, "suggestions">) {
-  const rest = kind === "management" ? " Empty means everything." : "";
+  const rest = kind === "management" ? " Leave empty for all tokens." : "";
   return (
     <div data-field="container">
       <Field
         label="Container"
-        hint={`Its tokens, with all below it: /pci/ covers /pci/high/ and not /pcix/.${rest}`}
+        hint={`The tokens (vaulted data items) in this container and below: /pci/ covers /pci/high/ but not /pcix/.${rest}`}
         errors={errors.container}
       >
         {(control) => (
@@ -85,5 +85,44 @@ function Container({ rule, kind, errors, onChange }: Omit<RuleFieldsProps, "sugg
         )}
       </Field>
     </div>
+  );
+}
+
+const meanings: Readonly<Record<string, string>> = {
+  redact: "Hides the value.",
+  mask: "Shows the mask, or nothing if there is none.",
+  reveal: "Shows the plain value.",
+};
+
+interface TransformChoiceProps {
+  readonly value: string;
+  onChange(transform: string): void;
+  readonly errors: readonly string[] | undefined;
+}
+
+/** How much of a token the rule reveals. */
+function TransformChoice({ value, onChange, errors = [] }: TransformChoiceProps) {
+  const name = useId();
+  return (
+    <fieldset className="transforms">
+      <legend>Transform</legend>
+      <div>
+        {transforms.map((transform) => (
+          <label key={transform}>
+            <input
+              type="radio"
+              name={name}
+              checked={transform === value}
+              onChange={() => onChange(transform)}
+            />
+            <span>
+              {transform}
+              <span className="hint">{meanings[transform]}</span>
+            </span>
+          </label>
+        ))}
+      </div>
+      {errors.length > 0 && <p className="field-error">{errors.join(" · ")}</p>}
+    </fieldset>
   );
 }

@@ -7,30 +7,29 @@ import {
 import { inOrderOfTrying } from "../../../src/contract/decisions/decide.js";
 import { choicesOf } from "../../../src/contract/fields.js";
 
-/** Whose rules they are: those of applications are about containers, those of sessions have conditions. */
+/** Rules of applications have a container, rules of sessions have conditions. */
 export type RuleKind = "private" | "public" | "management" | "session";
 
-/** How much of a token can be shown. */
 export const transforms = choicesOf(AccessRuleSchema.field.transform);
 export const attributes = choicesOf(AccessRuleConditionSchema.field.attribute);
 export const operators = choicesOf(AccessRuleConditionSchema.field.operator);
 
-/** The rules in the order in which they are tried. */
-export function inOrder(rules: readonly AccessRule[]): AccessRule[] {
+/** The rules in evaluation order. */
+export function sortByPriority(rules: readonly AccessRule[]): AccessRule[] {
   return inOrderOfTrying(rules).map(({ place }) => rules[place] as AccessRule);
 }
 
-/** Gives each rule the priority that goes with its place. Rules that have it already stay the same. */
+/** Sets each priority to the position. Unchanged rules keep their identity. */
 export function renumbered(
   rules: readonly AccessRule[],
   change: (rule: AccessRule, fields: Partial<AccessRule>) => AccessRule,
 ): AccessRule[] {
-  return rules.map((rule, place) =>
-    rule.priority === place + 1 ? rule : change(rule, { priority: place + 1 }),
+  return rules.map((rule, index) =>
+    rule.priority === index + 1 ? rule : change(rule, { priority: index + 1 }),
   );
 }
 
-/** A rule to be filled in, which is tried after all others. */
+/** An empty rule with the last priority. */
 export function newRule(kind: RuleKind, rules: readonly AccessRule[]): AccessRule {
   return create(AccessRuleSchema, {
     priority: lastPriority(rules) + 1,
@@ -39,14 +38,13 @@ export function newRule(kind: RuleKind, rules: readonly AccessRule[]): AccessRul
   });
 }
 
-/** A condition to be filled in. */
 export function newCondition() {
   const [attribute = ""] = attributes;
   const [operator = ""] = operators;
   return create(AccessRuleConditionSchema, { attribute, operator });
 }
 
-/** The same rule once more, which is tried after all others. */
+/** A copy with the last priority. */
 export function duplicateOf(rule: AccessRule, rules: readonly AccessRule[]): AccessRule {
   return create(AccessRuleSchema, {
     ...rule,
@@ -58,4 +56,26 @@ export function duplicateOf(rule: AccessRule, rules: readonly AccessRule[]): Acc
 
 function lastPriority(rules: readonly AccessRule[]): number {
   return Math.max(0, ...rules.map(({ priority }) => priority));
+}
+
+/** The description of a rule, or else its scope. */
+export function nameOfRule(rule: AccessRule): string {
+  return rule.description || scopeInWords(rule);
+}
+
+export function scopeInWords({ container, conditions }: AccessRule): string {
+  if (container !== undefined) {
+    return `in ${container}`;
+  }
+  if (conditions.length === 0) {
+    return "all tokens";
+  }
+  return conditions
+    .map(({ attribute, operator, value }) => `${attribute} ${operatorInWords(operator)} ${value}`)
+    .join(" and ");
+}
+
+/** `starts_with` is `starts with`. */
+export function operatorInWords(operator: string): string {
+  return operator.replaceAll("_", " ");
 }

@@ -1,12 +1,14 @@
-import type { Session } from "../../../gen/latchkey/v1/session_service_pb.js";
-import { ApplicationLink, shortened } from "../names/application-link.js";
-import { Button } from "../ui/button.js";
-import { Moment } from "../ui/moment.js";
-import { Problem } from "../ui/problem.js";
-import { StateBadge } from "./state-badge.js";
-import { TimeLeft } from "./time-left.js";
-import { useLeaving } from "./use-leaving.js";
-import { type SessionFilter, useSessions } from "./use-sessions.js";
+import { useInfiniteQuery } from "@connectrpc/connect-query";
+import { keepPreviousData } from "@tanstack/react-query";
+import { useEffect, useMemo, useState } from "react";
+import { type Session, SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
+import { useLiveState } from "../live/live.js";
+import { hasFewPages } from "../live/refresh.js";
+import { ApplicationLink, shortId } from "../names/application-name.js";
+import { Button } from "../ui/buttons.js";
+import { Problem } from "../ui/page.js";
+import { TimeAgo, TimeLeft } from "../ui/time.js";
+import { StateBadge } from "./session-dialogs.js";
 
 interface SessionListProps {
   readonly filter: SessionFilter;
@@ -16,12 +18,12 @@ interface SessionListProps {
 
 const none: readonly Session[] = [];
 
-/** Sessions in a table, which loads on as it is asked to. */
+/** A table of sessions, loaded page by page. */
 export function SessionList({ filter, clear, open }: SessionListProps) {
   const { sessions, error, hasNextPage, isPlaceholderData, isFetchingNextPage, fetchNextPage } =
     useSessions(filter);
   const list = JSON.stringify([filter, isPlaceholderData]);
-  const shown = useLeaving(sessions ?? none, hasNextPage, list);
+  const shown = useRecentlyEnded(sessions ?? none, hasNextPage, list);
   return (
     <section className="card" aria-label="Open sessions" aria-busy={sessions === undefined}>
       <Problem of={error} />
@@ -40,8 +42,8 @@ export function SessionList({ filter, clear, open }: SessionListProps) {
             </tr>
           </thead>
           <tbody>
-            {shown.map(({ session, isLeaving }) => (
-              <SessionRow key={session.id} session={session} isLeaving={isLeaving} open={open} />
+            {shown.map(({ session, isEnded }) => (
+              <SessionRow key={session.id} session={session} isEnded={isEnded} open={open} />
             ))}
           </tbody>
         </table>
@@ -49,7 +51,7 @@ export function SessionList({ filter, clear, open }: SessionListProps) {
       {hasNextPage && (
         <div className="actions">
           <Button isBusy={isFetchingNextPage} onClick={() => fetchNextPage()}>
-            Show older ones
+            Load more
           </Button>
         </div>
       )}
@@ -59,28 +61,28 @@ export function SessionList({ filter, clear, open }: SessionListProps) {
 
 interface SessionRowProps {
   readonly session: Session;
-  readonly isLeaving: boolean;
+  readonly isEnded: boolean;
   open(id: string): void;
 }
 
-function SessionRow({ session, isLeaving, open }: SessionRowProps) {
+function SessionRow({ session, isEnded, open }: SessionRowProps) {
   const { id, applicationId, state, createdAt, expiresAt } = session;
   return (
-    <tr data-leaving={isLeaving}>
+    <tr data-ended={isEnded}>
       <td>
         <ApplicationLink id={applicationId} />
         <br />
         <button type="button" className="link" title={id} onClick={() => open(id)}>
-          <code>{shortened(id)}</code>
+          <code>{shortId(id)}</code>
         </button>
       </td>
       <td>
-        <StateBadge state={isLeaving ? "ended" : state} />
+        <StateBadge state={isEnded ? "ended" : state} />
       </td>
       <td className="when-wide">
-        <Moment at={createdAt} />
+        <TimeAgo at={createdAt} />
       </td>
-      <td>{isLeaving ? "ended" : <TimeLeft until={expiresAt} />}</td>
+      <td>{isEnded ? "ended" : <TimeLeft until={expiresAt} />}</td>
     </tr>
   );
 }
@@ -89,10 +91,88 @@ function NoSessions({ filter, clear }: Pick<SessionListProps, "filter" | "clear"
   const isFiltered = filter.applicationId !== undefined || filter.state !== undefined;
   return isFiltered ? (
     <div className="actions">
-      <p className="muted">No open session matches.</p>
-      <Button onClick={clear}>Clear the filters</Button>
+      <p className="muted">No open sessions match.</p>
+      <Button onClick={clear}>Clear filters</Button>
     </div>
   ) : (
-    <p className="muted">No session is open. They appear here by themselves.</p>
+    <p className="muted">No open sessions. New ones appear here automatically.</p>
   );
+}
+
+/** How long an ended session stays in the list. */
+const endedDisplayMs = 1_200;
+
+interface ShownSession {
+  readonly session: Session;
+  readonly isEnded: boolean;
+}
+
+/** The sessions, and for a moment those that have just ended. */
+function useRecentlyEnded(
+  sessions: readonly Session[],
+  hasMore: boolean,
+  list: string,
+): readonly ShownSession[] {
+  const [before, setBefore] = useState({ sessions, list });
+  const [ended, setEnded] = useState<readonly Session[]>([]);
+
+  if (before.sessions !== sessions || before.list !== list) {
+    setBefore({ sessions, list });
+    setEnded(before.list === list ? endedOf(before.sessions, sessions, hasMore) : []);
+  }
+
+  useEffect(() => {
+    const timer = ended.length > 0 ? setTimeout(() => setEnded([]), endedDisplayMs) : undefined;
+    return () => clearTimeout(timer);
+  }, [ended]);
+
+  return [
+    ...sessions.map((session) => ({ session, isEnded: false })),
+    ...ended.map((session) => ({ session, isEnded: true })),
+  ].toSorted((one, other) => (one.session.id < other.session.id ? 1 : -1));
+}
+
+/** Sessions missing at the end of the list may have moved to the next page. */
+function endedOf(
+  before: readonly Session[],
+  now: readonly Session[],
+  hasMore: boolean,
+): readonly Session[] {
+  const remaining = new Set(now.map(({ id }) => id));
+  const last = hasMore ? (now.at(-1)?.id ?? "") : "";
+  return before.filter(({ id }) => !remaining.has(id) && id > last);
+}
+
+interface SessionFilter {
+  readonly applicationId?: string | undefined;
+  readonly authorizedBy?: string | undefined;
+  readonly state?: string | undefined;
+}
+
+const size = 50;
+
+/** With a live stream, polling is only a fallback. */
+const pollIntervalMs = { live: 30_000, polling: 3_000 };
+
+/** The open sessions, newest first. */
+function useSessions({ applicationId, authorizedBy, state }: SessionFilter) {
+  const interval = useLiveState() === "live" ? pollIntervalMs.live : pollIntervalMs.polling;
+  const { data, ...query } = useInfiniteQuery(
+    SessionService.method.listSessions,
+    {
+      size,
+      start: undefined,
+      ...(applicationId !== undefined && { applicationId }),
+      ...(authorizedBy !== undefined && { authorizedBy }),
+      ...(state !== undefined && { state }),
+    },
+    {
+      pageParamKey: "start",
+      getNextPageParam: ({ pagination }) => pagination?.next,
+      refetchInterval: (query) => hasFewPages(query) && interval,
+      placeholderData: keepPreviousData,
+    },
+  );
+  const sessions = useMemo(() => data?.pages.flatMap((page) => page.data), [data]);
+  return { ...query, sessions };
 }

@@ -1,19 +1,18 @@
 import { useState } from "react";
-import { Link } from "wouter";
+import { Link, useSearchParams } from "wouter";
+import { ListSessionsRequestSchema } from "../../../gen/latchkey/v1/session_service_pb.js";
+import { choicesOf } from "../../../src/contract/fields.js";
 import { useAccess } from "../access/access.js";
-import { LiveBadge } from "../live/live-badge.js";
+import { LiveBadge } from "../live/live.js";
 import { ApplicationField } from "../names/application-field.js";
-import { Button } from "../ui/button.js";
-import { Choice } from "../ui/choice.js";
-import { NotAllowed } from "../ui/not-allowed.js";
-import { Page } from "../ui/page.js";
-import { RevokeDialog } from "./revoke-dialog.js";
-import { SessionDialog } from "./session-dialog.js";
+import { Button } from "../ui/buttons.js";
+import { FilterSelect } from "../ui/fields.js";
+import { NotAllowed, Page } from "../ui/page.js";
+import { RevokeDialog, SessionDialog } from "./session-dialogs.js";
 import { SessionList } from "./session-list.js";
-import { states, useSessionPlace } from "./use-session-place.js";
 import "./sessions.css";
 
-/** The sessions that have not ended, as they come and go. */
+/** The open sessions, live. */
 export default function SessionsPage() {
   const { may } = useAccess();
   return (
@@ -21,7 +20,7 @@ export default function SessionsPage() {
       title="Sessions"
       actions={
         <>
-          <LiveBadge otherwise="Looks every 3 seconds" />
+          <LiveBadge otherwise="Refreshes every 3 seconds" />
           <Link className="button" href="/sessions/try">
             Try a session
           </Link>
@@ -35,9 +34,9 @@ export default function SessionsPage() {
 
 function OpenSessions() {
   const { may } = useAccess();
-  const [place, change] = useSessionPlace();
+  const [params, change] = useSessionParams();
   const [isRevoking, setIsRevoking] = useState(false);
-  const { application, authorizer, state, session } = place;
+  const { application, authorizer, state, session } = params;
   return (
     <>
       <search className="session-filter">
@@ -53,7 +52,7 @@ function OpenSessions() {
           value={authorizer}
           onChange={(id) => change({ authorizer: id })}
         />
-        <Choice
+        <FilterSelect
           label="State"
           choices={states}
           value={state}
@@ -61,7 +60,7 @@ function OpenSessions() {
         />
         {application !== "" && may("session:delete") && (
           <Button tone="danger" onClick={() => setIsRevoking(true)}>
-            End all of this application
+            Revoke all sessions
           </Button>
         )}
       </search>
@@ -80,4 +79,22 @@ function OpenSessions() {
       {isRevoking && <RevokeDialog id={application} onClose={() => setIsRevoking(false)} />}
     </>
   );
+}
+
+const states = choicesOf(ListSessionsRequestSchema.field.state);
+
+const names = ["application", "authorizer", "state", "session"] as const;
+type SessionParams = Readonly<Record<(typeof names)[number], string>>;
+
+/** Filters and the open session, from the query string. */
+function useSessionParams(): readonly [SessionParams, (changed: Partial<SessionParams>) => void] {
+  const [parameters, setParameters] = useSearchParams();
+  const params = Object.fromEntries(
+    names.map((name) => [name, parameters.get(name) ?? ""]),
+  ) as SessionParams;
+  function change(changed: Partial<SessionParams>): void {
+    const next = Object.entries({ ...params, ...changed }).filter(([, value]) => value !== "");
+    setParameters(Object.fromEntries(next), { replace: true });
+  }
+  return [{ ...params, state: states.includes(params.state) ? params.state : "" }, change];
 }

@@ -1,24 +1,25 @@
-import { type ReactNode, useEffect, useId, useRef } from "react";
-import { Button } from "./button.js";
+import { type FormEvent, type ReactNode, useEffect, useId, useRef } from "react";
+import { Button } from "./buttons.js";
+import { useAction } from "./hooks.js";
+import { Problem } from "./page.js";
 
 interface DialogProps {
   readonly title: string;
   readonly children: ReactNode;
-  /** Whether it can be left by a key or a click beside what it is for. */
-  readonly isLeft?: "freely" | "by its buttons";
+  /** Whether Escape and the close button close it. */
+  readonly isDismissible?: boolean;
   onClose(): void;
 }
 
-/** A window over the page, which holds the focus until it is closed. */
-export function Dialog({ title, children, isLeft = "freely", onClose }: DialogProps) {
+/** A modal dialog. */
+export function Dialog({ title, children, isDismissible = true, onClose }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const titleId = useId();
   useEffect(() => {
     const opener = document.activeElement;
     dialog.current?.showModal();
-    return () => giveFocusTo(opener);
+    return () => restoreFocus(opener);
   }, []);
-  const isFree = isLeft === "freely";
   return (
     <dialog
       ref={dialog}
@@ -26,13 +27,13 @@ export function Dialog({ title, children, isLeft = "freely", onClose }: DialogPr
       aria-labelledby={titleId}
       onCancel={(event) => {
         event.preventDefault();
-        if (isFree) {
+        if (isDismissible) {
           onClose();
         }
       }}
       onClose={() => {
-        // Browsers close it all the same where the key is pressed twice.
-        if (isFree) {
+        // Browsers close the dialog when Escape is pressed twice.
+        if (isDismissible) {
           onClose();
         } else {
           dialog.current?.showModal();
@@ -41,7 +42,7 @@ export function Dialog({ title, children, isLeft = "freely", onClose }: DialogPr
     >
       <header>
         <h2 id={titleId}>{title}</h2>
-        {isFree && (
+        {isDismissible && (
           <Button tone="quiet" aria-label="Close" onClick={onClose}>
             ✕
           </Button>
@@ -52,10 +53,51 @@ export function Dialog({ title, children, isLeft = "freely", onClose }: DialogPr
   );
 }
 
-/** Browsers give it back where a dialog is closed, not where it is taken out of the page. */
-function giveFocusTo(opener: Element | null): void {
+/** Browsers restore the focus when a dialog is closed, but not when it is unmounted. */
+function restoreFocus(opener: Element | null): void {
   const isLost = document.activeElement === document.body;
   if (isLost && opener instanceof HTMLElement) {
     opener.focus();
   }
+}
+
+interface ConfirmDialogProps {
+  readonly title: string;
+  readonly children: ReactNode;
+  /** The label of the confirm button. */
+  readonly confirm: string;
+  readonly tone?: "primary" | "danger";
+  /** Disables the confirm button. */
+  readonly isBlocked?: boolean;
+  act(): Promise<void>;
+  onClose(): void;
+}
+
+/** Asks for confirmation, runs the action and shows its error. */
+export function ConfirmDialog(props: ConfirmDialogProps) {
+  const { title, children, confirm, tone = "danger", isBlocked = false, act, onClose } = props;
+  const { run, isBusy, problem } = useAction(async () => {
+    await act();
+    onClose();
+  });
+  function submit(event: FormEvent): void {
+    event.preventDefault();
+    if (!isBlocked) {
+      void run();
+    }
+  }
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form className="confirm" onSubmit={submit}>
+        {children}
+        <Problem of={problem} />
+        <div className="actions">
+          <Button type="submit" tone={tone} isBusy={isBusy} disabled={isBlocked}>
+            {confirm}
+          </Button>
+          <Button onClick={onClose}>Cancel</Button>
+        </div>
+      </form>
+    </Dialog>
+  );
 }

@@ -1,55 +1,52 @@
 import { type ReactNode, useLayoutEffect, useState } from "react";
 import type { AroundNavHandler } from "wouter";
-import { Button } from "./button.js";
+import { Button } from "./buttons.js";
 import { Dialog } from "./dialog.js";
 
 type Leave = () => void;
 
-/** Asks the person, who may then leave. */
-type Ask = (leave: Leave) => void;
+/** Asks for confirmation, then navigates. */
+type Confirm = (leave: Leave) => void;
 
 interface Guard {
-  /** The address of the page. */
   readonly here: string;
-  readonly ask: Ask;
+  readonly confirm: Confirm;
 }
 
-/** Absent where nothing would be lost. */
+/** Undefined if there are no unsaved changes. */
 let guard: Guard | undefined;
 
-/** For the router: takes people elsewhere, after they were asked where something would be lost. */
-export const leaveGuarded: AroundNavHandler = (navigate, to, options) => {
+/** For the router: asks for confirmation before it leaves unsaved changes. */
+export const guardedNavigate: AroundNavHandler = (navigate, to, options) => {
   const leave = () => navigate(to, options);
   if (guard) {
-    guard.ask(leave);
+    guard.confirm(leave);
   } else {
     leave();
   }
 };
 
-// Windows call their listeners in the order in which they came: this one has to be there before that of the router.
+// Must be registered before the listener of the router.
 addEventListener("popstate", (event) => {
   if (guard) {
-    // The browser has gone back already: the router is not told, and the address is put right.
+    // The browser has already navigated: hide it from the router and restore the URL.
     event.stopImmediatePropagation();
-    const wanted = location.href;
+    const target = location.href;
     history.pushState(null, "", guard.here);
-    guard.ask(() => history.pushState(null, "", wanted));
+    guard.confirm(() => history.pushState(null, "", target));
   }
 });
 
 interface LeaveGuardProps {
-  /** Whether something would be lost. */
   readonly isOn: boolean;
   readonly title: string;
-  /** What would be lost. */
   readonly children: ReactNode;
 }
 
-/** Keeps people on a page until they say that what they would lose there may go. */
+/** Asks for confirmation before the user leaves the page. */
 export function LeaveGuard({ isOn, title, children }: LeaveGuardProps) {
   const [leave, setLeave] = useState<Leave>();
-  useLayoutEffect(() => (isOn ? guardPage((wish) => setLeave(() => wish)) : undefined), [isOn]);
+  useLayoutEffect(() => (isOn ? guardPage((next) => setLeave(() => next)) : undefined), [isOn]);
   if (!leave) {
     return null;
   }
@@ -75,14 +72,14 @@ export function LeaveGuard({ isOn, title, children }: LeaveGuardProps) {
   );
 }
 
-/** Stands in the ways out of the page, and answers how to clear them again. */
-function guardPage(askPerson: Ask): () => void {
-  const mine: Guard = { here: location.href, ask: askPerson };
+/** Guards navigation and unload. Returns a function that removes the guard. */
+function guardPage(confirm: Confirm): () => void {
+  const own: Guard = { here: location.href, confirm };
   const onUnload = (event: BeforeUnloadEvent) => event.preventDefault();
-  guard = mine;
+  guard = own;
   addEventListener("beforeunload", onUnload);
   return () => {
-    guard = guard === mine ? undefined : guard;
+    guard = guard === own ? undefined : guard;
     removeEventListener("beforeunload", onUnload);
   };
 }

@@ -1,6 +1,47 @@
+import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
+import { useEffect, useMemo, useState } from "react";
+import type { ApplicationType, Grants } from "../../../src/contract/grants.js";
+import type * as validate from "./validate.js";
 import type { FieldErrors } from "./validate.js";
 
-/** What is wrong within a field, by the paths from there; with the field itself it is by the empty path. */
+type Validation = typeof validate;
+
+const none: validate.FieldErrors = {};
+
+/**
+ * Validates a message with the constraints of the service. The validator is
+ * loaded lazily; until then there are no errors. Memoize the message.
+ */
+export function useFieldErrors<Desc extends DescMessage>(
+  schema: Desc,
+  message: MessageShape<Desc>,
+): validate.FieldErrors {
+  const validation = useValidation();
+  return useMemo(
+    () => validation?.fieldErrorsOf(schema, message) ?? none,
+    [validation, schema, message],
+  );
+}
+
+/** Checks which grants the application type allows. */
+export function useGrantErrors(type: ApplicationType, grants: Grants): validate.FieldErrors {
+  const validation = useValidation();
+  return useMemo(() => validation?.grantErrorsOf(type, grants) ?? none, [validation, type, grants]);
+}
+
+function useValidation(): Validation | undefined {
+  const [validation, setValidation] = useState<Validation>();
+  useEffect(() => {
+    let isMounted = true;
+    import("./validate.js").then((loaded) => isMounted && setValidation(loaded));
+    return () => {
+      isMounted = false;
+    };
+  }, []);
+  return validation;
+}
+
+/** Errors within a field, by relative path. Errors of the field itself have an empty path. */
 export function errorsWithin(errors: FieldErrors, path: string): FieldErrors {
   return Object.fromEntries(
     Object.entries(errors).flatMap(([field, messages]) => {
@@ -12,19 +53,19 @@ export function errorsWithin(errors: FieldErrors, path: string): FieldErrors {
   );
 }
 
-/** What is wrong with a list of names and with each of them, which is then called by its name. */
+/** Errors of a list and of its items, prefixed with the item. */
 export function errorsOfNames(
   errors: FieldErrors,
   path: string,
   names: readonly string[],
 ): readonly string[] {
-  const ofEach = names.flatMap((name, place) =>
-    (errors[`${path}[${place}]`] ?? []).map((message) => `${name}: ${message}`),
+  const itemErrors = names.flatMap((name, index) =>
+    (errors[`${path}[${index}]`] ?? []).map((message) => `${name}: ${message}`),
   );
-  return [...(errors[path] ?? []), ...ofEach];
+  return [...(errors[path] ?? []), ...itemErrors];
 }
 
-/** What is wrong by several accounts, each message once. */
+/** Merges errors without duplicates. */
 export function mergeErrors(...all: readonly FieldErrors[]): FieldErrors {
   const merged: Record<string, readonly string[]> = {};
   for (const [field, messages] of all.flatMap((errors) => Object.entries(errors))) {

@@ -4,10 +4,10 @@ import type { FieldViolation } from "../../../src/contract/problems.js";
 import { unsuitedGrants } from "../../../src/validation/grants.js";
 import { violationsIn } from "../../../src/validation/violations.js";
 
-/** What is wrong, by the path of the field as the service has it: `rules[0].container`. */
+/** Error messages by field path of the service: `rules[0].container`. */
 export type FieldErrors = Readonly<Record<string, readonly string[]>>;
 
-/** What breaks the rules written in the proto of a message, in the words of the service. */
+/** Violations of the proto constraints, with the messages of the service. */
 export function fieldErrorsOf<Desc extends DescMessage>(
   schema: Desc,
   message: MessageShape<Desc>,
@@ -15,7 +15,7 @@ export function fieldErrorsOf<Desc extends DescMessage>(
   return byField(violationsIn(schema, message));
 }
 
-/** What the service would not let an application of this type have. */
+/** Grants that this application type does not allow. */
 export function grantErrorsOf(type: ApplicationType, grants: Grants): FieldErrors {
   return byField(unsuitedGrants(type, grants));
 }

@@ -1,10 +1,13 @@
-import { useId } from "react";
+import { useQuery } from "@connectrpc/connect-query";
+import { keepPreviousData } from "@tanstack/react-query";
+import { useId, useState } from "react";
+import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { useAccess } from "../access/access.js";
-import { Field } from "../ui/field.js";
-import { KeyField } from "../ui/key-field.js";
-import { ApplicationSearch } from "./application-search.js";
+import { Badge } from "../ui/display.js";
+import { Field, KeyField } from "../ui/fields.js";
+import { useDebounced } from "../ui/hooks.js";
+import { Problem } from "../ui/page.js";
 
-/** By what the subject of a question is known. */
 export interface ChosenSubject {
   readonly by: "key" | "application" | "session" | "me";
   readonly key: string;
@@ -12,7 +15,7 @@ export interface ChosenSubject {
   readonly sessionId: string;
 }
 
-const ways: readonly {
+const subjectKinds: readonly {
   readonly by: ChosenSubject["by"];
   readonly label: string;
   readonly needs?: string;
@@ -29,16 +32,15 @@ interface SubjectChoiceProps {
   onChange(chosen: ChosenSubject): void;
 }
 
-/** Whom a question is about. */
 export function SubjectChoice({ chosen, keyErrors, onChange }: SubjectChoiceProps) {
   const { may } = useAccess();
   const name = useId();
   const change = (fields: Partial<ChosenSubject>) => onChange({ ...chosen, ...fields });
   return (
     <>
-      <fieldset className="why-ways">
-        <legend>Who asks</legend>
-        {ways
+      <fieldset className="why-subject-kinds">
+        <legend>Subject</legend>
+        {subjectKinds
           .filter(({ needs }) => needs === undefined || may(needs))
           .map(({ by, label }) => (
             <label key={by} className="check">
@@ -61,7 +63,7 @@ export function SubjectChoice({ chosen, keyErrors, onChange }: SubjectChoiceProp
       {chosen.by === "key" && (
         <KeyField
           label="Key"
-          hint="It stays in this page, and is sent to this service only."
+          hint="Stays in this page and is sent only to this service."
           placeholder="lk_…"
           errors={chosen.key === "" ? [] : keyErrors}
           value={chosen.key}
@@ -85,14 +87,59 @@ export function SubjectChoice({ chosen, keyErrors, onChange }: SubjectChoiceProp
   );
 }
 
-/** What to begin with: what the address of the page names, or what the key can see. */
+/** The subject in the query string, or the first one that the key may read. */
 export function firstChoice(
-  named: URLSearchParams,
+  params: URLSearchParams,
   may: (permission: string) => boolean,
 ): ChosenSubject {
-  const applicationId = named.get("application") ?? "";
-  const sessionId = named.get("session") ?? "";
-  const possible = ways.find(({ needs }) => needs === undefined || may(needs))?.by ?? "me";
+  const applicationId = params.get("application") ?? "";
+  const sessionId = params.get("session") ?? "";
+  const possible = subjectKinds.find(({ needs }) => needs === undefined || may(needs))?.by ?? "me";
   const by = sessionId !== "" ? "session" : applicationId !== "" ? "application" : possible;
   return { by, key: "", applicationId, sessionId };
+}
+
+interface ApplicationSearchProps {
+  readonly chosenId: string | undefined;
+  onChoose(id: string): void;
+}
+
+const maxResults = 8;
+
+/** Searches applications by name prefix. */
+function ApplicationSearch({ chosenId, onChoose }: ApplicationSearchProps) {
+  const [name, setName] = useState("");
+  const namePrefix = useDebounced(name);
+  const { data, error } = useQuery(
+    ApplicationService.method.listApplications,
+    { size: maxResults, ...(namePrefix !== "" && { namePrefix }) },
+    { placeholderData: keepPreviousData },
+  );
+  return (
+    <>
+      <Field label="Application" hint="Search by the start of the name.">
+        {(control) => (
+          <input
+            {...control}
+            type="search"
+            autoComplete="off"
+            value={name}
+            onChange={({ target }) => setName(target.value)}
+          />
+        )}
+      </Field>
+      <Problem of={error} />
+      <ul className="why-found" aria-label="Applications found">
+        {data?.data.map(({ id, name, type }) => (
+          <li key={id}>
+            <button type="button" aria-pressed={id === chosenId} onClick={() => onChoose(id)}>
+              <span>{name}</span>
+              <Badge>{type}</Badge>
+            </button>
+          </li>
+        ))}
+      </ul>
+      {data?.data.length === 0 && <p className="muted">No applications match.</p>}
+    </>
+  );
 }

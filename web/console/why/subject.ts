@@ -1,32 +1,39 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
+import type { ConnectError } from "@connectrpc/connect";
+import { useQuery } from "@connectrpc/connect-query";
+import { useEffect } from "react";
 import type { AccessRule } from "../../../gen/latchkey/v1/access_rule_pb.js";
 import type {
   CheckAccessRequest,
   WhoAmIResponse,
 } from "../../../gen/latchkey/v1/access_service_pb.js";
-import type { Application } from "../../../gen/latchkey/v1/application_service_pb.js";
-import type { Session } from "../../../gen/latchkey/v1/session_service_pb.js";
+import {
+  type Application,
+  ApplicationService,
+} from "../../../gen/latchkey/v1/application_service_pb.js";
+import { type Session, SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
 import type { DenialReason } from "../../../src/contract/decisions/explain.js";
 import {
   createPlaceCheck,
   type PlaceRefusal,
 } from "../../../src/contract/decisions/restrictions.js";
+import { useAccess } from "../access/access.js";
 
-/** Whom a question is about, as far as it is known. */
+/** The subject of a check, as far as the signed-in key may read it. */
 export interface Subject {
-  /** Absent where the person may not read it. */
+  /** Absent without permission to read it. */
   readonly application?: Pick<
     Application,
     "id" | "name" | "type" | "status" | "expiresAt" | "allowedOrigins" | "allowedCidrs"
   >;
   readonly session?: Pick<Session, "id" | "state" | "expiresAt">;
   readonly grants: Granted;
-  /** Who authorized the session, where the session may do only what that may do too. */
+  /** The application that authorized the session and limits it. */
   readonly authorizer?: Authorizer;
 }
 
-export interface Authorizer {
-  /** Absent where the person may not read it. */
+interface Authorizer {
+  /** Absent without permission to read it. */
   readonly application?: Pick<Application, "id" | "name" | "type" | "status" | "expiresAt">;
   readonly grants?: Granted;
 }
@@ -36,7 +43,6 @@ interface Granted {
   readonly rules: readonly AccessRule[];
 }
 
-/** The key of the person. */
 export function subjectOfOwnKey(me: WhoAmIResponse): Subject {
   const { applicationId: id, name, type, allowedOrigins, allowedCidrs, sessionId, expiresAt } = me;
   const application = { id, name, type, status: "enabled", allowedOrigins, allowedCidrs };
@@ -51,28 +57,27 @@ export function subjectOfOwnKey(me: WhoAmIResponse): Subject {
   };
 }
 
-/** Why nothing is granted before a rule is even tried, if that is so. */
-export function refusalOf(
+/** The reason to refuse the key before rules are evaluated, if any. */
+export function denialBeforeRules(
   { application, session, authorizer }: Subject,
-  place: Pick<CheckAccessRequest, "origin" | "address">,
+  source: Pick<CheckAccessRequest, "origin" | "address">,
   now: number,
 ): DenialReason | undefined {
-  const ends = [application, session, authorizer?.application];
-  if (ends.some((it) => hasEnded(it, now))) {
+  const expiring = [application, session, authorizer?.application];
+  if (expiring.some((it) => hasExpired(it, now))) {
     return "expired";
   }
   if ([application, authorizer?.application].some((it) => it?.status === "disabled")) {
     return "disabled";
   }
-  const placeRefusal = application && placeRefusalOf(application, place);
-  if (placeRefusal) {
-    return placeRefusal;
+  const restricted = application && restrictionDenial(application, source);
+  if (restricted) {
+    return restricted;
   }
   return session?.state === "unauthorized" ? "not_authorized" : undefined;
 }
 
-/** As the service judges it, which keeps networks by the version of their application. */
-function placeRefusalOf(
+function restrictionDenial(
   { id, allowedOrigins, allowedCidrs }: NonNullable<Subject["application"]>,
   { origin, address }: Pick<CheckAccessRequest, "origin" | "address">,
 ): PlaceRefusal | undefined {
@@ -84,13 +89,92 @@ function placeRefusalOf(
   return check.allowsAddress(restricted, address) ? undefined : "address_not_allowed";
 }
 
-function hasEnded(it: Pick<Session, "expiresAt"> | undefined, now: number): boolean {
+function hasExpired(it: Pick<Session, "expiresAt"> | undefined, now: number): boolean {
   return it?.expiresAt !== undefined && timestampMs(it.expiresAt) <= now;
 }
 
-const reasonsOfRules: readonly string[] = ["permission_missing", "no_rule_matches"];
+const ruleReasons: readonly string[] = ["permission_missing", "no_rule_matches"];
 
-/** Whether something was denied before a rule was even tried. */
-export function isBeforeRules(reason: string | undefined): boolean {
-  return reason !== undefined && !reasonsOfRules.includes(reason);
+export function isDeniedBeforeRules(reason: string | undefined): boolean {
+  return reason !== undefined && !ruleReasons.includes(reason);
+}
+
+interface SubjectReference {
+  readonly applicationId?: string | undefined;
+  readonly sessionId?: string | undefined;
+  /** Changes with each decision, to refetch the subject. */
+  readonly decidedAt?: number;
+}
+
+interface FoundSubject {
+  readonly subject?: Subject;
+  readonly isLoading: boolean;
+  readonly error: ConnectError | null;
+  /** The permission needed to read the rules. */
+  readonly missing?: string;
+}
+
+/** Loads an application or a session, if the signed-in key may read it. */
+export function useSubject({
+  applicationId,
+  sessionId,
+  decidedAt,
+}: SubjectReference): FoundSubject {
+  const { may } = useAccess();
+  const mayReadApplication = may("application:read");
+  const mayReadSession = may("session:read");
+  const session = useQuery(
+    SessionService.method.getSession,
+    { id: sessionId ?? "" },
+    { enabled: sessionId !== undefined && mayReadSession },
+  );
+  const ownerId = applicationId ?? session.data?.applicationId;
+  const application = useQuery(
+    ApplicationService.method.getApplication,
+    { id: ownerId ?? "" },
+    { enabled: ownerId !== undefined && mayReadApplication },
+  );
+  const authorizerId = session.data?.limitedByAuthorizer ? session.data.authorizedBy : undefined;
+  const authorizer = useQuery(
+    ApplicationService.method.getApplication,
+    { id: authorizerId ?? "" },
+    { enabled: authorizerId !== undefined && mayReadApplication },
+  );
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only on a new decision.
+  useEffect(() => {
+    for (const query of [session, application, authorizer].filter(({ data }) => data)) {
+      void query.refetch();
+    }
+  }, [decidedAt]);
+  const missing = missingFor(sessionId !== undefined ? mayReadSession : mayReadApplication);
+  const queries = [session, application, authorizer];
+  const isLoading = queries.some((query) => query.isLoading);
+  const error = session.error ?? application.error ?? authorizer.error;
+
+  function missingFor(isAllowed: boolean): string | undefined {
+    const needed = sessionId !== undefined ? "session:read" : "application:read";
+    const isSought = sessionId !== undefined || applicationId !== undefined;
+    return isSought && !isAllowed ? needed : undefined;
+  }
+
+  const owner = application.data;
+  const grants = sessionId !== undefined ? session.data : owner;
+  return {
+    isLoading,
+    error,
+    ...(missing !== undefined && { missing }),
+    ...(grants &&
+      !isLoading && {
+        subject: {
+          grants,
+          ...(owner && { application: owner }),
+          ...(sessionId !== undefined && session.data && { session: session.data }),
+          ...(authorizerId !== undefined && {
+            authorizer: authorizer.data
+              ? { application: authorizer.data, grants: authorizer.data }
+              : {},
+          }),
+        },
+      }),
+  };
 }

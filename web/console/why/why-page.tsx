@@ -1,54 +1,56 @@
-import { useMemo, useState } from "react";
+import { create } from "@bufbuild/protobuf";
+import { useQuery } from "@connectrpc/connect-query";
+import { type ReactNode, useId, useMemo, useState } from "react";
 import { useSearchParams } from "wouter";
 import {
+  AccessService,
   type CheckAccessRequest,
   CheckAccessRequestSchema,
 } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { useAccess } from "../access/access.js";
+import { isUuid } from "../names/application-name.js";
+import { Field } from "../ui/fields.js";
 import { Page } from "../ui/page.js";
-import { isWholeId } from "../ui/whole-id.js";
-import { useFieldErrors } from "../validation/use-field-errors.js";
-import { Answer } from "./answer.js";
-import { FoundAnswer } from "./found-answer.js";
-import { KeyAnswer } from "./key-answer.js";
-import { emptyQuestion, requestOf } from "./question.js";
-import { QuestionFields } from "./question-fields.js";
+import { useFieldErrors } from "../validation/field-errors.js";
+import type { FieldErrors } from "../validation/validate.js";
+import { DecisionDetails } from "./decision.js";
 import { subjectOfOwnKey } from "./subject.js";
 import { type ChosenSubject, firstChoice, SubjectChoice } from "./subject-choice.js";
+import { KeyDecision, SubjectDecision } from "./subject-decision.js";
 import "./why.css";
 
-/** Explains decisions: who may do what with a token, and which rule says so. */
+/** Explains access decisions. */
 export default function WhyPage() {
   const { may } = useAccess();
-  const [named, setNamed] = useSearchParams();
-  const [chosen, setChosen] = useState(() => firstChoice(named, may));
-  const [question, setQuestion] = useState(emptyQuestion);
-  const request = useMemo(() => requestOf(question, chosen.key), [question, chosen.key]);
+  const [params, setParams] = useSearchParams();
+  const [chosen, setChosen] = useState(() => firstChoice(params, may));
+  const [query, setQuery] = useState(emptyQuery);
+  const request = useMemo(() => requestOf(query, chosen.key), [query, chosen.key]);
   const { key: keyErrors, ...errors } = useFieldErrors(CheckAccessRequestSchema, request);
 
   function choose(next: ChosenSubject): void {
     setChosen(next);
-    setNamed(addressOf(next), { replace: true });
+    setParams(queryStringOf(next), { replace: true });
   }
 
-  const isWhole = Object.keys(errors).length === 0 && question.permission !== "";
-  const isAskable = isWhole && (chosen.by !== "key" || (chosen.key !== "" && !keyErrors));
+  const isComplete = Object.keys(errors).length === 0 && query.permission !== "";
+  const isReady = isComplete && (chosen.by !== "key" || (chosen.key !== "" && !keyErrors));
   return (
     <Page title="Why?">
       <p className="muted">
-        May it do this, with this token? The rules are tried one after the other, and the first that
-        matches decides.
+        Check whether a subject may use a permission on a token (a vaulted data item). Rules are
+        evaluated in order, and the first match decides.
       </p>
       <div className="why">
-        <section className="card" aria-label="The question">
+        <section className="card" aria-label="Request">
           <SubjectChoice chosen={chosen} keyErrors={keyErrors} onChange={choose} />
-          <QuestionFields question={question} errors={errors} onChange={setQuestion} />
+          <QueryFields query={query} errors={errors} onChange={setQuery} />
         </section>
-        <div className="why-answer">
-          {isAskable ? (
-            <AnswerFor chosen={chosen} request={request} />
+        <div className="why-decision">
+          {isReady ? (
+            <DecisionFor chosen={chosen} request={request} />
           ) : (
-            <p className="muted">Say who asks, and for which permission.</p>
+            <p className="muted">Choose a subject and a permission.</p>
           )}
         </div>
       </div>
@@ -56,37 +58,130 @@ export default function WhyPage() {
   );
 }
 
-/** What can be shared: never a key. */
-function addressOf({ by, applicationId, sessionId }: ChosenSubject): Record<string, string> {
+/** A key never goes into the URL. */
+function queryStringOf({ by, applicationId, sessionId }: ChosenSubject): Record<string, string> {
   if (by === "application" && applicationId !== "") {
     return { application: applicationId };
   }
-  return by === "session" && isWholeId(sessionId) ? { session: sessionId } : {};
+  return by === "session" && isUuid(sessionId) ? { session: sessionId } : {};
 }
 
-interface AnswerForProps {
+interface DecisionForProps {
   readonly chosen: ChosenSubject;
   readonly request: CheckAccessRequest;
 }
 
-function AnswerFor({ chosen, request }: AnswerForProps) {
+function DecisionFor({ chosen, request }: DecisionForProps) {
   const { me } = useAccess();
   switch (chosen.by) {
     case "key":
-      return <KeyAnswer request={request} />;
+      return <KeyDecision request={request} />;
     case "me":
-      return <Answer request={request} subject={subjectOfOwnKey(me)} />;
+      return <DecisionDetails request={request} subject={subjectOfOwnKey(me)} />;
     case "application":
       return chosen.applicationId === "" ? (
         <p className="muted">Choose an application.</p>
       ) : (
-        <FoundAnswer request={request} applicationId={chosen.applicationId} />
+        <SubjectDecision request={request} applicationId={chosen.applicationId} />
       );
     case "session":
-      return isWholeId(chosen.sessionId) ? (
-        <FoundAnswer request={request} sessionId={chosen.sessionId} />
+      return isUuid(chosen.sessionId) ? (
+        <SubjectDecision request={request} sessionId={chosen.sessionId} />
       ) : (
-        <p className="muted">Enter the id of a session, which is no key.</p>
+        <p className="muted">Enter a session id, not a key.</p>
       );
   }
+}
+
+interface QueryFieldsProps {
+  readonly query: AccessQuery;
+  readonly errors: FieldErrors;
+  onChange(query: AccessQuery): void;
+}
+
+function QueryFields({ query, errors, onChange }: QueryFieldsProps) {
+  const { data: known } = useQuery(AccessService.method.listPermissions, {});
+  const listId = useId();
+  const chosen = known?.data.find(({ name }) => name === query.permission);
+
+  function field(name: keyof AccessQuery, label: string, path: string, more: More = {}): ReactNode {
+    const { hint, ...attributes } = more;
+    return (
+      <Field label={label} hint={hint} errors={query[name] === "" ? [] : errors[path]}>
+        {(control) => (
+          <input
+            {...control}
+            {...attributes}
+            autoCapitalize="none"
+            autoComplete="off"
+            spellCheck={false}
+            value={query[name]}
+            onChange={({ target }) => onChange({ ...query, [name]: target.value })}
+          />
+        )}
+      </Field>
+    );
+  }
+
+  return (
+    <>
+      {field("permission", "Permission", "permission", {
+        list: listId,
+        placeholder: "token:read",
+        hint: chosen?.allows,
+      })}
+      <datalist id={listId}>
+        {known?.data.map(({ name }) => (
+          <option key={name} value={name} />
+        ))}
+      </datalist>
+      <div className="why-pair">
+        {field("tokenId", "Token id", "token.id", { placeholder: "card-4242" })}
+        {field("container", "Token container", "token.container", { placeholder: "/pci/" })}
+      </div>
+      <div className="why-pair">
+        {field("origin", "Origin", "origin", { placeholder: "https://shop.example.com" })}
+        {field("address", "Address", "address", { placeholder: "203.0.113.7" })}
+      </div>
+    </>
+  );
+}
+
+interface More {
+  readonly hint?: string | undefined;
+  readonly list?: string;
+  readonly placeholder?: string;
+}
+
+/** The form state. Empty fields are left out of the request. */
+interface AccessQuery {
+  readonly permission: string;
+  readonly tokenId: string;
+  readonly container: string;
+  readonly origin: string;
+  readonly address: string;
+}
+
+const emptyQuery: AccessQuery = {
+  permission: "",
+  tokenId: "",
+  container: "",
+  origin: "",
+  address: "",
+};
+
+function requestOf(query: AccessQuery, key: string): CheckAccessRequest {
+  const { permission, tokenId, container, origin, address } = query;
+  const token = { ...given("id", tokenId), ...given("container", container) };
+  return create(CheckAccessRequestSchema, {
+    key,
+    permission,
+    ...(Object.keys(token).length > 0 && { token }),
+    ...given("origin", origin),
+    ...given("address", address),
+  });
+}
+
+function given<Name extends string>(name: Name, value: string): { readonly [K in Name]?: string } {
+  return (value === "" ? {} : { [name]: value }) as { readonly [K in Name]?: string };
 }

@@ -1,29 +1,32 @@
 import { useQuery } from "@connectrpc/connect-query";
 import { AccessService } from "../../../../gen/latchkey/v1/access_service_pb.js";
+import { CreateApplicationRequestSchema } from "../../../../gen/latchkey/v1/application_service_pb.js";
+import { choicesOf } from "../../../../src/contract/fields.js";
+import type { ApplicationType } from "../../../../src/contract/grants.js";
 import { PermissionInput } from "../../rules/permission-input.js";
 import { RuleEditor } from "../../rules/rule-editor.js";
-import { Field } from "../../ui/field.js";
+import { Field } from "../../ui/fields.js";
 import { errorsOfNames } from "../../validation/field-errors.js";
+import { grantRequired } from "../../validation/field-labels.js";
+import type { FieldErrors } from "../../validation/validate.js";
+import type { ApplicationForm } from "./application-form.js";
+import { parseLines } from "./draft.js";
 import { ExpiryField } from "./expiry-field.js";
 import "./form.css";
-import { LinesField } from "./lines-field.js";
-import { TypeField } from "./type-field.js";
-import type { ApplicationForm } from "./use-application-form.js";
 
 interface ApplicationFieldsProps {
   readonly form: ApplicationForm;
-  /** Some things are settled when an application is created. */
+  /** Type and expiry can be set only at creation. */
   readonly isNew: boolean;
 }
 
-/** All that a person can say of an application. */
 export function ApplicationFields({ form, isNew }: ApplicationFieldsProps) {
   const { draft, shown, change } = form;
   const { data } = useQuery(AccessService.method.listPermissions, { type: draft.type });
   const suggestions = data?.data.map(({ name }) => name) ?? [];
   return (
     <>
-      <section className="card" aria-label="About it">
+      <section className="card" aria-label="Details">
         <Field label="Name" errors={shown.name}>
           {(props) => (
             <input
@@ -47,11 +50,11 @@ export function ApplicationFields({ form, isNew }: ApplicationFieldsProps) {
         )}
       </section>
       <section className="card" aria-labelledby="grants">
-        <h2 id="grants">What it may do</h2>
-        {shown.request && <p className="field-error">{shown.request.join(" · ")}</p>}
+        <h2 id="grants">Permissions</h2>
+        {shown.request && <p className="field-error">{grantRequired}</p>}
         <PermissionInput
-          label="Permissions on everything"
-          hint="Choose from the list, or enter others and press Enter."
+          label="Direct permissions"
+          hint="Granted without a rule. Choose from the list, or type a name and press Enter."
           value={draft.permissions}
           suggestions={suggestions}
           errors={errorsOfNames(shown, "permissions", draft.permissions)}
@@ -66,11 +69,11 @@ export function ApplicationFields({ form, isNew }: ApplicationFieldsProps) {
           onChange={(rules) => change({ rules })}
         />
       </section>
-      <section className="card" aria-labelledby="places">
-        <h2 id="places">Where its keys may be used from</h2>
+      <section className="card" aria-labelledby="restrictions">
+        <h2 id="restrictions">Restrictions</h2>
         {draft.type === "public" && (
           <LinesField
-            label="Web pages, by their origin"
+            label="Origins"
             example="https://shop.example.com"
             field="allowed_origins"
             errors={shown}
@@ -91,7 +94,7 @@ export function ApplicationFields({ form, isNew }: ApplicationFieldsProps) {
         <section className="card" aria-label="Sessions">
           <Field
             label="Session quota"
-            hint="How many sessions may be open at once. Empty means the default of the service."
+            hint="Maximum number of open sessions. Leave empty for the default."
             errors={shown.session_quota}
           >
             {(props) => (
@@ -107,5 +110,72 @@ export function ApplicationFields({ form, isNew }: ApplicationFieldsProps) {
         </section>
       )}
     </>
+  );
+}
+
+interface LinesFieldProps {
+  readonly label: string;
+  readonly example: string;
+  /** The field name of the service. */
+  readonly field: string;
+  readonly errors: FieldErrors;
+  readonly text: string;
+  onChange(text: string): void;
+}
+
+/** A list with one value per line. */
+function LinesField({ label, example, field, errors, text, onChange }: LinesFieldProps) {
+  return (
+    <Field
+      label={label}
+      hint="One per line. Leave empty to allow any."
+      errors={errorsOfNames(errors, field, parseLines(text))}
+    >
+      {(props) => (
+        <textarea
+          {...props}
+          rows={2}
+          spellCheck={false}
+          placeholder={example}
+          value={text}
+          onChange={({ target }) => onChange(target.value)}
+        />
+      )}
+    </Field>
+  );
+}
+
+const types = choicesOf(CreateApplicationRequestSchema.field.type) as readonly ApplicationType[];
+
+const typeHints: Readonly<Record<ApplicationType, string>> = {
+  private: "For backends that can keep a secret. It can authorize sessions.",
+  public: "For browsers and mobile apps, where the key is public. It can open sessions.",
+  management: "For administration.",
+};
+
+interface TypeFieldProps {
+  readonly type: ApplicationType;
+  onChange(type: ApplicationType): void;
+}
+
+function TypeField({ type, onChange }: TypeFieldProps) {
+  return (
+    <fieldset className="options">
+      <legend>Type</legend>
+      {types.map((choice) => (
+        <label key={choice} className="check type-choice">
+          <input
+            type="radio"
+            name="type"
+            checked={type === choice}
+            onChange={() => onChange(choice)}
+          />
+          <span>
+            {choice} <span className="hint">{typeHints[choice]}</span>
+          </span>
+        </label>
+      ))}
+      <p className="hint">The type cannot be changed later.</p>
+    </fieldset>
   );
 }

@@ -1,5 +1,5 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import type { AccessRule } from "../../../../gen/latchkey/v1/access_rule_pb.js";
+import { create, equals, type MessageInitShape } from "@bufbuild/protobuf";
+import { type AccessRule, AccessRuleSchema } from "../../../../gen/latchkey/v1/access_rule_pb.js";
 import {
   type Application,
   type CreateApplicationRequest,
@@ -8,20 +8,19 @@ import {
   UpdateApplicationRequestSchema,
 } from "../../../../gen/latchkey/v1/application_service_pb.js";
 import type { ApplicationType } from "../../../../src/contract/grants.js";
-import { serviceNow } from "../../access/service-time.js";
-import { type Expiry, expiryOf, noExpiry } from "./expiry.js";
-import { linesIn } from "./lines.js";
+import { serviceNow } from "../../access/service-clock.js";
+import { type Expiry, expiryOf, noExpiry } from "./expiry-field.js";
 
-/** An application as it stands in the form. */
+/** The form state of an application. */
 export interface Draft {
   readonly name: string;
   readonly type: ApplicationType;
   readonly permissions: readonly string[];
   readonly rules: readonly AccessRule[];
-  /** One on each line. */
+  /** One per line. */
   readonly allowedOrigins: string;
   readonly allowedCidrs: string;
-  /** A number, or nothing for the default of the service. */
+  /** A number, or empty for the default. */
   readonly sessionQuota: string;
   readonly expiry: Expiry;
 }
@@ -45,7 +44,7 @@ export function draftOf(application: Application): Draft {
     allowedOrigins: application.allowedOrigins.join("\n"),
     allowedCidrs: application.allowedCidrs.join("\n"),
     sessionQuota: application.sessionQuota?.toString() ?? "",
-    // It is set once, when the application is created.
+    // Set only at creation.
     expiry: noExpiry,
   };
 }
@@ -67,7 +66,7 @@ export function updateRequestOf(
     ...fieldsOf(draft),
     id,
     ifMatch: version,
-    // The form shows them all, so one that is empty there is cleared.
+    // The form has all of them, so an empty one is cleared.
     updateMask: { paths: ["allowed_origins", "allowed_cidrs", "session_quota"] },
   });
 }
@@ -82,15 +81,59 @@ function fieldsOf({ type, ...draft }: Draft): SharedFields {
     name: draft.name,
     permissions: [...draft.permissions],
     rules: [...draft.rules],
-    // Others have none, and the form does not show what was entered for a public one.
-    allowedOrigins: type === "public" ? linesIn(draft.allowedOrigins) : [],
-    allowedCidrs: linesIn(draft.allowedCidrs),
-    ...(type === "public" && draft.sessionQuota !== "" && { sessionQuota: quotaIn(draft) }),
+    // Only public applications have origins. The draft may still contain some after a change of type.
+    allowedOrigins: type === "public" ? parseLines(draft.allowedOrigins) : [],
+    allowedCidrs: parseLines(draft.allowedCidrs),
+    ...(type === "public" && draft.sessionQuota !== "" && { sessionQuota: parseQuota(draft) }),
   };
 }
 
-/** What is no whole number becomes one that the service refuses as well. */
-function quotaIn({ sessionQuota }: Pick<Draft, "sessionQuota">): number {
+/** Anything but an integer becomes 0, which validation refuses. */
+function parseQuota({ sessionQuota }: Pick<Draft, "sessionQuota">): number {
   const quota = Number(sessionQuota);
   return Number.isInteger(quota) && Math.abs(quota) < 2 ** 31 ? quota : 0;
+}
+
+const fields = [
+  ...(["name", "type", "expiry", "permissions", "rules"] as const),
+  ...(["allowedOrigins", "allowedCidrs", "sessionQuota"] as const),
+] as const satisfies readonly (keyof Draft)[];
+export type DraftField = (typeof fields)[number];
+
+interface MergedDraft {
+  readonly draft: Draft;
+  /** Fields that both sides changed to different values. */
+  readonly conflicts: readonly DraftField[];
+}
+
+/** A three-way merge: own changes win, all other fields take the latest values. */
+export function mergeDrafts(base: Draft, mine: Draft, theirs: Draft): MergedDraft {
+  const changed = changedFields(base, mine);
+  const draft = { ...theirs, ...Object.fromEntries(changed.map((field) => [field, mine[field]])) };
+  const conflicts = changed.filter(
+    (field) => !isSame(field, base, theirs) && !isSame(field, mine, theirs),
+  );
+  return { draft, conflicts };
+}
+
+export function changedFields(before: Draft, after: Draft): DraftField[] {
+  return fields.filter((field) => !isSame(field, before, after));
+}
+
+function isSame(field: DraftField, one: Draft, other: Draft): boolean {
+  if (field === "rules") {
+    return (
+      one.rules.length === other.rules.length &&
+      one.rules.every((rule, at) => equals(AccessRuleSchema, rule, other.rules[at] ?? rule))
+    );
+  }
+  return JSON.stringify(one[field]) === JSON.stringify(other[field]);
+}
+
+/** The non-empty lines. */
+export function parseLines(text: string): string[] {
+  return text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
 }

@@ -1,10 +1,49 @@
-import { Field } from "../../ui/field.js";
-import { type Expiry, expiryChoices } from "./expiry.js";
+import { type Timestamp, timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { Field } from "../../ui/fields.js";
+
+const expiryChoices = ["never", "days", "date"] as const;
+
+export interface Expiry {
+  readonly choice: (typeof expiryChoices)[number];
+  readonly days: string;
+  /** In local time. */
+  readonly date: string;
+}
+
+export const noExpiry: Expiry = { choice: "never", days: "30", date: "" };
+
+const day = 86_400_000;
+
+/** Undefined for never and for invalid input. */
+export function expiryOf(expiry: Expiry, now: number): Timestamp | undefined {
+  const time = expiryTime(expiry, now);
+  return Number.isFinite(time) ? timestampFromMs(time) : undefined;
+}
+
+/** The contract cannot check that a time is in the future. */
+export function expiryErrors(expiry: Expiry, now: number): readonly string[] {
+  const time = expiryTime(expiry, now);
+  if (expiry.choice === "never" || time > now) {
+    return [];
+  }
+  return [Number.isNaN(time) ? "is required, or choose Never" : "must be in the future"];
+}
+
+function expiryTime({ choice, days, date }: Expiry, now: number): number {
+  switch (choice) {
+    case "never":
+      return Number.POSITIVE_INFINITY;
+    case "days":
+      return days === "" ? Number.NaN : now + Number(days) * day;
+    case "date":
+      return new Date(date).getTime();
+  }
+}
 
 const labels: Readonly<Record<Expiry["choice"], string>> = {
   never: "Never",
-  days: "In some days",
-  date: "At a moment",
+  days: "After a number of days",
+  date: "On a date",
 };
 
 interface ExpiryFieldProps {
@@ -13,7 +52,6 @@ interface ExpiryFieldProps {
   onChange(expiry: Expiry): void;
 }
 
-/** When the application expires and is deleted. */
 export function ExpiryField({ expiry, errors, onChange }: ExpiryFieldProps) {
   return (
     <fieldset className="options">
@@ -43,7 +81,7 @@ export function ExpiryField({ expiry, errors, onChange }: ExpiryFieldProps) {
         </Field>
       )}
       {expiry.choice === "date" && (
-        <Field label="Moment, in your time" errors={errors}>
+        <Field label="Date and time (local)" errors={errors}>
           {(props) => (
             <input
               {...props}

@@ -10,28 +10,27 @@ import {
   SessionService,
 } from "../../../../gen/latchkey/v1/session_service_pb.js";
 import { useAccess } from "../../access/access.js";
-import { serviceNow } from "../../access/service-time.js";
+import { serviceNow } from "../../access/service-clock.js";
 import { PermissionInput } from "../../rules/permission-input.js";
 import { RuleEditor } from "../../rules/rule-editor.js";
-import { Field } from "../../ui/field.js";
-import { errorsOfNames } from "../../validation/field-errors.js";
-import { useFieldErrors } from "../../validation/use-field-errors.js";
-import { CurlCommand } from "./curl-command.js";
-import { demoPermissions } from "./demo-applications.js";
-import type { StepInFlow } from "./flow.js";
+import { Field } from "../../ui/fields.js";
+import { errorsOfNames, useFieldErrors } from "../../validation/field-errors.js";
+import { grantRequired } from "../../validation/field-labels.js";
+import type { StepViewProps } from "./flow.js";
+import { demoPermissions } from "./flow.js";
 import { KeyChoice } from "./key-choice.js";
-import { Step } from "./step.js";
+import { CurlCommand, Step } from "./step.js";
 
-/** Minutes that the session is to last from now on. None leaves its end as it is. */
+/** Minutes until the session expires. */
 const lifetimes: readonly (readonly [label: string, minutes: number | undefined])[] = [
-  ["as it was opened", undefined],
-  ["5 minutes from now", 5],
-  ["15 minutes from now", 15],
-  ["1 hour from now", 60],
+  ["unchanged", undefined],
+  ["in 5 minutes", 5],
+  ["in 15 minutes", 15],
+  ["in 1 hour", 60],
 ];
 
-/** The backend gives the session its access, for the nonce. */
-export function AuthorizeStep({ flow, change, isArrival }: StepInFlow) {
+/** The backend authorizes the session with the nonce. */
+export function AuthorizeStep({ flow, change, isArrival }: StepViewProps) {
   const { may } = useAccess();
   const [permissions, setPermissions] = useState(() =>
     flow.demo ? demoPermissions(may).filter((name) => name !== "token:use") : [],
@@ -63,26 +62,27 @@ export function AuthorizeStep({ flow, change, isArrival }: StepInFlow) {
 
   return (
     <Step
-      title="Authorize it, as the backend does"
+      title="Authorize the session as the backend"
       isArrival={isArrival}
-      story={
+      description={
         <p>
-          The browser has handed the nonce to its backend, which knows the user. With its private
-          key the backend says what this session may do: nothing that it may not do itself.
+          The browser has sent the nonce to its backend, which has signed in the user. The backend
+          uses its private key to grant permissions to the session. It can grant only permissions
+          that it has itself.
         </p>
       }
     >
       <KeyChoice
         type="private"
         label="Private key"
-        madeKey={flow.demo?.backend.key}
+        demoKey={flow.demo?.backend.key}
         action="Authorize the session"
         isBlocked={Object.keys(errors).length > 0}
         act={authorize}
       >
         <PermissionInput
-          label="Permissions"
-          hint="On everything."
+          label="Direct permissions"
+          hint="Granted without a rule."
           value={permissions}
           onChange={setPermissions}
           suggestions={suggestions}
@@ -95,7 +95,8 @@ export function AuthorizeStep({ flow, change, isArrival }: StepInFlow) {
           errors={errors}
           suggestions={suggestions}
         />
-        <Field label="It ends">
+        {errors.request && <p className="field-error">{grantRequired}</p>}
+        <Field label="Expires">
           {(control) => (
             <select
               {...control}
@@ -114,13 +115,13 @@ export function AuthorizeStep({ flow, change, isArrival }: StepInFlow) {
       <CurlCommand
         method={SessionService.method.authorizeSession}
         keyIn="PRIVATE_KEY"
-        body={bodyOf(permissions, rules)}
+        body={curlBody(permissions, rules)}
       />
     </Step>
   );
 }
 
-function bodyOf(permissions: readonly string[], rules: readonly AccessRule[]): object {
+function curlBody(permissions: readonly string[], rules: readonly AccessRule[]): object {
   const shown = rules.map((rule) => toJson(AccessRuleSchema, rule, { useProtoFieldName: true }));
   return {
     nonce: "$NONCE",

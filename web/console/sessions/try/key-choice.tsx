@@ -3,36 +3,36 @@ import { useTransport } from "@connectrpc/connect-query";
 import { type FormEvent, type ReactNode, useState } from "react";
 import { useAccess } from "../../access/access.js";
 import { connect } from "../../access/connection.js";
-import { setReached } from "../../access/reach.js";
-import { Button } from "../../ui/button.js";
-import { KeyField } from "../../ui/key-field.js";
-import { Problem } from "../../ui/problem.js";
-import { useAction } from "../../ui/use-action.js";
+import { setReachable } from "../../access/reachability.js";
+import { Button } from "../../ui/buttons.js";
+import { KeyField } from "../../ui/fields.js";
+import { useAction } from "../../ui/hooks.js";
+import { Problem } from "../../ui/page.js";
 
 interface KeyChoiceProps {
-  /** Which type of application the key must be of. */
+  /** The required application type. */
   readonly type: "public" | "private";
   readonly label: string;
-  /** A key that was made for this. */
-  readonly madeKey?: string | undefined;
-  /** What else is asked for. */
+  readonly demoKey?: string | undefined;
+  /** Further fields. */
   readonly children?: ReactNode;
   readonly action: string;
   readonly isBlocked?: boolean;
-  /** Calls with the key, which is kept in memory only. */
   act(transport: Transport): Promise<void>;
 }
 
-/** Asks for a key of a type, where the person's own is none, and does something with it. */
+/** Runs an action with the demo key, the own key if its type fits, or an entered key. */
 export function KeyChoice(props: KeyChoiceProps) {
-  const { type, label, madeKey, children, action, isBlocked = false, act } = props;
+  const { type, label, demoKey, children, action, isBlocked = false, act } = props;
   const { me } = useAccess();
   const ownTransport = useTransport();
   const [key, setKey] = useState("");
-  const isOwn = madeKey === undefined && me.kind === "application" && me.type === type;
+  const isOwn = demoKey === undefined && me.kind === "application" && me.type === type;
 
   const { run, isBusy, problem } = useAction(async () => {
-    const transport = isOwn ? ownTransport : connect({ key: madeKey ?? key, onReach: setReached });
+    const transport = isOwn
+      ? ownTransport
+      : connect({ key: demoKey ?? key, onReachable: setReachable });
     await act(transport);
   });
 
@@ -45,12 +45,12 @@ export function KeyChoice(props: KeyChoiceProps) {
 
   return (
     <form className="key-choice" onSubmit={submit}>
-      {isOwn && <p className="hint">It is called with your own key, which is a {type} one.</p>}
-      {madeKey !== undefined && <p className="hint">It is called with the key of the demo.</p>}
-      {!isOwn && madeKey === undefined && (
+      {isOwn && <p className="hint">Uses your own key, which is a {type} key.</p>}
+      {demoKey !== undefined && <p className="hint">Uses the key of the demo application.</p>}
+      {!isOwn && demoKey === undefined && (
         <KeyField
           label={label}
-          hint="It is kept in memory until you leave, and sent here only."
+          hint="Stays in memory and is sent only to this service."
           placeholder={type === "public" ? "lk_pub_…" : "lk_prv_…"}
           isRequired
           value={key}

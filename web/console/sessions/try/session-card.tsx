@@ -1,17 +1,17 @@
 import { Code } from "@connectrpc/connect";
 import { useQuery } from "@connectrpc/connect-query";
-import { useMemo } from "react";
+import { useMemo, useState } from "react";
 import { Link } from "wouter";
 import { AccessService } from "../../../../gen/latchkey/v1/access_service_pb.js";
 import type { CreateSessionResponse } from "../../../../gen/latchkey/v1/session_service_pb.js";
 import { useAccess } from "../../access/access.js";
 import { connect } from "../../access/connection.js";
-import { Facts } from "../../ui/facts.js";
-import { Problem } from "../../ui/problem.js";
-import { TimeLeft } from "../time-left.js";
-import { SecretValue } from "./secret-value.js";
+import { Button, CopyButton } from "../../ui/buttons.js";
+import { Facts } from "../../ui/display.js";
+import { Problem } from "../../ui/page.js";
+import { TimeLeft } from "../../ui/time.js";
 
-/** The session that was opened: what came with it, and how long it lasts. */
+/** The opened session with its key, nonce and time left. */
 export function SessionCard({ session }: { readonly session: CreateSessionResponse }) {
   const { may } = useAccess();
   const { id, sessionKey, nonce } = session;
@@ -26,7 +26,7 @@ export function SessionCard({ session }: { readonly session: CreateSessionRespon
       <h2>Your session</h2>
       {error?.code === Code.Unauthenticated ? (
         <p role="status" className="notice" data-tone="warning">
-          The session has ended. Start again to open another one.
+          The session expired or was revoked. Start over to open a new one.
         </p>
       ) : (
         <Problem of={error} />
@@ -41,18 +41,47 @@ export function SessionCard({ session }: { readonly session: CreateSessionRespon
       <SecretValue
         label="Session key"
         value={sessionKey}
-        use="The browser calls with it. It never leaves the one that opened the session."
+        use="The browser sends it with its calls. It never leaves the browser."
       />
       <SecretValue
         label="Nonce"
         value={nonce}
-        use="The browser hands it to its backend, which authorizes the session with it, once."
+        use="The browser sends it to its backend, which uses it once to authorize the session."
       />
       {may("session:read") && (
         <p>
-          <Link href={`/sessions?session=${id}`}>See it among the sessions</Link>
+          <Link href={`/sessions?session=${id}`}>View in the session list</Link>
         </p>
       )}
     </section>
+  );
+}
+
+interface SecretValueProps {
+  readonly label: string;
+  readonly value: string;
+  readonly use: string;
+}
+
+/** The prefix stays visible. */
+const prefixLength = "lk_ses_".length;
+
+/** A secret that is masked until the user reveals it. */
+function SecretValue({ label, value, use }: SecretValueProps) {
+  const [isShown, setIsShown] = useState(false);
+  return (
+    <div className="secret-value">
+      <h3>{label}</h3>
+      <p className="hint">{use}</p>
+      <code className="secret">
+        {isShown ? value : `${value.slice(0, prefixLength)}${"•".repeat(24)}`}
+      </code>
+      <div className="actions">
+        <Button aria-pressed={isShown} onClick={() => setIsShown(!isShown)}>
+          Show {label.toLowerCase()}
+        </Button>
+        <CopyButton text={value} label={`Copy ${label.toLowerCase()}`} />
+      </div>
+    </div>
   );
 }

@@ -1,0 +1,151 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
+import { useMemo } from "react";
+import { useSearchParams } from "wouter";
+import {
+  type Event,
+  type EventParty,
+  ListEventsRequestSchema,
+} from "../../../gen/latchkey/v1/event_service_pb.js";
+import { choicesOf } from "../../../src/contract/fields.js";
+import { ApplicationField } from "../names/application-field.js";
+import { isUuid } from "../names/application-name.js";
+import { Field, FilterSelect } from "../ui/fields.js";
+
+const kinds = choicesOf(ListEventsRequestSchema.field.kind);
+
+const names = ["kind", "target", "actor", "since", "until"] as const;
+
+/** An empty string means no filter. */
+export type ActivityFilter = Readonly<Record<(typeof names)[number], string>>;
+
+export const noFilter = Object.fromEntries(names.map((name) => [name, ""])) as ActivityFilter;
+
+/** The filter in the query string, so that the URL can be shared. */
+export function useActivityFilter(): readonly [
+  ActivityFilter,
+  (changed: Partial<ActivityFilter>) => void,
+] {
+  const [parameters, setParameters] = useSearchParams();
+  const search = parameters.toString();
+  const filter = useMemo(() => readFilter(new URLSearchParams(search)), [search]);
+  function change(changed: Partial<ActivityFilter>): void {
+    const next = Object.entries({ ...filter, ...changed }).filter(([, value]) => value !== "");
+    setParameters(Object.fromEntries(next), { replace: true });
+  }
+  return [filter, change];
+}
+
+/** Ignores invalid values in the query string. */
+function readFilter(parameters: URLSearchParams): ActivityFilter {
+  const read = (name: keyof ActivityFilter, isValid: (value: string) => boolean) => {
+    const value = parameters.get(name) ?? "";
+    return isValid(value) ? value : "";
+  };
+  const isTime = (value: string) => !Number.isNaN(Date.parse(value));
+  return {
+    kind: read("kind", (value) => kinds.includes(value)),
+    target: read("target", isUuid),
+    actor: read("actor", isUuid),
+    since: read("since", isTime),
+    until: read("until", isTime),
+  };
+}
+
+export function toListRequest({
+  kind,
+  target,
+  actor,
+  since,
+  until,
+}: ActivityFilter): MessageInitShape<typeof ListEventsRequestSchema> {
+  return {
+    ...(kind !== "" && { kind }),
+    ...(target !== "" && { target }),
+    ...(actor !== "" && { actor }),
+    ...(since !== "" && { since: timestampFromMs(Date.parse(since)) }),
+    ...(until !== "" && { until: timestampFromMs(Date.parse(until)) }),
+  };
+}
+
+/** Applies the filter to events of the live stream. */
+export function matchesFilter(event: Event, { kind, target, actor, since, until }: ActivityFilter) {
+  const at = event.at ? timestampMs(event.at) : 0;
+  return (
+    (kind === "" || event.kind === kind) &&
+    (target === "" || isPrincipal(event.target, target)) &&
+    (actor === "" || isPrincipal(event.actor, actor)) &&
+    (since === "" || at >= Date.parse(since)) &&
+    (until === "" || at < Date.parse(until))
+  );
+}
+
+function isPrincipal(party: EventParty | undefined, id: string): boolean {
+  const wanted = id.toLowerCase();
+  return [party?.applicationId, party?.sessionId, party?.keyId].includes(wanted);
+}
+
+interface ActivityFilterBarProps {
+  readonly filter: ActivityFilter;
+  onChange(changed: Partial<ActivityFilter>): void;
+}
+
+export function ActivityFilterBar({ filter, onChange }: ActivityFilterBarProps) {
+  return (
+    <search className="activity-filter">
+      <FilterSelect
+        label="Kind"
+        choices={kinds}
+        value={filter.kind}
+        onChange={(kind) => onChange({ kind })}
+      />
+      <ApplicationField
+        label="Target"
+        value={filter.target}
+        onChange={(target) => onChange({ target })}
+      />
+      <ApplicationField
+        label="Actor"
+        value={filter.actor}
+        onChange={(actor) => onChange({ actor })}
+      />
+      <TimeField label="Since" value={filter.since} onChange={(since) => onChange({ since })} />
+      <TimeField label="Until" value={filter.until} onChange={(until) => onChange({ until })} />
+    </search>
+  );
+}
+
+interface TimeFieldProps {
+  readonly label: string;
+  /** An RFC 3339 time, or empty. */
+  readonly value: string;
+  onChange(value: string): void;
+}
+
+function TimeField({ label, value, onChange }: TimeFieldProps) {
+  return (
+    <Field label={label}>
+      {(props) => (
+        <input
+          {...props}
+          type="datetime-local"
+          step="1"
+          value={toLocalInput(value)}
+          onChange={({ target }) =>
+            onChange(target.value === "" ? "" : new Date(target.value).toISOString())
+          }
+        />
+      )}
+    </Field>
+  );
+}
+
+/** Local time in the format of datetime-local inputs. */
+function toLocalInput(time: string): string {
+  if (time === "") {
+    return "";
+  }
+  const date = new Date(time);
+  const shifted = new Date(date.getTime() - date.getTimezoneOffset() * 60_000);
+  return shifted.toISOString().slice(0, 19);
+}

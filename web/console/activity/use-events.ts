@@ -1,0 +1,95 @@
+import { timestampMs } from "@bufbuild/protobuf/wkt";
+import { useInfiniteQuery } from "@connectrpc/connect-query";
+import { useMemo, useState } from "react";
+import { type Event, EventService } from "../../../gen/latchkey/v1/event_service_pb.js";
+import { useEventListener } from "../live/live.js";
+import { type ActivityFilter, matchesFilter, toListRequest } from "./activity-filter.js";
+
+const size = 50;
+
+/** Above this many streamed events, the list is fetched again. */
+const maxReceived = 1_000;
+
+/** Events of the live stream since the page was opened. */
+interface Received {
+  readonly events: readonly Event[];
+  /** While paused: how many of them are shown. */
+  readonly pausedAt: number | undefined;
+}
+
+const nothing: Received = { events: [], pausedAt: undefined };
+
+/** Stored events merged with the live stream, newest first. */
+export function useEventLog(filter: ActivityFilter) {
+  const { data, refetch, ...query } = useInfiniteQuery(
+    EventService.method.listEvents,
+    { ...toListRequest(filter), size, start: undefined },
+    {
+      pageParamKey: "start",
+      getNextPageParam: ({ pagination }) => pagination?.next,
+      // Stored events never change, and new ones arrive by the stream.
+      staleTime: Number.POSITIVE_INFINITY,
+      gcTime: 0,
+      refetchOnWindowFocus: false,
+    },
+  );
+  const [received, setReceived] = useState<Received>(nothing);
+
+  useEventListener(({ events, isReset }) => {
+    if (isReset || received.events.length + events.length > maxReceived) {
+      setReceived(({ pausedAt }) => ({
+        events: [],
+        pausedAt: pausedAt === undefined ? undefined : 0,
+      }));
+      void refetch();
+    } else {
+      setReceived((before) => ({ ...before, events: [...before.events, ...events] }));
+    }
+  });
+
+  const { shown, waiting } = useMemo(() => {
+    const listed = data?.pages.flatMap((page) => page.data);
+    return {
+      shown: listed && mergeEvents(listed, received, filter),
+      waiting: countWaiting(received, filter),
+    };
+  }, [data, received, filter]);
+
+  return {
+    ...query,
+    events: shown,
+    /** Events that arrived while paused. */
+    waiting,
+    isPaused: received.pausedAt !== undefined,
+    pause: () => setReceived(({ events }) => ({ events, pausedAt: events.length })),
+    resume: () => setReceived(({ events }) => ({ events, pausedAt: undefined })),
+  };
+}
+
+function mergeEvents(
+  listed: readonly Event[],
+  { events, pausedAt }: Received,
+  filter: ActivityFilter,
+): readonly Event[] {
+  const byId = new Map(
+    [...events.slice(0, pausedAt).filter((event) => matchesFilter(event, filter)), ...listed].map(
+      (event) => [event.id, event],
+    ),
+  );
+  return [...byId.values()].sort(newestFirst);
+}
+
+function countWaiting({ events, pausedAt }: Received, filter: ActivityFilter): number {
+  return pausedAt === undefined
+    ? 0
+    : events.slice(pausedAt).filter((event) => matchesFilter(event, filter)).length;
+}
+
+function newestFirst(one: Event, other: Event): number {
+  const later = timeOf(other) - timeOf(one);
+  return later || (other.id > one.id ? 1 : -1);
+}
+
+function timeOf({ at }: Event): number {
+  return at ? timestampMs(at) : 0;
+}

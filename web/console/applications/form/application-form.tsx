@@ -1,0 +1,170 @@
+import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
+import { type FormEvent, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
+import { Link } from "wouter";
+import { problemOf } from "../../../../src/contract/problem-report.js";
+import { serviceNow } from "../../access/service-clock.js";
+import { Button } from "../../ui/buttons.js";
+import { useAction } from "../../ui/hooks.js";
+import { LeaveGuard } from "../../ui/leave-guard.js";
+import { Problem } from "../../ui/page.js";
+import { mergeErrors, useFieldErrors, useGrantErrors } from "../../validation/field-errors.js";
+import type { FieldErrors } from "../../validation/validate.js";
+import { changedFields, type Draft, type DraftField } from "./draft.js";
+import { expiryErrors } from "./expiry-field.js";
+
+interface FormFrameProps {
+  readonly form: ApplicationForm;
+  readonly saveLabel: string;
+  /** The target of the cancel link. */
+  readonly cancelTo: string;
+  readonly isSaved: boolean;
+  readonly children: ReactNode;
+  save(): Promise<void>;
+  /** Whether the page shows this error itself. */
+  isShownElsewhere?(thrown: unknown): boolean;
+}
+
+/** Validates before it saves, and asks before unsaved changes are lost. */
+export function FormFrame(props: FormFrameProps) {
+  const { form, saveLabel, cancelTo, isSaved, children, save, isShownElsewhere } = props;
+  const element = useRef<HTMLFormElement>(null);
+  const [refusals, setRefusals] = useState(0);
+  const { run, isBusy, problem } = useAction(async () => {
+    try {
+      await save();
+    } catch (thrown) {
+      form.refuse(thrown);
+      setRefusals((before) => before + 1);
+      throw thrown;
+    }
+  });
+  function submit(event: FormEvent): void {
+    event.preventDefault();
+    if (form.submit()) {
+      void run();
+    } else {
+      setRefusals(refusals + 1);
+    }
+  }
+  useEffect(() => {
+    if (refusals > 0) {
+      element.current?.querySelector<HTMLElement>("[aria-invalid]")?.focus();
+    }
+  }, [refusals]);
+  const hasErrors = Object.keys(form.shown).length > 0;
+  return (
+    <form ref={element} className="application-form" noValidate onSubmit={submit}>
+      {children}
+      {isShownElsewhere?.(problem) ? null : <Problem of={problem} />}
+      <p role="status" className="field-error">
+        {refusals > 0 && hasErrors && "Fix the errors above."}
+      </p>
+      <div className="actions">
+        <Button type="submit" tone="primary" isBusy={isBusy}>
+          {saveLabel}
+        </Button>
+        <Link className="button" href={cancelTo}>
+          Cancel
+        </Link>
+      </div>
+      <LeaveGuard isOn={form.isChanged && !isSaved} title="Leave without saving?">
+        <p>Your changes are not saved.</p>
+      </LeaveGuard>
+    </form>
+  );
+}
+
+/** The field names of the service. */
+const names: Readonly<Record<DraftField, string>> = {
+  name: "name",
+  type: "type",
+  expiry: "expires_at",
+  permissions: "permissions",
+  rules: "rules",
+  allowedOrigins: "allowed_origins",
+  allowedCidrs: "allowed_cidrs",
+  sessionQuota: "session_quota",
+};
+
+const none: FieldErrors = {};
+
+export interface ApplicationForm {
+  readonly draft: Draft;
+  /** Errors of edited fields. After the first submit: of all fields. */
+  readonly shown: FieldErrors;
+  readonly isChanged: boolean;
+  change(fields: Partial<Draft>): void;
+  replace(draft: Draft): void;
+  /** Shows all errors. Returns whether there are none. */
+  submit(): boolean;
+  /** Shows the field errors of a refused call. */
+  refuse(thrown: unknown): void;
+}
+
+interface ApplicationFormOptions<Desc extends DescMessage> {
+  /** The saved state. */
+  readonly base: Draft;
+  readonly schema: Desc;
+  /** Must be a stable function. */
+  requestOf(draft: Draft): MessageShape<Desc>;
+}
+
+/** The state and the validation of the form. */
+export function useApplicationForm<Desc extends DescMessage>({
+  base,
+  schema,
+  requestOf,
+}: ApplicationFormOptions<Desc>): ApplicationForm {
+  const [draft, setDraft] = useState(base);
+  const [hasTried, setHasTried] = useState(false);
+  const [refused, setRefused] = useState(none);
+  const [touched, setTouched] = useState<ReadonlySet<DraftField>>(new Set());
+  const grants = useGrantErrors(draft.type, draft);
+  const invalid = useFieldErrors(
+    schema,
+    useMemo(() => requestOf(draft), [requestOf, draft]),
+  );
+  const errors = useMemo(() => {
+    const expires = expiryErrors(draft.expiry, serviceNow());
+    return mergeErrors(invalid, grants, expires.length > 0 ? { [names.expiry]: expires } : none);
+  }, [invalid, grants, draft.expiry]);
+  const edited = [...touched, "rules" as const].map((field) => names[field]);
+  return {
+    draft,
+    shown: mergeErrors(hasTried ? errors : within(errors, edited), refused),
+    isChanged: changedFields(base, draft).length > 0,
+    change(fields) {
+      const changed = Object.keys(fields) as DraftField[];
+      setDraft({ ...draft, ...fields });
+      setTouched(new Set([...touched, ...changed]));
+      setRefused(
+        without(
+          refused,
+          changed.map((field) => names[field]),
+        ),
+      );
+    },
+    replace: setDraft,
+    submit() {
+      setHasTried(true);
+      setRefused(none);
+      return Object.keys(errors).length === 0;
+    },
+    refuse: (thrown) => setRefused(problemOf(thrown).errors),
+  };
+}
+
+function within(errors: FieldErrors, fields: readonly string[]): FieldErrors {
+  return select(errors, (field) => fields.includes(field));
+}
+
+function without(errors: FieldErrors, fields: readonly string[]): FieldErrors {
+  return select(errors, (field) => !fields.includes(field));
+}
+
+/** Errors of the chosen top-level fields, nested ones included. */
+function select(errors: FieldErrors, isChosen: (field: string) => boolean): FieldErrors {
+  return Object.fromEntries(
+    Object.entries(errors).filter(([path]) => isChosen(path.replace(/[.[].*$/, ""))),
+  );
+}

@@ -1,0 +1,74 @@
+import type { ReactNode } from "react";
+import { Grants } from "../../rules/grants.js";
+import { Button } from "../../ui/buttons.js";
+import { Chips } from "../../ui/display.js";
+import type { Draft, DraftField } from "./draft.js";
+
+/** Shown when the application was changed in the meantime. */
+export function ConflictNotice({ onLoad }: { onLoad(): void }) {
+  return (
+    <div role="alert" className="notice" data-tone="warning">
+      <p>
+        This application was changed since you opened it, perhaps in another tab. Your changes are
+        not saved. Load the latest version to merge them.
+      </p>
+      <div className="actions">
+        <Button onClick={onLoad}>Load latest version</Button>
+      </div>
+    </div>
+  );
+}
+
+const labels: Readonly<Partial<Record<DraftField, string>>> = {
+  name: "Name",
+  permissions: "Permissions",
+  rules: "Rules",
+  allowedOrigins: "Origins",
+  allowedCidrs: "Networks",
+  sessionQuota: "Session quota",
+};
+
+interface MergedNoticeProps {
+  /** Fields that both sides changed. */
+  readonly conflicts: readonly DraftField[];
+  readonly saved: Draft;
+  onTake(field: DraftField): void;
+}
+
+/** Shows the saved values of fields that both sides changed. */
+export function MergedNotice({ conflicts, saved, onTake }: MergedNoticeProps) {
+  return (
+    <div role="status" className="notice" data-tone="good">
+      <p>
+        The latest version is loaded and your changes are kept.
+        {conflicts.length > 0 &&
+          " These fields were changed by both. The form has your values. The saved values are:"}
+      </p>
+      {conflicts.map((field) => (
+        <section key={field} className="contested" aria-label={labels[field]}>
+          <h2>{labels[field]}</h2>
+          <Saved field={field} saved={saved} />
+          <div className="actions">
+            <Button onClick={() => onTake(field)}>Use the saved {labels[field]}</Button>
+          </div>
+        </section>
+      ))}
+    </div>
+  );
+}
+
+function Saved({ field, saved }: { readonly field: DraftField; readonly saved: Draft }): ReactNode {
+  switch (field) {
+    case "permissions":
+      return <Chips names={saved.permissions} />;
+    case "rules":
+      return <Grants permissions={[]} rules={saved.rules} />;
+    case "name":
+    case "allowedOrigins":
+    case "allowedCidrs":
+    case "sessionQuota":
+      return <p className="saved-text">{saved[field] || "none"}</p>;
+    default:
+      return null;
+  }
+}

@@ -1,0 +1,118 @@
+import { createClient, type Transport } from "@connectrpc/connect";
+import { useTransport } from "@connectrpc/connect-query";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "wouter";
+import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { useAccess } from "../access/access.js";
+
+interface ApplicationNameProps {
+  readonly id: string;
+  /** The name in the event, for deleted applications. */
+  readonly knownAs?: string | undefined;
+}
+
+/** The name of an application, or its id if it was deleted. */
+export function ApplicationName({ id, knownAs }: ApplicationNameProps) {
+  const name = useApplicationName(id) ?? knownAs;
+  return name === undefined ? <code title={id}>{shortId(id)}</code> : <b>{name}</b>;
+}
+
+export function ApplicationLink({ id, knownAs }: ApplicationNameProps) {
+  const name = useApplicationName(id);
+  return name ? (
+    <Link href={`/applications/${id}`}>{name}</Link>
+  ) : (
+    <ApplicationName id={id} knownAs={knownAs} />
+  );
+}
+
+/** The end of an id. Ids start with a timestamp. */
+export function shortId(id: string): string {
+  return `…${id.slice(-8)}`;
+}
+
+/** The query key prefix of names. */
+export const applicationNames = ["application-name"] as const;
+
+/** The page size limit of the service. */
+const maxIds = 100;
+
+const loaders = new WeakMap<Transport, BatchLoader<string>>();
+
+/**
+ * The name of an application: `null` if it does not exist or the key may not
+ * read it, `undefined` while loading. Concurrent lookups share one call.
+ */
+export function useApplicationName(id: string | undefined): string | null | undefined {
+  const transport = useTransport();
+  const { may } = useAccess();
+  const isEnabled = id !== undefined && may("application:read");
+  const { data } = useQuery({
+    queryKey: [...applicationNames, id],
+    queryFn: async () => (await loaderFor(transport).get(id as string)) ?? null,
+    enabled: isEnabled,
+    staleTime: 60_000,
+  });
+  return isEnabled ? data : null;
+}
+
+function loaderFor(transport: Transport): BatchLoader<string> {
+  const found = loaders.get(transport) ?? createBatchLoader(maxIds, readNames(transport));
+  loaders.set(transport, found);
+  return found;
+}
+
+function readNames(transport: Transport) {
+  const client = createClient(ApplicationService, transport);
+  return async (ids: readonly string[]): Promise<ReadonlyMap<string, string>> => {
+    const { data } = await client.listApplications({ id: [...ids], size: maxIds });
+    return new Map(data.map(({ id, name }) => [id, name]));
+  };
+}
+
+/** Combines concurrent lookups into one call. */
+interface BatchLoader<Value> {
+  get(id: string): Promise<Value | undefined>;
+}
+
+type Load<Value> = (ids: readonly string[]) => Promise<ReadonlyMap<string, Value>>;
+
+/** Lookups within this time share a call. */
+const batchDelayMs = 5;
+
+function createBatchLoader<Value>(maxSize: number, load: Load<Value>): BatchLoader<Value> {
+  let pending = new Set<string>();
+  let loading: Promise<ReadonlyMap<string, Value>> | undefined;
+
+  async function begin(): Promise<ReadonlyMap<string, Value>> {
+    const ids = pending;
+    await new Promise((resolve) => setTimeout(resolve, batchDelayMs));
+    if (pending === ids) {
+      startNextBatch();
+    }
+    return load([...ids]);
+  }
+
+  function startNextBatch(): void {
+    pending = new Set();
+    loading = undefined;
+  }
+
+  return {
+    async get(id) {
+      if (pending.size >= maxSize) {
+        startNextBatch();
+      }
+      pending.add(id);
+      loading ??= begin();
+      return (await loading).get(id);
+    },
+  };
+}
+
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** Other text may be a key, which must not end up in a URL. */
+export function isUuid(text: string): boolean {
+  return uuid.test(text);
+}

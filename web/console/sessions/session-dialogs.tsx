@@ -1,0 +1,137 @@
+import { Code, type ConnectError } from "@connectrpc/connect";
+import { useQuery } from "@connectrpc/connect-query";
+import { useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { Link } from "wouter";
+import { type Session, SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
+import { useAccess } from "../access/access.js";
+import { useClient } from "../access/connection.js";
+import { ApplicationLink } from "../names/application-name.js";
+import { Grants } from "../rules/grants.js";
+import { Button } from "../ui/buttons.js";
+import { ConfirmDialog, Dialog } from "../ui/dialog.js";
+import { Badge, Facts } from "../ui/display.js";
+import { useAction, useRefresh } from "../ui/hooks.js";
+import { Problem } from "../ui/page.js";
+import { TimeAgo, TimeLeft } from "../ui/time.js";
+
+interface SessionDialogProps {
+  readonly id: string;
+  onClose(): void;
+}
+
+/** The details of a session. */
+export function SessionDialog({ id, onClose }: SessionDialogProps) {
+  const { data: session, error } = useQuery(
+    SessionService.method.getSession,
+    { id },
+    { refetchInterval: ({ state }) => !isNotFound(state.error) && 3_000 },
+  );
+  const isEnded = isNotFound(error);
+  return (
+    <Dialog title="Session" onClose={onClose}>
+      {isEnded && (
+        <p role="status" className="notice" data-tone="warning">
+          This session expired or was revoked.
+        </p>
+      )}
+      {!isEnded && <Problem of={error} />}
+      {session ? <SessionFacts session={session} /> : !error && <p className="muted">Loading…</p>}
+      {session && !isEnded && <SessionActions id={id} />}
+    </Dialog>
+  );
+}
+
+function isNotFound(error: ConnectError | null): boolean {
+  return error?.code === Code.NotFound;
+}
+
+function SessionFacts({ session }: { readonly session: Session }) {
+  const { id, applicationId, state, authorizedBy, permissions, rules } = session;
+  return (
+    <>
+      <Facts
+        of={[
+          ["Id", <code key="id">{id}</code>],
+          ["State", <StateBadge key="state" state={state} />],
+          ["Application", <ApplicationLink key="application" id={applicationId} />],
+          ["Opened", <TimeAgo key="opened" at={session.createdAt} />],
+          ["Authorized", <TimeAgo key="authorized" at={session.authorizedAt} absent="not yet" />],
+          ...(authorizedBy === undefined
+            ? []
+            : [["Authorized by", <ApplicationLink key="by" id={authorizedBy} />] as const]),
+          ["Time left", <TimeLeft key="left" until={session.expiresAt} />],
+        ]}
+      />
+      <h3>Permissions</h3>
+      <Grants permissions={permissions} rules={rules} />
+      {session.limitedByAuthorizer && (
+        <p className="hint">Limited to the permissions of the application that authorized it.</p>
+      )}
+    </>
+  );
+}
+
+function SessionActions({ id }: { readonly id: string }) {
+  const { may } = useAccess();
+  const [isConfirming, setIsConfirming] = useState(false);
+  const sessions = useClient(SessionService);
+  const queries = useQueryClient();
+  const { run, isBusy, problem } = useAction(async () => {
+    await sessions.deleteSession({ id });
+    await queries.invalidateQueries();
+  });
+  return (
+    <>
+      <Problem of={problem} />
+      {isConfirming && <p>Revoke it? Its key and nonce stop working immediately.</p>}
+      <div className="actions">
+        {isConfirming && (
+          <>
+            <Button tone="danger" isBusy={isBusy} onClick={run}>
+              Revoke now
+            </Button>
+            <Button onClick={() => setIsConfirming(false)}>Cancel</Button>
+          </>
+        )}
+        {!isConfirming && may("session:delete") && (
+          <Button tone="danger" onClick={() => setIsConfirming(true)}>
+            Revoke session
+          </Button>
+        )}
+        {!isConfirming && (
+          <Link className="button" href={`/why?session=${id}`}>
+            Check access
+          </Link>
+        )}
+      </div>
+    </>
+  );
+}
+
+interface RevokeDialogProps {
+  /** The application id. */
+  readonly id: string;
+  onClose(): void;
+}
+
+export function RevokeDialog({ id, onClose }: RevokeDialogProps) {
+  const sessions = useClient(SessionService);
+  const refresh = useRefresh();
+  async function revoke(): Promise<void> {
+    await sessions.revokeAllSessions({ id });
+    refresh();
+  }
+  return (
+    <ConfirmDialog title="Revoke all sessions?" confirm="Revoke all" act={revoke} onClose={onClose}>
+      <p>
+        All sessions of <ApplicationLink id={id} /> stop working immediately, including those not
+        listed. The keys of the application keep working and can open new sessions.
+      </p>
+    </ConfirmDialog>
+  );
+}
+
+export function StateBadge({ state }: { readonly state: string }) {
+  return <Badge tone={state === "authorized" ? "good" : "plain"}>{state}</Badge>;
+}

@@ -1,0 +1,59 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { useEffect, useState, useSyncExternalStore } from "react";
+
+interface Action {
+  readonly isBusy: boolean;
+  /** The error of the last run. */
+  readonly problem: unknown;
+  run(): Promise<void>;
+}
+
+/** The state of an action that a button starts. */
+export function useAction(act: () => Promise<void>): Action {
+  const [isBusy, setIsBusy] = useState(false);
+  const [problem, setProblem] = useState<unknown>();
+  return {
+    isBusy,
+    problem,
+    async run() {
+      setIsBusy(true);
+      setProblem(undefined);
+      try {
+        await act();
+      } catch (thrown) {
+        setProblem(thrown);
+      } finally {
+        setIsBusy(false);
+      }
+    },
+  };
+}
+
+export function useMediaQuery(query: string): boolean {
+  return useSyncExternalStore(
+    (listener) => {
+      const list = matchMedia(query);
+      list.addEventListener("change", listener);
+      return () => list.removeEventListener("change", listener);
+    },
+    () => matchMedia(query).matches,
+  );
+}
+
+/** Refetches all queries after a change. */
+export function useRefresh(): () => void {
+  const queries = useQueryClient();
+  return () => void queries.invalidateQueries();
+}
+
+export const debounceMs = 250;
+
+/** The value once it has not changed for a moment, to avoid a call per keystroke. */
+export function useDebounced<T>(value: T): T {
+  const [debounced, setDebounced] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setDebounced(value), debounceMs);
+    return () => clearTimeout(timer);
+  }, [value]);
+  return debounced;
+}

@@ -1,0 +1,213 @@
+import type { ReactNode } from "react";
+import type { AccessRule } from "../../../gen/latchkey/v1/access_rule_pb.js";
+import type {
+  CheckAccessRequest,
+  CheckAccessResponse,
+} from "../../../gen/latchkey/v1/access_service_pb.js";
+import { type Decision, stricterOf } from "../../../src/contract/decisions/decide.js";
+import {
+  type DenialReason,
+  type Explanation,
+  explainDenial,
+  explainRules,
+  type Step,
+} from "../../../src/contract/decisions/explain.js";
+import { isOwnPermission } from "../../../src/contract/methods.js";
+import { RuleSummary } from "../rules/grants.js";
+import { Badge } from "../ui/display.js";
+import { useNow } from "../ui/time.js";
+import { SampleToken } from "./sample-token.js";
+import { denialBeforeRules, isDeniedBeforeRules, type Subject } from "./subject.js";
+
+interface DecisionDetailsProps {
+  readonly request: CheckAccessRequest;
+  readonly subject: Subject;
+  /** The decision of the service. Without it, the console computes a preview. */
+  readonly actual?: CheckAccessResponse;
+}
+
+/** A decision and its evaluation. */
+export function DecisionDetails({ request, subject, actual }: DecisionDetailsProps) {
+  const now = useNow();
+  const { permission, token } = request;
+  const ownPermission = isOwnPermission(permission);
+  const query = { permission, token, ownPermission };
+  const own = explainRules(subject.grants, query);
+  const limits = subject.authorizer?.grants;
+  const byAuthorizer = limits && explainRules(limits, query);
+  const denial = denialBeforeRules(subject, request, now);
+  const decisions = { own: own.decision, byAuthorizer: byAuthorizer?.decision };
+  const decision = actual ?? previewDecision(subject, request, decisions, denial);
+  return (
+    <>
+      <SubjectName subject={subject} />
+      <DecisionSummary decision={decision} />
+      {!actual && <Caveats subject={subject} />}
+      <section className="card" aria-label="Evaluation">
+        <h3>Evaluation</h3>
+        {isDeniedBeforeRules(decision.reason) && (
+          <p className="muted">
+            The key is refused before its rules are evaluated. Otherwise, the result would be:
+          </p>
+        )}
+        {limits && <h4>Permissions of the session</h4>}
+        <Steps explanation={own} rules={subject.grants.rules} permission={permission} />
+        {limits && byAuthorizer && (
+          <>
+            <h4>
+              Current permissions of {subject.authorizer?.application?.name ?? "the authorizer"}
+            </h4>
+            <p className="muted">Both must allow it, and the stricter transform applies.</p>
+            <Steps explanation={byAuthorizer} rules={limits.rules} permission={permission} />
+          </>
+        )}
+      </section>
+      <SampleForDecision decision={decision} />
+    </>
+  );
+}
+
+function SubjectName({ subject: { application, session } }: { readonly subject: Subject }) {
+  const name = application?.name ?? "an application";
+  return (
+    <h2 className="why-subject">
+      {session ? `A session of ${name}` : name}
+      {application && <Badge>{application.type}</Badge>}
+    </h2>
+  );
+}
+
+export function SampleForDecision({ decision }: { readonly decision: AccessDecision }) {
+  return <SampleToken transform={decision.allowed ? decision.transform : undefined} />;
+}
+
+/** Limits of the preview. */
+function Caveats({ subject: { application, authorizer } }: { readonly subject: Subject }) {
+  return (
+    <>
+      {!application && (
+        <p className="hint">
+          The status and the restrictions of its application are not checked. Your key needs
+          application:read.
+        </p>
+      )}
+      {authorizer && !authorizer.grants && (
+        <p className="hint">
+          The application that authorized the session limits it. This limit is not checked. Your key
+          needs application:read.
+        </p>
+      )}
+    </>
+  );
+}
+
+/** A decision of the service, or a preview. */
+type AccessDecision = Pick<CheckAccessResponse, "allowed"> & {
+  readonly transform?: string | undefined;
+  readonly decidedBy?: DecidedBy | undefined;
+  readonly reason?: string | undefined;
+  readonly detail?: string | undefined;
+  readonly limitedBy?: string | undefined;
+};
+
+interface DecidedBy {
+  readonly rule?: Pick<AccessRule, "priority" | "description"> | undefined;
+  readonly permission?: string | undefined;
+}
+
+/** The result in one sentence. */
+export function DecisionSummary({ decision }: { readonly decision: AccessDecision }) {
+  const { allowed, transform, decidedBy, reason = "", detail, limitedBy } = decision;
+  return (
+    <div role="status" className="notice" data-tone={allowed ? "good" : "danger"}>
+      <p>
+        <strong>
+          {allowed ? `Allowed, ${transform}` : `Denied: ${reason.replaceAll("_", " ")}`}
+        </strong>
+      </p>
+      <p>{allowed && decidedBy ? `${describeGrant(decidedBy)} decides.` : detail}</p>
+      {limitedBy === "authorizer" && <p>The application that authorized the session limits it.</p>}
+    </div>
+  );
+}
+
+function describeGrant({ rule, permission }: DecidedBy): string {
+  if (!rule) {
+    return `The direct permission ${permission}`;
+  }
+  const name = rule.description ? `, “${rule.description}”,` : "";
+  return `The rule with priority ${rule.priority}${name}`;
+}
+
+interface StepsProps {
+  readonly explanation: Explanation;
+  readonly rules: readonly AccessRule[];
+  readonly permission: string;
+}
+
+/** The evaluated rules in order, with their results. */
+function Steps({ explanation, rules, permission }: StepsProps) {
+  return (
+    <ol className="why-steps" aria-label="Evaluation order">
+      {explanation.rules.map((step) => (
+        <StepItem key={step.place} step={step}>
+          <RuleSummary rule={rules[step.place] as AccessRule} />
+        </StepItem>
+      ))}
+      <StepItem step={explanation.bare}>
+        <p>
+          Default: <code>{permission}</code> granted directly
+        </p>
+      </StepItem>
+    </ol>
+  );
+}
+
+const outcomes = {
+  decides: ["Decides", "good"],
+  does_not_match: ["Does not match", "plain"],
+  not_reached: ["Not reached", "plain"],
+} as const;
+
+function StepItem({ step, children }: { readonly step: Step; readonly children: ReactNode }) {
+  const [label, tone] = outcomes[step.outcome];
+  return (
+    <li data-outcome={step.outcome}>
+      <p className="why-outcome">
+        <Badge tone={tone}>{label}</Badge>
+        <span>{step.outcome === "not_reached" ? "" : step.why.join(" · ")}</span>
+      </p>
+      {children}
+    </li>
+  );
+}
+
+/** The decisions by the grants of the subject and of its authorizer. */
+interface Decisions {
+  readonly own: Decision;
+  readonly byAuthorizer?: Decision | undefined;
+}
+
+/** Computes the decision that the service would make. */
+function previewDecision(
+  { application, session, authorizer }: Subject,
+  request: CheckAccessRequest,
+  { own, byAuthorizer }: Decisions,
+  denial: DenialReason | undefined,
+): AccessDecision {
+  const limited = byAuthorizer && stricterOf(own, byAuthorizer);
+  const decision = limited?.decision ?? own;
+  const reason = denial ?? (decision.allowed ? undefined : decision.reason);
+  const limitedBy = denial ? undefined : limited?.limitedBy;
+  if (reason === undefined) {
+    return { ...decision, limitedBy };
+  }
+  const by = authorizer?.application;
+  const subject = application && {
+    application,
+    session,
+    authorizer: by && { ...by, disabled: by.status === "disabled" },
+  };
+  const detail = subject && explainDenial({ reason, limitedBy }, subject, request);
+  return { allowed: false, reason, limitedBy, ...(detail !== undefined && { detail }) };
+}
