@@ -150,7 +150,7 @@ export function addressNotAllowed(address: string): Problem {
   const source = address === "" ? "an unknown address" : `the address ${address}`;
   return new Problem(
     "address_not_allowed",
-    `The key may not be used from ${source}. ` + "Add it to the allowed_cidrs of the application.",
+    `The key may not be used from ${source}. Add it to the allowed_cidrs of the application.`,
   );
 }
 

@@ -34,7 +34,11 @@ export function fieldSchema(facts: Facts, field: DescField, referTo: ReferTo): J
 /** The schema of a field, or of one item of a list. */
 function valueSchema(facts: Facts, field: DescField, rules: FieldRules, referTo: ReferTo): Json {
   if (field.message?.typeName === "google.protobuf.Timestamp") {
-    return { type: "string", format: "date-time", examples: rules.timestamp?.example?.map(formatTimestamp) };
+    return {
+      type: "string",
+      format: "date-time",
+      examples: rules.timestamp?.example?.map(formatTimestamp),
+    };
   }
   if (field.message?.typeName === "google.protobuf.Duration") {
     return { type: "string", pattern: durationPattern.source, examples: rules.duration?.example };
