@@ -17,7 +17,7 @@ interface BootstrapOptions {
 }
 
 /** The first application of a tenant with its key. Only a hash of the key is stored. */
-export interface Bootstrapped {
+export interface BootstrapResult {
   readonly tenantId: string;
   readonly applicationId: string;
   readonly key: string;
@@ -29,7 +29,7 @@ export async function bootstrap({
   keyring,
   tenantId,
   name = "Bootstrap",
-}: BootstrapOptions): Promise<Bootstrapped> {
+}: BootstrapOptions): Promise<BootstrapResult> {
   const type = "management";
   const permissions = ownPermissions.map((permission) => permission.name);
   checkMessage(

@@ -5,13 +5,8 @@ import {
   createReadAddressOf,
   type ReadAddressOf,
 } from "./auth/caller-address.js";
-import {
-  createKeyring,
-  createWithoutSecrets,
-  type Keyring,
-  type WithoutSecrets,
-} from "./auth/keys.js";
-import { createUses, type Uses } from "./auth/last-used.js";
+import { createKeyRedactor, createKeyring, type Keyring, type RedactKeys } from "./auth/keys.js";
+import { createLastUsedTracker, type LastUsedTracker } from "./auth/last-used.js";
 import type { Settings } from "./config/settings.js";
 import { createDenials, type Denials } from "./services/events/denials.js";
 import { createRateLimits, type RateLimits } from "./services/rate-limits/rate-limits.js";
@@ -40,14 +35,14 @@ export interface Dependencies {
   readonly addressOf: AddressOf;
   readonly readAddressOf: ReadAddressOf;
   readonly rateLimits: RateLimits;
-  readonly uses: Uses;
+  readonly uses: LastUsedTracker;
   readonly denials: Denials;
   /** `undefined` if metrics are off. */
   readonly calls: CallMetrics | undefined;
   readonly tracing: Tracing | undefined;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly withoutSecrets: WithoutSecrets;
+  readonly withoutSecrets: RedactKeys;
 }
 
 export function createDependencies(
@@ -78,12 +73,16 @@ export function createDependencies(
       clock,
       log,
     }),
-    uses: createUses({ applications: store.applications, clock, interval: usesInterval }),
+    uses: createLastUsedTracker({
+      applications: store.applications,
+      clock,
+      interval: usesInterval,
+    }),
     denials: createDenials({ store, keyring, addressOf, keyHeader, log }),
     calls: metrics?.calls,
     tracing,
     clock,
     log,
-    withoutSecrets: createWithoutSecrets(settings.foreignKeys),
+    withoutSecrets: createKeyRedactor(settings.foreignKeys),
   };
 }

@@ -7,12 +7,12 @@ import {
   RetryInfoSchema,
 } from "../gen/google/rpc/error_details_pb.js";
 import {
-  askForKey,
   type FieldViolation,
+  invalidKeyResponse,
   type ProblemCode,
   problemCatalogue,
   quote,
-  shorten,
+  sanitize,
 } from "./contract/problems.js";
 import { LastManager, StoreUnavailable } from "./store/port/errors.js";
 
@@ -42,11 +42,11 @@ export class Problem extends ConnectError {
 
   constructor(
     /** The stable code of the problem. `code` is the gRPC code of the base class. */
-    readonly word: ProblemCode,
+    readonly problemCode: ProblemCode,
     detail: string,
     { violations = [], metadata = {}, headers = {}, retryAfter, cause }: ProblemFacts = {},
   ) {
-    const { status, grpc, title } = problemCatalogue[word];
+    const { status, grpc, title } = problemCatalogue[problemCode];
     const sent = retryAfter === undefined ? headers : { ...headers, ...retryHeader(retryAfter) };
     super(detail, grpc, sent, undefined, cause);
     this.status = status;
@@ -63,8 +63,8 @@ export class Problem extends ConnectError {
   }
 
   /** Attaches the error details for gRPC and Connect clients. */
-  describeFor(requestId: string): void {
-    const reason = this.word.toUpperCase();
+  attachDetails(requestId: string): void {
+    const reason = this.problemCode.toUpperCase();
     const metadata = { ...this.errorMetadata, request_id: requestId };
     this.details = [{ desc: ErrorInfoSchema, value: { reason, domain: "latchkey", metadata } }];
     if (this.violations.length > 0) {
@@ -87,14 +87,14 @@ function retryHeader(retryAfter: number): Readonly<Record<string, string>> {
 }
 
 /** The maximum number of violations per error. gRPC sends errors in headers, whose size clients limit. */
-export const mostViolations = 10;
+export const maxViolations = 10;
 
-/** Reports at most {@link mostViolations} violations. The detail ends with "and more" if there are others. */
+/** Reports at most {@link maxViolations} violations. The detail ends with "and more" if there are others. */
 export function invalidRequest(found: FieldViolation | readonly FieldViolation[]): Problem {
   const all = [found].flat();
   const violations = all
-    .slice(0, mostViolations)
-    .map(({ field, message }) => ({ field: shorten(field), message: shorten(message) }));
+    .slice(0, maxViolations)
+    .map(({ field, message }) => ({ field: sanitize(field), message: sanitize(message) }));
   const listed = violations.map(({ field, message }) => `${field}: ${message}`);
   const detail = [...listed, ...(all.length > listed.length ? ["and more"] : [])].join("; ");
   return new Problem("invalid_request", detail, { violations });
@@ -102,7 +102,7 @@ export function invalidRequest(found: FieldViolation | readonly FieldViolation[]
 
 /** The same response for every invalid key, so that it reveals nothing about the key. */
 export function unauthenticated(keyHeader: string): Problem {
-  const { detail, headers } = askForKey(keyHeader);
+  const { detail, headers } = invalidKeyResponse(keyHeader);
   return new Problem("unauthenticated", detail, { headers });
 }
 
@@ -182,7 +182,7 @@ export function overloaded(): Problem {
   return new Problem("overloaded", detail, { retryAfter: retryDelay });
 }
 
-export function arrivesTooSlowly(): Problem {
+export function requestTimeout(): Problem {
   return new Problem("request_timeout", "The request took too long to arrive. Send it again.");
 }
 
@@ -271,7 +271,7 @@ export function idempotencyConflict(): Problem {
   );
 }
 
-export function sealedWithOtherKey(): Problem {
+export function replayNeedsOriginalKey(): Problem {
   return new Problem(
     "idempotency_conflict",
     "This Idempotency-Key was used with another API key of the same application, and its response " +
@@ -289,11 +289,11 @@ export function idempotencyKeyReused(): Problem {
 }
 
 /** The change of the call may or may not have been made, and may still be made. */
-export function outOfTime(detail: string): Problem {
+export function deadlineExceeded(detail: string): Problem {
   return new Problem("deadline_exceeded", detail, { retryAfter: retryDelay });
 }
 
-export function callerLeft(): Problem {
+export function requestCanceled(): Problem {
   return new Problem("canceled", "The caller closed the request before the response.");
 }
 
@@ -306,7 +306,7 @@ export function shuttingDown(): Problem {
  * Converts an error of the protocol library while it reads a message. The
  * library reports some client errors as internal errors.
  */
-export function unreadable(reason: unknown, bodyLimit: number): Problem {
+export function toDecodeProblem(reason: unknown, bodyLimit: number): Problem {
   if (reason instanceof Problem) {
     return reason;
   }
@@ -349,7 +349,7 @@ export function toProblem(reason: unknown): Problem {
     return lastManager();
   }
   if (reason instanceof ConnectError && reason.code !== Code.Internal) {
-    return new Problem(codeToProblem[reason.code] ?? "internal", shorten(reason.rawMessage), {
+    return new Problem(codeToProblem[reason.code] ?? "internal", sanitize(reason.rawMessage), {
       cause: reason,
     });
   }

@@ -10,8 +10,8 @@ import { SessionService } from "../gen/latchkey/v1/session_service_pb.js";
 import type { AddressOf } from "./auth/caller-address.js";
 import { createGrantGuard } from "./auth/grants.js";
 import type { Keyring } from "./auth/keys.js";
-import type { Uses } from "./auth/last-used.js";
-import { createSealPlaces } from "./auth/sealing.js";
+import type { LastUsedTracker } from "./auth/last-used.js";
+import { createCursorSealers } from "./auth/sealing.js";
 import type { Settings } from "./config/settings.js";
 import type { Dependencies } from "./dependencies.js";
 import { createInterceptors } from "./middleware/pipeline.js";
@@ -23,11 +23,11 @@ import { createIdempotency } from "./services/idempotency/idempotency.js";
 import type { RateLimits } from "./services/rate-limits/rate-limits.js";
 import { createSessionHandlers } from "./services/sessions/handlers.js";
 import type { Clock, Store } from "./store/port/store.js";
-import type { Door } from "./transport/http/exchange.js";
+import type { RequestHandler } from "./transport/http/exchange.js";
 import { createGateway } from "./transport/rest/gateway.js";
 import { type Implementation, implement } from "./transport/rpc/implementation.js";
-import { createRpcDoors } from "./transport/rpc/rpc.js";
-import { createPages } from "./transport/system/endpoints.js";
+import { createRpcHandlers } from "./transport/rpc/rpc.js";
+import { createSystemEndpoints } from "./transport/system/endpoints.js";
 import { createHealthHandlers, type Readiness } from "./transport/system/health.js";
 import { createReflectionHandlers } from "./transport/system/reflection.js";
 import { createWebPages } from "./transport/system/web-pages.js";
@@ -44,7 +44,7 @@ interface HandlersOptions {
 export function createHandlers(
   dependencies: Dependencies,
   { readiness, stopping, scrape }: HandlersOptions,
-): Door[] {
+): RequestHandler[] {
   const { bodyLimit, keyHeader, limits, requestTimeout, hasConsole } = dependencies.settings;
   const implementations = createImplementations({ ...dependencies, stopping });
   const methods = implementations.flatMap(({ service }) => service.methods);
@@ -55,13 +55,13 @@ export function createHandlers(
     jsonDepth: limits.jsonDepth,
   };
   return [
-    ...createRpcDoors({
+    ...createRpcHandlers({
       ...shared,
       openImplementations: createOpenImplementations(implementations, readiness, stopping),
-      patience: requestTimeout,
+      writeTimeoutMs: requestTimeout,
       withoutSecrets: dependencies.withoutSecrets,
     }),
-    createPages({ readiness, keyHeader, scrape }),
+    createSystemEndpoints({ readiness, keyHeader, scrape }),
     ...(hasConsole ? [createWebPages({ keyHeader })] : []),
     createGateway(shared),
   ];
@@ -71,7 +71,7 @@ interface ImplementationsOptions {
   readonly store: Store;
   readonly keyring: Keyring;
   readonly addressOf: AddressOf;
-  readonly uses: Uses;
+  readonly uses: LastUsedTracker;
   readonly rateLimits: RateLimits;
   readonly clock: Clock;
   readonly settings: Settings;
@@ -86,7 +86,7 @@ function createImplementations(options: ImplementationsOptions): Implementation[
     ...options,
     grantGuard: createGrantGuard(settings.grantPolicy),
     audit: createAudit(addressOf),
-    sealPlaces: createSealPlaces({ peppers: settings.peppers, storeId: store.id, clock }),
+    sealPlaces: createCursorSealers({ peppers: settings.peppers, storeId: store.id, clock }),
   };
   const withIdempotency = createIdempotency(store.answers, settings.keyHeader);
   const serve = <S extends DescService>(service: S, handlers: ServiceImpl<S>) =>

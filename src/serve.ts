@@ -73,7 +73,7 @@ async function welcome(
   address: AddressInfo,
   { settings, log }: ServeOptions,
 ): Promise<void> {
-  if (settings.showsFirstKey && settings.store.kind === "embedded") {
+  if (settings.printsFirstKey && settings.store.kind === "embedded") {
     const first = await bootstrap({ store, keyring: createKeyring(settings.peppers) });
     process.stdout.write(firstKeyBanner(first, address, settings));
   } else {

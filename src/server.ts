@@ -1,7 +1,7 @@
 import { setMaxListeners } from "node:events";
 import type { AddressInfo } from "node:net";
 import type { Logger } from "pino";
-import type { Uses } from "./auth/last-used.js";
+import type { LastUsedTracker } from "./auth/last-used.js";
 import { createDependencies, type DependencyOptions } from "./dependencies.js";
 import { createHandlers } from "./handlers.js";
 import { withTimeout } from "./lib/timeout.js";
@@ -10,11 +10,11 @@ import { createExpiryWarnings, type ExpiryWarnings } from "./services/events/exp
 import { formatMetrics, type Snapshot } from "./telemetry/metrics/families.js";
 import { createMetrics } from "./telemetry/metrics/metrics.js";
 import { shareScrapes } from "./telemetry/metrics/server.js";
-import { createFront } from "./transport/dispatcher.js";
+import { createDispatcher } from "./transport/dispatcher.js";
 import { createCors } from "./transport/http/cors.js";
 import { createListener } from "./transport/listener/listener.js";
-import { createFollowTls } from "./transport/listener/tls-reload.js";
-import { pageAt } from "./transport/system/endpoints.js";
+import { createTlsReloader } from "./transport/listener/tls-reload.js";
+import { endpointLabel } from "./transport/system/endpoints.js";
 import { createReadiness } from "./transport/system/health.js";
 
 interface ServerOptions extends DependencyOptions {
@@ -60,17 +60,17 @@ export function createServer(options: ServerOptions): LatchkeyServer {
   const readMetrics = options.scrape ?? (async () => formatMetrics([await snapshot()]));
   const scrape = shareScrapes(async () => Buffer.from(await readMetrics()));
   const servesMetrics = settings.metrics && settings.metrics.port === undefined;
-  const dispatch = createFront({
+  const dispatch = createDispatcher({
     cors: createCors(settings.corsOrigins, keyHeader),
-    doors: createHandlers(dependencies, {
+    handlers: createHandlers(dependencies, {
       readiness,
       stopping: stopping.signal,
       scrape: servesMetrics ? scrape : undefined,
     }),
     log,
     isSecure: tls !== undefined,
-    onPage: ({ method, path, status = 0 }) =>
-      metrics?.pages.count(method === "OPTIONS" ? "preflight" : pageAt(path), status),
+    onOtherRequest: ({ method, path, status = 0 }) =>
+      metrics?.pages.count(method === "OPTIONS" ? "preflight" : endpointLabel(path), status),
     limits,
     foreignKeys: settings.foreignKeys,
     withoutSecrets: dependencies.withoutSecrets,
@@ -79,11 +79,11 @@ export function createServer(options: ServerOptions): LatchkeyServer {
     onExchange: dispatch,
     limits,
     trustedProxies,
-    onRefused(requestId, status) {
+    onMalformedRequest(requestId, status) {
       metrics?.pages.count("other", status);
       log.info({ request_id: requestId, status });
     },
-    tls: tls && { contents: tls.contents, follow: createFollowTls({ ...tls, log }) },
+    tls: tls && { contents: tls.contents, watch: createTlsReloader({ ...tls, log }) },
   });
 
   return {
@@ -106,7 +106,7 @@ export function createServer(options: ServerOptions): LatchkeyServer {
 }
 
 interface Writers {
-  readonly uses: Uses;
+  readonly uses: LastUsedTracker;
   readonly denials: Denials;
   readonly warnings: ExpiryWarnings;
   readonly log: Logger;
@@ -122,7 +122,7 @@ async function closeWriters({ uses, denials, warnings, log }: Writers): Promise<
   if (!(await withTimeout(written, flushTimeout, () => false, { keepsRunning: true }))) {
     giveUp.abort();
     log.warn(
-      { uses: uses.waiting, denials: denials.pending },
+      { uses: uses.pending, denials: denials.pending },
       "store timed out during shutdown: some last-used times and denied calls were not written",
     );
   }

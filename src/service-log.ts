@@ -1,6 +1,6 @@
 import type { AddressInfo } from "node:net";
 import type { Logger } from "pino";
-import type { Bootstrapped } from "./bootstrap.js";
+import type { BootstrapResult } from "./bootstrap.js";
 import type { Settings } from "./config/settings.js";
 import { createLog, type LineWriter } from "./telemetry/log.js";
 
@@ -45,7 +45,7 @@ export function createServiceLog(settings: Settings): ServiceLog {
 
 /** The banner of the first start: the URL, the first key and a command to try. */
 export function firstKeyBanner(
-  { key, tenantId }: Bootstrapped,
+  { key, tenantId }: BootstrapResult,
   address: AddressInfo,
   settings: Settings,
 ): string {

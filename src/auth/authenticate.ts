@@ -7,10 +7,12 @@ import type { Caller } from "./caller.js";
 import type { Keyring } from "./keys.js";
 
 /** Returns the owner of a valid key, or `undefined`. */
-export type Identify = (key: string) => MaybePromise<Caller | undefined>;
+export type Authenticate = (key: string) => MaybePromise<Caller | undefined>;
 
 /** Returns the owner of each key, in the order of the keys. */
-export type IdentifyMany = (keys: readonly string[]) => Promise<readonly (Caller | undefined)[]>;
+export type AuthenticateMany = (
+  keys: readonly string[],
+) => Promise<readonly (Caller | undefined)[]>;
 
 /** An expired or disabled key. */
 export interface Refused {
@@ -22,17 +24,21 @@ export interface Refused {
 export type IdentifyRefused = (key: string) => MaybePromise<Refused | undefined>;
 
 /** The application or session whose id is in an invalid key. The key itself may be forged. */
-export interface Named {
+export interface KeyOwner {
   readonly owner: Caller;
   /** Why the key is invalid. Absent if it does not belong to the owner. */
   readonly why: Refused["why"] | undefined;
 }
 
 /** Returns the application or session that an invalid key names, while the store still has it. */
-export type FindNamed = (key: string) => MaybePromise<Named | undefined>;
+export type FindKeyOwner = (key: string) => MaybePromise<KeyOwner | undefined>;
 
 /** Authenticates one key. */
-export function createIdentify(store: Store, keyring: Keyring, grantPolicy: GrantPolicy): Identify {
+export function createAuthenticate(
+  store: Store,
+  keyring: Keyring,
+  grantPolicy: GrantPolicy,
+): Authenticate {
   const { applications, sessions } = store;
   const worksNow = createWorksNow(store);
   const addBoundary = createAddBoundary(grantPolicy);
@@ -53,11 +59,11 @@ export function createIdentify(store: Store, keyring: Keyring, grantPolicy: Gran
 }
 
 /** Authenticates many keys. Duplicates are looked up once. */
-export function createIdentifyMany(
+export function createAuthenticateMany(
   store: Store,
   keyring: Keyring,
   grantPolicy: GrantPolicy,
-): IdentifyMany {
+): AuthenticateMany {
   const { applications, sessions } = store;
   const worksNow = createWorksNow(store);
   const addBoundary = createAddBoundary(grantPolicy);
@@ -101,7 +107,7 @@ export function createIdentifyMany(
 
 /** Identifies expired keys, and keys whose application or authorizer is disabled. */
 export function createIdentifyRefused(store: Store, keyring: Keyring): IdentifyRefused {
-  const findNamed = createFindNamed(store, keyring);
+  const findNamed = createFindKeyOwner(store, keyring);
   return (key) =>
     mapMaybePromise(
       findNamed(key),
@@ -109,7 +115,7 @@ export function createIdentifyRefused(store: Store, keyring: Keyring): IdentifyR
     );
 }
 
-export function createFindNamed(store: Store, keyring: Keyring): FindNamed {
+export function createFindKeyOwner(store: Store, keyring: Keyring): FindKeyOwner {
   const { applications, sessions } = store;
 
   function whyRefused(owner: Caller, isExpired: boolean): MaybePromise<Refused["why"] | undefined> {
@@ -125,7 +131,7 @@ export function createFindNamed(store: Store, keyring: Keyring): FindNamed {
     found: Caller | undefined,
     owner: Caller | undefined,
     isExpired: boolean,
-  ): MaybePromise<Named | undefined> {
+  ): MaybePromise<KeyOwner | undefined> {
     return owner
       ? mapMaybePromise(whyRefused(owner, isExpired), (why) => ({ owner, why }))
       : found && { owner: found, why: undefined };
@@ -134,7 +140,7 @@ export function createFindNamed(store: Store, keyring: Keyring): FindNamed {
   function nameApplication(
     id: string,
     ownerIn: (application: ApplicationRecord | undefined) => Caller | undefined,
-  ): MaybePromise<Named | undefined> {
+  ): MaybePromise<KeyOwner | undefined> {
     return mapMaybePromise(applications.find(id), (alive) =>
       mapMaybePromise(alive ?? applications.findExpired(id), (application) =>
         nameBy(application && { application }, ownerIn(application), !alive),
@@ -166,7 +172,7 @@ export function createFindNamed(store: Store, keyring: Keyring): FindNamed {
 }
 
 /** Authenticates foreign keys, if they are enabled. */
-function createIdentifyForeign(store: Store, keyring: Keyring): Identify {
+function createIdentifyForeign(store: Store, keyring: Keyring): Authenticate {
   const worksNow = createWorksNow(store);
   return (key) =>
     mapMaybePromise(findForeign(store, keyring, key), (id) =>

@@ -2,10 +2,10 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { HandlerContext } from "@connectrpc/connect";
 import {
   type Address,
-  isInOneOf,
+  formatAddress,
+  isInAnyNetwork,
   type Network,
-  readAddress,
-  showAddress,
+  parseAddress,
 } from "../lib/networks.js";
 import { callKey } from "./caller.js";
 
@@ -22,7 +22,7 @@ export function createAddressOf(trustedProxies: readonly Network[]): AddressOf {
   const readAddressOf = createReadAddressOf(trustedProxies);
   return (context) => {
     const address = readAddressOf(context);
-    return address ? showAddress(address) : "";
+    return address ? formatAddress(address) : "";
   };
 }
 
@@ -34,8 +34,8 @@ export function createAddressOf(trustedProxies: readonly Network[]): AddressOf {
 export function createReadAddressOf(trustedProxies: readonly Network[]): ReadAddressOf {
   return ({ values }) => {
     const { address, headers } = values.get(callKey).peer;
-    const nearest = readAddress(address);
-    return nearest && isInOneOf(trustedProxies, nearest)
+    const nearest = parseAddress(address);
+    return nearest && isInAnyNetwork(trustedProxies, nearest)
       ? findClient(nearest, forwardedFor(headers), trustedProxies)
       : nearest;
   };
@@ -56,7 +56,7 @@ function findClient(
       return client;
     }
     client = address;
-    if (!isInOneOf(trustedProxies, address)) {
+    if (!isInAnyNetwork(trustedProxies, address)) {
       return client;
     }
     end = comma;
@@ -72,5 +72,5 @@ function forwardedFor(headers: IncomingHttpHeaders): string {
 function readEntry(text: string): Address | undefined {
   const entry = text.trim();
   const [, bracketed, dotted] = /^(?:\[([^\]]*)\]|([\d.]+))(?::\d{1,5})?$/.exec(entry) ?? [];
-  return readAddress(bracketed ?? dotted ?? entry);
+  return parseAddress(bracketed ?? dotted ?? entry);
 }

@@ -2,8 +2,8 @@ import type { IncomingHttpHeaders } from "node:http";
 import { createContextKey, type HandlerContext } from "@connectrpc/connect";
 import { type Grants, holds } from "../contract/grants.js";
 import { Cancellation } from "../lib/cancellation.js";
-import type { NewAnswer } from "../store/port/audit.js";
-import type { Party } from "../store/port/events.js";
+import type { NewResponse } from "../store/port/audit.js";
+import type { Principal } from "../store/port/events.js";
 import type { ApplicationRecord, KeyRecord, SessionRecord } from "../store/port/records.js";
 
 /** The owner of the key of a call. */
@@ -45,21 +45,21 @@ export interface Call {
   /** The event loop turn in which the caller was last authenticated. */
   authenticatedIn?: number;
   /** Authenticates and authorizes the caller again, or throws. Set for streams and for replayable calls. */
-  readmit?: () => Promise<void>;
+  reauthorize?: () => Promise<void>;
   /** Set if the call is refused before its message is read. */
   refusal?: Error;
   /** The target of the call for the audit log, set by its handler. */
-  target?: Party;
+  target?: Principal;
   /** Set if the response must be stored together with the change, so that it can be replayed. */
-  keepAnswer?: KeepAnswer | undefined;
+  storedResponse?: StoredResponse | undefined;
   /** Set when the log line of the call is written or scheduled. */
   logged?: boolean;
 }
 
 /** How to store a response for replay. */
-export interface KeepAnswer {
+export interface StoredResponse {
   readonly id: string;
-  seal(answer: object): NewAnswer;
+  seal(answer: object): NewResponse;
 }
 
 export const callKey = createContextKey<Call>(
@@ -83,15 +83,15 @@ export function callerOf(context: Pick<HandlerContext, "values">): Caller {
 }
 
 /** Sets the target application of a call for the audit log. Returns its id as it is stored. */
-export function aboutApplication(context: Pick<HandlerContext, "values">, id: string): string {
+export function setTargetApplication(context: Pick<HandlerContext, "values">, id: string): string {
   const applicationId = id.toLowerCase();
   context.values.get(callKey).target = { applicationId };
   return applicationId;
 }
 
 /** Returns a function that authorizes the caller again and throws if it has lost its access. */
-export function readmissionOf(context: Pick<HandlerContext, "values">): () => Promise<void> {
-  const { readmit } = context.values.get(callKey);
+export function reauthorizationOf(context: Pick<HandlerContext, "values">): () => Promise<void> {
+  const { reauthorize: readmit } = context.values.get(callKey);
   if (!readmit) {
     throw new Error("call was not authorized");
   }
@@ -104,7 +104,7 @@ export function grantsOf({ application, session }: Caller): Grants {
 }
 
 /** When the caller's key expires. A session never outlives its application or its authorizer. */
-export function endOf({ application, session, authorizer, key }: Caller): number | undefined {
+export function expiryOf({ application, session, authorizer, key }: Caller): number | undefined {
   const expiry = Math.min(
     application.expiresAt ?? Number.POSITIVE_INFINITY,
     authorizer?.expiresAt ?? Number.POSITIVE_INFINITY,

@@ -1,4 +1,4 @@
-import { inOrderOfTrying, rankOfTransform } from "../contract/decisions/decide.js";
+import { inEvaluationOrder, rankOfTransform } from "../contract/decisions/decide.js";
 import { doOverlap, isWithin, type Scope, scopeOf } from "../contract/decisions/scope.js";
 import type { Grants, RuleRecord } from "../contract/grants.js";
 import { quote } from "../contract/problems.js";
@@ -61,7 +61,7 @@ function decidersOf({ permissions, rules }: Grants): Map<string, Decider[]> {
       deciders.set(decider.permission, [decider]);
     }
   };
-  for (const { rule, place } of inOrderOfTrying(rules)) {
+  for (const { rule, place } of inEvaluationOrder(rules)) {
     const scope = scopeOf(rule);
     // A rule that no token can match grants nothing.
     if (scope) {

@@ -14,7 +14,7 @@ import { invalidRequest, permissionDenied } from "../errors.js";
 import { managerPermissions } from "../store/port/applications.js";
 import type { ApplicationRecord } from "../store/port/records.js";
 import { unsuitedGrants } from "../validation/grants.js";
-import { type Caller, callerHolds, endOf, grantsOf } from "./caller.js";
+import { type Caller, callerHolds, expiryOf, grantsOf } from "./caller.js";
 import { uncoveredGrants } from "./grant-coverage.js";
 
 /** Reads the grants of a request. */
@@ -143,7 +143,7 @@ function checkHeld(caller: Caller, permissions: readonly string[]): void {
 
 /** Ignores the expiry of a replaced key, because its application continues with another one. */
 function checkLifetime(caller: Caller, { grants, expiresAt, current }: ProposedGrants): void {
-  const latest = endOf({ ...caller, key: undefined });
+  const latest = expiryOf({ ...caller, key: undefined });
   if (latest === undefined || (expiresAt !== undefined && expiresAt <= latest)) {
     return;
   }

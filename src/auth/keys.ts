@@ -10,8 +10,8 @@ import {
   secretStart,
   secretWidth,
 } from "../contract/key-format.js";
-import { base, codeOfDigit, writeBase62 } from "../lib/base62.js";
-import { drawRandom, idToBytes } from "../lib/uuid.js";
+import { base, digitCharCode, writeBase62 } from "../lib/base62.js";
+import { fillRandom, idToBytes } from "../lib/uuid.js";
 
 /** Bytes below this limit map evenly to digits. */
 const unbiasedLimit = 256 - (256 % base);
@@ -34,11 +34,11 @@ const randomPool = Buffer.alloc(secretWidth);
 function writeSecret(key: Buffer): void {
   let position = secretStart;
   while (position < checkStart) {
-    drawRandom(randomPool);
+    fillRandom(randomPool);
     for (let at = 0; at < randomPool.length && position < checkStart; at++) {
       const byte = randomPool[at] as number;
       if (byte < unbiasedLimit) {
-        key[position++] = codeOfDigit(byte % base);
+        key[position++] = digitCharCode(byte % base);
       }
     }
   }
@@ -119,7 +119,7 @@ function hashText(pepper: string, key: string): string {
 }
 
 /** Redacts keys in a path or another text of a request. */
-export type WithoutSecrets = (text: string) => string;
+export type RedactKeys = (text: string) => string;
 
 const ownKey = /(?:[A-Za-z0-9]|%[0-9A-Fa-f]{2}){30,}/g;
 /** A path segment. A percent-encoded byte counts as one character. */
@@ -130,8 +130,8 @@ const segment = /(?:[^/%]|%[0-9A-Fa-f]{2}|%)+/g;
  * have no fixed format: if they are enabled, every segment that is long enough
  * is redacted unless it is a UUID.
  */
-export function createWithoutSecrets(foreignKeys: boolean): WithoutSecrets {
-  const redactOwnKeys: WithoutSecrets = (text) => text.replaceAll(ownKey, "…");
+export function createKeyRedactor(foreignKeys: boolean): RedactKeys {
+  const redactOwnKeys: RedactKeys = (text) => text.replaceAll(ownKey, "…");
   return foreignKeys
     ? (text) => redactOwnKeys(text.replaceAll(segment, (it) => (mayBeForeignKey(it) ? "…" : it)))
     : redactOwnKeys;

@@ -14,12 +14,12 @@ const maxPending = 50_000;
 /** The number of uses per write. */
 const batchSize = 500;
 
-export interface Uses {
+export interface LastUsedTracker {
   /** Records the use of a key in memory. */
   note(caller: Caller): void;
 
   /** The number of pending uses. */
-  readonly waiting: number;
+  readonly pending: number;
 
   /** Writes the pending uses and stops. Drops the rest when `giveUp` aborts. */
   close(giveUp?: AbortSignal): Promise<void>;
@@ -37,7 +37,11 @@ interface UsesOptions {
  * others are written in batches. Failed writes are dropped: the next use of the
  * key records it again.
  */
-export function createUses({ applications, clock, interval = defaultInterval }: UsesOptions): Uses {
+export function createLastUsedTracker({
+  applications,
+  clock,
+  interval = defaultInterval,
+}: UsesOptions): LastUsedTracker {
   let byKey = new Map<string, Use>();
   let bySession = new Map<string, Use>();
   let writing: Promise<void> | undefined;
@@ -77,7 +81,7 @@ export function createUses({ applications, clock, interval = defaultInterval }: 
       }
     },
 
-    get waiting() {
+    get pending() {
       return unwritten + byKey.size + bySession.size;
     },
 

@@ -7,7 +7,7 @@ import type { Clock } from "../store/port/store.js";
  * them, which would reveal the activity of other tenants, or forge them. A
  * cursor is valid only for its tenant and its purpose.
  */
-export interface SealedPlaces {
+export interface CursorSealer {
   seal(tenantId: string, position: string): string;
 
   /** Returns the position. Throws if the cursor is not valid. */
@@ -33,7 +33,7 @@ interface SealUse {
 }
 
 /** Creates the cursors of one purpose. */
-export type SealPlaces = (use: SealUse) => SealedPlaces;
+export type CursorSealers = (use: SealUse) => CursorSealer;
 
 const algorithm = "aes-256-gcm";
 const keySize = 32;
@@ -50,7 +50,7 @@ const olderKeyGrace = 24 * 3_600_000;
  * Derives an encryption key from each pepper. If a pepper is empty, the key is
  * derived from the store id, which all instances share and no caller sees.
  */
-export function createSealPlaces({ peppers, storeId, clock }: SealOptions): SealPlaces {
+export function createCursorSealers({ peppers, storeId, clock }: SealOptions): CursorSealers {
   return ({ purpose, field, refusal, startAgain }) => {
     const [newest, ...older] = peppers.map((pepper) =>
       Buffer.from(hkdfSync("sha256", pepper || storeId, storeId, `latchkey: ${purpose}`, keySize)),

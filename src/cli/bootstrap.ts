@@ -1,5 +1,5 @@
 import { createKeyring } from "../auth/keys.js";
-import { type Bootstrapped, bootstrap } from "../bootstrap.js";
+import { type BootstrapResult, bootstrap } from "../bootstrap.js";
 import { readSettings } from "../config/settings.js";
 import { Problem } from "../errors.js";
 import { openStore } from "../store/open-store.js";
@@ -29,11 +29,11 @@ export async function bootstrapCommand({
   }
 }
 
-function formatJson({ tenantId, applicationId, key }: Bootstrapped): string {
+function formatJson({ tenantId, applicationId, key }: BootstrapResult): string {
   return `${JSON.stringify({ tenant_id: tenantId, application_id: applicationId, key })}\n`;
 }
 
-function formatText({ tenantId, applicationId, key }: Bootstrapped): string {
+function formatText({ tenantId, applicationId, key }: BootstrapResult): string {
   return `tenant       ${tenantId}
 application  ${applicationId}
 key          ${key}

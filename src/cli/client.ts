@@ -3,7 +3,7 @@ import { Agent as HttpsAgent } from "node:https";
 import type { CallOptions } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { createClientOn, type LatchkeyClient } from "../client/client.js";
-import { type ClientOptions, retryLost, sendKey } from "../contract/client-interceptors.js";
+import { type ClientOptions, retryCalls, sendKey } from "../contract/client-interceptors.js";
 import { toCommandError } from "./call-errors.js";
 import { type Connection, type ConnectionFlags, resolveConnection } from "./connection.js";
 import { readClientEnvironment } from "./environment.js";
@@ -69,7 +69,7 @@ export function createServiceClient(options: ClientOptions): ServiceClient {
   const transport = createConnectTransport({
     baseUrl: options.url,
     httpVersion: "1.1",
-    interceptors: [retryLost(), sendKey(options)],
+    interceptors: [retryCalls(), sendKey(options)],
     nodeOptions: { agent },
   });
   return { ...createClientOn(transport), close: () => agent.destroy() };

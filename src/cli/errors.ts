@@ -1,4 +1,4 @@
-import { visible } from "../lib/printable.js";
+import { escapeUnprintable } from "../lib/printable.js";
 
 /** The exit codes of every command. Scripts rely on them. */
 export const exitCodes = {
@@ -34,10 +34,10 @@ export class CommandError extends Error {
 export function reportError(thrown: unknown): void {
   const { message, hint, exit } = toReportable(thrown);
   for (const line of message.split("\n")) {
-    process.stderr.write(`latchkey: ${visible(line)}\n`);
+    process.stderr.write(`latchkey: ${escapeUnprintable(line)}\n`);
   }
   if (hint) {
-    process.stderr.write(`${visible(hint)}\n`);
+    process.stderr.write(`${escapeUnprintable(hint)}\n`);
   }
   process.exitCode = exitCodes[exit].code;
 }

@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import { readSettings, type Settings } from "../config/settings.js";
-import { openStoreThere } from "../store/open-store.js";
+import { openExistingStore } from "../store/open-store.js";
 import type { Store } from "../store/port/store.js";
 import { pepperChecks } from "../transfer/checks.js";
 import { exportRecords, headerLine } from "../transfer/export.js";
 import { type Counts, noCounts } from "../transfer/format.js";
-import { type ExportTarget, openPartFile } from "../transfer/partial-file.js";
+import { type ExportTarget, openPartialFile } from "../transfer/partial-file.js";
 import { type Progress, sizeText, startProgress } from "../transfer/progress.js";
 import { CommandError } from "./errors.js";
 
@@ -30,9 +30,10 @@ export async function exportCommand(flags: ExportFlags): Promise<void> {
       "usage",
     );
   }
-  const store = await openStoreThere(settings);
+  const store = await openExistingStore(settings);
   try {
-    const target = output === undefined ? createStdoutTarget() : await openPartFile(output, resume);
+    const target =
+      output === undefined ? createStdoutTarget() : await openPartialFile(output, resume);
     try {
       checkSource(target, store);
       checkEventsOption(target, flags);
@@ -101,7 +102,7 @@ async function exportTo(
       0,
     );
   }
-  if (!before?.isWhole) {
+  if (!before?.isComplete) {
     const parts = exportRecords({ store, withEvents: events, from: before?.place });
     for await (const part of parts) {
       await write(part.text, total(part.counts) - total(counts));

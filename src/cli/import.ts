@@ -1,6 +1,6 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { readSettings, type Settings } from "../config/settings.js";
-import { openStore, openStoreToLookAt } from "../store/open-store.js";
+import { openStore, openStoreForReading } from "../store/open-store.js";
 import { StoreUnavailable } from "../store/port/errors.js";
 import { importRecords } from "../transfer/import.js";
 import { createImportReport, type ImportReport } from "../transfer/import-report.js";
@@ -35,7 +35,7 @@ async function importFrom(
   const size = (await file?.stat())?.size;
   const chunks = file?.createReadStream({ highWaterMark: chunkSize, autoClose: false });
   const report = createImportReport();
-  const store = await (dryRun ? openStoreToLookAt : openStore)(settings);
+  const store = await (dryRun ? openStoreForReading : openStore)(settings);
   const progress = startProgress({
     word: dryRun ? "checked" : "imported",
     ofBytes: size,
@@ -52,7 +52,7 @@ async function importFrom(
       report,
       onProgress: progress.advance,
     });
-    return report.isGood();
+    return report.isSuccess();
   } catch (error) {
     throw toImportError(error, path === "-" ? "stdin" : path);
   } finally {
@@ -83,8 +83,10 @@ function printReport(report: ImportReport, dryRun: boolean, json: boolean): void
   if (report.isEmpty()) {
     return;
   }
-  for (const problem of report.troubles()) {
+  for (const problem of report.messages()) {
     process.stderr.write(`latchkey: ${problem}\n`);
   }
-  process.stdout.write(json ? `${JSON.stringify(report.facts(dryRun))}\n` : report.summary(dryRun));
+  process.stdout.write(
+    json ? `${JSON.stringify(report.toJson(dryRun))}\n` : report.summary(dryRun),
+  );
 }

@@ -1,7 +1,7 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import type { Pagination } from "../../gen/latchkey/v1/application_service_pb.js";
-import { visible } from "../lib/printable.js";
-import { startLiveLine } from "../lib/progress-line.js";
+import { escapeUnprintable } from "../lib/printable.js";
+import { startProgressLine } from "../lib/progress-line.js";
 import { createEncoder } from "../transport/rest/encode.js";
 import { readClientEnvironment } from "./environment.js";
 import { createColors, type Display } from "./format.js";
@@ -56,11 +56,11 @@ export function createOutput({ json: isJson = false }: OutputFlags): Output {
     },
     note(text) {
       if (text !== undefined && !isJson) {
-        stderr.write(`${createColors(stderr, environment).dim(visible(text))}\n`);
+        stderr.write(`${createColors(stderr, environment).dim(escapeUnprintable(text))}\n`);
       }
     },
     warn(text) {
-      stderr.write(`${createColors(stderr, environment).warn(visible(text))}\n`);
+      stderr.write(`${createColors(stderr, environment).warn(escapeUnprintable(text))}\n`);
     },
   };
 }
@@ -137,9 +137,9 @@ export async function readPages<P extends Page>(
 /** Reads the pages after the first, with a progress line on a terminal. */
 async function readMore<P extends Page>(first: P, max: number, readPage: ReadPage<P>): Promise<P> {
   const { data } = first;
-  const line = startLiveLine({
+  const line = startProgressLine({
     stream: process.stderr,
-    tellsUnwatched: false,
+    printsWithoutTerminal: false,
     draw: () => `${formatCount(data.length)} read`,
   });
   try {

@@ -1,6 +1,6 @@
 import { open } from "node:fs/promises";
 import { createInterface } from "node:readline/promises";
-import { visible } from "../lib/printable.js";
+import { escapeUnprintable } from "../lib/printable.js";
 import { CommandError, exitCodes } from "./errors.js";
 
 /** Whether a person can respond to prompts. Prompts go to stderr, because a program may read stdout. */
@@ -19,7 +19,9 @@ export async function confirm(
   if (!isInteractive()) {
     throw new CommandError(`${consequence} Not a terminal; pass --yes to confirm.`, "usage");
   }
-  const response = await prompt(`${visible(consequence)}\nType "${visible(typed)}" to confirm: `);
+  const response = await prompt(
+    `${escapeUnprintable(consequence)}\nType "${escapeUnprintable(typed)}" to confirm: `,
+  );
   if (response !== typed) {
     throw new CommandError("Canceled. Nothing was changed.");
   }

@@ -1,4 +1,4 @@
-import { visible } from "../lib/printable.js";
+import { escapeUnprintable } from "../lib/printable.js";
 import type { Colors, Display } from "./format.js";
 import { padText, textWidth, truncateText, wrapText } from "./text-width.js";
 
@@ -30,14 +30,14 @@ export function layoutTable<Row>(
   { colors, width = Number.POSITIVE_INFINITY }: Display,
 ): Table<Row> {
   const natural = columns.map((column) => {
-    const widths = rows.map((row) => textWidth(visible(column.text(row))));
+    const widths = rows.map((row) => textWidth(escapeUnprintable(column.text(row))));
     return { column, width: widths.reduce(larger, column.minWidth ?? textWidth(column.title)) };
   });
   const sized = fitColumns(natural, width);
 
   function lineOf(textOf: (column: Column<Row>) => string, paint: Paint<Row>): string {
     const cells = sized.map(({ column, width }, index) => {
-      const text = truncateText(visible(textOf(column)), width);
+      const text = truncateText(escapeUnprintable(textOf(column)), width);
       const isLast = index === sized.length - 1;
       return paint(text, column) + (isLast ? "" : padText("", width - textWidth(text)));
     });
@@ -76,7 +76,7 @@ export function formatDetails(
   const indent = " ".repeat(width + gap);
   return shown
     .map(([name, value = ""]) => {
-      const lines = wrapText(visible(value), maxWidth - indent.length);
+      const lines = wrapText(escapeUnprintable(value), maxWidth - indent.length);
       return `${colors.dim(padText(name, width))}  ${lines.join(`\n${indent}`)}\n`;
     })
     .join("");

@@ -1,6 +1,6 @@
 /** The client for browsers: `latchkey/client` with the condition `browser`. */
 import { createConnectTransport } from "@connectrpc/connect-web";
-import { type ClientOptions, retryLost, sendKey } from "../contract/client-interceptors.js";
+import { type ClientOptions, retryCalls, sendKey } from "../contract/client-interceptors.js";
 import { createClientOn, type LatchkeyClient } from "./client.js";
 
 export { type ProblemReport, problemOf } from "../contract/problem-report.js";
@@ -8,7 +8,7 @@ export { createClientOn, type LatchkeyClient } from "./client.js";
 
 /** Creates a Connect client that uses `fetch`. Failed calls are retried if that is safe. */
 export function createLatchkeyClient(options: ClientOptions): LatchkeyClient {
-  const interceptors = [retryLost(), sendKey(options)];
+  const interceptors = [retryCalls(), sendKey(options)];
   return createClientOn(createConnectTransport({ baseUrl: options.url, interceptors }));
 }
 

@@ -1,5 +1,5 @@
 import type { WatchCredentialsResponse } from "../../gen/latchkey/v1/access_service_pb.js";
-import { isPossible } from "../lib/reconnect.js";
+import { isClockPlausible } from "../lib/reconnect.js";
 
 export interface ChangeListeners {
   /** Called with the id of the application or session that changed. */
@@ -104,7 +104,7 @@ function createCompleteness() {
     ready,
 
     advance(reached: number, now: number): void {
-      if (isPossible(reached, now)) {
+      if (isClockPlausible(reached, now)) {
         until = reached;
         ready.resolve();
       } else {

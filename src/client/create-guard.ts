@@ -1,7 +1,7 @@
 import type { ConnectError } from "@connectrpc/connect";
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
-import { type ClientOptions, retryLost, sendKey } from "../contract/client-interceptors.js";
-import { longestSilence } from "../lib/reconnect.js";
+import { type ClientOptions, retryCalls, sendKey } from "../contract/client-interceptors.js";
+import { silenceTimeout } from "../lib/reconnect.js";
 import { createClientOn, type LatchkeyClient } from "./client.js";
 import { type CredentialWatch, startCredentialWatch } from "./credential-watch.js";
 import type { Decision } from "./decision.js";
@@ -62,7 +62,7 @@ export function createGuard(options: GuardOptions): Guard {
     onSilence() {
       // If calls fail too, the connection is dead: the next call opens a new one.
       // If calls succeed, only the stream is broken.
-      if (now() - respondedAt > longestSilence(heartbeat)) {
+      if (now() - respondedAt > silenceTimeout(heartbeat)) {
         client.close();
       }
     },
@@ -141,7 +141,7 @@ export function createLatchkeyClient(options: ClientOptions): LatchkeyNodeClient
     pingIntervalMs: pingInterval,
     pingTimeoutMs: pingTimeout,
   });
-  const interceptors = [retryLost(), sendKey(options)];
+  const interceptors = [retryCalls(), sendKey(options)];
   const transport = createGrpcTransport({ baseUrl: options.url, sessionManager, interceptors });
   return { ...createClientOn(transport), close: () => sessionManager.abort() };
 }

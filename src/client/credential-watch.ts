@@ -2,7 +2,12 @@ import { setTimeout as delay } from "node:timers/promises";
 import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
 import { type Client, Code, ConnectError } from "@connectrpc/connect";
 import type { AccessService } from "../../gen/latchkey/v1/access_service_pb.js";
-import { isGoodForMore, longestSilence, nextPause, shortestPause } from "../lib/reconnect.js";
+import {
+  canKeepStream,
+  minReconnectDelay,
+  nextReconnectDelay,
+  silenceTimeout,
+} from "../lib/reconnect.js";
 import { type ChangeListeners, type ChangeTracker, createChangeTracker } from "./change-tracker.js";
 
 /** Receives changes of credentials, and tracks up to when none is missing. */
@@ -71,7 +76,7 @@ function startStreams(options: CredentialWatchOptions, tracker: ChangeTracker) {
   const { sleep = sleepUnreferenced } = options;
   const closing = new AbortController();
   let stream = new AbortController();
-  let pause = shortestPause;
+  let pause = minReconnectDelay;
 
   function handleError(error: ConnectError): void {
     if (error.code === Code.InvalidArgument) {
@@ -84,7 +89,7 @@ function startStreams(options: CredentialWatchOptions, tracker: ChangeTracker) {
   }
 
   function onProgress(): void {
-    pause = shortestPause;
+    pause = minReconnectDelay;
   }
 
   async function run(): Promise<void> {
@@ -96,7 +101,7 @@ function startStreams(options: CredentialWatchOptions, tracker: ChangeTracker) {
         handleError(ConnectError.from(thrown));
       }
       await sleep(pause * (0.5 + Math.random()), closing.signal);
-      pause = nextPause(pause);
+      pause = nextReconnectDelay(pause);
     }
   }
 
@@ -148,7 +153,7 @@ async function readStream(options: StreamOptions): Promise<void> {
         const reached = toLocalTime(message.completeUntil);
         const present = now();
         tracker.completeness.advance(reached, present);
-        if (!isGoodForMore({ present, opened, reached, heartbeat })) {
+        if (!canKeepStream({ now: present, opened, reached, heartbeat })) {
           return;
         }
       }
@@ -162,7 +167,7 @@ async function readStream(options: StreamOptions): Promise<void> {
 
 /** Aborts the stream unless the timer is refreshed in time. */
 function startSilenceTimer({ heartbeat, stream, onSilence }: StreamOptions): NodeJS.Timeout {
-  const limit = longestSilence(heartbeat);
+  const limit = silenceTimeout(heartbeat);
   const message = `No message from the service for ${limit} milliseconds.`;
   return setTimeout(() => {
     stream.abort(new ConnectError(message, Code.DeadlineExceeded));

@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { defaultKeyHeader } from "../contract/headers.js";
 import {
-  askForKey,
+  invalidKeyResponse,
   type ProblemCode,
   problemCatalogue,
   problemMediaType,
@@ -124,7 +124,7 @@ function refusal(
 
 /** The same response for every invalid key, as from the service itself. */
 function unauthenticated(keyHeader: string): Refusal {
-  const { detail, headers } = askForKey(keyHeader);
+  const { detail, headers } = invalidKeyResponse(keyHeader);
   return refusal("unauthenticated", detail, headers);
 }
 

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { defaultKeyHeader } from "../contract/headers.js";
-import { type Network, readNetwork } from "../lib/networks.js";
-import { faultInOrigin } from "../lib/web-origin.js";
+import { type Network, parseNetwork } from "../lib/networks.js";
+import { findOriginProblem } from "../lib/web-origin.js";
 
 /** Converts the text of a setting to a value. Throws a message that follows the setting's name. */
 export type Parser<T> = (text: string) => T;
@@ -111,7 +111,7 @@ export function count(noun: string, min: number, max: number, example: number): 
 export const origins: Parser<string[]> = (text) =>
   text.split(",").map((item) => {
     const origin = item.trim();
-    return origin === "*" || faultInOrigin(origin) === undefined
+    return origin === "*" || findOriginProblem(origin) === undefined
       ? origin
       : fail(
           "must be * or a comma-separated list of origins, for example " +
@@ -121,11 +121,11 @@ export const origins: Parser<string[]> = (text) =>
 
 export const networks: Parser<Network[]> = (text) =>
   text.split(",").map((item) => {
-    const network = readNetwork(item.trim());
-    return "fault" in network
+    const network = parseNetwork(item.trim());
+    return "problem" in network
       ? fail(
           "must be a comma-separated list of networks or addresses: " +
-            `"${item.trim()}" ${network.fault}`,
+            `"${item.trim()}" ${network.problem}`,
         )
       : network;
   });

@@ -48,7 +48,7 @@ export interface Settings {
   readonly trustedProxies: readonly Network[];
   readonly tls: TlsSettings | undefined;
   /** Whether the first start on an empty embedded store creates and prints a key. */
-  readonly showsFirstKey: boolean;
+  readonly printsFirstKey: boolean;
   /** Whether the web console is served. */
   readonly hasConsole: boolean;
   readonly logLevel: string;
@@ -72,7 +72,7 @@ export type StoreSettings =
       readonly kind: "mongodb";
       readonly uri: string;
       readonly database: string;
-      readonly reads: Reads;
+      readonly reads: ReadMode;
     }
   | { readonly kind: "embedded"; readonly dataDir: string };
 
@@ -115,7 +115,7 @@ export function readSettings(environment: Environment = process.env): Settings {
     corsOrigins: read("CORS_ORIGINS", origins) ?? [],
     trustedProxies: read("TRUSTED_PROXIES", networks) ?? [],
     tls: readTls(read),
-    showsFirstKey: read("FIRST_KEY", oneOf("show", "hide")) !== "hide",
+    printsFirstKey: read("FIRST_KEY", oneOf("show", "hide")) !== "hide",
     hasConsole: read("CONSOLE", oneOf("on", "off")) !== "off",
     logLevel:
       read("LOG_LEVEL", oneOf("trace", "debug", "info", "warn", "error", "fatal", "silent")) ??
@@ -178,4 +178,4 @@ export const defaultEventRetention = 30 * 24 * 3_600_000;
  * every acknowledged write yet. A linearizable read returns only after a
  * majority has confirmed the primary and the data.
  */
-export type Reads = "linearizable" | "majority";
+export type ReadMode = "linearizable" | "majority";

@@ -26,7 +26,7 @@ export function readTls(read: SettingReader): TlsSettings | undefined {
   }
   const files = { cert: cert.path, key: key.path, clientCa: clientCa?.path };
   const contents = { cert: cert.content, key: key.content, clientCa: clientCa?.content };
-  const fault = tlsFaultIn(contents);
+  const fault = findTlsProblem(contents);
   if (fault) {
     read.problems.push(fault);
   }
@@ -56,7 +56,7 @@ export async function readTlsFiles({ cert, key, clientCa }: TlsFiles): Promise<T
 }
 
 /** Describes the first problem of the files, by setting name. */
-export function tlsFaultIn({ cert, key, clientCa }: TlsContents): string | undefined {
+export function findTlsProblem({ cert, key, clientCa }: TlsContents): string | undefined {
   if (!isPair(cert, key)) {
     return "TLS_CERT and TLS_KEY must be PEM files with a certificate and its private key";
   }

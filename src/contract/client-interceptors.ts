@@ -36,7 +36,7 @@ type Wait = (milliseconds: number, signal: AbortSignal) => Promise<void>;
  * limits the call, or if the connection breaks. Waits with jitter, at least as
  * long as the service requests, and stops when the call is aborted.
  */
-export function retryLost(wait: Wait = pause): Interceptor {
+export function retryCalls(wait: Wait = pause): Interceptor {
   return (next) => async (request) => {
     if (!getOption(request.method, replayable)) {
       return next(request);
@@ -104,14 +104,17 @@ export interface ClientOptions {
 /** Adds the key to every call. */
 export function sendKey({ key, keyHeader = defaultKeyHeader }: ClientOptions): Interceptor {
   return (next) => async (request) => {
-    const current = typeof key === "string" ? key : await inTime(key, request.signal);
+    const current = typeof key === "string" ? key : await resolveKey(key, request.signal);
     setKey(request.header, keyHeader, current);
     return next(request);
   };
 }
 
 /** Gets the key. Rejects when the call is aborted, even if the function never settles. */
-export function inTime(key: () => string | Promise<string>, signal: AbortSignal): Promise<string> {
+export function resolveKey(
+  key: () => string | Promise<string>,
+  signal: AbortSignal,
+): Promise<string> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);
     signal.addEventListener("abort", abort, { once: true });

@@ -23,7 +23,7 @@ export interface ListField {
   readonly localName: string;
   /** Its names in messages and in JSON. */
   readonly names: readonly string[];
-  readonly most: number;
+  readonly maxItems: number;
   /** The schema of its items, if they are messages. */
   readonly items: DescMessage | undefined;
 }
@@ -40,12 +40,12 @@ export const listFieldsOf = memoize<DescMessage, readonly ListField[]>((schema) 
     const items = field.listKind === "message" ? field.message : undefined;
     const { name, localName, jsonName } = field;
     const names = [...new Set([name, localName, jsonName])];
-    return [{ name, localName, names, most: maxItems, items }];
+    return [{ name, localName, names, maxItems: maxItems, items }];
   }),
 );
 
 /** Finds the first list that is too long, in a message or its JSON, without reading the items of that list. */
-export function overlongListIn(
+export function findOverlongList(
   schema: DescMessage,
   value: unknown,
   path = "",
@@ -53,7 +53,7 @@ export function overlongListIn(
   if (typeof value !== "object" || value === null) {
     return undefined;
   }
-  for (const { name, names, most: maxItems, items } of listFieldsOf(schema)) {
+  for (const { name, names, maxItems, items } of listFieldsOf(schema)) {
     const field = path + name;
     const hasLists = items !== undefined && listFieldsOf(items).length > 0;
     for (const list of names.map((name) => (value as Record<string, unknown>)[name])) {
@@ -64,7 +64,7 @@ export function overlongListIn(
         return { field, message: `must contain no more than ${maxItems} items` };
       }
       for (let at = 0; hasLists && at < list.length; at++) {
-        const overlong = overlongListIn(items, list[at], `${field}[${at}].`);
+        const overlong = findOverlongList(items, list[at], `${field}[${at}].`);
         if (overlong) {
           return overlong;
         }

@@ -48,7 +48,7 @@ export function kindFor(type: ApplicationType): KeyKind {
 const keyLike = /lk_|[A-Za-z0-9]{41}/;
 
 /** Whether a caller's text may contain a key, so that it must not be logged or repeated. */
-export function mayHoldKey(text: string): boolean {
+export function mayContainKey(text: string): boolean {
   return keyLike.test(text);
 }
 
@@ -68,7 +68,7 @@ export function parseKey(text: string): ParsedKey | undefined {
 }
 
 /** Whether a text contains the prefix of a key or nonce. */
-export function holdsKey(text: string): boolean {
+export function containsKeyPrefix(text: string): boolean {
   return kinds.some((kind) => text.includes(`lk_${kind}_`));
 }
 

@@ -87,7 +87,7 @@ export function accessOf(method: DescMethod): Access {
 }
 
 /** The name of a method in the log and the audit log. */
-export function nameOfMethod({ parent, name }: DescMethod): string {
+export function methodName({ parent, name }: DescMethod): string {
   return `${parent.typeName}/${name}`;
 }
 
@@ -122,7 +122,7 @@ export function headerOf(field: DescField): string | undefined {
 export const requestHeaders = headersOf(({ input }) => input);
 
 /** The headers that carry response fields over REST. */
-export const answerHeaders = headersOf(({ output }) => output);
+export const responseHeaders = headersOf(({ output }) => output);
 
 function headersOf(messageOf: (method: DescMethod) => DescMessage): readonly string[] {
   const methods = services.flatMap((service) => service.methods);

@@ -187,7 +187,7 @@ export function problemUri(code: string): string {
 }
 
 /** The response to every invalid key, from the service and from guards. */
-export function askForKey(keyHeader: string) {
+export function invalidKeyResponse(keyHeader: string) {
   return {
     detail:
       `Send the key of an application or session in the ${keyHeader} header. ` +
@@ -206,12 +206,12 @@ export interface FieldViolation {
 const maxTextLength = 200;
 
 /** Makes a caller's text safe to repeat in a response: short, well-formed, and without keys. */
-export function shorten(text: string): string {
+export function sanitize(text: string): string {
   const start = text.length > maxTextLength ? `${text.slice(0, maxTextLength)}…` : text;
   return start.toWellFormed().replaceAll(/lk_[a-z]{3}_[A-Za-z0-9]+/g, "lk_…");
 }
 
 /** Quotes a caller's text in a sentence. */
 export function quote(text: string): string {
-  return JSON.stringify(shorten(text));
+  return JSON.stringify(sanitize(text));
 }

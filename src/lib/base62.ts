@@ -17,7 +17,7 @@ for (let digit = 0; digit < alphabet.length; digit++) {
 }
 
 /** The character code of a digit. */
-export function codeOfDigit(digit: number): number {
+export function digitCharCode(digit: number): number {
   return charCodes[digit] as number;
 }
 

@@ -15,18 +15,18 @@ export interface Network {
 }
 
 /** Why a text is not a network, phrased to follow the name of the field. */
-export interface NetworkFault {
-  readonly fault: string;
+export interface NetworkProblem {
+  readonly problem: string;
 }
 
 /** Parses an address, or returns `undefined`. Drops the zone of `fe80::1%eth0`. */
-export function readAddress(text: string): Address | undefined {
+export function parseAddress(text: string): Address | undefined {
   const bytes = bytesIn(text);
   return bytes && isMapped(bytes) ? bytes.slice(mappedPrefix.length) : bytes;
 }
 
 /** An address in its canonical form. */
-export function showAddress(address: Address): string {
+export function formatAddress(address: Address): string {
   return isIPv4Bytes(address) ? address.join(".") : formatIPv6(address);
 }
 
@@ -37,32 +37,32 @@ const clientPrefixBytes = 8;
  * The key for limits per address. An IPv6 client usually owns a whole /64 and
  * could use a new address for each call, so the /64 counts as one client.
  */
-export function homeOf(address: Address): string {
+export function clientNetworkKey(address: Address): string {
   return isIPv4Bytes(address)
-    ? showAddress(address)
+    ? formatAddress(address)
     : `${Buffer.from(address.slice(0, clientPrefixBytes)).toString("hex")}/${clientPrefixBytes * 8}`;
 }
 
 /** Parses CIDR notation. A bare address is a network of one address. */
-export function readNetwork(text: string): Network | NetworkFault {
+export function parseNetwork(text: string): Network | NetworkProblem {
   const [address = "", length, ...rest] = text.split("/");
   const given = address.includes("%") || rest.length > 0 ? undefined : bytesIn(address);
   if (!given) {
-    return { fault: "must be a network such as 203.0.113.0/24 or 2001:db8::/32, or one address" };
+    return { problem: "must be a network such as 203.0.113.0/24 or 2001:db8::/32, or one address" };
   }
   const maxPrefix = given.length * 8;
   const prefix = length === undefined ? maxPrefix : Number(length);
   if (length !== undefined && !(/^(0|[1-9]\d{0,2})$/.test(length) && prefix <= maxPrefix)) {
-    return { fault: `must have a prefix from /0 to /${maxPrefix}` };
+    return { problem: `must have a prefix from /0 to /${maxPrefix}` };
   }
   const network = unmapNetwork({ start: given, prefix });
   const start = maskHostBits(network);
   return start.every((byte, at) => byte === network.start[at])
     ? network
-    : { fault: describeHostBits({ ...network, start }, network.start) };
+    : { problem: describeHostBits({ ...network, start }, network.start) };
 }
 
-export function isInOneOf(networks: readonly Network[], address: Address): boolean {
+export function isInAnyNetwork(networks: readonly Network[], address: Address): boolean {
   return networks.some((network) => isIn(network, address));
 }
 
@@ -105,8 +105,8 @@ function maskHostBits({ start, prefix }: Network): Address {
 }
 
 function describeHostBits({ start, prefix }: Network, given: Address): string {
-  const network = `${showAddress(start)}/${prefix}`;
-  return `has bits set after its prefix: use ${network} for the network or ${showAddress(given)} for one address`;
+  const network = `${formatAddress(start)}/${prefix}`;
+  return `has bits set after its prefix: use ${network} for the network or ${formatAddress(given)} for one address`;
 }
 
 function bytesIn(text: string): Address | undefined {

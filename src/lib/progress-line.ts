@@ -1,5 +1,5 @@
 /** A progress line that is redrawn in place. */
-export interface LiveLine {
+export interface ProgressLine {
   /** Stops and clears the line. */
   stop(): void;
 }
@@ -7,7 +7,7 @@ export interface LiveLine {
 interface LiveLineOptions {
   readonly stream: NodeJS.WriteStream;
   /** Whether to print lines if the stream is not a terminal. */
-  readonly tellsUnwatched: boolean;
+  readonly printsWithoutTerminal: boolean;
   draw(isTerminal: boolean): string;
 }
 
@@ -16,7 +16,11 @@ const redrawInterval = 200;
 const lineInterval = 10_000;
 
 /** Redraws one line in a terminal, or prints a line now and then elsewhere. */
-export function startLiveLine({ stream, tellsUnwatched, draw }: LiveLineOptions): LiveLine {
+export function startProgressLine({
+  stream,
+  printsWithoutTerminal: tellsUnwatched,
+  draw,
+}: LiveLineOptions): ProgressLine {
   const isTerminal = stream.isTTY === true;
 
   function update(): void {
@@ -42,7 +46,7 @@ export function startLiveLine({ stream, tellsUnwatched, draw }: LiveLineOptions)
 const barWidth = 20;
 
 /** A progress bar for a fraction from 0 to 1. */
-export function barText(share: number): string {
+export function formatBar(share: number): string {
   const filled = Math.floor(Math.min(share, 1) * barWidth);
   return `[${"#".repeat(filled)}${" ".repeat(barWidth - filled)}]`;
 }

@@ -13,20 +13,20 @@ const maxStreamAge = 60_000;
 const maxDelay = 2_000;
 
 /** The delay after a stream that worked. */
-export const shortestPause = 50;
+export const minReconnectDelay = 50;
 
 /** The delay after the next failure (exponential backoff). */
-export function nextPause(delay: number): number {
+export function nextReconnectDelay(delay: number): number {
   return Math.min(delay * 2, maxDelay);
 }
 
 /** How long a stream may be silent before it counts as dead. */
-export function longestSilence(heartbeat: number): number {
+export function silenceTimeout(heartbeat: number): number {
   return Math.max(heartbeat * maxMissedHeartbeats, minSilenceTimeout);
 }
 
 interface StreamProgress {
-  readonly present: number;
+  readonly now: number;
   readonly opened: number;
   /** All changes up to this time have arrived. */
   readonly reached: number;
@@ -34,18 +34,13 @@ interface StreamProgress {
 }
 
 /** Whether the stream can stay open. */
-export function isGoodForMore({
-  present: now,
-  opened,
-  reached,
-  heartbeat,
-}: StreamProgress): boolean {
+export function canKeepStream({ now, opened, reached, heartbeat }: StreamProgress): boolean {
   const age = now - opened;
   const isLagging = now - reached > heartbeat * maxLagHeartbeats && age > minStreamAge;
-  return isPossible(reached, now) && !isLagging && age <= maxStreamAge;
+  return isClockPlausible(reached, now) && !isLagging && age <= maxStreamAge;
 }
 
 /** The server cannot be ahead of now. If it seems so, the local clock stood still and ages are unreliable. */
-export function isPossible(reached: number, now: number): boolean {
+export function isClockPlausible(reached: number, now: number): boolean {
   return reached <= now;
 }

@@ -7,7 +7,7 @@ const idSize = 16;
 /** Creates a UUID version 7, which sorts by creation time. */
 export function newId(now: number): string {
   const bytes = Buffer.allocUnsafe(idSize);
-  drawRandom(bytes);
+  fillRandom(bytes);
   bytes.writeUIntBE(now, 0, 6);
   bytes[6] = 0x70 | (bytes.readUInt8(6) & 0x0f);
   bytes[8] = 0x80 | (bytes.readUInt8(8) & 0x3f);
@@ -66,7 +66,7 @@ const pool = Buffer.alloc(4_096);
 let used = pool.length;
 
 /** Fills a target of at most 4 KB with random bytes suitable for secrets, and erases them from the pool. */
-export function drawRandom(target: Uint8Array): void {
+export function fillRandom(target: Uint8Array): void {
   if (used + target.length > pool.length) {
     randomFillSync(pool);
     used = 0;

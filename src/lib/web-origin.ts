@@ -10,7 +10,7 @@ const wildcardOrigin = /^https?:\/\/\*(?:\.[^.*:]+){2,}(?::\d+)?$/;
 const labels = /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/;
 
 /** Why a text is not a valid allowed origin, or `undefined` if it is valid. */
-export function faultInOrigin(text: string): string | undefined {
+export function findOriginProblem(text: string): string | undefined {
   const normalized = originOf(text);
   if (normalized === undefined || normalized === "null") {
     return "is not a valid web origin, for example https://app.example.com";

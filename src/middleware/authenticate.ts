@@ -1,4 +1,4 @@
-import type { Identify } from "../auth/authenticate.js";
+import type { Authenticate } from "../auth/authenticate.js";
 import { callKey } from "../auth/caller.js";
 import { unauthenticated } from "../errors.js";
 import { currentTick } from "../lib/event-loop.js";
@@ -11,7 +11,7 @@ import type { Interceptor } from "./interceptor.js";
  * keys, so a valid key works from an address that also sends invalid ones.
  */
 export function createAuthenticateInterceptor(
-  identify: Identify,
+  identify: Authenticate,
   keyHeader: string,
   rateLimits: RateLimits,
 ): Interceptor {

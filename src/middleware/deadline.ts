@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { callKey } from "../auth/caller.js";
-import { callerLeft, outOfTime } from "../errors.js";
+import { deadlineExceeded, requestCanceled } from "../errors.js";
 import { createTimerQueue } from "../lib/timeout.js";
 import type { Interceptor } from "./interceptor.js";
 
@@ -25,7 +25,7 @@ export function createDeadlineInterceptor(timeout: number): Interceptor {
     return new Promise((resolve, reject) => {
       // Canceling also signals the running handler to stop.
       const expiry = timeouts.start(() =>
-        cancellation.cancel(outOfTime("The request took too long. Try again.")),
+        cancellation.cancel(deadlineExceeded("The request took too long. Try again.")),
       );
       const settle = () => {
         expiry.cancel();
@@ -45,8 +45,8 @@ export function createDeadlineInterceptor(timeout: number): Interceptor {
 }
 
 /** The error for an aborted call: its deadline passed, or the client disconnected. */
-export function reasonOf({ reason }: AbortSignal): ConnectError {
+export function cancellationError({ reason }: AbortSignal): ConnectError {
   return reason instanceof ConnectError && reason.code === Code.DeadlineExceeded
     ? reason
-    : callerLeft();
+    : requestCanceled();
 }

@@ -9,14 +9,14 @@ import {
 import type { Logger } from "pino";
 import pino from "pino";
 import { type Call, callKey, type ProtocolName } from "../auth/caller.js";
-import { nameOfMethod } from "../contract/methods.js";
+import { methodName } from "../contract/methods.js";
 import { type Problem, toProblem } from "../errors.js";
 import { memoize } from "../lib/cache.js";
 import { onIteratorEnd } from "../lib/iterators.js";
 import type { Denials } from "../services/events/denials.js";
 import type { CallMetrics, MethodCounts } from "../telemetry/metrics/calls.js";
 import { type CallSpan, type Tracing, traceIdIn } from "../telemetry/tracing.js";
-import { reasonOf } from "./deadline.js";
+import { cancellationError } from "./deadline.js";
 import { type Interceptor, type Next, withMessage } from "./interceptor.js";
 
 /** Optional observers of calls. */
@@ -55,7 +55,7 @@ export function createObserveInterceptor(
   const methodOf = memoize(
     (method: DescMethod): ObservedMethod => ({
       counts: calls?.of(method),
-      writeLine: callLineOf(nameOfMethod(method)),
+      writeLine: callLineOf(methodName(method)),
     }),
   );
 
@@ -81,9 +81,9 @@ export function createObserveInterceptor(
   function explain(observed: ObservedCall, reason: unknown): Problem {
     const { request, call } = observed;
     const problem = toProblem(reason);
-    problem.describeFor(call.requestId);
+    problem.attachDetails(call.requestId);
     observed.problem = problem;
-    end(observed, problem.word);
+    end(observed, problem.problemCode);
     if (isDenial(problem)) {
       denials?.record(request, problem);
     }
@@ -148,7 +148,7 @@ function observeEach<T>(
       throw explain(observed, ended.reason);
     }
     if (ended.how === "finished" && signal.aborted) {
-      throw explain(observed, reasonOf(signal));
+      throw explain(observed, cancellationError(signal));
     }
     end(observed, ended.how === "finished" ? "ok" : "canceled");
   });

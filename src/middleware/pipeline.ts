@@ -1,9 +1,9 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Logger } from "pino";
-import { createIdentify } from "../auth/authenticate.js";
+import { createAuthenticate } from "../auth/authenticate.js";
 import type { AddressOf, ReadAddressOf } from "../auth/caller-address.js";
 import type { Keyring } from "../auth/keys.js";
-import type { Uses } from "../auth/last-used.js";
+import type { LastUsedTracker } from "../auth/last-used.js";
 import type { Settings } from "../config/settings.js";
 import type { Denials } from "../services/events/denials.js";
 import type { RateLimits } from "../services/rate-limits/rate-limits.js";
@@ -20,7 +20,7 @@ import { createObserveInterceptor } from "./observe.js";
 import { createRateLimitInterceptor } from "./rate-limit.js";
 import { createReauthenticateInterceptor } from "./reauthenticate.js";
 import { createRestrictionsInterceptor } from "./restrictions.js";
-import { createLimitStreamsInterceptor } from "./stream-limit.js";
+import { createStreamLimitInterceptor } from "./stream-limit.js";
 import { createValidateInterceptor } from "./validate.js";
 
 interface InterceptorOptions {
@@ -30,7 +30,7 @@ interface InterceptorOptions {
   readonly readAddressOf: ReadAddressOf;
   readonly rateLimits: RateLimits;
   readonly settings: Settings;
-  readonly uses: Uses;
+  readonly uses: LastUsedTracker;
   readonly denials: Denials;
   readonly calls: CallMetrics | undefined;
   readonly tracing: Tracing | undefined;
@@ -57,7 +57,7 @@ export function createInterceptors(options: InterceptorOptions): Interceptors {
     options;
   const { keyHeader, requestTimeout, limits } = settings;
   const authenticate = createAuthenticateInterceptor(
-    createIdentify(store, keyring, settings.grantPolicy),
+    createAuthenticate(store, keyring, settings.grantPolicy),
     keyHeader,
     rateLimits,
   );
@@ -76,7 +76,7 @@ export function createInterceptors(options: InterceptorOptions): Interceptors {
       authorize,
     ],
     readmission,
-    limitStreams: createLimitStreamsInterceptor(limits.streams, readAddressOf),
+    limitStreams: createStreamLimitInterceptor(limits.streams, readAddressOf),
     inspection: [
       readHeaderFields,
       createValidateInterceptor(limits.listItems),

@@ -41,7 +41,7 @@ export function createReauthenticateInterceptor(
       }
       const call = request.contextValues.get(callKey);
       if (replayable.has(request.method)) {
-        call.readmit = async () => {
+        call.reauthorize = async () => {
           await readmit(request);
         };
       }

@@ -1,6 +1,6 @@
 import { callKey } from "../auth/caller.js";
 import type { AddressOf } from "../auth/caller-address.js";
-import { createPlaceCheck } from "../contract/decisions/restrictions.js";
+import { createRestrictionCheck } from "../contract/decisions/restrictions.js";
 import { isRestricted } from "../contract/grants.js";
 import { addressNotAllowed, originNotAllowed, type Problem } from "../errors.js";
 import type { ApplicationRecord } from "../store/port/records.js";
@@ -10,7 +10,7 @@ type Request = Parameters<ReturnType<Interceptor>>[0];
 
 /** Enforces the allowed origins and networks of a key. A session has those of its application. */
 export function createRestrictionsInterceptor(addressOf: AddressOf): Interceptor {
-  const placeCheck = createPlaceCheck();
+  const placeCheck = createRestrictionCheck();
 
   function refuse(application: ApplicationRecord, request: Request): Problem | undefined {
     const origin = request.header.get("origin") ?? undefined;

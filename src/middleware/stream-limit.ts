@@ -3,7 +3,7 @@ import { type Caller, callKey } from "../auth/caller.js";
 import type { ReadAddressOf } from "../auth/caller-address.js";
 import { tooManyStreams } from "../errors.js";
 import { onIteratorEnd } from "../lib/iterators.js";
-import { homeOf } from "../lib/networks.js";
+import { clientNetworkKey } from "../lib/networks.js";
 import type { Interceptor } from "./interceptor.js";
 import { withMessage } from "./interceptor.js";
 
@@ -14,7 +14,7 @@ const unauthenticatedLimit = 64;
  * Limits the open streams per caller: per application or session, or per client
  * network if no key is needed.
  */
-export function createLimitStreamsInterceptor(
+export function createStreamLimitInterceptor(
   limit: number,
   readAddressOf: ReadAddressOf,
 ): Interceptor {
@@ -42,7 +42,7 @@ export function createLimitStreamsInterceptor(
       return (caller.session ?? caller.application).id;
     }
     const address = readAddressOf({ values });
-    return address ? homeOf(address) : "";
+    return address ? clientNetworkKey(address) : "";
   }
 
   return (next) => {

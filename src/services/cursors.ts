@@ -1,4 +1,4 @@
-import type { SealedPlaces, SealPlaces } from "../auth/sealing.js";
+import type { CursorSealer, CursorSealers } from "../auth/sealing.js";
 import { invalidRequest } from "../errors.js";
 import type { ListOrder, Place } from "../store/port/store.js";
 
@@ -27,7 +27,7 @@ export interface Cursors {
 const refusal = "is not a cursor of this list: pass the pagination.next of an earlier response";
 
 /** Creates the encryption of a list's cursors. */
-export function sealCursors(sealPlaces: SealPlaces, list: CursorList | "events") {
+export function sealCursors(sealPlaces: CursorSealers, list: CursorList | "events") {
   return sealPlaces({
     purpose: `cursor of ${list}`,
     field: "start",
@@ -37,7 +37,7 @@ export function sealCursors(sealPlaces: SealPlaces, list: CursorList | "events")
 }
 
 /** Creates the cursors of a list of applications or sessions. */
-export function createCursors(sealPlaces: SealPlaces, list: CursorList): Cursors {
+export function createCursors(sealPlaces: CursorSealers, list: CursorList): Cursors {
   const sealed = sealCursors(sealPlaces, list);
   return {
     encode: (tenantId, { after, value }) => sealed.seal(tenantId, `${after}${value ?? ""}`),
@@ -71,7 +71,7 @@ function readPlace(text: string, kind: (typeof valueKinds)[CursorList]): Place |
 type Feed = "credentials" | "events";
 
 /** Creates the resume tokens of a watch stream. */
-export function createResumeTokens(sealPlaces: SealPlaces, feed: Feed): SealedPlaces {
+export function createResumeTokens(sealPlaces: CursorSealers, feed: Feed): CursorSealer {
   return sealPlaces({
     purpose: `resume token of ${feed}`,
     field: "resume_token",

@@ -18,27 +18,27 @@ export async function openStore({
 }
 
 /** Whether the configured store exists. Creates nothing. */
-export async function holdsStore(settings: StoreSettings): Promise<boolean> {
+export async function storeExists(settings: StoreSettings): Promise<boolean> {
   if (settings.kind === "mongodb") {
     const mongo = await import("./mongo/connect.js");
     return mongo.holdsStore(settings.uri, settings.database);
   }
   const folder = await import("./lmdb/folder.js");
-  return folder.holdsStore(settings.dataDir);
+  return folder.storeExists(settings.dataDir);
 }
 
 /** Opens the configured store, or throws if the data folder has none: opening would create it. */
-export async function openStoreThere(settings: Settings): Promise<Store> {
+export async function openExistingStore(settings: Settings): Promise<Store> {
   const { store } = settings;
-  if (store.kind === "embedded" && !(await holdsStore(store))) {
+  if (store.kind === "embedded" && !(await storeExists(store))) {
     throw new Error(`No data found in ${store.dataDir}. Set DATA_DIR to the data folder.`);
   }
   return openStore(settings);
 }
 
 /** Opens the store for reading. If none exists, opens a temporary empty one, which is removed on close. */
-export async function openStoreToLookAt(settings: Settings): Promise<Store> {
-  if (await holdsStore(settings.store)) {
+export async function openStoreForReading(settings: Settings): Promise<Store> {
+  if (await storeExists(settings.store)) {
     return openStore(settings);
   }
   const dataDir = await mkdtemp(join(tmpdir(), "latchkey-"));

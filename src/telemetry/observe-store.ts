@@ -1,6 +1,6 @@
 import { Problem } from "../errors.js";
 import {
-  AnswerKept,
+  AlreadyApplied,
   CallerChanged,
   LastManager,
   SessionQuotaReached,
@@ -87,6 +87,6 @@ function outcomeOf(error: unknown): StoreOutcome {
   if (error instanceof StoreUnavailable) {
     return "unavailable";
   }
-  const refusals = [Problem, AnswerKept, CallerChanged, LastManager, SessionQuotaReached];
+  const refusals = [Problem, AlreadyApplied, CallerChanged, LastManager, SessionQuotaReached];
   return refusals.some((refusal) => error instanceof refusal) ? "refused" : "error";
 }

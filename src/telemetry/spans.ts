@@ -14,8 +14,8 @@ import {
 } from "@opentelemetry/api";
 import type { Call, Peer, ProtocolName } from "../auth/caller.js";
 import type { StoreSettings } from "../config/settings.js";
-import { mayHoldKey } from "../contract/key-format.js";
-import { nameOfMethod, routeOf, statusOf } from "../contract/methods.js";
+import { mayContainKey } from "../contract/key-format.js";
+import { methodName, routeOf, statusOf } from "../contract/methods.js";
 import type { Problem } from "../errors.js";
 import { memoize } from "../lib/cache.js";
 import { version } from "../lib/version.js";
@@ -27,7 +27,7 @@ const systems: Record<StoreSettings["kind"], string> = { mongodb: "mongodb", emb
 const described = memoize((method: DescMethod) =>
   memoize((protocol: ProtocolName) =>
     memoize((requestMethod: string) => ({
-      name: nameOfMethod(method),
+      name: methodName(method),
       attributes: attributesOf(method, protocol, requestMethod),
     })),
   ),
@@ -54,7 +54,7 @@ export function createTracing(store: StoreSettings["kind"]): Tracing | undefined
             if (span.isRecording()) {
               span.setAttributes(callerAttributes(call));
               span.setAttributes(outcomeOf(method, protocol, problem));
-              endSpan(span, problem && problem.status >= 500 ? problem.word : undefined);
+              endSpan(span, problem && problem.status >= 500 ? problem.problemCode : undefined);
             }
           },
         };
@@ -87,7 +87,7 @@ function findTracer(): Tracer | undefined {
 function extractParent(headers: Peer["headers"], active: Context): Context {
   const extracted = propagation.extract(active, headers);
   const span = trace.getSpanContext(extracted);
-  if (!span?.traceState || !mayHoldKey(span.traceState.serialize())) {
+  if (!span?.traceState || !mayContainKey(span.traceState.serialize())) {
     return extracted;
   }
   const { traceState: _traceState, ...rest } = span;
@@ -131,7 +131,7 @@ function outcomeOf(
   protocol: ProtocolName,
   problem: Problem | undefined,
 ): Attributes {
-  const error = problem ? { "error.type": problem.word } : {};
+  const error = problem ? { "error.type": problem.problemCode } : {};
   switch (protocol) {
     case "rest":
       return { ...error, "http.response.status_code": problem?.status ?? statusOf(method) };

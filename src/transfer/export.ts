@@ -1,5 +1,5 @@
 import { type Grants, ruleFields } from "../contract/grants.js";
-import type { CredentialState, EventRecord, Party } from "../store/port/events.js";
+import type { CredentialState, EventRecord, Principal } from "../store/port/events.js";
 import type { KeyRecord } from "../store/port/records.js";
 import type { Store } from "../store/port/store.js";
 import type { EventPlace, ImportedApplication, ImportedSession } from "../store/port/transfer.js";
@@ -185,7 +185,7 @@ function grants({ permissions, rules }: Grants) {
   return { permissions, rules: rules.map(ruleFields) };
 }
 
-function principal({ applicationId, sessionId, keyId }: Party) {
+function principal({ applicationId, sessionId, keyId }: Principal) {
   return { application_id: applicationId, session_id: sessionId, key_id: keyId };
 }
 

@@ -3,24 +3,24 @@ import { type RecordKind, recordKinds } from "./format.js";
 
 /** Collects the outcomes of an import. */
 export interface ImportReport {
-  note(kind: RecordKind, outcome: Outcome): void;
+  add(kind: RecordKind, outcome: Outcome): void;
   /** Adds a record that was not written because of a conflict with the store. */
-  noteConflict(kind: RecordKind, line: number, id: string, outcome: "differs" | "taken"): void;
+  addConflict(kind: RecordKind, line: number, id: string, outcome: "differs" | "taken"): void;
   /** Adds a line that is invalid. */
-  noteFault(line: number, message: string): void;
+  addInvalidLine(line: number, message: string): void;
   /** Adds an application that was imported although the API would refuse it. */
-  noteOddity(line: number, id: string, message: string): void;
+  addWarning(line: number, id: string, message: string): void;
   /** Adds an error of the file as a whole. */
-  noteTrouble(message: string): void;
+  addError(message: string): void;
 
   isEmpty(): boolean;
   /** Whether the whole file was imported. */
-  isGood(): boolean;
+  isSuccess(): boolean;
   /** Errors and warnings, one per line. */
-  troubles(): string[];
+  messages(): string[];
   summary(dryRun: boolean): string;
   /** The summary as JSON. */
-  facts(dryRun: boolean): Readonly<Record<string, unknown>>;
+  toJson(dryRun: boolean): Readonly<Record<string, unknown>>;
 }
 
 /** The outcome of a record. Expired records are not sent to the store. */
@@ -71,23 +71,23 @@ export function createImportReport(): ImportReport {
   const isGood = () => conflicts.size() + faults.size() + troubles.length === 0;
 
   return {
-    note,
+    add: note,
 
-    noteConflict(kind, line, id, outcome) {
+    addConflict(kind, line, id, outcome) {
       note(kind, outcome);
       conflicts.add(`line ${line}: the ${kind} ${id} ${conflictWords[outcome]}`);
     },
 
-    noteFault: (line, message) => faults.add(`line ${line}: ${message}`),
-    noteOddity: (line, id, message) =>
+    addInvalidLine: (line, message) => faults.add(`line ${line}: ${message}`),
+    addWarning: (line, id, message) =>
       oddities.add(
         `line ${line}: the application ${id} is imported, although the API would refuse it (${message})`,
       ),
-    noteTrouble: (message) => void troubles.push(message),
+    addError: (message) => void troubles.push(message),
 
     isEmpty: () => counts.size === 0 && isGood(),
-    isGood,
-    troubles: () => [...faults.list(), ...conflicts.list(), ...troubles, ...oddities.list()],
+    isSuccess: isGood,
+    messages: () => [...faults.list(), ...conflicts.list(), ...troubles, ...oddities.list()],
 
     summary(dryRun) {
       const bad = faults.size() > 0 ? `${"bad lines".padEnd(14)}${faults.size()}\n` : "";
@@ -95,7 +95,7 @@ export function createImportReport(): ImportReport {
       return recordKinds.map(summaryOf).join("") + bad + note;
     },
 
-    facts(dryRun) {
+    toJson(dryRun) {
       const byKind = recordKinds.map((kind) => {
         const entries = outcomesOf(kind).map(({ outcome, count }) => [outcome, count]);
         return [`${kind}s`, Object.fromEntries(entries)];

@@ -1,5 +1,5 @@
 import { Problem } from "../errors.js";
-import { visible } from "../lib/printable.js";
+import { escapeUnprintable } from "../lib/printable.js";
 import type { EventRecord } from "../store/port/events.js";
 import type { Store } from "../store/port/store.js";
 import type {
@@ -41,7 +41,7 @@ export async function importRecords(options: ImportRecordsOptions): Promise<void
     }
     const parsed = announced === undefined ? parseLine(line) : "follows the end of the export";
     if (typeof parsed === "string") {
-      report.noteFault(line.number, parsed);
+      report.addInvalidLine(line.number, parsed);
       onProgress(0, line.bytes.length);
       records++;
     } else if (parsed.kind === "end") {
@@ -101,31 +101,31 @@ function parseLine(line: SplitLine): Line | string {
   try {
     return readLine(line.bytes);
   } catch (error) {
-    return line.isWhole ? reasonOf(error) : "is truncated";
+    return line.isComplete ? reasonOf(error) : "is truncated";
   }
 }
 
 function addWarnings(number: number, { kind, record }: Item, report: ImportReport): void {
   const [warning] = kind === "application" ? warningsForApplication(record) : [];
   if (warning) {
-    report.noteOddity(number, record.id, `${warning.field}: ${warning.message}`);
+    report.addWarning(number, record.id, `${warning.field}: ${warning.message}`);
   }
 }
 
 function reasonOf(error: unknown): string {
   if (error instanceof Problem) {
-    return visible(error.rawMessage.replace(/^(request|line): /, ""));
+    return escapeUnprintable(error.rawMessage.replace(/^(request|line): /, ""));
   }
   throw error;
 }
 
 function checkEnd(records: number, announced: number | undefined, report: ImportReport): void {
   if (announced === undefined) {
-    report.noteTrouble(
+    report.addError(
       "The file is truncated: it has no end line. Its records were imported. Export again, and import the complete file.",
     );
   } else if (announced !== records) {
-    report.noteTrouble(
+    report.addError(
       `The file has ${records} records, but its end line counts ${announced}: lines are missing or were added.`,
     );
   }
@@ -179,7 +179,7 @@ function createBatchWriter(options: BatchWriterOptions): BatchWriter {
     const now = await store.now();
     const unexpired = items.filter(({ item }) => !hasExpired(item, now));
     for (const { item } of items.filter(({ item }) => hasExpired(item, now))) {
-      report.note(item.kind, "expired");
+      report.add(item.kind, "expired");
     }
     const outcomes = await importBatch(
       store.transfer,
@@ -194,9 +194,9 @@ function createBatchWriter(options: BatchWriterOptions): BatchWriter {
 
   function reportOutcome(line: number, item: Item, outcome: ImportOutcome): void {
     if (outcome === "differs" || outcome === "taken") {
-      report.noteConflict(item.kind, line, item.record.id, outcome);
+      report.addConflict(item.kind, line, item.record.id, outcome);
     } else {
-      report.note(item.kind, outcome);
+      report.add(item.kind, outcome);
     }
   }
 

@@ -118,7 +118,7 @@ export interface SplitLine {
   /** The offset of the next line. */
   readonly end: number;
   /** False for a last line without newline, as in a truncated file. */
-  readonly isWhole: boolean;
+  readonly isComplete: boolean;
   /** Whether it is longer than any record. Only its start is in `bytes`. */
   readonly isTooLong: boolean;
 }
@@ -153,7 +153,7 @@ export async function* splitLines(
     const isTooLong = size > limit;
     parts = [];
     size = 0;
-    return { number, bytes, end, isWhole, isTooLong };
+    return { number, bytes, end, isComplete: isWhole, isTooLong };
   }
 
   for await (const chunk of chunks) {

@@ -1,6 +1,6 @@
 import type { FieldViolation } from "../contract/problems.js";
 import { isId } from "../lib/uuid.js";
-import { lastMoment } from "../validation/time.js";
+import { maxTimestamp } from "../validation/time.js";
 
 /**
  * Parses a JSON value. Adds violations with their paths, and then returns a placeholder. Written by
@@ -82,7 +82,7 @@ export const timestamp: Parser<number> = scalar(
   "a date and time since 1970 such as 2030-01-31T12:00:00.000Z",
   (value) => {
     const timestamp = isString(value) ? parseTimestamp(value) : Number.NaN;
-    return timestamp >= 0 && timestamp <= lastMoment ? timestamp : undefined;
+    return timestamp >= 0 && timestamp <= maxTimestamp ? timestamp : undefined;
   },
 );
 

@@ -1,7 +1,7 @@
 import { createReadStream } from "node:fs";
 import { access, type FileHandle, open, rename } from "node:fs/promises";
 import { Problem } from "../errors.js";
-import { visible } from "../lib/printable.js";
+import { escapeUnprintable } from "../lib/printable.js";
 import type { ExportPlace } from "./export.js";
 import { type Counts, type Header, noCounts, recordKinds } from "./format.js";
 import { readHeader, readUnchecked, type SplitLine, splitLines } from "./lines.js";
@@ -20,14 +20,14 @@ export interface PartialExport {
   readonly header: Header;
   readonly place: ExportPlace;
   /** Whether the end line is written, so that only the rename is missing. */
-  readonly isWhole: boolean;
+  readonly isComplete: boolean;
 }
 
 /**
  * Creates a file, or resumes an interrupted one. It is written as `.part`, and
  * renamed when it is complete. An existing file is never overwritten.
  */
-export async function openPartFile(path: string, resume: boolean): Promise<ExportTarget> {
+export async function openPartialFile(path: string, resume: boolean): Promise<ExportTarget> {
   const partPath = `${path}.part`;
   if (await exists(path)) {
     throw new Error(`${path} already exists. Remove it, or choose another name.`);
@@ -79,7 +79,7 @@ async function scanPart(path: string): Promise<Scan> {
   let first: SplitLine | undefined;
   let last: SplitLine | undefined;
   for await (const line of splitLines(createReadStream(path))) {
-    if (line.isWhole) {
+    if (line.isComplete) {
       count(line.bytes, counts);
       first ??= line;
       last = line;
@@ -92,10 +92,12 @@ async function scanPart(path: string): Promise<Scan> {
     const header = readHeader(first.bytes);
     const line = last === first ? undefined : readUnchecked(last.bytes);
     const place = { counts, last: line?.kind === "end" ? undefined : line };
-    return { size: last.end, before: { header, place, isWhole: line?.kind === "end" } };
+    return { size: last.end, before: { header, place, isComplete: line?.kind === "end" } };
   } catch (error) {
     const reason = error instanceof Problem ? error.rawMessage : (error as Error).message;
-    throw new Error(`${path} cannot be resumed (${visible(reason)}). Remove it, and export again.`);
+    throw new Error(
+      `${path} cannot be resumed (${escapeUnprintable(reason)}). Remove it, and export again.`,
+    );
   }
 }
 

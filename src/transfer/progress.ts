@@ -1,4 +1,4 @@
-import { barText, startLiveLine } from "../lib/progress-line.js";
+import { formatBar, startProgressLine } from "../lib/progress-line.js";
 
 /** The state of a transfer. */
 export interface TransferState {
@@ -34,9 +34,9 @@ export function startProgress({
   const start = performance.now();
   let records = 0;
   let bytes = 0;
-  const line = startLiveLine({
+  const line = startProgressLine({
     stream,
-    tellsUnwatched,
+    printsWithoutTerminal: tellsUnwatched,
     draw(isWatched) {
       const state = { records, bytes, ofBytes, elapsed: performance.now() - start };
       const text = progressLine(word, state);
@@ -68,7 +68,7 @@ export function progressLine(word: string, state: TransferState): string {
 /** A progress bar, if the total is known. */
 export function progressBar(state: TransferState): string {
   const share = shareOf(state);
-  return share === undefined ? "" : `${barText(share)} `;
+  return share === undefined ? "" : `${formatBar(share)} `;
 }
 
 function shareOf({ bytes, ofBytes }: TransferState): number | undefined {

@@ -1,36 +1,45 @@
 import { randomUUID } from "node:crypto";
 import { ConnectError } from "@connectrpc/connect";
 import type { Logger } from "pino";
-import type { WithoutSecrets } from "../auth/keys.js";
+import type { RedactKeys } from "../auth/keys.js";
 import type { Limits } from "../config/limits.js";
 import { mayBeForeignKey } from "../contract/key-format.js";
 import { headersTooLarge, invalidRequest, Problem, urlTooLong } from "../errors.js";
 import type { MaybePromise } from "../lib/maybe-promise.js";
 import type { Cors } from "./http/cors.js";
-import { type Door, type Exchange, type Handled, handled } from "./http/exchange.js";
+import { type Exchange, type Handled, handled, type RequestHandler } from "./http/exchange.js";
 import { strictTransportSecurity } from "./http/headers.js";
 import { sendProblem } from "./http/responses.js";
 
 type SizeLimits = Pick<Limits, "headerCount" | "headerSize" | "urlSize">;
 
-interface FrontOptions {
+interface DispatcherOptions {
   readonly cors: Cors;
   /** Tried in this order until one handles the request. The last one handles every request. */
-  readonly doors: readonly Door[];
+  readonly handlers: readonly RequestHandler[];
   readonly log: Logger;
   /** Whether all connections use TLS. */
   readonly isSecure: boolean;
   /** Called at the end of each request that is not a call. */
-  readonly onPage?: ((exchange: Exchange) => void) | undefined;
+  readonly onOtherRequest?: ((exchange: Exchange) => void) | undefined;
   readonly limits: SizeLimits;
   /** Whether keys that were created elsewhere are accepted. */
   readonly foreignKeys: boolean;
-  readonly withoutSecrets: WithoutSecrets;
+  readonly withoutSecrets: RedactKeys;
 }
 
 /** Creates the dispatcher: checks each request and passes it to the first handler that accepts it. */
-export function createFront(options: FrontOptions) {
-  const { cors, doors, log, isSecure, onPage, limits, foreignKeys, withoutSecrets } = options;
+export function createDispatcher(options: DispatcherOptions) {
+  const {
+    cors,
+    handlers: doors,
+    log,
+    isSecure,
+    onOtherRequest: onPage,
+    limits,
+    foreignKeys,
+    withoutSecrets,
+  } = options;
 
   function dispatch(exchange: Exchange): MaybePromise<Handled> {
     checkHost(exchange);

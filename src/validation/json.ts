@@ -18,7 +18,7 @@ interface JsonScan {
   readonly commas: number;
 }
 
-export function lookAtJson(bytes: Uint8Array): JsonScan {
+export function scanJson(bytes: Uint8Array): JsonScan {
   let quotes = 0;
   let bits = 0;
   let openings = 0;
@@ -37,13 +37,13 @@ export function lookAtJson(bytes: Uint8Array): JsonScan {
   return { isAscii: bits < 0x80, quotes, openings, commas };
 }
 
-/** Whether the counts alone prove that a document is within the limits of {@link excessIn}. */
-export function surelyHasNoExcess({ openings, commas }: JsonScan, levels: number): boolean {
+/** Whether the counts alone prove that a document is within the limits of {@link findExcess}. */
+export function isWithinLimits({ openings, commas }: JsonScan, levels: number): boolean {
   return openings <= levels && commas < maxMembers;
 }
 
 /** Reports nesting deeper than `levels`, or too many members, before the document is parsed. */
-export function excessIn(bytes: Uint8Array, levels: number): string | undefined {
+export function findExcess(bytes: Uint8Array, levels: number): string | undefined {
   /** The commas seen so far in each open bracket. */
   const commas: number[] = [];
   for (let at = 0; at < bytes.length; at++) {
@@ -94,7 +94,7 @@ export function asciiText(bytes: Uint8Array): string {
  * the last of them, so the value then has fewer strings than the document has
  * pairs of quotes. Returns false if unsure: for escaped quotes and deep values.
  */
-export function surelyHasNoTwins({ quotes }: JsonScan, value: unknown, levels: number): boolean {
+export function hasNoDuplicateKeys({ quotes }: JsonScan, value: unknown, levels: number): boolean {
   return 2 * countStrings(value, levels) === quotes;
 }
 
@@ -129,14 +129,14 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
  * different requests. It also refuses documents that are slow to parse.
  */
 export function parseJson(bytes: Uint8Array, maxDepth: number): unknown {
-  const scan = lookAtJson(bytes);
-  const excess = surelyHasNoExcess(scan, maxDepth) ? undefined : excessIn(bytes, maxDepth);
+  const scan = scanJson(bytes);
+  const excess = isWithinLimits(scan, maxDepth) ? undefined : findExcess(bytes, maxDepth);
   if (excess !== undefined) {
     throw invalidRequest({ field: "request", message: excess });
   }
   const text = scan.isAscii ? asciiText(bytes) : decode(bytes);
   const value = parse(text);
-  if (!surelyHasNoTwins(scan, value, maxDepth)) {
+  if (!hasNoDuplicateKeys(scan, value, maxDepth)) {
     checkNames(text);
   }
   return value;

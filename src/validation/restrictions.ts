@@ -1,8 +1,8 @@
 import type { ApplicationType, Restrictions } from "../contract/grants.js";
 import type { FieldViolation } from "../contract/problems.js";
 import { invalidRequest } from "../errors.js";
-import { readNetwork } from "../lib/networks.js";
-import { faultInOrigin } from "../lib/web-origin.js";
+import { parseNetwork } from "../lib/networks.js";
+import { findOriginProblem } from "../lib/web-origin.js";
 
 /** Throws if an application of this type cannot have the restrictions, or if one is invalid. */
 export function checkRestrictions(
@@ -12,7 +12,7 @@ export function checkRestrictions(
   const violations = [
     ...(type !== "public" && allowedOrigins.length > 0 ? [unsuitedOrigins(type)] : []),
     ...allowedOrigins.flatMap((origin, at) =>
-      violationOf(`allowed_origins[${at}]`, faultInOrigin(origin)),
+      violationOf(`allowed_origins[${at}]`, findOriginProblem(origin)),
     ),
     ...allowedCidrs.flatMap((cidr, at) => violationOf(`allowed_cidrs[${at}]`, networkFault(cidr))),
   ];
@@ -41,6 +41,6 @@ function violationOf(field: string, message: string | undefined): FieldViolation
 }
 
 function networkFault(text: string): string | undefined {
-  const network = readNetwork(text);
-  return "fault" in network ? network.fault : undefined;
+  const network = parseNetwork(text);
+  return "problem" in network ? network.problem : undefined;
 }

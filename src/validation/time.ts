@@ -4,7 +4,7 @@ import { invalidRequest } from "../errors.js";
 import type { MaybePromise } from "../lib/maybe-promise.js";
 
 /** The end of the year 9999, in milliseconds. RFC 3339 has four-digit years. */
-export const lastMoment = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+export const maxTimestamp = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 /** The start of the year 1, in milliseconds. */
 const minTimestamp = -62_135_596_800_000;
@@ -27,7 +27,7 @@ export function toTimestamp(ms: number | undefined): Timestamp | undefined {
 /** Converts a timestamp of a request to milliseconds. Throws if RFC 3339 cannot express it. */
 export function fromTimestamp({ seconds, nanos }: Timestamp, field: string): number {
   const ms = Number(seconds) * 1000 + Math.floor(nanos / 1_000_000);
-  if (!(ms <= lastMoment && ms >= minTimestamp && nanos >= 0 && nanos < 1_000_000_000)) {
+  if (!(ms <= maxTimestamp && ms >= minTimestamp && nanos >= 0 && nanos < 1_000_000_000)) {
     throw invalidRequest({ field, message: "must be a date before the year 10000" });
   }
   return ms;

@@ -6,15 +6,15 @@ import {
   type MessageShape,
 } from "@bufbuild/protobuf";
 import type { Path } from "@bufbuild/protobuf/reflect";
-import { type ListField, listFieldsOf, overlongListIn } from "../contract/fields.js";
+import { findOverlongList, type ListField, listFieldsOf } from "../contract/fields.js";
 import type { FieldViolation } from "../contract/problems.js";
-import { invalidRequest, mostViolations, type Problem } from "../errors.js";
+import { invalidRequest, maxViolations, type Problem } from "../errors.js";
 import { memoize } from "../lib/cache.js";
 import { yieldToEventLoop } from "../lib/event-loop.js";
 import type { MaybePromise } from "../lib/maybe-promise.js";
 import { createQuickCheck, createQuickItemCheck } from "./compiled/checks.js";
 import type { Test } from "./compiled/expressions.js";
-import { findViolations, toFieldViolation, violationsIn } from "./violations.js";
+import { findFieldViolations, findViolations, toFieldViolation } from "./violations.js";
 
 const never: Test = () => false;
 
@@ -27,14 +27,14 @@ export function checkMessage<Desc extends DescMessage>(
   message: MessageShape<Desc>,
   ignoredRule?: string,
 ): void {
-  const problem = faultIn(schema, message, ignoredRule);
+  const problem = validateMessage(schema, message, ignoredRule);
   if (problem) {
     throw problem;
   }
 }
 
 /** Returns the problem of a message that violates the rules in its proto. */
-export function faultIn<Desc extends DescMessage>(
+export function validateMessage<Desc extends DescMessage>(
   schema: Desc,
   message: MessageShape<Desc>,
   ignoredRule?: string,
@@ -42,7 +42,7 @@ export function faultIn<Desc extends DescMessage>(
   if (passesQuickCheck(schema, message)) {
     return undefined;
   }
-  const violations = violationsIn(schema, message, ignoredRule);
+  const violations = findFieldViolations(schema, message, ignoredRule);
   return violations.length > 0 ? invalidRequest(violations) : undefined;
 }
 
@@ -52,7 +52,7 @@ function passesQuickCheck(schema: DescMessage, message: Message): boolean {
 }
 
 /**
- * Throws the first {@link mostViolations} violations of a request. Checks list
+ * Throws the first {@link maxViolations} violations of a request. Checks list
  * lengths first, then the total number of items, because nested lists multiply
  * the cost of validation. Slow validation yields to the event loop between parts.
  */
@@ -61,7 +61,7 @@ export function checkRequest(
   message: Message,
   itemLimit: number,
 ): MaybePromise<void> {
-  const overlong = overlongListIn(schema, message);
+  const overlong = findOverlongList(schema, message);
   if (overlong) {
     throw invalidRequest(overlong);
   }
@@ -109,7 +109,7 @@ async function checkInParts(schema: DescMessage, message: Message): Promise<void
         found.push(toFieldViolation({ field: path, message, ruleId }));
       }
     }
-    if (found.length > mostViolations) {
+    if (found.length > maxViolations) {
       break;
     }
   }

@@ -1,7 +1,7 @@
 import { type DescMessage, getOption, type MessageShape } from "@bufbuild/protobuf";
 import { createValidator, type Validator, type Violation } from "@bufbuild/protovalidate";
 import { field as fieldRules } from "../../gen/buf/validate/validate_pb.js";
-import { overlongListIn } from "../contract/fields.js";
+import { findOverlongList } from "../contract/fields.js";
 import { validationRules } from "../contract/methods.js";
 import type { FieldViolation } from "../contract/problems.js";
 import { memoize } from "../lib/cache.js";
@@ -13,12 +13,12 @@ let validator: Validator | undefined;
  * Returns every violation of the rules in the proto of a message, except those
  * of the rule `ignoredRule`. The console uses it too, so it must run in browsers.
  */
-export function violationsIn<Desc extends DescMessage>(
+export function findFieldViolations<Desc extends DescMessage>(
   schema: Desc,
   message: MessageShape<Desc>,
   ignoredRule?: string,
 ): readonly FieldViolation[] {
-  const overlong = overlongListIn(schema, message);
+  const overlong = findOverlongList(schema, message);
   if (overlong) {
     return [overlong];
   }

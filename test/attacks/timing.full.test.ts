@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { crc32 } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it, jest } from "@jest/globals";
-import { createIdentify } from "../../src/auth/authenticate.js";
+import { createAuthenticate } from "../../src/auth/authenticate.js";
 import { createKeyring } from "../../src/auth/keys.js";
 import { writeBase62 } from "../../src/lib/base62.js";
 import { startServer, type TestServer } from "../support/server.js";
@@ -87,7 +87,11 @@ describe("refuses a key that differs in its first character as fast as one that 
   ];
 
   it.each(pairs)("%s, in the authentication function", async (_what, wrong) => {
-    const identify = createIdentify(server.store, createKeyring(["a pepper for the test"]), "held");
+    const identify = createAuthenticate(
+      server.store,
+      createKeyring(["a pepper for the test"]),
+      "held",
+    );
     await expectAlike(wrong(), 10_000, async (text) => {
       const start = performance.now();
       identify(text);

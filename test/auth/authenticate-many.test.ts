@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import {
-  createIdentify,
-  createIdentifyMany,
-  type Identify,
-  type IdentifyMany,
+  type Authenticate,
+  type AuthenticateMany,
+  createAuthenticate,
+  createAuthenticateMany,
 } from "../../src/auth/authenticate.js";
 import type { Caller } from "../../src/auth/caller.js";
 import { createKeyring, makeKey } from "../../src/auth/keys.js";
@@ -22,16 +22,16 @@ const keyring = createKeyring(["new", "old"]);
 const oldKeyring = createKeyring(["old"]);
 
 let server: TestServer;
-let identify: Identify;
-let identifyMany: IdentifyMany;
+let identify: Authenticate;
+let identifyMany: AuthenticateMany;
 /** Valid and invalid keys of every kind. */
 let keys: Readonly<Record<string, string>>;
 
 beforeAll(async () => {
   server = await startServer();
   const { store } = server;
-  identify = createIdentify(store, keyring, "held");
-  identifyMany = createIdentifyMany(store, keyring, "held");
+  identify = createAuthenticate(store, keyring, "held");
+  identifyMany = createAuthenticateMany(store, keyring, "held");
   keys = await createKeys(store);
 });
 
@@ -140,7 +140,7 @@ describe("store lookups", () => {
         },
       },
     });
-    await createIdentifyMany(noting, keyring, "held")(asked);
+    await createAuthenticateMany(noting, keyring, "held")(asked);
     return reads;
   }
 
@@ -177,7 +177,7 @@ it("rejects once if one of several lookups fails", async () => {
     },
   };
   const foreign = createKeyring([""], { foreignKeys: true });
-  const identifyAny = createIdentifyMany(changed(store, { applications }), foreign, "held");
+  const identifyAny = createAuthenticateMany(changed(store, { applications }), foreign, "held");
   const own = makeKey("prv", newId(Date.now()));
   await expect(identifyAny(["sk_live_51H8vXbKq2mNpR7t", own])).rejects.toThrow("away");
 });

@@ -1,14 +1,14 @@
 import { describe, expect, it, jest } from "@jest/globals";
 import fc from "fast-check";
 import {
-  createFindNamed,
-  createIdentify,
-  createIdentifyMany,
+  createAuthenticate,
+  createAuthenticateMany,
+  createFindKeyOwner,
 } from "../../src/auth/authenticate.js";
 import { createKeyring, makeKey } from "../../src/auth/keys.js";
 import { parseKey } from "../../src/contract/key-format.js";
 import { readBase62, readDigits, writeBase62 } from "../../src/lib/base62.js";
-import { drawRandom, idFromBytes, idToBytes, isId, newId } from "../../src/lib/uuid.js";
+import { fillRandom, idFromBytes, idToBytes, isId, newId } from "../../src/lib/uuid.js";
 import type { Store } from "../../src/store/port/store.js";
 
 const kind = fc.constantFrom("prv", "pub", "mgt", "ses", "non");
@@ -221,7 +221,7 @@ describe("random bytes", () => {
   it("are used once each, as many as requested", () => {
     const drawn = Array.from({ length: 1_000 }, () => {
       const bytes = Buffer.alloc(24);
-      drawRandom(bytes);
+      fillRandom(bytes);
       return bytes.toString("hex");
     });
     expect(new Set(drawn).size).toBe(drawn.length);
@@ -229,7 +229,7 @@ describe("random bytes", () => {
 
   it("do not change bytes outside the target", () => {
     const bytes = Buffer.alloc(48);
-    drawRandom(bytes.subarray(12, 36));
+    fillRandom(bytes.subarray(12, 36));
     expect(bytes.subarray(0, 12).equals(Buffer.alloc(12))).toBe(true);
     expect(bytes.subarray(36).equals(Buffer.alloc(12))).toBe(true);
   });
@@ -270,9 +270,9 @@ describe("malformed keys", () => {
       const { store, asked } = createCountingStore();
       // If foreign keys are enabled, texts that may be one are looked up.
       const keyring = createKeyring();
-      const identify = createIdentify(store, keyring, "held");
-      const identifyMany = createIdentifyMany(store, keyring, "held");
-      const findNamed = createFindNamed(store, keyring);
+      const identify = createAuthenticate(store, keyring, "held");
+      const identifyMany = createAuthenticateMany(store, keyring, "held");
+      const findNamed = createFindKeyOwner(store, keyring);
       await fc.assert(
         fc.asyncProperty(spoiled, async (text) => {
           fc.pre(text.startsWith("lk_non_") || parseKey(text) === undefined);
@@ -287,7 +287,7 @@ describe("malformed keys", () => {
 
     it("is distinguished from a well-formed key", async () => {
       const { store, asked } = createCountingStore();
-      await createIdentify(store, createKeyring(), "held")(makeKey("prv", newId(Date.now())));
+      await createAuthenticate(store, createKeyring(), "held")(makeKey("prv", newId(Date.now())));
       expect(asked()).toBe(1);
     });
   });

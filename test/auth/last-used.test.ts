@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "@jest/globals";
 import type { Caller } from "../../src/auth/caller.js";
-import { createUses, type Uses } from "../../src/auth/last-used.js";
+import { createLastUsedTracker, type LastUsedTracker } from "../../src/auth/last-used.js";
 import { newId } from "../../src/lib/uuid.js";
 import type { ApplicationRecord, KeyRecord, Use } from "../../src/store/port/records.js";
 import { until } from "../support/until.js";
@@ -10,11 +10,11 @@ const now = 100 * minute;
 /** Long enough that nothing is written unless requested. */
 const never = 24 * 60 * minute;
 
-const opened: Uses[] = [];
+const opened: LastUsedTracker[] = [];
 afterEach(() => Promise.all(opened.splice(0).map((uses) => uses.close())));
 
 function open(noteUses: (uses: readonly Use[]) => Promise<void>, interval = never) {
-  const uses = createUses({ applications: { noteUses }, clock: () => now, interval });
+  const uses = createLastUsedTracker({ applications: { noteUses }, clock: () => now, interval });
   opened.push(uses);
   return uses;
 }
@@ -99,7 +99,7 @@ describe("the use of a key", () => {
     for (let count = 0; count < 1_200; count++) {
       uses.note(caller());
     }
-    expect(uses.waiting).toBe(1_200);
+    expect(uses.pending).toBe(1_200);
     await uses.close(giveUp.signal);
     expect(sizes).toEqual([500]);
   });

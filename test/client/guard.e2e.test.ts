@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
-import type { Bootstrapped } from "../../src/bootstrap.js";
+import type { BootstrapResult } from "../../src/bootstrap.js";
 import type { RequestContext } from "../../src/client/check-request.js";
 import {
   createGuard,
@@ -26,7 +26,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
   let base: TestServer;
   let server: TestServer;
   let proxy: TcpProxy;
-  let root: Bootstrapped;
+  let root: BootstrapResult;
   let client: LatchkeyNodeClient;
   let subject: { readonly id: string; readonly key: string };
   let cleanups: (() => unknown)[];

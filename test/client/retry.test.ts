@@ -11,7 +11,7 @@ import { describe, expect, it } from "@jest/globals";
 import { ErrorInfoSchema, RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { ApplicationService } from "../../gen/latchkey/v1/application_service_pb.js";
 import { createClientOn } from "../../src/client/client.js";
-import { retryLost } from "../../src/contract/client-interceptors.js";
+import { retryCalls } from "../../src/contract/client-interceptors.js";
 
 /** The error of a refused call. */
 function refusal(code: Code, reason?: string, retryAfter?: number): ConnectError {
@@ -36,7 +36,7 @@ function clientOf(failures: readonly unknown[], onWait = () => {}) {
     const failure = failures[calls++];
     return failure ? Promise.reject(failure) : next(request);
   };
-  const retry = retryLost(async (milliseconds, signal) => {
+  const retry = retryCalls(async (milliseconds, signal) => {
     waits.push(milliseconds);
     onWait();
     signal.throwIfAborted();

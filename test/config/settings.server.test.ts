@@ -1,6 +1,6 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
-import type { Bootstrapped } from "../../src/bootstrap.js";
+import type { BootstrapResult } from "../../src/bootstrap.js";
 import type { Environment } from "../../src/config/settings.js";
 import type { Store } from "../../src/store/port/store.js";
 import { keyOf } from "../support/api.js";
@@ -325,7 +325,7 @@ describe("JSON_DEPTH_LIMIT", () => {
 
 describe("KEY_HEADER and whoami", () => {
   let server: TestServer;
-  let root: Bootstrapped;
+  let root: BootstrapResult;
 
   beforeAll(async () => {
     server = await startServer("lmdb", { environment: { KEY_HEADER: "X-Latchkey" } });

@@ -1,23 +1,23 @@
 import type { AddressInfo } from "node:net";
 import { pino } from "pino";
-import { createWithoutSecrets } from "../../src/auth/keys.js";
+import { createKeyRedactor } from "../../src/auth/keys.js";
 import { readSettings } from "../../src/config/settings.js";
 import type { TlsContents } from "../../src/config/tls.js";
 import { Problem } from "../../src/errors.js";
 import { createDeadlineInterceptor } from "../../src/middleware/deadline.js";
 import { createObserveInterceptor } from "../../src/middleware/observe.js";
 import type { Interceptors } from "../../src/middleware/pipeline.js";
-import { createLimitStreamsInterceptor } from "../../src/middleware/stream-limit.js";
-import { createFront } from "../../src/transport/dispatcher.js";
+import { createStreamLimitInterceptor } from "../../src/middleware/stream-limit.js";
+import { createDispatcher } from "../../src/transport/dispatcher.js";
 import { createCors } from "../../src/transport/http/cors.js";
 import { createListener } from "../../src/transport/listener/listener.js";
 import { createGateway } from "../../src/transport/rest/gateway.js";
 import type { Implementation } from "../../src/transport/rpc/implementation.js";
-import { createRpcDoors } from "../../src/transport/rpc/rpc.js";
+import { createRpcHandlers } from "../../src/transport/rpc/rpc.js";
 
 // The runner wants the details that a test asks for and no others, so ours, which say which problem
 // of which request an error is, stay off. Everything else about our errors is judged as it is.
-Problem.prototype.describeFor = () => {};
+Problem.prototype.attachDetails = () => {};
 
 interface MountOptions {
   readonly implementation: Implementation;
@@ -30,22 +30,22 @@ const { requestTimeout, limits } = readSettings({});
 /** Serves a service with the parts that our own services are served with, but without a key. */
 export function mount({ implementation, bodyLimit, tls }: MountOptions): Promise<AddressInfo> {
   const log = pino({ level: "silent" });
-  const withoutSecrets = createWithoutSecrets(false);
+  const withoutSecrets = createKeyRedactor(false);
   const interceptors: Interceptors = {
     observe: createObserveInterceptor(log),
     deadline: createDeadlineInterceptor(requestTimeout),
     admission: [],
     readmission: [],
-    limitStreams: createLimitStreamsInterceptor(limits.streams, () => undefined),
+    limitStreams: createStreamLimitInterceptor(limits.streams, () => undefined),
     inspection: [],
   };
-  const rpcDoors = createRpcDoors({
+  const rpcDoors = createRpcHandlers({
     implementations: [implementation],
     openImplementations: [],
     interceptors,
     bodyLimit,
     jsonDepth: limits.jsonDepth,
-    patience: requestTimeout,
+    writeTimeoutMs: requestTimeout,
     withoutSecrets,
   });
   const gateway = createGateway({
@@ -54,9 +54,9 @@ export function mount({ implementation, bodyLimit, tls }: MountOptions): Promise
     bodyLimit,
     jsonDepth: limits.jsonDepth,
   });
-  const front = createFront({
+  const front = createDispatcher({
     cors: createCors([], "X-API-Key"),
-    doors: [...rpcDoors, gateway],
+    handlers: [...rpcDoors, gateway],
     log,
     isSecure: tls !== undefined,
     foreignKeys: false,

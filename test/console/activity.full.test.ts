@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
-import type { Bootstrapped } from "../../src/bootstrap.js";
+import type { BootstrapResult } from "../../src/bootstrap.js";
 import type { Api } from "../support/api.js";
 import { createRestApi } from "../support/api-rest.js";
-import { barriersIn } from "../support/axe.js";
+import { accessibilityViolations } from "../support/axe.js";
 import { describeInBrowser, type OpenedPage } from "../support/browser.js";
 import { expectEventually, horizontalOverflow, openSignedIn, signIn } from "../support/console.js";
 import { startServer, type TestServer } from "../support/server.js";
 
 describeInBrowser("console activity page", (browser) => {
   let server: TestServer;
-  let root: Bootstrapped;
+  let root: BootstrapResult;
   let api: Api;
   let opened: OpenedPage;
   let page: Page;
@@ -49,7 +49,7 @@ describeInBrowser("console activity page", (browser) => {
     await changes.getByText("addedtoken:read").waitFor();
     await changes.getByText("/pci/").waitFor();
     await page.getByText("latchkey.v1.ApplicationService/UpdateApplication").waitFor();
-    expect(await barriersIn(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
     await page.getByText("Kiosk was updated by").click();
   });
 
@@ -108,7 +108,7 @@ describeInBrowser("console activity page", (browser) => {
     await expectEventually(() => events().count(), 61);
     await page.setViewportSize({ width: 360, height: 740 });
     expect(await horizontalOverflow(page)).toBe(0);
-    expect(await barriersIn(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
     expect(opened.faults).toEqual([]);
   });
 });

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
-import { barriersIn } from "../support/axe.js";
+import { accessibilityViolations } from "../support/axe.js";
 import { describeInBrowser, type OpenedPage } from "../support/browser.js";
 import { horizontalOverflow } from "../support/console.js";
-import { type DemoTenant, furnish } from "../support/demo-tenant.js";
+import { type DemoTenant, seedDemoTenant } from "../support/demo-tenant.js";
 import { startServer, type TestServer } from "../support/server.js";
 
 /** Set by `npm run docs:images`, which saves screenshots. */
@@ -17,7 +17,7 @@ describeInBrowser("every console page", (browser) => {
 
   beforeAll(async () => {
     server = await startServer();
-    demo = await furnish(server);
+    demo = await seedDemoTenant(server);
     opened = await browser.open(`${server.url}/console/`);
     await opened.page.getByLabel("API key").fill(demo.key);
     await opened.page.getByLabel("Remember until this tab is closed").check();
@@ -64,7 +64,7 @@ describeInBrowser("every console page", (browser) => {
       await page.emulateMedia({ colorScheme });
       for (const width of [360, 1920]) {
         await page.setViewportSize({ width, height: 800 });
-        const barriers = await barriersIn(page);
+        const barriers = await accessibilityViolations(page);
         found.push(...barriers.map((barrier) => `${colorScheme}, ${width} px: ${barrier}`));
         expect(await horizontalOverflow(page)).toBe(0);
       }

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
-import type { Bootstrapped } from "../../src/bootstrap.js";
+import type { BootstrapResult } from "../../src/bootstrap.js";
 import type { ImportedApplication } from "../../src/store/port/transfer.js";
-import { barriersIn } from "../support/axe.js";
+import { accessibilityViolations } from "../support/axe.js";
 import { describeInBrowser, type OpenedPage } from "../support/browser.js";
 import { expectEventually, horizontalOverflow, openSignedIn } from "../support/console.js";
 import { seedApplications } from "../support/seed-applications.js";
@@ -12,7 +12,7 @@ const count = 10_000;
 
 describeInBrowser("console list of 10,000 applications", (browser) => {
   let server: TestServer;
-  let root: Bootstrapped;
+  let root: BootstrapResult;
   let seeded: readonly ImportedApplication[];
   let opened: OpenedPage;
   let page: Page;
@@ -47,7 +47,7 @@ describeInBrowser("console list of 10,000 applications", (browser) => {
     expect(await rows.nth(1).textContent()).toContain("Bootstrap");
     expect(await rows.nth(2).textContent()).toContain("Service 9999");
     expect(await rows.count()).toBeLessThan(60);
-    expect(await barriersIn(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
   });
 
   it("scrolls directly to the end", async () => {
@@ -66,7 +66,7 @@ describeInBrowser("console list of 10,000 applications", (browser) => {
     await page.getByText("36 applications found").waitFor();
     await page.getByLabel("Status").selectOption("disabled");
     await page.getByText("No applications match.").waitFor();
-    expect(await barriersIn(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
     await expectEventually(
       () => new URL(page.url()).search,
       "?search=SERVICE+77&type=public&status=disabled",
@@ -105,7 +105,7 @@ describeInBrowser("console list of 10,000 applications", (browser) => {
     await page.setViewportSize({ width: 360, height: 740 });
     await application("Service 9998").waitFor();
     expect(await horizontalOverflow(page)).toBe(0);
-    expect(await barriersIn(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
     expect(opened.faults).toEqual([]);
   });
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
-import type { Bootstrapped } from "../../src/bootstrap.js";
+import type { BootstrapResult } from "../../src/bootstrap.js";
 import { createLatchkeyClient } from "../../src/client/node.js";
-import { barriersIn } from "../support/axe.js";
+import { accessibilityViolations } from "../support/axe.js";
 import { describeInBrowser } from "../support/browser.js";
 import {
   button,
@@ -17,7 +17,7 @@ import { startServer, type TestServer } from "../support/server.js";
 
 describeInBrowser("console application pages", (browser) => {
   let server: TestServer;
-  let root: Bootstrapped;
+  let root: BootstrapResult;
 
   beforeAll(async () => {
     server = await startServer();
@@ -50,7 +50,7 @@ describeInBrowser("console application pages", (browser) => {
     await button(page, "Create application").click();
     await page.getByText("Add at least one permission or rule.").waitFor();
     await page.locator("input:focus[aria-invalid]").and(page.getByLabel("Name")).waitFor();
-    expect(await barriersIn(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
     await page.setViewportSize({ width: 360, height: 740 });
     expect(await horizontalOverflow(page)).toBe(0);
 
@@ -78,7 +78,7 @@ describeInBrowser("console application pages", (browser) => {
     await focused(page.getByRole("link", { name: "Sessions" }));
     await page.evaluate("history.back()");
     await asked.waitFor();
-    expect(await barriersIn(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
     await asked.getByRole("button", { name: "Stay" }).click();
     await expectEventually(() => page.getByLabel("Name").inputValue(), "Not left");
     await page.getByRole("link", { name: "Cancel" }).click();
@@ -131,7 +131,7 @@ describeInBrowser("console application pages", (browser) => {
     expect(await page.getByRole("region", { name: "Name" }).textContent()).toContain("Theirs");
     await expectEventually(() => page.getByRole("textbox", { name: "Name" }).inputValue(), "Mine");
     await expectEventually(() => page.getByLabel("Networks").inputValue(), "10.0.0.0/8");
-    expect(await barriersIn(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
     await button(page, "Save").click();
     await page.getByRole("heading", { name: "Mine" }).waitFor();
     await page.getByText("10.0.0.0/8").waitFor();
@@ -146,7 +146,7 @@ describeInBrowser("console application pages", (browser) => {
     const { page } = opened;
     await button(page, "Regenerate key").click();
     await page.getByText("You are signed in with a key of this application.").waitFor();
-    expect(await barriersIn(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
     await page.getByLabel("Custom grace period").check();
     await page.getByLabel("Unit").selectOption("days");
     await page.getByLabel("Duration").fill("31");
@@ -177,7 +177,7 @@ describeInBrowser("console application pages", (browser) => {
     const { page, faults } = await open("/applications/new", key);
     await page.getByText("missing the permission application:create").waitFor();
     expect(await page.getByRole("link", { name: "Applications" }).count()).toBe(0);
-    expect(await barriersIn(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
     expect(faults).toEqual([]);
   });
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
-import type { Bootstrapped } from "../../src/bootstrap.js";
+import type { BootstrapResult } from "../../src/bootstrap.js";
 import { createLatchkeyClient, type LatchkeyNodeClient } from "../../src/client/create-guard.js";
-import { barriersIn } from "../support/axe.js";
+import { accessibilityViolations } from "../support/axe.js";
 import { describeInBrowser } from "../support/browser.js";
 import {
   button,
@@ -16,7 +16,7 @@ import { startServer, type TestServer } from "../support/server.js";
 
 describeInBrowser("console journey", (browser) => {
   let server: TestServer;
-  let root: Bootstrapped;
+  let root: BootstrapResult;
   let client: LatchkeyNodeClient;
 
   beforeAll(async () => {
@@ -34,7 +34,7 @@ describeInBrowser("console journey", (browser) => {
 
   it("signs in, then creates, edits, rotates, disables and deletes an application", async () => {
     const opened = await browser.open(`${server.url}/console/applications`);
-    expect(await barriersIn(opened.page)).toEqual([]);
+    expect(await accessibilityViolations(opened.page)).toEqual([]);
     await signIn(opened, root.key);
     const { page, faults } = opened;
     const regenerate = async (choice: string) => {
@@ -55,10 +55,10 @@ describeInBrowser("console journey", (browser) => {
     await page.getByLabel("Origins").fill("https://shop.example.com");
     await page.getByLabel("After a number of days").check();
     await page.getByLabel("Days from now").fill("90");
-    expect(await barriersIn(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
     await button(page, "Create application").click();
     await page.getByTestId("new-key").waitFor();
-    expect(await barriersIn(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
     const first = await takeKey(opened);
 
     await page.getByRole("heading", { name: "Web shop" }).waitFor();
@@ -97,7 +97,7 @@ describeInBrowser("console journey", (browser) => {
     expect(await works(third)).toBe(true);
 
     await button(page, "Disable").click();
-    expect(await barriersIn(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
     await page.getByRole("dialog").getByRole("button", { name: "Disable" }).click();
     await page.getByText("disabled", { exact: true }).waitFor();
     expect(await works(third)).toBe(false);
@@ -106,14 +106,14 @@ describeInBrowser("console journey", (browser) => {
     await page.getByText("enabled", { exact: true }).waitFor();
     expect(await works(third)).toBe(true);
 
-    expect(await barriersIn(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
     await page.setViewportSize({ width: 360, height: 740 });
     expect(await horizontalOverflow(page)).toBe(0);
     await button(page, "Delete").click();
     await page.getByLabel("Type the name to confirm").fill("Web shop");
     await expectEventually(() => button(page, "Delete permanently").isDisabled(), true);
     await page.getByLabel("Type the name to confirm").fill("Web shop 2");
-    expect(await barriersIn(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
     await button(page, "Delete permanently").click();
     await page.getByText("1 application", { exact: true }).waitFor();
     expect(await works(third)).toBe(false);

@@ -1,13 +1,13 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
-import type { Bootstrapped } from "../../src/bootstrap.js";
+import type { BootstrapResult } from "../../src/bootstrap.js";
 import { type Api, keyOf } from "../support/api.js";
 import { createRestApi } from "../support/api-rest.js";
-import { barriersIn } from "../support/axe.js";
+import { accessibilityViolations } from "../support/axe.js";
 import { describeInBrowser } from "../support/browser.js";
 import { expectEventually, openSignedIn, signIn } from "../support/console.js";
-import { lastingPorts } from "../support/lasting-ports.js";
+import { reservePorts } from "../support/lasting-ports.js";
 import { startServer, type TestServer } from "../support/server.js";
 import { until } from "../support/until.js";
 
@@ -29,7 +29,7 @@ function storageOf(page: Page): Promise<{ tab: string; local: string; cookies: s
 
 describeInBrowser("console sign-in and permissions", (browser) => {
   let server: TestServer;
-  let root: Bootstrapped;
+  let root: BootstrapResult;
   let api: Api;
 
   beforeAll(async () => {
@@ -120,7 +120,7 @@ describeInBrowser("console sign-in and permissions", (browser) => {
     await page.getByRole("button", { name: "Sign in" }).click();
     await page.getByRole("alert").getByText("That key is not valid.").waitFor();
     expect((await storageOf(page)).tab).toBe("{}");
-    expect(await barriersIn(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
     expect(faults).toEqual([]);
   });
 
@@ -135,7 +135,7 @@ describeInBrowser("console sign-in and permissions", (browser) => {
     server.clock.advance(hour);
     await opened.page.getByText(signedOutNotice).waitFor();
     expect((await storageOf(opened.page)).tab).toBe("{}");
-    expect(await barriersIn(opened.page)).toEqual([]);
+    expect(await accessibilityViolations(opened.page)).toEqual([]);
     await signIn(opened, root.key);
     await expectEventually(() => opened.page.getByText(signedOutNotice).count(), 0);
     expect(opened.faults).toEqual([]);
@@ -197,7 +197,7 @@ describeInBrowser("console during an outage", (browser) => {
   });
 
   it("shows a notice, keeps the input and reconnects", async () => {
-    const [port = 0] = await lastingPorts(1);
+    const [port = 0] = await reservePorts(1);
     const environment = { PORT: String(port) };
     const storeOwner = await startServer();
     running.push(storeOwner);
@@ -217,7 +217,7 @@ describeInBrowser("console during an outage", (browser) => {
     await page.getByText(offlineNotice).waitFor();
     await page.getByRole("link", { name: "Sessions", exact: true }).click();
     await page.getByRole("heading", { name: "Sessions" }).waitFor();
-    expect(await barriersIn(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
     await page.getByRole("link", { name: "Activity" }).click();
     await page.getByLabel("Actor").fill("half a name");
 

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "@jest/gl
 import type { Locator, Page } from "playwright-core";
 import { createLatchkeyClient, type LatchkeyNodeClient } from "../../src/client/create-guard.js";
 import { problemOf } from "../../src/contract/problem-report.js";
-import { barriersIn } from "../support/axe.js";
+import { accessibilityViolations } from "../support/axe.js";
 import { describeInBrowser, type OpenedPage } from "../support/browser.js";
 import { expectEventually, horizontalOverflow, openSignedIn } from "../support/console.js";
 import { startServer, type TestServer } from "../support/server.js";
@@ -72,7 +72,7 @@ describeInBrowser("console rule editor", (browser) => {
     await rule(1)
       .getByText(/^Token: must be two or three lower-case segments/)
       .waitFor();
-    expect(await barriersIn(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
     await rule(1).getByRole("button", { name: "Remove", exact: true }).click();
     await page.getByText("No rules yet.").waitFor();
   });
@@ -82,7 +82,7 @@ describeInBrowser("console rule editor", (browser) => {
     const names = () => rule(1).locator(".chips code").allInnerTexts();
     await permissionsOf(rule(1)).fill("token:r");
     await page.keyboard.press("ArrowDown");
-    expect(await barriersIn(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
     await page.keyboard.press("Enter");
     await expectEventually(names, ["token:read"]);
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
@@ -114,7 +114,7 @@ describeInBrowser("console rule editor", (browser) => {
 
     await drag(handle(1), handle(3));
     await expectEventually(order, ["Three", "Two", "One"]);
-    expect(await barriersIn(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
 
     await page.getByLabel("Name", { exact: true }).fill("Ordered");
     await page.getByRole("button", { name: "Create application" }).click();
@@ -142,7 +142,7 @@ describeInBrowser("console rule editor", (browser) => {
     await expect(rule(3).getByLabel("Priority").inputValue()).resolves.toBe("13");
     await rule(3).getByLabel("reveal").check();
     expect(await horizontalOverflow(page)).toBe(0);
-    expect(await barriersIn(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
     expect(opened.faults).toEqual([]);
   });
 

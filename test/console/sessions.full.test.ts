@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
-import type { Bootstrapped } from "../../src/bootstrap.js";
+import type { BootstrapResult } from "../../src/bootstrap.js";
 import { type Api, keyOf } from "../support/api.js";
 import { createRestApi } from "../support/api-rest.js";
-import { barriersIn } from "../support/axe.js";
+import { accessibilityViolations } from "../support/axe.js";
 import { describeInBrowser } from "../support/browser.js";
 import { expectEventually, horizontalOverflow, openSignedIn } from "../support/console.js";
 import { startServer, type TestServer } from "../support/server.js";
 
 describeInBrowser("console session pages", (browser) => {
   let server: TestServer;
-  let root: Bootstrapped;
+  let root: BootstrapResult;
   let api: Api;
 
   beforeAll(async () => {
@@ -48,7 +48,7 @@ describeInBrowser("console session pages", (browser) => {
 
     await page.getByRole("button", { name: "Read my application with" }).click();
     await page.getByText("403 permission_denied").waitFor();
-    expect(await barriersIn(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
 
     await page.getByRole("button", { name: "Continue as the backend" }).click();
     await expectEventually(() => page.locator("[aria-current=step]").textContent(), "3Authorize");
@@ -57,7 +57,7 @@ describeInBrowser("console session pages", (browser) => {
     await expectEventually(() => focusedText(page), "Add condition");
     await page.getByRole("button", { name: "Remove", exact: true }).click();
     await page.getByLabel("Expires").selectOption("in 1 hour");
-    expect(await barriersIn(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
     await page.getByRole("button", { name: "Authorize the session" }).click();
     await row.getByText("authorized", { exact: true }).waitFor();
     await row.getByText(/^(1:00|5\d):\d\d$/).waitFor();
@@ -69,12 +69,12 @@ describeInBrowser("console session pages", (browser) => {
     await page.getByRole("button", { name: "Reuse the nonce" }).click();
     await page.getByRole("button", { name: "Authorize with the same nonce" }).click();
     await page.getByText("409 nonce_used").waitFor();
-    expect(await barriersIn(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
 
     await page.getByRole("link", { name: "View in the session list" }).click();
     const dialog = page.getByRole("dialog", { name: "Session" });
     await dialog.getByText("Demo backend (temporary)").waitFor();
-    expect(await barriersIn(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
     await dialog.getByRole("button", { name: "Revoke session" }).click();
     await dialog.getByRole("button", { name: "Revoke now" }).click();
     await dialog.getByText("This session expired or was revoked.").waitFor();
@@ -125,7 +125,7 @@ describeInBrowser("console session pages", (browser) => {
     await expectEventually(() => page.getByRole("row").count(), 61);
     await page.setViewportSize({ width: 360, height: 740 });
     expect(await horizontalOverflow(page)).toBe(0);
-    expect(await barriersIn(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
 
     await page.getByRole("button", { name: "Revoke all sessions" }).click();
     await page.getByRole("button", { name: "Revoke all", exact: true }).click();

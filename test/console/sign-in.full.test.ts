@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
-import type { Bootstrapped } from "../../src/bootstrap.js";
-import { barriersIn } from "../support/axe.js";
+import type { BootstrapResult } from "../../src/bootstrap.js";
+import { accessibilityViolations } from "../support/axe.js";
 import { describeInBrowser } from "../support/browser.js";
 import { startServer, type TestServer } from "../support/server.js";
 
 describeInBrowser("console sign-in", (browser) => {
   let server: TestServer;
-  let root: Bootstrapped;
+  let root: BootstrapResult;
 
   beforeAll(async () => {
     server = await startServer();
@@ -20,11 +20,11 @@ describeInBrowser("console sign-in", (browser) => {
   it("shows the owner of the key and is accessible", async () => {
     const { page, faults } = await openConsole();
     await page.getByLabel("API key").fill(root.key);
-    expect(await barriersIn(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
     await page.getByRole("button", { name: "Sign in" }).click();
     await page.getByRole("heading", { name: "My key" }).waitFor();
     await page.getByText(root.tenantId).waitFor();
-    expect(await barriersIn(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
     expect(faults).toEqual([]);
   });
 });

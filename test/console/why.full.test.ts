@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "@jest/gl
 import type { Page } from "playwright-core";
 import { createLatchkeyClient, type LatchkeyNodeClient } from "../../src/client/create-guard.js";
 import { keyOf } from "../support/api.js";
-import { barriersIn } from "../support/axe.js";
+import { accessibilityViolations } from "../support/axe.js";
 import { describeInBrowser, type OpenedPage } from "../support/browser.js";
 import { expectEventually, horizontalOverflow, openSignedIn } from "../support/console.js";
 import { startServer, type TestServer } from "../support/server.js";
@@ -78,7 +78,7 @@ describeInBrowser("console access check page", (browser) => {
     await page.getByRole("heading", { name: "Web shop" }).waitFor();
     expect(await steps().locator(".rule-priority").allInnerTexts()).toEqual(["1", "2", "3"]);
     await expectEventually(() => shown().innerText(), "4242 4242 4242 4242");
-    expect(await barriersIn(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
 
     await page.getByLabel("Token container").fill("/pci/high/x");
     await verdict().getByText("Allowed, redact").waitFor();
@@ -173,7 +173,7 @@ describeInBrowser("console access check page", (browser) => {
       await own.getByText("lists token:read · id card-1 starts with card-").waitFor();
       await page.getByRole("heading", { name: "Current permissions of Checkout" }).waitFor();
       await authorizer.getByText("lists token:read · container / covers").waitFor();
-      expect(await barriersIn(page)).toEqual([]);
+      expect(await accessibilityViolations(page)).toEqual([]);
     };
     await expectLimited();
     expect(page.url()).not.toContain("lk_");
@@ -243,7 +243,7 @@ describeInBrowser("console access check page", (browser) => {
     await check("application:read");
     await verdict().getByText("Allowed, mask").waitFor();
     expect(await horizontalOverflow(page)).toBe(0);
-    expect(await barriersIn(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
     expect(opened.faults).toEqual([]);
   });
 });

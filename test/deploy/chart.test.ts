@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "@jest/globals";
 import { parse } from "yaml";
 import { readSettings } from "../../src/config/settings.js";
-import { pageNames } from "../../src/transport/system/endpoints.js";
+import { systemEndpointNames } from "../../src/transport/system/endpoints.js";
 import { knownSettings } from "./known-settings.js";
 
 interface Schema {
@@ -51,7 +51,7 @@ describe("the chart", () => {
   it("probes existing paths", () => {
     const paths = [...deployment.matchAll(/httpGet: \{ path: \/(\S+),/g)].map(([, path]) => path);
     expect(paths).toEqual(["healthz", "healthz", "readyz"]);
-    expect(pageNames).toEqual(expect.arrayContaining(paths));
+    expect(systemEndpointNames).toEqual(expect.arrayContaining(paths));
   });
 
   it("matches the image and the defaults of the service", () => {

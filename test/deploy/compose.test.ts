@@ -3,7 +3,7 @@ import { BlockList } from "node:net";
 import { describe, expect, it } from "@jest/globals";
 import { parse } from "yaml";
 import { readSettings } from "../../src/config/settings.js";
-import { pageNames } from "../../src/transport/system/endpoints.js";
+import { systemEndpointNames } from "../../src/transport/system/endpoints.js";
 import { knownSettings } from "./known-settings.js";
 
 interface Service {
@@ -154,7 +154,7 @@ describe("the proxy", () => {
 
   it("probes an existing path, times out later than the service and closes idle connections sooner", () => {
     const [, page] = /httpchk GET \/(\S+)/.exec(proxy) ?? [];
-    expect(pageNames).toContain(page);
+    expect(systemEndpointNames).toContain(page);
     const { requestTimeout, limits } = readSettings({});
     const seconds = (name: string) => {
       const [, value] = new RegExp(`timeout ${name} (\\d+)s`).exec(proxy) ?? [];

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
 import { openapi } from "../../gen/openapi.js";
-import type { Bootstrapped } from "../../src/bootstrap.js";
-import { barriersIn } from "../support/axe.js";
+import type { BootstrapResult } from "../../src/bootstrap.js";
+import { accessibilityViolations } from "../support/axe.js";
 import { describeInBrowser, type OpenedPage } from "../support/browser.js";
 import { startServer, type TestServer } from "../support/server.js";
 
@@ -12,7 +12,7 @@ const operations = Object.entries(openapi.paths).flatMap(([path, verbs]) =>
 
 describeInBrowser("the API reference", (browser) => {
   let server: TestServer;
-  let root: Bootstrapped;
+  let root: BootstrapResult;
 
   beforeAll(async () => {
     server = await startServer("lmdb", { environment: { KEY_HEADER: "X-Shop-Key" } });
@@ -37,7 +37,7 @@ describeInBrowser("the API reference", (browser) => {
     );
     // Browsers are let break the paths at their slashes, by spaces that nobody sees.
     expect(shown.map((name) => name.replaceAll("\u200b", "")).sort()).toEqual(operations.sort());
-    expect(await barriersIn(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
     expect(faults).toEqual([]);
   });
 
@@ -45,7 +45,7 @@ describeInBrowser("the API reference", (browser) => {
     const { page, faults } = await openReference();
     await page.getByRole("button", { name: "Authorize", exact: true }).click();
     await page.getByText("X-Shop-Key").waitFor();
-    expect(await barriersIn(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
     const input = page.locator(".auth-container input");
     expect(await input.getAttribute("type")).toBe("password");
     await input.fill(root.key);
@@ -76,7 +76,7 @@ describeInBrowser("the API reference", (browser) => {
     await operation.getByRole("button", { name: "Execute" }).waitFor();
     await operation.getByText("nonce_not_found").first().waitFor();
     expect(await phone.evaluate("document.documentElement.scrollWidth")).toBe(360);
-    expect(await barriersIn(phone)).toEqual([]);
+    expect(await accessibilityViolations(phone)).toEqual([]);
     expect(faults).toEqual([]);
   });
 
@@ -94,7 +94,7 @@ describeInBrowser("the API reference", (browser) => {
       viewport: { width: 360, height: 800 },
     });
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(360);
-    expect(await barriersIn(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
     await page.setViewportSize({ width: 1280, height: 800 });
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(1280);
     expect(faults).toEqual([]);

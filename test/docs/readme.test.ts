@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type ProblemCode, problemCatalogue } from "../../src/contract/problems.js";
 import { knownSettings } from "../deploy/known-settings.js";
 import { createRestApi } from "../support/api-rest.js";
-import { lastingPorts } from "../support/lasting-ports.js";
+import { reservePorts } from "../support/lasting-ports.js";
 import {
   cloneFolder,
   commandsIn,
@@ -37,7 +37,7 @@ describe("the commands in the documentation", () => {
   beforeAll(async () => {
     parent = await mkdtemp(join(tmpdir(), "latchkey-pages-"));
     clone = await cloneFolder(parent);
-    [port = 0] = await lastingPorts(1);
+    [port = 0] = await reservePorts(1);
   });
 
   afterAll(() => rm(parent, { recursive: true, force: true }));

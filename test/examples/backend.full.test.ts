@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { useExamples } from "../support/example-process.js";
-import { lastingPorts } from "../support/lasting-ports.js";
+import { reservePorts } from "../support/lasting-ports.js";
 import { useService } from "../support/service-for-file.js";
 
 /** The example compiles first, which is slow on a busy machine. */
@@ -9,7 +9,7 @@ const timeout = 120_000;
 describe("backend example", () => {
   let page: string;
   const latchkey = useService(async () => {
-    const [port] = await lastingPorts(1);
+    const [port] = await reservePorts(1);
     page = `http://localhost:${port}`;
     return { CORS_ORIGINS: page };
   });

@@ -2,7 +2,7 @@ import { expect, it } from "@jest/globals";
 import { createRestApi } from "../support/api-rest.js";
 import { describeInBrowser } from "../support/browser.js";
 import { stopExample, useExamples } from "../support/example-process.js";
-import { lastingPorts } from "../support/lasting-ports.js";
+import { reservePorts } from "../support/lasting-ports.js";
 import { useService } from "../support/service-for-file.js";
 
 /** The examples compile first, which is slow on a busy machine. */
@@ -12,7 +12,7 @@ describeInBrowser("page and backend example", (browser) => {
   let pagePort: string;
   let otherPort: string;
   const latchkey = useService(async () => {
-    [pagePort, otherPort] = (await lastingPorts(2)).map(String) as [string, string];
+    [pagePort, otherPort] = (await reservePorts(2)).map(String) as [string, string];
     return { CORS_ORIGINS: `http://localhost:${pagePort}` };
   });
   const runExample = useExamples();
@@ -81,7 +81,7 @@ describeInBrowser("React example", (browser) => {
     "lists applications and refreshes after creating one",
     async () => {
       const { url: LATCHKEY_URL, firstKey } = latchkey;
-      const [port] = await lastingPorts(1);
+      const [port] = await reservePorts(1);
       const example = runExample("react", { LATCHKEY_URL, PAGE_PORT: String(port), NO_COLOR: "1" });
       const [url] = await example.until(/http:\/\/localhost:\d+/);
       const { page, faults } = await browser.open(url);

@@ -7,7 +7,7 @@ import {
 import { beforeAll, describe, expect, it, jest } from "@jest/globals";
 import type { Db } from "mongodb";
 import { createKeyring } from "../../src/auth/keys.js";
-import { type Bootstrapped, bootstrap } from "../../src/bootstrap.js";
+import { type BootstrapResult, bootstrap } from "../../src/bootstrap.js";
 import { createGuard } from "../../src/client/create-guard.js";
 import { type Api, ApiFailure, keyOf } from "../support/api.js";
 import { createRestApi } from "../support/api-rest.js";
@@ -29,7 +29,7 @@ const attempts = 6;
 
 const mongo = useMongo();
 let db: Db;
-let root: Bootstrapped;
+let root: BootstrapResult;
 /** Of a backend, which authorizes sessions. */
 let backend: string;
 let clock: DatabaseClock;

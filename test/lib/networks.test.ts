@@ -7,25 +7,25 @@ import { createAddressOf } from "../../src/auth/caller-address.js";
 import { readSettings } from "../../src/config/settings.js";
 import { Cancellation } from "../../src/lib/cancellation.js";
 import {
-  homeOf,
-  isInOneOf,
+  clientNetworkKey,
+  formatAddress,
+  isInAnyNetwork,
   type Network,
-  readAddress,
-  readNetwork,
-  showAddress,
+  parseAddress,
+  parseNetwork,
 } from "../../src/lib/networks.js";
 
 function networkOf(text: string): Network {
-  const network = readNetwork(text);
-  if ("fault" in network) {
-    throw new Error(`${text} ${network.fault}`);
+  const network = parseNetwork(text);
+  if ("problem" in network) {
+    throw new Error(`${text} ${network.problem}`);
   }
   return network;
 }
 
 function holds(network: string, address: string): boolean {
-  const read = readAddress(address);
-  return read !== undefined && isInOneOf([networkOf(network)], read);
+  const read = parseAddress(address);
+  return read !== undefined && isInAnyNetwork([networkOf(network)], read);
 }
 
 /** IPv4 and IPv6 addresses, many with zeros to shorten. */
@@ -41,10 +41,10 @@ describe("readAddress", () => {
   it("parses the canonical form back to the same address", () => {
     fc.assert(
       fc.property(spelled, (text) => {
-        const shown = showAddress(readAddress(text) ?? []);
-        expect(readAddress(shown)).toEqual(readAddress(text));
-        expect(readAddress(text.toUpperCase())).toEqual(readAddress(text));
-        expect(shown).toBe(showAddress(readAddress(shown) ?? []));
+        const shown = formatAddress(parseAddress(text) ?? []);
+        expect(parseAddress(shown)).toEqual(parseAddress(text));
+        expect(parseAddress(text.toUpperCase())).toEqual(parseAddress(text));
+        expect(shown).toBe(formatAddress(parseAddress(shown) ?? []));
       }),
     );
   });
@@ -54,7 +54,7 @@ describe("readAddress", () => {
       fc.property(ipv6, (text) => {
         const list = new BlockList();
         list.addAddress(text, "ipv6");
-        const shown = showAddress(readAddress(text) ?? []);
+        const shown = formatAddress(parseAddress(text) ?? []);
         expect(list.check(shown, isIPv6(shown) ? "ipv6" : "ipv4")).toBe(true);
       }),
     );
@@ -73,7 +73,7 @@ describe("readAddress", () => {
     ["::ffff:127.0.0.1%lo", "127.0.0.1"],
     ["192.0.2.33", "192.0.2.33"],
   ])("reads %s as %s", (text, shown) => {
-    expect(showAddress(readAddress(text) ?? [])).toBe(shown);
+    expect(formatAddress(parseAddress(text) ?? [])).toBe(shown);
   });
 
   it.each([
@@ -95,13 +95,13 @@ describe("readAddress", () => {
     "10.0.0.0/8",
     "unknown",
   ])("refuses %p", (text) => {
-    expect(readAddress(text)).toBeUndefined();
+    expect(parseAddress(text)).toBeUndefined();
   });
 
   it("returns undefined for any other text", () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom(..."0123456789abf:./%[]") }), (text) => {
-        const address = readAddress(text);
+        const address = parseAddress(text);
         expect([undefined, 4, 16]).toContain(address?.length);
         expect(address?.every((byte) => byte >= 0 && byte <= 255)).not.toBe(false);
       }),
@@ -110,7 +110,7 @@ describe("readAddress", () => {
 });
 
 describe("homeOf", () => {
-  const homeIn = (text: string) => homeOf(readAddress(text) ?? []);
+  const homeIn = (text: string) => clientNetworkKey(parseAddress(text) ?? []);
 
   it.each([
     ["203.0.113.7", "203.0.113.7"],
@@ -170,11 +170,11 @@ describe("readNetwork", () => {
   /** The network of the address, as named in the error for host bits. */
   function meantBy(start: string, prefix: number): string {
     const text = `${start}/${prefix}`;
-    const network = readNetwork(text);
-    if (!("fault" in network)) {
+    const network = parseNetwork(text);
+    if (!("problem" in network)) {
       return text;
     }
-    const [, meant = ""] = /use (\S+) for the network/.exec(network.fault) ?? [];
+    const [, meant = ""] = /use (\S+) for the network/.exec(network.problem) ?? [];
     expect(meant.endsWith(`/${prefix}`)).toBe(true);
     return meant;
   }
@@ -190,7 +190,7 @@ describe("readNetwork", () => {
       ["::ffff:10.1.2.3/64", "::/64", "::ffff:a01:203"],
     ] as const) {
       const words = `use ${meant} for the network or ${alone} for one address`;
-      expect(readNetwork(text)).toEqual({ fault: expect.stringContaining(words) });
+      expect(parseNetwork(text)).toEqual({ fault: expect.stringContaining(words) });
     }
   });
 
@@ -224,24 +224,24 @@ describe("readNetwork", () => {
       ["::/1e1", 128],
       ["::/ 8", 128],
     ] as const) {
-      expect(readNetwork(text)).toEqual({ fault: `must have a prefix from /0 to /${most}` });
+      expect(parseNetwork(text)).toEqual({ fault: `must have a prefix from /0 to /${most}` });
     }
   });
 
   it.each(["", "/8", "10.0.0/8", "300.0.0.0/8", "10.0.0.0/8/8", "fe80::%eth0/10", "*", ":/0"])(
     "refuses %p",
     (text) => {
-      expect(readNetwork(text)).toEqual({ fault: expect.stringMatching(/^must be a network/) });
+      expect(parseNetwork(text)).toEqual({ fault: expect.stringMatching(/^must be a network/) });
     },
   );
 
   it("parses or explains any text", () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom(..."0123456789abf:./%") }), (text) => {
-        const network = readNetwork(text);
-        expect("fault" in network ? network.fault.length : network.prefix).toBeGreaterThanOrEqual(
-          0,
-        );
+        const network = parseNetwork(text);
+        expect(
+          "problem" in network ? network.problem.length : network.prefix,
+        ).toBeGreaterThanOrEqual(0);
       }),
     );
   });

@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
-import type { Bootstrapped } from "../../src/bootstrap.js";
+import type { BootstrapResult } from "../../src/bootstrap.js";
 import type { Environment } from "../../src/config/settings.js";
 import { newId } from "../../src/lib/uuid.js";
 import { StoreUnavailable } from "../../src/store/port/errors.js";
@@ -19,7 +19,7 @@ const byKeyRpc = "/latchkey.v1.ApplicationService/GetApplicationByKey";
 const listRpc = "/latchkey.v1.ApplicationService/ListApplications";
 
 let base: TestServer;
-let root: Bootstrapped;
+let root: BootstrapResult;
 let server: TestServer | undefined;
 
 beforeEach(async () => {

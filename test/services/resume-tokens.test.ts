@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { createSealPlaces, type SealPlaces as Sealing } from "../../src/auth/sealing.js";
+import { createCursorSealers, type CursorSealers as Sealing } from "../../src/auth/sealing.js";
 import { Problem } from "../../src/errors.js";
 import { type CursorList, createCursors, createResumeTokens } from "../../src/services/cursors.js";
 import type { Place } from "../../src/store/port/store.js";
@@ -11,7 +11,7 @@ let now = Date.UTC(2026, 0);
 
 /** The sealing of an instance on a store. */
 function sealPlaces(storeId = "this store", ...peppers: string[]) {
-  return createSealPlaces({
+  return createCursorSealers({
     peppers: peppers.length > 0 ? peppers : [""],
     storeId,
     clock: () => now,
@@ -58,7 +58,9 @@ describe("a resume token", () => {
 
   it.each(["!!!!", " ", "=", "\n", "AAAA"])("is refused with trailing %j", (rest) => {
     const token = tokens.seal("a tenant", "7");
-    expect(refusalOf(() => tokens.open("a tenant", token + rest)).word).toBe("invalid_request");
+    expect(refusalOf(() => tokens.open("a tenant", token + rest)).problemCode).toBe(
+      "invalid_request",
+    );
   });
 
   it("does not reveal the position", () => {
@@ -78,7 +80,7 @@ describe("a resume token", () => {
       () => createResumeTokens(sealPlaces("another store"), "credentials").open("a tenant", token),
       () => createResumeTokens(sealPlaces(), "events").open("a tenant", token),
     ]) {
-      const { word, violations } = refusalOf(open);
+      const { problemCode: word, violations } = refusalOf(open);
       expect(word).toBe("invalid_request");
       expect(violations).toMatchObject([{ field: "resume_token" }]);
     }

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from "@jest/globals";
-import type { Bootstrapped } from "../../src/bootstrap.js";
+import type { BootstrapResult } from "../../src/bootstrap.js";
 import type { Environment } from "../../src/config/settings.js";
 import { keyOf } from "./api.js";
 import { createRestApi } from "./api-rest.js";
@@ -10,7 +10,7 @@ import { startServer, type TestServer } from "./server.js";
 export interface BadInputTarget {
   readonly server: TestServer;
   readonly port: number;
-  readonly root: Bootstrapped;
+  readonly root: BootstrapResult;
   /** Keys of applications that hold `token:read`. */
   readonly privateKey: string;
   readonly publicKey: string;

@@ -22,7 +22,7 @@ const minute = 60_000;
 const day = 1_440 * minute;
 
 /** Makes a tenant with applications, sessions and a trail, by calling as its people would. */
-export async function furnish(server: TestServer): Promise<DemoTenant> {
+export async function seedDemoTenant(server: TestServer): Promise<DemoTenant> {
   const { url, clock } = server;
   clock.advance(-names.length * day);
   const root = await server.createTenant();

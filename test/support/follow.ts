@@ -35,7 +35,7 @@ export function useFollowers() {
     options: Partial<FollowOptions> = {},
   ): Follower {
     const { signal, stop } = stoppable(stopAfterTest);
-    const batches = store.changes.follow({ tenantId, beat: never, signal, ...options });
+    const batches = store.changes.follow({ tenantId, heartbeat: never, signal, ...options });
     return createFollower(batches, ({ changes }) => changes, stop, options.after);
   };
 }
@@ -50,7 +50,7 @@ export function useEventFollowers() {
     options: Partial<FollowOptions> = {},
   ): EventFollower {
     const { signal, stop } = stoppable(stopAfterTest);
-    const batches = store.events.follow({ tenantId, beat: never, signal, ...options });
+    const batches = store.events.follow({ tenantId, heartbeat: never, signal, ...options });
     return createFollower(batches, ({ events }) => events, stop, options.after);
   };
 }

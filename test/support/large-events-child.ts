@@ -22,7 +22,7 @@ const store =
     : await openMongoStore({ uri: place, database });
 
 function follow(after?: string) {
-  const batches = store.events.follow({ tenantId, after, beat: 1_000, signal });
+  const batches = store.events.follow({ tenantId, after, heartbeat: 1_000, signal });
   return batches[Symbol.asyncIterator]();
 }
 

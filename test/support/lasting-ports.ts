@@ -13,7 +13,7 @@ const start = Math.floor(Math.random() * ports);
 let taken = 0;
 
 /** Ports for those who end and come back to them, which nobody else is given meanwhile. */
-export async function lastingPorts(count: number): Promise<number[]> {
+export async function reservePorts(count: number): Promise<number[]> {
   const found: number[] = [];
   while (found.length < count) {
     const port = first + worker * ports + ((start + taken++) % ports);

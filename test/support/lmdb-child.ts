@@ -8,7 +8,7 @@
 import { writeSync } from "node:fs";
 import { open } from "lmdb";
 import { openLmdbStore } from "../../src/store/lmdb/store.js";
-import type { Trail } from "../../src/store/port/audit.js";
+import type { ChangeContext } from "../../src/store/port/audit.js";
 import { changeRetention } from "../../src/store/port/changes.js";
 import { StoreUnavailable } from "../../src/store/port/errors.js";
 import type { ApplicationRecord, NewSession } from "../../src/store/port/records.js";
@@ -104,7 +104,7 @@ const tasks: Record<string, () => Promise<void>> = {
   /** Makes changes that leave audit in the tenant given, several at a time, until it is killed. */
   async leaveTrails() {
     const store = await openLmdbStore({ path });
-    const trail = (kind: string): Trail<ApplicationRecord> => ({
+    const trail = (kind: string): ChangeContext<ApplicationRecord> => ({
       entriesFor: ({ id, tenantId, name, permissions, rules }) => {
         const after = { name, permissions, rules };
         return { events: [anEvent({ tenantId, kind, target: { applicationId: id }, after })] };
@@ -181,7 +181,7 @@ const tasks: Record<string, () => Promise<void>> = {
   async follow() {
     const store = await openLmdbStore({ path });
     const { signal } = new AbortController();
-    const feed = store.changes.follow({ tenantId: argument, beat: 1, signal });
+    const feed = store.changes.follow({ tenantId: argument, heartbeat: 1, signal });
     const batches = feed[Symbol.asyncIterator]();
     await batches.next();
     await batches.next();

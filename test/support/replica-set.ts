@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Document } from "mongodb";
 import type { Blockade } from "./bridge.js";
-import { lastingPorts } from "./lasting-ports.js";
+import { reservePorts } from "./lasting-ports.js";
 import { findMongod } from "./mongod.js";
 import { createMember, type Member } from "./replica-set-member.js";
 import { hangTimeout, until } from "./until.js";
@@ -34,7 +34,7 @@ const setName = "faults";
 export async function startReplicaSet(electionTimeout = 2_000): Promise<ReplicaSet> {
   const binary = await findMongod();
   const folder = await mkdtemp(join(tmpdir(), "latchkey-replica-set-"));
-  const ports = await lastingPorts(3);
+  const ports = await reservePorts(3);
   const members = await Promise.all(
     ports.map((port, at) =>
       createMember({ binary, port, folder: join(folder, `member-${at}`), set: setName }),

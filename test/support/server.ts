@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { type Db, MongoClient } from "mongodb";
 import pino from "pino";
 import { createKeyring } from "../../src/auth/keys.js";
-import { type Bootstrapped, bootstrap } from "../../src/bootstrap.js";
+import { type BootstrapResult, bootstrap } from "../../src/bootstrap.js";
 import { type Environment, readSettings } from "../../src/config/settings.js";
 import { newId } from "../../src/lib/uuid.js";
 import { createServer } from "../../src/server.js";
@@ -26,7 +26,7 @@ export interface TestServer {
   /** Every line that the server logged, parsed. */
   readonly logs: Record<string, unknown>[];
   /** A tenant of its own, with a key that may do everything in it. */
-  createTenant(): Promise<Bootstrapped>;
+  createTenant(): Promise<BootstrapResult>;
   /** All that a store of its own has stored, as it is stored. */
   storedBytes(): Promise<Buffer>;
   close(): Promise<void>;

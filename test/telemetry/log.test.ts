@@ -1,6 +1,6 @@
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-web";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
-import type { Bootstrapped } from "../../src/bootstrap.js";
+import type { BootstrapResult } from "../../src/bootstrap.js";
 import { type Api, keyOf } from "../support/api.js";
 import { createConnectApi } from "../support/api-connect.js";
 import { createGrpcApi } from "../support/api-grpc.js";
@@ -15,7 +15,7 @@ const byKey = "latchkey.v1.ApplicationService/GetApplicationByKey";
 const createRpc = "/latchkey.v1.ApplicationService/CreateApplication";
 
 let server: TestServer;
-let root: Bootstrapped;
+let root: BootstrapResult;
 
 beforeAll(async () => {
   server = await startServer();

@@ -5,7 +5,7 @@ import { createGrpcTransport } from "@connectrpc/connect-node";
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-web";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { AccessService } from "../../gen/latchkey/v1/access_service_pb.js";
-import type { Bootstrapped } from "../../src/bootstrap.js";
+import type { BootstrapResult } from "../../src/bootstrap.js";
 import { version } from "../../src/lib/version.js";
 import { StoreUnavailable } from "../../src/store/port/errors.js";
 import { watchEventLoopLag } from "../../src/telemetry/metrics/event-loop.js";
@@ -24,7 +24,7 @@ const byKey = "latchkey.v1.ApplicationService/GetApplicationByKey";
 const check = "/latchkey.v1.AccessService/CheckAccess";
 
 let server: TestServer;
-let root: Bootstrapped;
+let root: BootstrapResult;
 let begun: number;
 
 beforeAll(async () => {

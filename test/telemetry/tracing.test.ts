@@ -10,7 +10,7 @@ import {
   SimpleSpanProcessor,
 } from "@opentelemetry/sdk-trace-node";
 import { AccessService } from "../../gen/latchkey/v1/access_service_pb.js";
-import type { Bootstrapped } from "../../src/bootstrap.js";
+import type { BootstrapResult } from "../../src/bootstrap.js";
 import { StoreUnavailable } from "../../src/store/port/errors.js";
 import { loadTracing } from "../../src/telemetry/load-tracing.js";
 import { createTracing } from "../../src/telemetry/spans.js";
@@ -35,7 +35,7 @@ const start = useServices();
 const exporter = new InMemorySpanExporter();
 let tracing: Tracing | undefined;
 let server: TestServer;
-let root: Bootstrapped;
+let root: BootstrapResult;
 
 beforeAll(async () => {
   expect(await loadTracing("embedded")).toBeUndefined();

@@ -351,7 +351,7 @@ describe.each(operations)("the responses of $operationId", ({ responses }) => {
         const known = new Problem(example.code as ProblemCode, "");
         expect(known.status).toBe(Number(status));
         expect(example).toMatchObject({
-          type: `urn:latchkey:problem:${known.word}`,
+          type: `urn:latchkey:problem:${known.problemCode}`,
           title: known.title,
           status: known.status,
         });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { auditVerdict, signaturesVerdict } from "../../tools/supply-chain/audit-verdict.js";
-import { faultsOf } from "../../tools/supply-chain/lockfile.js";
 import {
+  faultsOf,
   type Lockfile,
   type Manifest,
   readLockfile,

@@ -1,6 +1,6 @@
 import fc, { type Arbitrary } from "fast-check";
 import type { RuleRecord } from "../../src/contract/grants.js";
-import type { CredentialState, EventRecord, Party } from "../../src/store/port/events.js";
+import type { CredentialState, EventRecord, Principal } from "../../src/store/port/events.js";
 import type { KeyRecord } from "../../src/store/port/records.js";
 import type { ImportedApplication, ImportedSession } from "../../src/store/port/transfer.js";
 
@@ -108,7 +108,7 @@ export const anySession: Arbitrary<ImportedSession> = fc.oneof(
   }),
 );
 
-const party: Arbitrary<Party> = fc.record({
+const party: Arbitrary<Principal> = fc.record({
   applicationId: maybe(id),
   sessionId: maybe(id),
   keyId: maybe(id),

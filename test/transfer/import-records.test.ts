@@ -62,8 +62,8 @@ async function importInto(store: Store, lines: readonly string[], choices: Choic
     },
   });
   return {
-    isGood: report.isGood(),
-    troubles: report.troubles(),
+    isGood: report.isSuccess(),
+    troubles: report.messages(),
     summary: report.summary(dryRun),
     progress,
   };

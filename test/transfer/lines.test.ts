@@ -285,9 +285,9 @@ describe("splitting a file into lines", () => {
             rest === "" ? expected : [...expected, rest],
           );
           expect(lines.map(({ number }) => number)).toEqual(lines.map((_, at) => at + 1));
-          expect(lines.filter(({ isWhole }) => isWhole)).toHaveLength(expected.length);
+          expect(lines.filter(({ isComplete: isWhole }) => isWhole)).toHaveLength(expected.length);
           expect(lines.at(-1)?.end ?? 0).toBe(bytes.length);
-          for (const { end, isWhole } of lines) {
+          for (const { end, isComplete: isWhole } of lines) {
             expect(isWhole ? bytes[end - 1] : end).toBe(isWhole ? 0x0a : bytes.length);
           }
         },

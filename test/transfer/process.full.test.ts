@@ -3,7 +3,7 @@ import { readFile, stat, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it, jest } from "@jest/globals";
-import { createIdentify } from "../../src/auth/authenticate.js";
+import { createAuthenticate } from "../../src/auth/authenticate.js";
 import { createKeyring } from "../../src/auth/keys.js";
 import { applicationLine } from "../../src/transfer/export.js";
 import { hour, times } from "../contract/store/fixtures.js";
@@ -219,7 +219,7 @@ describe("the worked example in docs/guides/move-data.md", () => {
         expect(stdout.match(/^applications {2}1 added$/gm)).toHaveLength(2);
         const [, key = ""] = /^key=(\S+)/.exec(script) ?? [];
         await withOpened({ DATA_DIR }, async (store) => {
-          const identify = createIdentify(
+          const identify = createAuthenticate(
             store,
             createKeyring([""], { foreignKeys: true }),
             "held",

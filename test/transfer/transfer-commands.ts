@@ -1,7 +1,7 @@
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, expect } from "@jest/globals";
-import { createIdentify } from "../../src/auth/authenticate.js";
+import { createAuthenticate } from "../../src/auth/authenticate.js";
 import { readSettings } from "../../src/config/settings.js";
 import { openStore } from "../../src/store/open-store.js";
 import type { ImportedApplication } from "../../src/store/port/transfer.js";
@@ -118,7 +118,7 @@ export function useTransfer() {
           );
           expect(contentsOf(await held(target))).toEqual(contentsOf(await held(source)));
           await withOpened(target, async (store) => {
-            const identify = createIdentify(store, keyring, "held");
+            const identify = createAuthenticate(store, keyring, "held");
             for (const key of keys) {
               expect(await identify(key)).toBeDefined();
             }

@@ -1,7 +1,7 @@
 import { connect } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import type { Bootstrapped } from "../../src/bootstrap.js";
+import type { BootstrapResult } from "../../src/bootstrap.js";
 import { openRaw } from "../support/raw-connection.js";
 import { envelope } from "../support/raw-grpc.js";
 import { startServer, type TestServer } from "../support/server.js";
@@ -9,7 +9,7 @@ import { changed } from "../support/store.js";
 import { until } from "../support/until.js";
 
 let server: TestServer;
-let root: Bootstrapped;
+let root: BootstrapResult;
 /** The signals of the lists that the store was queried for. */
 let signals: AbortSignal[] = [];
 

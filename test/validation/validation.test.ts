@@ -11,7 +11,7 @@ import {
 import { services } from "../../src/contract/methods.js";
 import { Problem } from "../../src/errors.js";
 import { checkMessage, checkRequest } from "../../src/validation/validate.js";
-import { violationsIn } from "../../src/validation/violations.js";
+import { findFieldViolations } from "../../src/validation/violations.js";
 import { times } from "../contract/store/fixtures.js";
 import { turnsUntil } from "../support/turns-until.js";
 
@@ -99,26 +99,26 @@ describe("a validation message", () => {
     const id = "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a";
     const gracePeriod = { seconds: 2_592_001n };
     const regenerate = create(RegenerateApplicationKeyRequestSchema, { id, gracePeriod });
-    expect(violationsIn(RegenerateApplicationKeyRequestSchema, regenerate)).toEqual([
+    expect(findFieldViolations(RegenerateApplicationKeyRequestSchema, regenerate)).toEqual([
       { field: "grace_period", message: "must be at most 2592000s" },
     ]);
     const updateMask = { paths: ["name"] };
     const update = create(UpdateApplicationRequestSchema, { ...good, id, updateMask });
-    expect(violationsIn(UpdateApplicationRequestSchema, update)).toEqual([
+    expect(findFieldViolations(UpdateApplicationRequestSchema, update)).toEqual([
       {
         field: "update_mask",
         message: "must contain only allowed_origins, allowed_cidrs, session_quota",
       },
     ]);
     const list = create(ListApplicationsRequestSchema, { id: ["7"] });
-    expect(violationsIn(ListApplicationsRequestSchema, list)).toEqual([
+    expect(findFieldViolations(ListApplicationsRequestSchema, list)).toEqual([
       { field: "id[0]", message: "must be a valid UUID" },
     ]);
   });
 
   it("never is protovalidate's own text", () => {
     const violations = services.flatMap(({ methods }) =>
-      methods.flatMap(({ input }) => violationsIn(input, create(input))),
+      methods.flatMap(({ input }) => findFieldViolations(input, create(input))),
     );
     expect(violations.length).toBeGreaterThan(10);
     for (const { message } of violations) {
@@ -173,7 +173,7 @@ describe("validation of a request", () => {
       fc.asyncProperty(anyRequest, async (request) => {
         const init = request as unknown as Init;
         const message = create(CreateApplicationRequestSchema, init);
-        const all = violationsIn(CreateApplicationRequestSchema, message);
+        const all = findFieldViolations(CreateApplicationRequestSchema, message);
         const reported = (await refusalOf(init))?.violations ?? [];
         if (all.length <= 10) {
           expect([...reported].sort(byField)).toEqual([...all].sort(byField));

@@ -6,7 +6,7 @@ import {
   ListApplicationKeysResponseSchema,
   ListApplicationsResponseSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { visible } from "../../lib/printable.js";
+import { escapeUnprintable } from "../../lib/printable.js";
 import { type ClientFlags, withClient } from "../client.js";
 import { CommandError } from "../errors.js";
 import { formatRelativeTime } from "../format.js";
@@ -136,7 +136,7 @@ export async function removeApplication(
     );
     // Fails if it changed after the prompt showed it.
     await client.applications.deleteApplication({ id, ifMatch: version }, call);
-    output.showValue({ id }, () => `"${visible(name)}" (${id}) was deleted.\n`);
+    output.showValue({ id }, () => `"${escapeUnprintable(name)}" (${id}) was deleted.\n`);
   });
 }
 
@@ -186,7 +186,7 @@ async function setStatus(
     output.show(
       ApplicationSchema,
       application,
-      () => `"${visible(application.name)}" is ${application.status}.\n`,
+      () => `"${escapeUnprintable(application.name)}" is ${application.status}.\n`,
     );
   });
 }

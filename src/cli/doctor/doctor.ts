@@ -1,5 +1,5 @@
 import type { Settings } from "../../config/settings.js";
-import { visible } from "../../lib/printable.js";
+import { escapeUnprintable } from "../../lib/printable.js";
 import { exitCodes } from "../errors.js";
 import type { Display } from "../format.js";
 import { createOutput, type OutputFlags } from "../output.js";
@@ -54,8 +54,8 @@ function formatReport(findings: readonly Finding[], display: Display): string {
   const paint = { ok: good, warn, fail: bad } as const;
   const width = Math.max(...findings.map(({ check }) => check.length));
   const lines = findings.flatMap(({ check, state, found, fix }) => [
-    `${paint[state](padText(state, 4))}  ${padText(check, width)}  ${visible(found)}`,
-    ...(fix ? [`${padText("", 4 + 2 + width)}  ${dim(`→ ${visible(fix)}`)}`] : []),
+    `${paint[state](padText(state, 4))}  ${padText(check, width)}  ${escapeUnprintable(found)}`,
+    ...(fix ? [`${padText("", 4 + 2 + width)}  ${dim(`→ ${escapeUnprintable(fix)}`)}`] : []),
   ]);
   return `${lines.join("\n")}\n\n${formatSummary(findings)}\n`;
 }

@@ -6,7 +6,7 @@ import type {
   MongoFacts,
   TtlFacts,
 } from "../../store/mongo/inspect.js";
-import type { ManagerEnd } from "../../store/port/applications.js";
+import type { ManagerExpiration } from "../../store/port/applications.js";
 import { type Finding, fail, ok, warn } from "./finding.js";
 
 const megabyte = 1024 * 1024;
@@ -22,7 +22,7 @@ export function checkFolder(facts: FolderFacts): Finding[] {
     findings.push(warn("store", `${path} is readable by other users`, `Run: chmod 700 ${path}`));
   }
   if (store && isWritable) {
-    findings.push(layoutFinding(store, path), ...checkManagers(store.managerEnds));
+    findings.push(layoutFinding(store, path), ...checkManagers(store.managerExpirations));
   }
   return [...findings, diskFinding(facts)];
 }
@@ -44,7 +44,7 @@ function folderFinding({ path, isThere, isWritable, store }: FolderFacts): Findi
       );
 }
 
-function layoutFinding({ fault, schema, knownSchema }: FileFacts, path: string): Finding {
+function layoutFinding({ error: fault, schema, knownSchema }: FileFacts, path: string): Finding {
   if (fault !== undefined) {
     return fail("layout", `${path}: ${fault}`, "Restore a backup, or use another folder.");
   }
@@ -80,7 +80,7 @@ function diskFinding({ freeBytes }: FolderFacts): Finding {
 const maxListed = 10;
 
 /** Warns of tenants whose last manager expires, if known. */
-export function checkManagers(expirations: readonly ManagerEnd[] | undefined): Finding[] {
+export function checkManagers(expirations: readonly ManagerExpiration[] | undefined): Finding[] {
   if (expirations === undefined) {
     return [];
   }

@@ -8,7 +8,7 @@ import {
   type WatchEventsResponse,
 } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { choicesOf } from "../../contract/fields.js";
-import { nextPause, shortestPause } from "../../lib/reconnect.js";
+import { minReconnectDelay, nextReconnectDelay } from "../../lib/reconnect.js";
 import { toCommandError } from "../call-errors.js";
 import { type ClientContext, type ClientFlags, withClient } from "../client.js";
 import { CommandError } from "../errors.js";
@@ -112,14 +112,14 @@ async function followEvents(flags: EventFlags, context: ClientContext): Promise<
   const { output } = context;
   const show = createEventPrinter(context);
   let resumeToken: string | undefined;
-  for (let pause = shortestPause; ; pause = nextPause(pause)) {
+  for (let pause = minReconnectDelay; ; pause = nextReconnectDelay(pause)) {
     try {
       for await (const message of watchEvents(flags, context, resumeToken)) {
         if (resumeToken === undefined) {
           await showPastEvents(flags, context, show);
         }
         resumeToken = message.resumeToken;
-        pause = shortestPause;
+        pause = minReconnectDelay;
         if (message.reset) {
           output.warn("Events may be missing here. Run latchkey events to list them.");
         }

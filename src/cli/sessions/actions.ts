@@ -5,7 +5,7 @@ import {
   type Session,
   SessionSchema,
 } from "../../../gen/latchkey/v1/session_service_pb.js";
-import { visible } from "../../lib/printable.js";
+import { escapeUnprintable } from "../../lib/printable.js";
 import { findApplication, findApplicationId, formatRules } from "../apps/application.js";
 import { readGrants } from "../apps/grants.js";
 import { type ClientContext, type ClientFlags, withClient } from "../client.js";
@@ -122,7 +122,7 @@ async function revokeAll(
   await client.sessions.revokeAllSessions({ id }, call);
   output.showValue(
     { application_id: id },
-    () => `All sessions of "${visible(name)}" are revoked.\n`,
+    () => `All sessions of "${escapeUnprintable(name)}" are revoked.\n`,
   );
 }
 

@@ -86,7 +86,7 @@ function decidingRank(listing: Listing, token: Token | undefined, ownPermission:
     return 0;
   }
   const { rules } = listing;
-  if (rules.length <= mostTried) {
+  if (rules.length <= maxLinearRules) {
     return rules.findIndex(({ scope }) => scope && covers(scope, token));
   }
   return token ? firstMatch(indexOf(listing), token) : indexOf(listing).everything;
@@ -110,7 +110,7 @@ export interface CompiledGrants {
 }
 
 /** Up to this number of rules, a linear search is as fast as an index. */
-export const mostTried = 8;
+export const maxLinearRules = 8;
 
 /** The rules that list a permission, in evaluation order. */
 export interface Listing {
@@ -131,7 +131,7 @@ export interface CompiledRule {
 }
 
 /** Sorts rules by ascending priority, then by their index in the list. */
-export function inOrderOfTrying(
+export function inEvaluationOrder(
   rules: readonly RuleRecord[],
 ): { readonly rule: RuleRecord; readonly place: number }[] {
   return rules
@@ -141,7 +141,7 @@ export function inOrderOfTrying(
 
 export function compileGrants({ permissions, rules }: Grants): CompiledGrants {
   const listings = new Map<string, Listing>();
-  for (const { rule, place } of inOrderOfTrying(rules)) {
+  for (const { rule, place } of inEvaluationOrder(rules)) {
     const compiled = compileRule(rule, place);
     for (const permission of new Set(rule.permissions)) {
       const listing = listings.get(permission);

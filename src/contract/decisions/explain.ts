@@ -1,8 +1,14 @@
 import type { CheckAccessRequest } from "../../../gen/latchkey/v1/access_service_pb.js";
 import type { ConditionRecord, Grants, RuleRecord } from "../grants.js";
 import { quote } from "../problems.js";
-import { compileGrants, type Decision, decide, inOrderOfTrying, type LimitedBy } from "./decide.js";
-import type { PlaceRefusal } from "./restrictions.js";
+import {
+  compileGrants,
+  type Decision,
+  decide,
+  inEvaluationOrder,
+  type LimitedBy,
+} from "./decide.js";
+import type { RestrictionDenial } from "./restrictions.js";
 import { covers, scopeOf, type Token, withSlashes } from "./scope.js";
 
 /** Stable reasons for a denied check. */
@@ -10,7 +16,7 @@ export type DenialReason =
   | "unknown_key"
   | "expired"
   | "disabled"
-  | PlaceRefusal
+  | RestrictionDenial
   | "not_authorized"
   | "permission_missing"
   | "no_rule_matches";
@@ -106,11 +112,11 @@ export interface Explanation {
   readonly decision: Decision;
   readonly rules: readonly RuleStep[];
   /** The directly granted permission, which comes last. */
-  readonly bare: Step;
+  readonly direct: Step;
 }
 
 /** The arguments of {@link decide}. */
-export interface Asked {
+export interface AccessQuery {
   readonly permission: string;
   readonly token: Token | undefined;
   /** Whether the permission is one of Latchkey's own. */
@@ -118,7 +124,7 @@ export interface Asked {
 }
 
 /** Explains a decision to people. The console uses it too, so it must run in browsers. */
-export function explainRules(grants: Grants, query: Asked): Explanation {
+export function explainRules(grants: Grants, query: AccessQuery): Explanation {
   const { permission, token, ownPermission } = query;
   let isDecided = false;
 
@@ -132,11 +138,11 @@ export function explainRules(grants: Grants, query: Asked): Explanation {
 
   return {
     decision: decide(compileGrants(grants), permission, token, ownPermission),
-    rules: inOrderOfTrying(grants.rules).map(({ rule, place }) => ({
+    rules: inEvaluationOrder(grants.rules).map(({ rule, place }) => ({
       place,
       ...step(tryRule(rule, query)),
     })),
-    bare: step(tryDirectGrant(grants, permission)),
+    direct: step(tryDirectGrant(grants, permission)),
   };
 }
 
@@ -153,7 +159,7 @@ function tryDirectGrant({ permissions }: Grants, permission: string): Finding {
   return { matches, why: [why] };
 }
 
-function tryRule(rule: RuleRecord, { permission, token, ownPermission }: Asked): Finding {
+function tryRule(rule: RuleRecord, { permission, token, ownPermission }: AccessQuery): Finding {
   if (!rule.permissions.includes(permission)) {
     return { matches: false, why: [`does not list ${permission}`] };
   }

@@ -1,16 +1,16 @@
 import { createGenerationalCache } from "../../lib/cache.js";
-import { isInOneOf, type Network, readAddress, readNetwork } from "../../lib/networks.js";
+import { isInAnyNetwork, type Network, parseAddress, parseNetwork } from "../../lib/networks.js";
 import { isAllowedOrigin } from "../../lib/web-origin.js";
 import type { Restrictions } from "../grants.js";
 
 /** Stable codes for a violated restriction. */
-export type PlaceRefusal = "origin_not_allowed" | "address_not_allowed";
+export type RestrictionDenial = "origin_not_allowed" | "address_not_allowed";
 
 /** The restrictions of an application. The version changes with every update. */
 type RestrictedRecord = Restrictions & { readonly id: string; readonly version: number };
 
 /** Checks the restrictions on the keys of an application and of its sessions. */
-export interface PlaceCheck {
+export interface RestrictionCheck {
   /** Whether the keys may be used from this web origin. It is `undefined` for clients that are not browsers. */
   allowsOrigin(application: RestrictedRecord, origin: string | undefined): boolean;
 
@@ -24,7 +24,7 @@ const generationNetworks = 20_000;
 const missesPerAdmission = 8;
 
 /** Creates a check that caches the parsed networks of frequently used applications by version. */
-export function createPlaceCheck(): PlaceCheck {
+export function createRestrictionCheck(): RestrictionCheck {
   const cache = createGenerationalCache<readonly Network[]>(generationNetworks, missesPerAdmission);
 
   function networksOf({ id, version, allowedCidrs }: RestrictedRecord): readonly Network[] {
@@ -32,7 +32,7 @@ export function createPlaceCheck(): PlaceCheck {
     if (cached) {
       return cached;
     }
-    const networks = allowedCidrs.map(readNetwork).flatMap((it) => ("fault" in it ? [] : [it]));
+    const networks = allowedCidrs.map(parseNetwork).flatMap((it) => ("problem" in it ? [] : [it]));
     return cache.shouldAdmit() ? cache.add(id, version, networks, networks.length) : networks;
   }
 
@@ -48,8 +48,8 @@ export function createPlaceCheck(): PlaceCheck {
       if (application.allowedCidrs.length === 0) {
         return true;
       }
-      const address = readAddress(text);
-      return address !== undefined && isInOneOf(networksOf(application), address);
+      const address = parseAddress(text);
+      return address !== undefined && isInAnyNetwork(networksOf(application), address);
     },
   };
 }

@@ -5,14 +5,14 @@ import type {
   CheckAccessResponseSchema,
 } from "../../../gen/latchkey/v1/access_service_pb.js";
 import {
-  createIdentify,
-  createIdentifyMany,
+  createAuthenticate,
+  createAuthenticateMany,
   createIdentifyRefused,
   type Refused,
 } from "../../auth/authenticate.js";
-import { type Caller, callerHolds, endOf } from "../../auth/caller.js";
+import { type Caller, callerHolds, expiryOf } from "../../auth/caller.js";
 import type { Keyring } from "../../auth/keys.js";
-import type { Uses } from "../../auth/last-used.js";
+import type { LastUsedTracker } from "../../auth/last-used.js";
 import type { GrantPolicy } from "../../config/settings.js";
 import {
   type Decision,
@@ -21,7 +21,7 @@ import {
   stricterOf,
 } from "../../contract/decisions/decide.js";
 import { type DenialReason, explainDenial } from "../../contract/decisions/explain.js";
-import { createPlaceCheck } from "../../contract/decisions/restrictions.js";
+import { createRestrictionCheck } from "../../contract/decisions/restrictions.js";
 import { isOwnPermission } from "../../contract/methods.js";
 import { Problem } from "../../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../../lib/maybe-promise.js";
@@ -42,16 +42,16 @@ interface Checks {
 interface CheckOptions {
   readonly store: Store;
   readonly keyring: Keyring;
-  readonly uses: Pick<Uses, "note">;
+  readonly uses: Pick<LastUsedTracker, "note">;
   readonly grantPolicy: GrantPolicy;
 }
 
 export function createChecks({ store, keyring, uses, grantPolicy }: CheckOptions): Checks {
-  const identify = createIdentify(store, keyring, grantPolicy);
-  const identifyMany = createIdentifyMany(store, keyring, grantPolicy);
+  const identify = createAuthenticate(store, keyring, grantPolicy);
+  const identifyMany = createAuthenticateMany(store, keyring, grantPolicy);
   const identifyRefused = createIdentifyRefused(store, keyring);
   const compiledGrantsOf = createGrantCache();
-  const placeCheck = createPlaceCheck();
+  const placeCheck = createRestrictionCheck();
   const checkedNow = createCheckedAt(store);
 
   function evaluate({ subject, refusal }: Lookup, request: CheckAccessRequest): Evaluation {
@@ -107,7 +107,7 @@ export function createChecks({ store, keyring, uses, grantPolicy }: CheckOptions
       sessionId: subject?.session?.id,
       authorizedBy: subject?.session?.authorizedBy,
       ...evaluation.sides,
-      expiresAt: toTimestamp(subject && endOf(subject)),
+      expiresAt: toTimestamp(subject && expiryOf(subject)),
       checkedAt,
       dependsOnOrigin: trueIfAny(restrictions?.allowedOrigins),
       dependsOnAddress: trueIfAny(restrictions?.allowedCidrs),
@@ -148,7 +148,7 @@ export function createChecks({ store, keyring, uses, grantPolicy }: CheckOptions
       const subjects = await identifyMany(requests.map(keyIn));
       const results = requests.map((request, index) => {
         if (request instanceof Problem) {
-          const { word: reason, rawMessage: detail } = request;
+          const { problemCode: reason, rawMessage: detail } = request;
           return { allowed: false, reason, detail, checkedAt };
         }
         return checkSubject(subjects[index], caller, request, checkedAt);

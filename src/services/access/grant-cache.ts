@@ -1,4 +1,8 @@
-import { type CompiledGrants, compileGrants, mostTried } from "../../contract/decisions/decide.js";
+import {
+  type CompiledGrants,
+  compileGrants,
+  maxLinearRules,
+} from "../../contract/decisions/decide.js";
 import type { Grants, RuleRecord } from "../../contract/grants.js";
 import { createGenerationalCache } from "../../lib/cache.js";
 import { cacheCounts } from "../../telemetry/metrics/caches.js";
@@ -46,7 +50,7 @@ const permissionWeight = 16;
 const indexWeight = 200;
 
 function weightOf({ rules }: Grants): number {
-  const each = permissionWeight + (rules.length > mostTried ? indexWeight : 0);
+  const each = permissionWeight + (rules.length > maxLinearRules ? indexWeight : 0);
   return rules.reduce(
     (weight, rule) => weight + ruleWeight + rule.permissions.length * each + textIn(rule),
     recordWeight,

@@ -9,11 +9,11 @@ import {
   type StreamCheckAccessRequest,
   StreamCheckAccessRequestSchema,
 } from "../../../gen/latchkey/v1/access_service_pb.js";
-import { type Caller, callerOf, endOf, grantsOf, readmissionOf } from "../../auth/caller.js";
+import { type Caller, callerOf, expiryOf, grantsOf, reauthorizationOf } from "../../auth/caller.js";
 import { showGrants } from "../../auth/grants.js";
 import type { Keyring } from "../../auth/keys.js";
-import type { Uses } from "../../auth/last-used.js";
-import type { SealPlaces } from "../../auth/sealing.js";
+import type { LastUsedTracker } from "../../auth/last-used.js";
+import type { CursorSealers } from "../../auth/sealing.js";
 import type { Settings } from "../../config/settings.js";
 import {
   type ApplicationType,
@@ -28,7 +28,7 @@ import { batchPerTick, createWindow, mapConcurrently } from "../../lib/concurren
 import { yieldToEventLoop } from "../../lib/event-loop.js";
 import type { Store } from "../../store/port/store.js";
 import { toTimestamp } from "../../validation/time.js";
-import { faultIn } from "../../validation/validate.js";
+import { validateMessage } from "../../validation/validate.js";
 import { createResumeTokens } from "../cursors.js";
 import type { RateLimits } from "../rate-limits/rate-limits.js";
 import { createOpenStream } from "../streams.js";
@@ -47,10 +47,10 @@ const streamWindow = { total: 512, max: 256, min: 2 };
 interface AccessHandlerOptions {
   readonly store: Store;
   readonly keyring: Keyring;
-  readonly uses: Pick<Uses, "note">;
+  readonly uses: Pick<LastUsedTracker, "note">;
   readonly settings: Pick<Settings, "grantPolicy">;
   readonly rateLimits: Pick<RateLimits, "checksOf">;
-  readonly sealPlaces: SealPlaces;
+  readonly sealPlaces: CursorSealers;
   /** Aborts when the server stops, which ends streams. */
   readonly stopping: AbortSignal;
 }
@@ -88,7 +88,7 @@ export function createAccessHandlers({
 
     streamCheckAccess(requests, context) {
       const caller = callerOf(context);
-      const readmit = readmissionOf(context);
+      const readmit = reauthorizationOf(context);
       const countChecks = rateLimits.checksOf(caller, context.values);
       const check = batchPerTick(async (group: readonly (CheckAccessRequest | Problem)[]) => {
         // Started together, so that they share a lookup. Both must succeed.
@@ -100,7 +100,7 @@ export function createAccessHandlers({
         if (counting) {
           throwIfRefused(await counting);
         }
-        const fault = faultIn(StreamCheckAccessRequestSchema, request);
+        const fault = validateMessage(StreamCheckAccessRequestSchema, request);
         const result = await check(fault ?? (request.check as CheckAccessRequest));
         return { correlationId: request.correlationId, result };
       };
@@ -121,7 +121,7 @@ export function createAccessHandlers({
         type: application.type,
         authorized: !session || session.authorizedAt !== undefined,
         ...showGrants(grantsOf(caller)),
-        expiresAt: toTimestamp(endOf(caller)),
+        expiresAt: toTimestamp(expiryOf(caller)),
         allowedOrigins: [...application.allowedOrigins],
         allowedCidrs: [...application.allowedCidrs],
         authorizedBy: session?.authorizedBy,
@@ -133,7 +133,7 @@ export function createAccessHandlers({
 
     watchCredentials(request, context) {
       const { tenantId } = callerOf(context).application;
-      const readmit = readmissionOf(context);
+      const readmit = reauthorizationOf(context);
       const { changes } = store;
       return stream(context, (signal) =>
         watchCredentials({ changes, resumeTokens, tenantId, request, readmit, signal }),
@@ -149,7 +149,7 @@ async function validateChecks(
   const validated: (CheckAccessRequest | Problem)[] = [];
   let faults = 0;
   for (const check of checks) {
-    const fault = faultIn(CheckAccessRequestSchema, check);
+    const fault = validateMessage(CheckAccessRequestSchema, check);
     validated.push(fault ?? check);
     if (fault && ++faults % faultsPerTurn === 0) {
       await yieldToEventLoop();

@@ -3,14 +3,14 @@ import type {
   WatchCredentialsRequest,
   WatchCredentialsResponseSchema,
 } from "../../../gen/latchkey/v1/access_service_pb.js";
-import type { SealedPlaces } from "../../auth/sealing.js";
+import type { CursorSealer } from "../../auth/sealing.js";
 import type { ChangeBatch, ChangeFeed } from "../../store/port/changes.js";
 import { toTimestamp } from "../../validation/time.js";
 import { defaultHeartbeat } from "../streams.js";
 
 interface WatchOptions {
   readonly changes: ChangeFeed;
-  readonly resumeTokens: SealedPlaces;
+  readonly resumeTokens: CursorSealer;
   readonly tenantId: string;
   readonly request: WatchCredentialsRequest;
   /** Throws if the caller has lost its access. */
@@ -26,7 +26,7 @@ export async function* watchCredentials(
   const { resumeToken, heartbeatMs: beat = defaultHeartbeat } = request;
   const after = resumeToken === undefined ? undefined : resumeTokens.open(tenantId, resumeToken);
 
-  for await (const batch of changes.follow({ tenantId, after, beat, signal })) {
+  for await (const batch of changes.follow({ tenantId, after, heartbeat: beat, signal })) {
     await readmit();
     yield {
       changes: batch.changes.map((change) => ({ ...change, at: toTimestamp(change.at) })),

@@ -1,6 +1,6 @@
 import type { HandlerContext } from "@connectrpc/connect";
 import type { UpdateApplicationRequest } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { aboutApplication, callerOf } from "../../auth/caller.js";
+import { callerOf, setTargetApplication } from "../../auth/caller.js";
 import { checkGrantsSuit, checkMayAdminister, readGrants } from "../../auth/grants.js";
 import { makeKey } from "../../auth/keys.js";
 import type { ApplicationType, Restrictions } from "../../contract/grants.js";
@@ -123,7 +123,7 @@ export function createChangeHandlers({
     async deleteApplication(request, context) {
       const caller = callerOf(context);
       const { tenantId } = caller.application;
-      const id = aboutApplication(context, request.id);
+      const id = setTargetApplication(context, request.id);
       const wasDeleted = await applications.delete(
         tenantId,
         id,

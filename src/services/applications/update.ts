@@ -1,9 +1,9 @@
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import type { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { aboutApplication, callerOf } from "../../auth/caller.js";
+import { callerOf, setTargetApplication } from "../../auth/caller.js";
 import { checkMayAdminister, type GrantGuard } from "../../auth/grants.js";
 import type { Keyring } from "../../auth/keys.js";
-import type { SealPlaces } from "../../auth/sealing.js";
+import type { CursorSealers } from "../../auth/sealing.js";
 import { applicationNotFound, versionMismatch } from "../../errors.js";
 import type { ApplicationChange, ApplicationRecord } from "../../store/port/records.js";
 import type { ApplicationStore, Clock, Store } from "../../store/port/store.js";
@@ -36,7 +36,7 @@ export function createUpdateApplication({ applications, audit }: ChangeOptions):
   return async (context, subject, { change, ...entry }) => {
     const caller = callerOf(context);
     const { tenantId, id: modifiedBy } = caller.application;
-    const id = aboutApplication(context, subject.id);
+    const id = setTargetApplication(context, subject.id);
     const record = await applications.update(
       tenantId,
       id,
@@ -60,7 +60,7 @@ export interface ApplicationHandlerOptions {
   readonly grantGuard: GrantGuard;
   readonly audit: Audit;
   readonly clock: Clock;
-  readonly sealPlaces: SealPlaces;
+  readonly sealPlaces: CursorSealers;
 }
 
 export interface UpdateHandlerOptions extends ApplicationHandlerOptions {

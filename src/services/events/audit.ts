@@ -3,9 +3,9 @@ import type { HandlerContext } from "@connectrpc/connect";
 import { type Caller, callerOf, callKey } from "../../auth/caller.js";
 import type { AddressOf } from "../../auth/caller-address.js";
 import type { Grants } from "../../contract/grants.js";
-import type { CallerRecords, ChangeCaller, Trail } from "../../store/port/audit.js";
+import type { CallerRecords, ChangeCaller, ChangeContext } from "../../store/port/audit.js";
 import { CallerChanged } from "../../store/port/errors.js";
-import type { CredentialState, NewEvent, Party } from "../../store/port/events.js";
+import type { CredentialState, NewEvent, Principal } from "../../store/port/events.js";
 import type { ApplicationRecord, KeyRecord, SessionRecord } from "../../store/port/records.js";
 
 /** A change as the audit log describes it. */
@@ -14,7 +14,7 @@ export interface AuditedChange<R> {
   readonly kind: string;
   /** Whether the change revokes access. */
   readonly revokes?: boolean;
-  target(outcome: R): Party;
+  target(outcome: R): Principal;
   /** The state before the change; read after the change has run. */
   before?(outcome: R): CredentialState | undefined;
   /** The state after the change. */
@@ -26,14 +26,14 @@ export interface AuditedChange<R> {
 }
 
 /** Creates the entries that the store writes with a change: its event, and its response if that is stored. */
-export type Audit = <R>(context: CallContext, change: AuditedChange<R>) => Trail<R>;
+export type Audit = <R>(context: CallContext, change: AuditedChange<R>) => ChangeContext<R>;
 
 type CallContext = Pick<HandlerContext, "values" | "method">;
 
 export function createAudit(addressOf: AddressOf): Audit {
   return (context, change) => {
     const caller = callerOf(context);
-    const { requestId, keepAnswer, cancellation } = context.values.get(callKey);
+    const { requestId, storedResponse: keepAnswer, cancellation } = context.values.get(callKey);
     const { method } = context;
     const facts = {
       tenantId: caller.application.tenantId,
@@ -47,9 +47,9 @@ export function createAudit(addressOf: AddressOf): Audit {
 
     return {
       caller: changeCallerOf(caller),
-      answerId: keepAnswer?.id,
+      idempotencyId: keepAnswer?.id,
       revokes: change.revokes,
-      isGivenUp: () => cancellation.reason !== undefined,
+      isCanceled: () => cancellation.reason !== undefined,
       entriesFor(outcome) {
         const event: NewEvent = {
           ...facts,
@@ -58,14 +58,14 @@ export function createAudit(addressOf: AddressOf): Audit {
           after: change.after?.(outcome),
           endsAt: change.endsAt?.(outcome),
         };
-        return { events: [event], answer: keepAnswer?.seal(change.response(outcome)) };
+        return { events: [event], response: keepAnswer?.seal(change.response(outcome)) };
       },
     };
   };
 }
 
 /** The ids of a caller for an event. */
-export function actorOf({ application, session, key }: Caller): Party {
+export function actorOf({ application, session, key }: Caller): Principal {
   return { applicationId: application.id, sessionId: session?.id, keyId: key?.id };
 }
 

@@ -1,10 +1,10 @@
-import type { Party } from "../../store/port/events.js";
+import type { Principal } from "../../store/port/events.js";
 
 /** A denied call for the audit log of its tenant. */
 export interface Denial {
   readonly tenantId: string;
-  readonly actor?: Party | undefined;
-  readonly target: Party;
+  readonly actor?: Principal | undefined;
+  readonly target: Principal;
   readonly reason: string;
   readonly method?: string | undefined;
   readonly address?: string | undefined;
@@ -132,7 +132,7 @@ function groupKey({ actor, target, reason, method, address }: Denial): string {
   return `${principalKey(actor)} ${principalKey(target)} ${reason} ${method} ${address}`;
 }
 
-function principalKey(principal: Party | undefined): string {
+function principalKey(principal: Principal | undefined): string {
   return `${principal?.applicationId} ${principal?.sessionId} ${principal?.keyId}`;
 }
 

@@ -1,11 +1,11 @@
 import { Code, type StreamRequest, type UnaryRequest } from "@connectrpc/connect";
 import type { Logger } from "pino";
-import { createFindNamed, type FindNamed } from "../../auth/authenticate.js";
+import { createFindKeyOwner, type FindKeyOwner } from "../../auth/authenticate.js";
 import { callKey } from "../../auth/caller.js";
 import type { AddressOf } from "../../auth/caller-address.js";
 import type { Keyring } from "../../auth/keys.js";
 import { parseKey } from "../../contract/key-format.js";
-import { nameOfMethod } from "../../contract/methods.js";
+import { methodName } from "../../contract/methods.js";
 import type { Problem } from "../../errors.js";
 import { waitForNextTick } from "../../lib/event-loop.js";
 import type { NewEvent } from "../../store/port/events.js";
@@ -43,7 +43,7 @@ export function createDenials(options: DenialsOptions): Denials {
   const { store, keyring, addressOf, log } = options;
   const keyHeader = options.keyHeader.toLowerCase();
   const counts = createDenialCounts();
-  const refusedKeys = createRefusedKeys(createFindNamed(store, keyring));
+  const refusedKeys = createRefusedKeys(createFindKeyOwner(store, keyring));
   let writing: Promise<void> | undefined;
   let taken: CountedDenials[] = [];
   let closing: AbortSignal | undefined;
@@ -90,10 +90,10 @@ export function createDenials(options: DenialsOptions): Denials {
   timer.unref();
 
   return {
-    record({ method, header, contextValues }, { code, word: reason }) {
+    record({ method, header, contextValues }, { code, problemCode: reason }) {
       const { caller, requestId, target = {} } = contextValues.get(callKey);
       const facts = {
-        method: nameOfMethod(method),
+        method: methodName(method),
         address: addressOf({ values: contextValues }),
         requestId,
       };
@@ -158,7 +158,7 @@ export const maxPending = 20_000;
 
 const lookupBatchSize = 200;
 
-function createRefusedKeys(findNamed: FindNamed): RefusedKeys {
+function createRefusedKeys(findNamed: FindKeyOwner): RefusedKeys {
   const pending = new Map<string, Attempts>();
   let dropped = 0;
 

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { Ending, EventStore, NewEvent } from "../../store/port/events.js";
+import type { EventStore, Expiration, NewEvent } from "../../store/port/events.js";
 
 /** Writes events before and when applications and keys expire. */
 export interface ExpiryWarnings {
@@ -34,7 +34,7 @@ export function createExpiryWarnings({
   let checking: Promise<void> | undefined;
 
   async function writeEvents(leadTime: number): Promise<number> {
-    const unmanaged = new Map<string, Ending>();
+    const unmanaged = new Map<string, Expiration>();
     const toEvents = toEventsAt(leadTime);
     const count = await events.addForEnds(leadTime, (ending) => {
       if (ending.leavesNoManager) {
@@ -90,7 +90,7 @@ const lastManagerExpiring =
   "create another one with application:create and application:update";
 
 /** Creates the events for a lead time. */
-function toEventsAt(leadTime: number): (ending: Ending) => NewEvent[] {
+function toEventsAt(leadTime: number): (ending: Expiration) => NewEvent[] {
   const what = leadTime === 0 ? "expired" : "expiring";
   return ({ tenantId, applicationId, keyId, at, leavesNoManager }) => {
     const subjects = [

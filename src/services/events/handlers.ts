@@ -9,16 +9,16 @@ import type {
   WatchEventsRequest,
   WatchEventsResponseSchema,
 } from "../../../gen/latchkey/v1/event_service_pb.js";
-import { callerOf, readmissionOf } from "../../auth/caller.js";
+import { callerOf, reauthorizationOf } from "../../auth/caller.js";
 import { showGrants } from "../../auth/grants.js";
-import type { SealedPlaces, SealPlaces } from "../../auth/sealing.js";
+import type { CursorSealer, CursorSealers } from "../../auth/sealing.js";
 import {
   type CredentialState,
   type EventFilter,
   type EventRecord,
   type EventStore,
-  isWanted,
-  type Party,
+  matchesEventFilter,
+  type Principal,
 } from "../../store/port/events.js";
 import type { Store } from "../../store/port/store.js";
 import { fromTimestamp, toTimestamp } from "../../validation/time.js";
@@ -27,7 +27,7 @@ import { createOpenStream, defaultHeartbeat } from "../streams.js";
 
 interface EventHandlerOptions {
   readonly store: Store;
-  readonly sealPlaces: SealPlaces;
+  readonly sealPlaces: CursorSealers;
   /** Aborts when the server stops, which ends streams. */
   readonly stopping: AbortSignal;
 }
@@ -66,7 +66,7 @@ export function createEventHandlers({
 
     watchEvents(request, context) {
       const { tenantId } = callerOf(context).application;
-      const readmit = readmissionOf(context);
+      const readmit = reauthorizationOf(context);
       return stream(context, (signal) =>
         watchEvents({ events, resumeTokens, tenantId, request, readmit, signal }),
       );
@@ -86,7 +86,7 @@ function readFilter({ target, actor, kind }: EventFilter): EventFilter {
 
 interface WatchOptions {
   readonly events: Pick<EventStore, "follow">;
-  readonly resumeTokens: SealedPlaces;
+  readonly resumeTokens: CursorSealer;
   readonly tenantId: string;
   readonly request: WatchEventsRequest;
   /** Throws if the caller has lost its access. */
@@ -103,10 +103,10 @@ async function* watchEvents(
   const after = resumeToken === undefined ? undefined : resumeTokens.open(tenantId, resumeToken);
   const filter = readFilter(request);
 
-  for await (const batch of events.follow({ tenantId, after, beat, signal })) {
+  for await (const batch of events.follow({ tenantId, after, heartbeat: beat, signal })) {
     await readmit();
     // A batch without matching events serves as a heartbeat.
-    const matching = batch.events.filter((event) => isWanted(event, filter));
+    const matching = batch.events.filter((event) => matchesEventFilter(event, filter));
     yield {
       events: matching.map(toEvent),
       reset: batch.missed,
@@ -141,7 +141,7 @@ function showPrincipal({
   applicationId,
   sessionId,
   keyId,
-}: Party): MessageInitShape<typeof EventPartySchema> | undefined {
+}: Principal): MessageInitShape<typeof EventPartySchema> | undefined {
   const ids = { applicationId, sessionId, keyId };
   return Object.values(ids).some((id) => id !== undefined) ? ids : undefined;
 }

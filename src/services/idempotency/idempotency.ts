@@ -10,23 +10,23 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
-import { type Caller, callerOf, callKey, readmissionOf } from "../../auth/caller.js";
+import { type Caller, callerOf, callKey, reauthorizationOf } from "../../auth/caller.js";
 import {
   idempotencyKeyHeader,
   idempotencyKeyPattern,
   replayedHeader,
 } from "../../contract/headers.js";
-import { holdsKey } from "../../contract/key-format.js";
+import { containsKeyPrefix } from "../../contract/key-format.js";
 import { isReplayable } from "../../contract/methods.js";
 import {
   idempotencyConflict,
   idempotencyKeyReused,
   invalidRequest,
-  sealedWithOtherKey,
+  replayNeedsOriginalKey,
 } from "../../errors.js";
 import type { MaybePromise } from "../../lib/maybe-promise.js";
-import type { AnswerStore } from "../../store/port/audit.js";
-import { AnswerKept } from "../../store/port/errors.js";
+import type { ResponseStore } from "../../store/port/audit.js";
+import { AlreadyApplied } from "../../store/port/errors.js";
 import { createResponseSeal, type ResponseSeal, responseId } from "./sealed-response.js";
 
 /** Milliseconds for which a response can be replayed. */
@@ -50,7 +50,7 @@ export type WithIdempotency = <S extends DescService>(
  * The response is stored in the same transaction as the change, so exactly the
  * calls that succeeded have one.
  */
-export function createIdempotency(responses: AnswerStore, keyHeader: string): WithIdempotency {
+export function createIdempotency(responses: ResponseStore, keyHeader: string): WithIdempotency {
   function once(method: DescMethodUnary, handler: Handler): Handler {
     const name = `${method.parent.typeName}/${method.name}`;
 
@@ -64,7 +64,7 @@ export function createIdempotency(responses: AnswerStore, keyHeader: string): Wi
 
       const sealed = await responses.find(id);
       if (sealed) {
-        await readmissionOf(context)();
+        await reauthorizationOf(context)();
         const message = openResponse(method.output, seal, sealed, fingerprint);
         context.responseHeader.set(replayedHeader, "true");
         return message;
@@ -76,11 +76,11 @@ export function createIdempotency(responses: AnswerStore, keyHeader: string): Wi
           ttl: responseLifetime,
         }),
       };
-      context.values.get(callKey).keepAnswer = keepAnswer;
+      context.values.get(callKey).storedResponse = keepAnswer;
       try {
         return await handler(request, context);
       } catch (reason) {
-        throw reason instanceof AnswerKept ? idempotencyConflict() : reason;
+        throw reason instanceof AlreadyApplied ? idempotencyConflict() : reason;
       }
     }
 
@@ -116,7 +116,7 @@ function faultIn(idempotencyKey: string, { application, session }: Caller): stri
   if (!idempotencyKeyPattern.test(idempotencyKey)) {
     return "must be 1 to 255 visible ASCII characters, for example a UUID";
   }
-  if (holdsKey(idempotencyKey)) {
+  if (containsKeyPrefix(idempotencyKey)) {
     return "must not contain an API key, which is a secret: send a random value";
   }
   const isShared = application.type === "public" && !session;
@@ -135,7 +135,7 @@ function openResponse(
 ): Message {
   const stored = seal.open(sealed);
   if (!stored) {
-    throw sealedWithOtherKey();
+    throw replayNeedsOriginalKey();
   }
   if (!fingerprint.equals(stored.fingerprint)) {
     throw idempotencyKeyReused();

@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync } from "node:crypto";
-import { drawRandom } from "../../lib/uuid.js";
+import { fillRandom } from "../../lib/uuid.js";
 
 /** A stored response and the fingerprint of its request. */
 export interface StoredResponse {
@@ -50,7 +50,7 @@ export function createResponseSeal(
   return {
     seal({ fingerprint, response }) {
       const nonce = Buffer.alloc(nonceSize);
-      drawRandom(nonce);
+      fillRandom(nonce);
       const sealing = createCipheriv(cipher, key, nonce, { authTagLength: tagSize });
       const content = [sealing.update(fingerprint), sealing.update(response), sealing.final()];
       return Buffer.concat([nonce, sealing.getAuthTag(), ...content]);

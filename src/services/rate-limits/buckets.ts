@@ -4,7 +4,7 @@ import type { Rate } from "../../config/parsers.js";
 import { createGenerationalCache } from "../../lib/cache.js";
 import type { MaybePromise } from "../../lib/maybe-promise.js";
 import { withTimeout } from "../../lib/timeout.js";
-import type { Drawn, RateCounts } from "../../store/port/rate-counts.js";
+import type { RateCounts, TakenTokens } from "../../store/port/rate-counts.js";
 
 /** Named token buckets that several processes share. (These tokens are rate-limit permits.) */
 interface SharedBuckets {
@@ -54,7 +54,7 @@ export function createSharedBuckets(
     return allotments.get(name, 0) ?? allotments.add(name, 0, createAllotment(), 1);
   }
 
-  function draw(name: string, max: number, min?: number): Promise<Drawn> {
+  function draw(name: string, max: number, min?: number): Promise<TakenTokens> {
     return withTimeout(counts.draw(`${kind} ${name}`, rate, max, min), storeTimeout, onTimeout);
   }
 

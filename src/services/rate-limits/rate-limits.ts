@@ -6,7 +6,7 @@ import type { RateLimitSettings } from "../../config/rate-limits.js";
 import { type Problem, rateLimited } from "../../errors.js";
 import { createGenerationalCache } from "../../lib/cache.js";
 import { type MaybePromise, mapMaybePromise } from "../../lib/maybe-promise.js";
-import { type Address, homeOf } from "../../lib/networks.js";
+import { type Address, clientNetworkKey } from "../../lib/networks.js";
 import type { RateCounts } from "../../store/port/rate-counts.js";
 import type { Clock } from "../../store/port/store.js";
 import { createBuckets, createSharedBuckets, createStoreStatus } from "./buckets.js";
@@ -142,5 +142,5 @@ export function createAddressKey(readAddressOf: ReadAddressOf): AddressKey {
 }
 
 function networkKey(address: Address | undefined): string {
-  return address ? homeOf(address) : "";
+  return address ? clientNetworkKey(address) : "";
 }

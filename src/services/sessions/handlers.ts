@@ -1,7 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { SessionSchema, SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
-import { callerOf, endOf } from "../../auth/caller.js";
+import { callerOf, expiryOf } from "../../auth/caller.js";
 import {
   checkMayAdminister,
   checkSessionMayHold,
@@ -10,7 +10,7 @@ import {
   showGrants,
 } from "../../auth/grants.js";
 import { type Keyring, makeKey } from "../../auth/keys.js";
-import type { SealPlaces } from "../../auth/sealing.js";
+import type { CursorSealers } from "../../auth/sealing.js";
 import type { GrantPolicy, Settings } from "../../config/settings.js";
 import { parseKey } from "../../contract/key-format.js";
 import {
@@ -37,7 +37,7 @@ interface SessionHandlerOptions {
   readonly audit: Audit;
   readonly rateLimits: Pick<RateLimits, "countRefusedSession">;
   readonly clock: Clock;
-  readonly sealPlaces: SealPlaces;
+  readonly sealPlaces: CursorSealers;
   readonly settings: Settings;
 }
 
@@ -66,7 +66,7 @@ function createOpenHandlers({
       const response = (session: SessionRecord) => ({
         sessionKey,
         nonce,
-        expiresAt: toTimestamp(endOf({ application, session })),
+        expiresAt: toTimestamp(expiryOf({ application, session })),
         id,
       });
       const quota = application.sessionQuota ?? settings.sessionQuota;
@@ -229,7 +229,7 @@ function toSession(
     state: record.authorizedAt === undefined ? "unauthorized" : "authorized",
     ...showGrants(record),
     createdAt: toTimestamp(record.createdAt),
-    expiresAt: toTimestamp(endOf(found)),
+    expiresAt: toTimestamp(expiryOf(found)),
     authorizedAt: toTimestamp(record.authorizedAt),
     authorizedBy: record.authorizedBy,
     limitedByAuthorizer: (found.authorizer && grantPolicy === "held") || undefined,

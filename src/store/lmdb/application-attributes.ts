@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { heldPermissions } from "../../contract/grants.js";
 import { idFromBytes, writeId } from "../../lib/uuid.js";
-import { foldName, idleSince, isManager, type ManagerEnd } from "../port/applications.js";
+import { foldName, isManager, lastUseOf, type ManagerExpiration } from "../port/applications.js";
 import type { ApplicationChange, ApplicationRecord } from "../port/records.js";
 import { after, emptyValue, timeBytes, trailingId } from "./keys.js";
 import type { Tables } from "./tables.js";
@@ -33,7 +33,7 @@ const valuesOf: Readonly<Record<Attribute, (record: ApplicationRecord) => readon
   name: ({ name }) => [foldName(name)],
   permission: heldPermissions,
   type: ({ type }) => [type],
-  use: (record) => [idleSince(record)],
+  use: (record) => [lastUseOf(record)],
 };
 
 function expiryOf({ expiresAt = Number.POSITIVE_INFINITY }: ApplicationRecord): number {
@@ -96,8 +96,8 @@ export function attributeKey(
 export function managerExpirations(
   table: Tables["applicationAttributes"],
   now: number,
-): ManagerEnd[] {
-  const expirations: ManagerEnd[] = [];
+): ManagerExpiration[] {
+  const expirations: ManagerExpiration[] = [];
   const firstFrom = (start?: Buffer) =>
     [...table.getKeys({ ...(start && { start }), limit: 1 })][0];
   for (let key = firstFrom(); key; ) {
@@ -191,7 +191,7 @@ export function createApplicationAttributes({
     },
 
     recordUse(record, at) {
-      const before = idleSince(record);
+      const before = lastUseOf(record);
       replaceValues("use", record, [before], [Math.max(before, at)]);
     },
 

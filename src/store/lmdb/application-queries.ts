@@ -1,6 +1,6 @@
 import { yieldToEventLoop } from "../../lib/event-loop.js";
 import { idFromBytes } from "../../lib/uuid.js";
-import { compareBy, foldName, isBehind, isSearched } from "../port/applications.js";
+import { compareBy, foldName, isAfterPlace, matchesFilter } from "../port/applications.js";
 import type { ApplicationRecord } from "../port/records.js";
 import type {
   ApplicationFilter,
@@ -74,7 +74,7 @@ export function createApplicationSearch(
     let expired = 0;
     for (const key of tables.tenantExpirations.getKeys(expiredRange(tenantId, clock()))) {
       const record = records.find(idFromBytes(trailingId(key)));
-      if (record && isSearched(record, filter, order)) {
+      if (record && matchesFilter(record, filter, order)) {
         expired++;
       }
     }
@@ -110,7 +110,7 @@ export function createApplicationSearch(
       const isMatch =
         isUnexpired(record, clock()) &&
         record.tenantId === tenantId &&
-        isSearched(record, filter, order);
+        matchesFilter(record, filter, order);
       if (isMatch && matched++ >= skip && items.length <= size) {
         items.push(record);
       }
@@ -232,13 +232,13 @@ export function createApplicationList(
     const found = [...new Set(ids)].map((id) => records.find(id));
     const matching = found
       .filter((record) => isUnexpired(record, now))
-      .filter((record) => record.tenantId === tenantId && isSearched(record, filter, order))
+      .filter((record) => record.tenantId === tenantId && matchesFilter(record, filter, order))
       .sort(compareBy(order));
     if ("page" in from) {
       const items = matching.slice((from.page - 1) * size);
       return { items: items.slice(0, size), more: items.length > size, total: matching.length };
     }
-    const rest = matching.filter((record) => isBehind(record, from, order));
+    const rest = matching.filter((record) => isAfterPlace(record, from, order));
     return { items: rest.slice(0, size), more: rest.length > size };
   }
 

@@ -1,5 +1,5 @@
-import type { CallerRecords, ChangeCaller, Trail } from "../port/audit.js";
-import { AnswerKept, StoreUnavailable } from "../port/errors.js";
+import type { CallerRecords, ChangeCaller, ChangeContext } from "../port/audit.js";
+import { AlreadyApplied, StoreUnavailable } from "../port/errors.js";
 import type { ApplicationRecord, SessionRecord } from "../port/records.js";
 import { withApplications } from "../port/sessions.js";
 import type { Clock } from "../port/store.js";
@@ -14,12 +14,15 @@ export interface AuditWriter {
   /**
    * Wraps a change for `write`. It is refused before anything is written if it
    * was canceled, if its caller is no longer authorized, and with
-   * {@link AnswerKept} if its response is already stored.
+   * {@link AlreadyApplied} if its response is already stored.
    */
-  guard<R>(context: Trail<never> | undefined, change: (now: number) => R): () => R | Refused;
+  guard<R>(
+    context: ChangeContext<never> | undefined,
+    change: (now: number) => R,
+  ): () => R | Refused;
 
   /** Writes the events and the response, inside `write` and after the change. */
-  record<R>(context: Trail<R> | undefined, outcome: R): void;
+  record<R>(context: ChangeContext<R> | undefined, outcome: R): void;
 }
 
 interface AuditWriterParts {
@@ -43,13 +46,13 @@ export function createAuditWriter(parts: AuditWriterParts): AuditWriter {
     return isSessionValid(found, now) ? found : undefined;
   }
 
-  function check(context: Trail<never>, now: number): undefined {
-    if (context.isGivenUp?.()) {
+  function check(context: ChangeContext<never>, now: number): undefined {
+    if (context.isCanceled?.()) {
       throw new StoreUnavailable("The change was canceled before it was written.");
     }
     context.caller?.check(findCaller(context.caller, now), now);
-    if (context.answerId !== undefined && responses.has(context.answerId)) {
-      throw new AnswerKept("The change was already made, and its response is stored.");
+    if (context.idempotencyId !== undefined && responses.has(context.idempotencyId)) {
+      throw new AlreadyApplied("The change was already made, and its response is stored.");
     }
   }
 
@@ -66,12 +69,14 @@ export function createAuditWriter(parts: AuditWriterParts): AuditWriter {
       if (!context) {
         return;
       }
-      const { events: newEvents, answer } = runCallback(() => context.entriesFor(outcome));
+      const { events: newEvents, response: answer } = runCallback(() =>
+        context.entriesFor(outcome),
+      );
       for (const event of newEvents) {
         events.append(event);
       }
-      if (answer && context.answerId !== undefined) {
-        responses.put(context.answerId, answer);
+      if (answer && context.idempotencyId !== undefined) {
+        responses.put(context.idempotencyId, answer);
       }
     },
   };

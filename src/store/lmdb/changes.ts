@@ -1,4 +1,4 @@
-import { type Change, type ChangeFeed, changeRetention, largestBatch } from "../port/changes.js";
+import { type Change, type ChangeFeed, changeRetention, maxChangeBatch } from "../port/changes.js";
 import type { Clock } from "../port/store.js";
 import type { Environment } from "./environment.js";
 import { createLogFeed } from "./feed.js";
@@ -36,7 +36,7 @@ export function createChangeLog(environment: Environment, clock: Clock): ChangeL
 
 export function createChangeFeed(environment: Environment, log: ChangeLog): ChangeFeed {
   const followLog = createLogFeed(environment, log, {
-    maxBatchSize: largestBatch,
+    maxBatchSize: maxChangeBatch,
     // By age, so that the result does not depend on whether entries were pruned.
     continuesWith: (entry) => !log.isOld(entry),
     // A follower that missed changes drops its whole cache, so the remaining entries are of no use.

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { writeId } from "../../lib/uuid.js";
-import type { EventQuery, NewEvent, Party } from "../port/events.js";
+import type { EventQuery, NewEvent, Principal } from "../port/events.js";
 import { emptyValue } from "./keys.js";
 import type { Tables } from "./tables.js";
 
@@ -75,7 +75,7 @@ function numberIn(key: Buffer): number {
 }
 
 /** The distinct ids of a principal. */
-function idsOf(principal: Party | undefined): string[] {
+function idsOf(principal: Principal | undefined): string[] {
   const ids: string[] = [];
   for (const id of [principal?.applicationId, principal?.sessionId, principal?.keyId]) {
     if (id !== undefined && !ids.includes(id)) {

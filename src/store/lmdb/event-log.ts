@@ -1,5 +1,10 @@
 import { idFromBytes, newId, writeId } from "../../lib/uuid.js";
-import { type EventFilter, type EventRecord, isWanted, type NewEvent } from "../port/events.js";
+import {
+  type EventFilter,
+  type EventRecord,
+  matchesEventFilter,
+  type NewEvent,
+} from "../port/events.js";
 import type { Clock } from "../port/store.js";
 import type { EventPlace } from "../port/transfer.js";
 import type { Environment } from "./environment.js";
@@ -84,7 +89,7 @@ export function createEventLog(
       const latest = { at: Number.POSITIVE_INFINITY, number: 0 };
       return index.numbersBefore(filter, latest).some((number) => {
         const event = readEventRow(table.get(numberKey(number)) as Buffer);
-        return event.outcome === "success" && isWanted(event, filter);
+        return event.outcome === "success" && matchesEventFilter(event, filter);
       });
     },
 

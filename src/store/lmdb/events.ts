@@ -4,8 +4,8 @@ import {
   type EventQuery,
   type EventRecord,
   type EventStore,
-  isWanted,
-  largestEventBatch,
+  matchesEventFilter,
+  maxEventBatch,
 } from "../port/events.js";
 import { createPageBudget } from "../port/page-budget.js";
 import type { Environment } from "./environment.js";
@@ -20,7 +20,7 @@ export function createEventStore(
   addForEnds: EventStore["addForEnds"],
 ): EventStore {
   const followLog = createLogFeed(environment, log, {
-    maxBatchSize: largestEventBatch,
+    maxBatchSize: maxEventBatch,
     continuesWith: () => true,
     // Continue with the oldest event that is left.
     restart: (position) => Math.min(Math.max(position, log.first() - 1), log.last()),
@@ -78,7 +78,7 @@ function createEventList({ read }: Environment, log: EventLog, index: EventIndex
         }
         place = { at, number };
         const event = readEvent();
-        if (isWanted(event, query)) {
+        if (matchesEventFilter(event, query)) {
           found.push({ event, size, place });
         }
       }

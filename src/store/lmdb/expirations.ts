@@ -1,6 +1,12 @@
 import { isManager } from "../port/applications.js";
-import type { Ending, NewEvent } from "../port/events.js";
-import { firstMark, isFarBehind, isGoodMark, isToTell, markName } from "../port/expirations.js";
+import type { Expiration, NewEvent } from "../port/events.js";
+import {
+  checkpointName,
+  firstCheckpoint,
+  isFarBehind,
+  isReportable,
+  isUsableCheckpoint,
+} from "../port/expirations.js";
 import type { ApplicationRecord } from "../port/records.js";
 import type { Clock } from "../port/store.js";
 import type { ApplicationIndex } from "./application-index.js";
@@ -29,13 +35,15 @@ export function createExpirationEvents(
   const { expirations, meta } = tables;
 
   function checkpointOf(lead: number): Buffer | undefined {
-    const written = meta.get(markName(lead));
+    const written = meta.get(checkpointName(lead));
     const checkpoint = written === undefined ? undefined : Buffer.from(written, "hex");
-    return checkpoint && isGoodMark(timeOf(checkpoint), lead, clock()) ? checkpoint : undefined;
+    return checkpoint && isUsableCheckpoint(timeOf(checkpoint), lead, clock())
+      ? checkpoint
+      : undefined;
   }
 
   function startOf(lead: number): Buffer {
-    return checkpointOf(lead) ?? timeBytes(firstMark(lead, clock()));
+    return checkpointOf(lead) ?? timeBytes(firstCheckpoint(lead, clock()));
   }
 
   function due(lead: number): Buffer[] {
@@ -53,7 +61,7 @@ export function createExpirationEvents(
   }
 
   /** The expiration of a row, unless it is not to be reported. */
-  function expirationOf(key: Buffer, lead: number): Ending | undefined {
+  function expirationOf(key: Buffer, lead: number): Expiration | undefined {
     const { at, applicationId, keyId } = parseExpirationKey(key);
     const application = applications.find(applicationId);
     const subject =
@@ -61,9 +69,9 @@ export function createExpirationEvents(
     if (!application || !subject) {
       return undefined;
     }
-    const { tenantId, expiresAt: applicationEndsAt = Number.POSITIVE_INFINITY } = application;
-    const facts = { at, createdAt: subject.createdAt, applicationEndsAt };
-    if (!isToTell(facts, lead, clock())) {
+    const { tenantId, expiresAt: applicationExpiresAt = Number.POSITIVE_INFINITY } = application;
+    const facts = { at, createdAt: subject.createdAt, applicationExpiresAt };
+    if (!isReportable(facts, lead, clock())) {
       return undefined;
     }
     const leavesNoManager =
@@ -71,7 +79,7 @@ export function createExpirationEvents(
     return { tenantId, applicationId, keyId, at, leavesNoManager };
   }
 
-  function report(lead: number, toEvents: (expiration: Ending) => readonly NewEvent[]): number {
+  function report(lead: number, toEvents: (expiration: Expiration) => readonly NewEvent[]): number {
     const keys = due(lead);
     for (const key of keys) {
       const expiration = expirationOf(key, lead);
@@ -83,13 +91,13 @@ export function createExpirationEvents(
     }
     const last = keys.at(-1) ?? startOf(lead);
     const reached = keys.length < batchSize ? later(last, timeBytes(clock() + lead)) : last;
-    meta.put(markName(lead), reached.toString("hex"));
+    meta.put(checkpointName(lead), reached.toString("hex"));
     return keys.length;
   }
 
   return async function addForEnds(
     lead: number,
-    toEvents: (expiration: Ending) => readonly NewEvent[],
+    toEvents: (expiration: Expiration) => readonly NewEvent[],
   ): Promise<number> {
     return read(() => isBehind(lead)) ? write(() => report(lead, toEvents)) : 0;
   };

@@ -63,7 +63,7 @@ export function createLogFeed<E extends LogEntry>(
   }
 
   return async function* follow(options: FollowOptions): AsyncGenerator<LogBatch<E>, void> {
-    const { tenantId, after, beat, signal } = options;
+    const { tenantId, after, heartbeat: beat, signal } = options;
     let position = after === undefined ? undefined : parsePosition(after);
     let nextHeartbeat = performance.now();
     while (!signal.aborted) {

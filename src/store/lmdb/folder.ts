@@ -15,7 +15,7 @@ export async function prepareFolder(path: string): Promise<void> {
 }
 
 /** Whether a folder has a data file. */
-export async function holdsStore(path: string): Promise<boolean> {
+export async function storeExists(path: string): Promise<boolean> {
   return exists(join(path, fileName));
 }
 

@@ -1,4 +1,4 @@
-import type { AnswerStore, NewAnswer } from "../port/audit.js";
+import type { NewResponse, ResponseStore } from "../port/audit.js";
 import type { Clock } from "../port/store.js";
 import type { Environment } from "./environment.js";
 import { after, emptyValue, timeBytes } from "./keys.js";
@@ -7,12 +7,12 @@ import { after, emptyValue, timeBytes } from "./keys.js";
 const timeSize = 8;
 
 /** The stored responses of idempotent calls. Ids are hexadecimal. */
-export interface Responses extends AnswerStore {
+export interface Responses extends ResponseStore {
   /** Whether a response is stored, inside `write`. */
   has(id: string): boolean;
 
   /** Stores a response, inside `write`. It may replace an expired one. */
-  put(id: string, response: NewAnswer): void;
+  put(id: string, response: NewResponse): void;
 
   needsPruning(): boolean;
 

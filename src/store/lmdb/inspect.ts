@@ -1,7 +1,7 @@
 import { access, constants, stat, statfs } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { open } from "lmdb";
-import type { ManagerEnd } from "../port/applications.js";
+import type { ManagerExpiration } from "../port/applications.js";
 import { managerExpirations } from "./application-attributes.js";
 import { checkFile, fileName } from "./folder.js";
 import { describeSchema, hasKnownSchema, knownSchema, maxTables, readSchema } from "./tables.js";
@@ -21,12 +21,12 @@ export interface FolderFacts {
 export interface FileFacts {
   readonly bytes: number;
   /** Why the store cannot be opened. */
-  readonly fault?: string | undefined;
+  readonly error?: string | undefined;
   /** Absent if it cannot be read without changing the folder. */
   readonly schema?: number | undefined;
   readonly knownSchema: number;
   /** When tenants lose their last manager, if that can be read. */
-  readonly managerEnds?: readonly ManagerEnd[] | undefined;
+  readonly managerExpirations?: readonly ManagerExpiration[] | undefined;
 }
 
 export async function inspectFolder(folder: string): Promise<FolderFacts> {
@@ -53,7 +53,7 @@ async function inspectFile(folder: string, isWritable: boolean): Promise<FileFac
   try {
     await checkFile(path);
   } catch (error) {
-    return { bytes, knownSchema, fault: (error as Error).message };
+    return { bytes, knownSchema, error: (error as Error).message };
   }
   // Readers register in the lock file, and would create it if it is missing.
   const canRead = bytes > 0 && isWritable && (await can(join(folder, "lock.mdb"), constants.W_OK));
@@ -69,14 +69,14 @@ async function readContents(path: string): Promise<Omit<FileFacts, "bytes" | "kn
     }
     const schema = readSchema(meta);
     if (!hasKnownSchema(meta)) {
-      return { schema, fault: `the folder has ${describeSchema(meta)}` };
+      return { schema, error: `the folder has ${describeSchema(meta)}` };
     }
     const attributes = root.openDB<Buffer, Buffer>({
       name: "application-attributes",
       encoding: "binary",
       keyEncoding: "binary",
     });
-    return { schema, managerEnds: attributes && managerExpirations(attributes, Date.now()) };
+    return { schema, managerExpirations: attributes && managerExpirations(attributes, Date.now()) };
   } finally {
     await root.close();
   }

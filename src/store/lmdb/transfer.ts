@@ -1,9 +1,9 @@
 import { waitForNextTick } from "../../lib/event-loop.js";
 import type { EventRecord } from "../port/events.js";
 import {
-  hasOtherKeys,
+  hasDifferentKeys,
+  type ImportContext,
   isWritten,
-  type Judging,
   mergeApplication,
   mergeSession,
   outcomeOfApplication,
@@ -108,7 +108,7 @@ export function createTransfer(parts: TransferParts): TransferStore {
   function importContext(
     { tenantId, id }: ImportedApplication | ImportedSession,
     replace: boolean,
-  ): Judging {
+  ): ImportContext {
     const hasEvent = (kinds: readonly string[]) =>
       kinds.some((kind) => events.has({ tenantId, target: id, kind }));
     return { replace, now: clock(), hasEvent };
@@ -139,7 +139,7 @@ export function createTransfer(parts: TransferParts): TransferStore {
       sessionIndex.scheduleSweep(after.id);
     }
     if (before && outcome === "replaced") {
-      const kind = hasOtherKeys(before, after) ? "regenerated" : "updated";
+      const kind = hasDifferentKeys(before, after) ? "regenerated" : "updated";
       log.append(after.tenantId, { kind, applicationId: after.id, at: clock() });
     }
   }

@@ -5,7 +5,7 @@ import {
   ReadConcern,
   type TopologyDescription,
 } from "mongodb";
-import type { Reads } from "../../config/settings.js";
+import type { ReadMode } from "../../config/settings.js";
 import { applicationsName } from "./collections.js";
 import { callDriver, limits } from "./driver-call.js";
 import { IncompatibleSchema, prepareSchema, readDataId } from "./prepare-schema.js";
@@ -27,7 +27,7 @@ export interface Connection {
 }
 
 /** Connects with our defaults, which options in the URI override. */
-export async function connect(uri: string, reads: Reads): Promise<Connection> {
+export async function connect(uri: string, reads: ReadMode): Promise<Connection> {
   const client = createClient(uri, withoutGiven(uri, defaultOptions));
   const freshRead = createFreshRead(client, reads);
   await open(client, uri);
@@ -122,7 +122,7 @@ const majority = { readConcern: new ReadConcern("majority") };
  * other primary can exist and a majority read is as fresh; a linearizable read
  * would wait for the next journal sync.
  */
-export function createFreshRead(client: MongoClient, reads: Reads): FreshRead {
+export function createFreshRead(client: MongoClient, reads: ReadMode): FreshRead {
   let isAlone = false;
   client.on("topologyDescriptionChanged", ({ newDescription }) => {
     isAlone = hasOneMember(newDescription);

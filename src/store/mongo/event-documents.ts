@@ -1,6 +1,6 @@
 import { type Binary, BSON } from "mongodb";
 import type { RuleRecord } from "../../contract/grants.js";
-import type { CredentialState, EventRecord, NewEvent, Party } from "../port/events.js";
+import type { CredentialState, EventRecord, NewEvent, Principal } from "../port/events.js";
 import { date, fromUuid, omitUndefined, toRuleDocument, uuid } from "./documents.js";
 
 interface PrincipalDocument {
@@ -90,7 +90,7 @@ export function toEvent(document: EventDocument): EventRecord {
   });
 }
 
-function toPrincipalDocument({ applicationId, sessionId, keyId }: Party): PrincipalDocument {
+function toPrincipalDocument({ applicationId, sessionId, keyId }: Principal): PrincipalDocument {
   return omitUndefined({
     application_id: optional(applicationId, uuid),
     session_id: optional(sessionId, uuid),
@@ -98,7 +98,7 @@ function toPrincipalDocument({ applicationId, sessionId, keyId }: Party): Princi
   });
 }
 
-function toPrincipal({ application_id, session_id, key_id }: PrincipalDocument): Party {
+function toPrincipal({ application_id, session_id, key_id }: PrincipalDocument): Principal {
   return omitUndefined({
     applicationId: optional(application_id, fromUuid),
     sessionId: optional(session_id, fromUuid),
@@ -106,7 +106,7 @@ function toPrincipal({ application_id, session_id, key_id }: PrincipalDocument):
   });
 }
 
-function idsOf({ applicationId, sessionId, keyId }: Party): Binary[] {
+function idsOf({ applicationId, sessionId, keyId }: Principal): Binary[] {
   return [applicationId, sessionId, keyId].flatMap((id) => (id === undefined ? [] : [uuid(id)]));
 }
 

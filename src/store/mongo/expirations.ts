@@ -2,14 +2,14 @@
 import type { Binary, ClientSession, Collection, Document } from "mongodb";
 import type { MaybePromise } from "../../lib/maybe-promise.js";
 import { isManager } from "../port/applications.js";
-import type { Ending, EventStore } from "../port/events.js";
+import type { EventStore, Expiration } from "../port/events.js";
 import {
-  type EndFacts,
-  firstMark,
+  checkpointName,
+  type ExpirationFacts,
+  firstCheckpoint,
   isFarBehind,
-  isGoodMark,
-  isToTell,
-  markName,
+  isReportable,
+  isUsableCheckpoint,
 } from "../port/expirations.js";
 import { findOtherManager } from "./application-queries.js";
 import type { EventWriter } from "./audit.js";
@@ -44,12 +44,12 @@ export function createExpirationEvents(options: ExpirationEventsOptions): EventS
   const { runTransaction, applications, checkpoints, events, now } = options;
 
   async function readDue(lead: number, session?: ClientSession) {
-    const _id = markName(lead);
+    const _id = checkpointName(lead);
     const current = await now();
     const written = await callDriver(() => checkpoints.findOne({ _id }, limitsIn(session)));
-    const isUsable = written && isGoodMark(written.moment.getTime(), lead, current);
+    const isUsable = written && isUsableCheckpoint(written.moment.getTime(), lead, current);
     const checkpoint = isUsable ? written : undefined;
-    const after = checkpoint ?? checkpointBefore(firstMark(lead, current));
+    const after = checkpoint ?? checkpointBefore(firstCheckpoint(lead, current));
     const range = { after, until: new Date(current + lead), limit: batchSize };
     const found = await findExpirations(applications, range, session);
     return { _id, current, checkpoint, after, found };
@@ -70,8 +70,8 @@ export function createExpirationEvents(options: ExpirationEventsOptions): EventS
     session: ClientSession,
   ): Promise<number> {
     const { _id, current, after, found } = await readDue(lead, session);
-    const due = found.filter(({ facts }) => isToTell(facts, lead, current));
-    const expirations: Ending[] = [];
+    const due = found.filter(({ facts }) => isReportable(facts, lead, current));
+    const expirations: Expiration[] = [];
     for (const { ending, isManager } of due) {
       const leavesNoManager = isManager && !(await isManagedAfter(ending, session));
       expirations.push({ ...ending, leavesNoManager });
@@ -114,8 +114,8 @@ interface Checkpoint {
 
 interface FoundExpiration {
   readonly checkpoint: Checkpoint;
-  readonly ending: Omit<Ending, "leavesNoManager">;
-  readonly facts: EndFacts;
+  readonly ending: Omit<Expiration, "leavesNoManager">;
+  readonly facts: ExpirationFacts;
   /** Whether an application expires that manages its tenant. */
   readonly isManager: boolean;
 }
@@ -238,7 +238,7 @@ function toFoundExpiration(ended: ExpiringDocument): FoundExpiration {
     facts: {
       at,
       createdAt: created_at.getTime(),
-      applicationEndsAt: expires_at?.getTime() ?? Number.POSITIVE_INFINITY,
+      applicationExpiresAt: expires_at?.getTime() ?? Number.POSITIVE_INFINITY,
     },
     // The query for keys returns neither field.
     isManager: isManager({ disabled, permissions: ended.held_permissions ?? [], rules: [] }),

@@ -1,5 +1,5 @@
 import { Binary, type ClientSession, type Collection } from "mongodb";
-import type { AnswerStore, NewAnswer } from "../port/audit.js";
+import type { NewResponse, ResponseStore } from "../port/audit.js";
 import type { FreshRead } from "./connect.js";
 import { callDriver, limits } from "./driver-call.js";
 import { notExpired, type Time } from "./time.js";
@@ -11,10 +11,10 @@ export interface ResponseDocument {
 }
 
 /** The stored responses of idempotent changes, each written in the transaction of its change. */
-export interface ResponseDocuments extends AnswerStore {
+export interface ResponseDocuments extends ResponseStore {
   isStored(id: string, session: ClientSession): Promise<boolean>;
   /** Replaces an expired response. The same transaction must have called `isStored`. */
-  store(id: string, answer: NewAnswer, session: ClientSession): Promise<void>;
+  store(id: string, answer: NewResponse, session: ClientSession): Promise<void>;
 }
 
 export function createResponseDocuments(

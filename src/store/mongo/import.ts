@@ -8,7 +8,7 @@ import {
   MongoBulkWriteError,
 } from "mongodb";
 import { heldPermissions } from "../../contract/grants.js";
-import { foldName, idleSince } from "../port/applications.js";
+import { foldName, lastUseOf } from "../port/applications.js";
 import type { EventRecord } from "../port/events.js";
 import { isWritten } from "../port/import.js";
 import type {
@@ -162,7 +162,7 @@ export function toApplicationDocument(record: ImportedApplication, version: numb
     modified_at: date(record.modifiedAt),
     expires_at: date(record.expiresAt),
     last_used_at: date(record.lastUsedAt),
-    idle_since: date(idleSince(record)),
+    idle_since: date(lastUseOf(record)),
     version: long(version),
   });
 }

@@ -1,8 +1,8 @@
 /** Inspects a database for `latchkey doctor` without changing it. */
 import { isDeepStrictEqual } from "node:util";
 import { type Binary, type Db, type Document, MongoServerError } from "mongodb";
-import type { Reads } from "../../config/settings.js";
-import type { ManagerEnd } from "../port/applications.js";
+import type { ReadMode } from "../../config/settings.js";
+import type { ManagerExpiration } from "../port/applications.js";
 import { expiredRetention } from "../port/records.js";
 import type { CollectionSpec } from "./collections.js";
 import {
@@ -32,7 +32,7 @@ export interface MongoFacts {
   readonly overdue: readonly string[];
   readonly members: MembersFacts | "hidden" | undefined;
   /** When tenants lose their last manager. Absent if the layout differs. */
-  readonly managerEnds?: readonly ManagerEnd[] | undefined;
+  readonly managerEnds?: readonly ManagerExpiration[] | undefined;
 }
 
 export interface LayoutFacts {
@@ -76,7 +76,7 @@ export interface MemberFacts {
 interface InspectOptions {
   readonly uri: string;
   readonly database: string;
-  readonly reads: Reads;
+  readonly reads: ReadMode;
   readonly eventRetention: number;
 }
 
@@ -195,7 +195,7 @@ async function findOverdue(db: Db): Promise<string[]> {
   return found;
 }
 
-async function findManagerEnds(db: Db): Promise<ManagerEnd[]> {
+async function findManagerEnds(db: Db): Promise<ManagerExpiration[]> {
   const ends = db
     .collection(applicationsName)
     .aggregate<{ _id: Binary; at: Date }>(

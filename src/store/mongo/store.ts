@@ -1,6 +1,6 @@
 /** The MongoDB store: connects, prepares the schema and assembles the parts. */
 import { type MongoClient, ReadConcern } from "mongodb";
-import { defaultEventRetention, type Reads } from "../../config/settings.js";
+import { defaultEventRetention, type ReadMode } from "../../config/settings.js";
 import type { Clock, ConnectionUse, Store } from "../port/store.js";
 import { createApplicationStore } from "./applications.js";
 import { createEventWriter } from "./audit.js";
@@ -24,7 +24,7 @@ export interface MongoStoreOptions {
   readonly uri: string;
   readonly database: string;
   /** The read concern for looking up callers and for lists. Default: linearizable. */
-  readonly reads?: Reads | undefined;
+  readonly reads?: ReadMode | undefined;
   /** Replaces the database's clock; for tests. */
   readonly clock?: Clock | undefined;
   /** Retention of events, in milliseconds. */

@@ -1,8 +1,8 @@
 /** Writes a change, its events and its stored response in one transaction. */
 import { type ClientSession, MongoError } from "mongodb";
 import type { MaybePromise } from "../../lib/maybe-promise.js";
-import type { CallerRecords, ChangeCaller, Trail } from "../port/audit.js";
-import { AnswerKept, StoreUnavailable } from "../port/errors.js";
+import type { CallerRecords, ChangeCaller, ChangeContext } from "../port/audit.js";
+import { AlreadyApplied, StoreUnavailable } from "../port/errors.js";
 import type { EventWriter } from "./audit.js";
 import type { ResponseDocuments } from "./idempotency.js";
 import type { RunTransaction } from "./transaction-retry.js";
@@ -12,12 +12,12 @@ export interface Transactions {
    * Runs a change and writes its audit entries in one transaction; without
    * audit entries, runs it directly. Nothing takes effect if the work returns
    * `undefined` or throws. The work may run more than once. It must send its
-   * commands in the session, one after the other. Throws {@link AnswerKept}.
+   * commands in the session, one after the other. Throws {@link AlreadyApplied}.
    */
   change<R>(
     /** The id of the changed record. */
     subject: string,
-    audit: Trail<R> | undefined,
+    audit: ChangeContext<R> | undefined,
     work: ChangeWork<R>,
     /** Called after every attempt, committed or not. */
     onAttemptEnd?: () => void,
@@ -76,8 +76,8 @@ export function createTransactions(parts: TransactionParts): Transactions {
       if (!audit) {
         return work(undefined, alreadyConfirmed).finally(onAttemptEnd);
       }
-      const { answerId } = audit;
-      const isCancelled = () => audit.isGivenUp?.() ?? false;
+      const { idempotencyId: answerId } = audit;
+      const isCancelled = () => audit.isCanceled?.() ?? false;
       const workAndAudit = async (session: ClientSession, commit: () => Promise<void>) => {
         const confirmReads = async () => {
           await commit();
@@ -88,7 +88,7 @@ export function createTransactions(parts: TransactionParts): Transactions {
         if (answerId !== undefined && (await responses.isStored(answerId, session))) {
           // The response may not have reached a majority yet, and the caller reads it next.
           await confirmReads();
-          throw new AnswerKept("The change was already made.");
+          throw new AlreadyApplied("The change was already made.");
         }
         const outcome = await confirmIfRejected(work(session, confirmReads), confirmReads);
         if (outcome === undefined) {
@@ -97,8 +97,8 @@ export function createTransactions(parts: TransactionParts): Transactions {
         const entries = audit.entriesFor(outcome);
         const writeAudit = async () => {
           await events.insert(entries.events, session);
-          if (answerId !== undefined && entries.answer) {
-            await responses.store(answerId, entries.answer, session);
+          if (answerId !== undefined && entries.response) {
+            await responses.store(answerId, entries.response, session);
           }
         };
         await (audit.caller ? checkWhile(audit.caller, writeAudit) : writeAudit());

@@ -3,15 +3,15 @@ import { type Binary, BSON, type Collection, type Document, type Filter } from "
 import type { MaybePromise } from "../../lib/maybe-promise.js";
 import type { EventRecord } from "../port/events.js";
 import {
-  endsOfApplication,
-  endsOfSession,
+  type ImportContext,
   isWritten,
-  type Judging,
   mergeApplication,
   mergeSession,
   outcomeOfApplication,
   outcomeOfEvent,
   outcomeOfSession,
+  removalsOfApplication,
+  removalsOfSession,
 } from "../port/import.js";
 import { createPageBudget } from "../port/page-budget.js";
 import type { ApplicationRecord } from "../port/records.js";
@@ -116,7 +116,7 @@ export function createTransfer(parts: TransferParts): TransferStore {
       const owners = await findTaken(records);
       const imported = applicationImporter(applications, owners, await now(), options.replace);
       const findEndEvents = (absent: readonly ImportedApplication[]) =>
-        findEvents(absent, endsOfApplication);
+        findEvents(absent, removalsOfApplication);
       return importDocuments({ ...imported, findEvents: findEndEvents }, records, options);
     },
 
@@ -125,7 +125,7 @@ export function createTransfer(parts: TransferParts): TransferStore {
       const owners = await findApplications(records.flatMap(applicationIdsOf));
       const imported = sessionImporter(sessions, owners, current, options.replace);
       const findEndEvents = (absent: readonly ImportedSession[]) =>
-        findEvents(absent, [...new Set(absent.flatMap(endsOfSession))]);
+        findEvents(absent, [...new Set(absent.flatMap(removalsOfSession))]);
       return importDocuments({ ...imported, findEvents: findEndEvents }, records, options);
     },
 
@@ -171,7 +171,7 @@ async function decodePage<D>(found: AsyncIterable<Uint8Array>): Promise<D[]> {
 const newVersion = (current: number, there: { readonly version: number } | undefined) =>
   Math.max(current, (there?.version ?? 0) + 1);
 
-function judgingOf(id: string, events: FoundEvents, now: number, replace: boolean): Judging {
+function judgingOf(id: string, events: FoundEvents, now: number, replace: boolean): ImportContext {
   const hasEvent = (kinds: readonly string[]) =>
     events.get(id)?.some((kind) => kinds.includes(kind)) ?? false;
   return { replace, now, hasEvent };

@@ -13,7 +13,7 @@ export function foldName(name: string): string {
 }
 
 /** When an application was last used, or created if it never was. */
-export function idleSince({
+export function lastUseOf({
   lastUsedAt,
   createdAt,
 }: Pick<ApplicationRecord, "lastUsedAt" | "createdAt">): number {
@@ -29,7 +29,7 @@ function orderValue(order: ListOrder, record: ApplicationRecord): string | numbe
     case "expires_at":
       return record.expiresAt ?? Number.POSITIVE_INFINITY;
     case "last_used_at":
-      return idleSince(record);
+      return lastUseOf(record);
     default:
       return 0;
   }
@@ -41,7 +41,7 @@ export function placeOf(order: ListOrder, record: ApplicationRecord): Place {
 }
 
 /** Whether an application matches a filter. The order `expires_at` lists only applications that expire. */
-export function isSearched(
+export function matchesFilter(
   record: ApplicationRecord,
   filter: ApplicationFilter,
   order: ListOrder,
@@ -53,7 +53,7 @@ export function isSearched(
     (type === undefined || record.type === type) &&
     (disabled === undefined || record.disabled === disabled) &&
     (expiresBefore === undefined || expiry < expiresBefore) &&
-    (lastUsedBefore === undefined || idleSince(record) < lastUsedBefore) &&
+    (lastUsedBefore === undefined || lastUseOf(record) < lastUsedBefore) &&
     (namePrefix === undefined || foldName(record.name).startsWith(foldName(namePrefix))) &&
     (permission === undefined || heldPermissions(record).includes(permission))
   );
@@ -73,7 +73,7 @@ export function compareBy(
 }
 
 /** Whether an application follows a place in an order. */
-export function isBehind(record: ApplicationRecord, place: Place, order: ListOrder): boolean {
+export function isAfterPlace(record: ApplicationRecord, place: Place, order: ListOrder): boolean {
   if (order === "newest") {
     return record.id < place.after;
   }
@@ -115,7 +115,7 @@ export function stopsManaging(current: ApplicationRecord, change: ApplicationCha
 }
 
 /** When the last application that manages a tenant expires. */
-export interface ManagerEnd {
+export interface ManagerExpiration {
   readonly tenantId: string;
   readonly at: number;
 }

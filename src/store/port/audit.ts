@@ -1,4 +1,4 @@
-import { AnswerKept, CallerChanged } from "./errors.js";
+import { AlreadyApplied, CallerChanged } from "./errors.js";
 import type { NewEvent } from "./events.js";
 import type { ApplicationRecord, SessionRecord } from "./records.js";
 
@@ -6,21 +6,21 @@ import type { ApplicationRecord, SessionRecord } from "./records.js";
  * The preconditions of a change, and the audit events and response that are
  * written with it in one atomic step.
  */
-export interface Trail<R> {
+export interface ChangeContext<R> {
   /** The change is written only while the caller is still authorized. */
   readonly caller?: ChangeCaller | undefined;
 
-  /** The id of an idempotent call. If its response is stored, the change fails with {@link AnswerKept}. */
-  readonly answerId?: string | undefined;
+  /** The id of an idempotent call. If its response is stored, the change fails with {@link AlreadyApplied}. */
+  readonly idempotencyId?: string | undefined;
 
   /** Whether the change removes access: it then has priority, and reserved space on a full disk. */
   readonly revokes?: boolean | undefined;
 
   /** Whether the call was canceled: the change is then not tried, nor retried. */
-  isGivenUp?(): boolean;
+  isCanceled?(): boolean;
 
   /** Returns the events and the response for the outcome of the change. Called again if the change is retried. */
-  entriesFor(outcome: R): TrailEntries;
+  entriesFor(outcome: R): ChangeEntries;
 }
 
 /** The caller of a change, whose authority is checked again when it is written. */
@@ -43,20 +43,20 @@ export interface CallerRecords {
   readonly authorizer?: ApplicationRecord | undefined;
 }
 
-export interface TrailEntries {
+export interface ChangeEntries {
   readonly events: readonly NewEvent[];
-  /** The response to store under {@link Trail.answerId}. */
-  readonly answer?: NewAnswer | undefined;
+  /** The response to store under {@link ChangeContext.idempotencyId}. */
+  readonly response?: NewResponse | undefined;
 }
 
 /** A stored response, encrypted so that only its caller can read it. */
-export interface NewAnswer {
+export interface NewResponse {
   readonly sealed: Uint8Array;
   /** In milliseconds. */
   readonly ttl: number;
 }
 
-export interface AnswerStore {
+export interface ResponseStore {
   /** Finds a stored response. Ids are 64 hexadecimal digits. */
   find(id: string): Promise<Uint8Array | undefined>;
 }

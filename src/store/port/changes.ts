@@ -17,12 +17,12 @@ export interface FollowOptions {
   readonly tenantId: string;
   /** The position of an earlier batch of the same data. */
   readonly after?: string | undefined;
-  readonly beat: number;
+  readonly heartbeat: number;
   readonly signal: AbortSignal;
 }
 
 export interface ChangeBatch {
-  /** In order, at most {@link largestBatch}. */
+  /** In order, at most {@link maxChangeBatch}. */
   readonly changes: readonly Change[];
   /** Whether earlier changes may be missing: drop everything that was cached before this batch. */
   readonly missed: boolean;
@@ -35,7 +35,7 @@ export interface ChangeBatch {
   readonly completeUntil?: number | undefined;
 }
 
-export const largestBatch = 1_000;
+export const maxChangeBatch = 1_000;
 
 /** Milliseconds for which changes are stored, for readers that reconnect. */
 export const changeRetention = 10 * 60_000;

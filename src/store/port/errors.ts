@@ -27,6 +27,6 @@ export class CallerChanged extends Error {
 }
 
 /** A concurrent call with the same idempotency key already made the change. */
-export class AnswerKept extends Error {
+export class AlreadyApplied extends Error {
   override readonly name = "AnswerKept";
 }

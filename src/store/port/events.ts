@@ -29,11 +29,14 @@ export interface EventStore {
    * expiry. `toEvents` may be called again on a conflict with another instance.
    * Returns how many were read: if it is not zero, there may be more.
    */
-  addForEnds(lead: number, toEvents: (expiration: Ending) => readonly NewEvent[]): Promise<number>;
+  addForEnds(
+    lead: number,
+    toEvents: (expiration: Expiration) => readonly NewEvent[],
+  ): Promise<number>;
 }
 
 /** The expiration of an application or of one of its keys. */
-export interface Ending {
+export interface Expiration {
   readonly tenantId: string;
   readonly applicationId: string;
   /** Absent for the application itself. */
@@ -44,7 +47,7 @@ export interface Ending {
 }
 
 /** The actor or the target of an event. */
-export interface Party {
+export interface Principal {
   readonly applicationId?: string | undefined;
   readonly sessionId?: string | undefined;
   readonly keyId?: string | undefined;
@@ -66,8 +69,8 @@ export interface NewEvent {
   readonly kind: string;
   readonly outcome: "success" | "denied";
   /** Absent if there was no request, as for an expiry. */
-  readonly actor?: Party | undefined;
-  readonly target: Party;
+  readonly actor?: Principal | undefined;
+  readonly target: Principal;
   readonly before?: CredentialState | undefined;
   readonly after?: CredentialState | undefined;
   /** The error code of a denied call. */
@@ -117,7 +120,7 @@ export interface EventPage {
 }
 
 export interface EventBatch {
-  /** In order, at most {@link largestEventBatch}. Large events make it fewer. */
+  /** In order, at most {@link maxEventBatch}. Large events make it fewer. */
   readonly events: readonly EventRecord[];
   /** Whether earlier events may be missing. */
   readonly missed: boolean;
@@ -125,9 +128,12 @@ export interface EventBatch {
   readonly position: string;
 }
 
-export const largestEventBatch = 100;
+export const maxEventBatch = 100;
 
-export function isWanted(event: EventRecord, { target, actor, kind }: EventFilter): boolean {
+export function matchesEventFilter(
+  event: EventRecord,
+  { target, actor, kind }: EventFilter,
+): boolean {
   return (
     (kind === undefined || event.kind === kind) &&
     (target === undefined || hasId(event.target, target)) &&
@@ -135,6 +141,6 @@ export function isWanted(event: EventRecord, { target, actor, kind }: EventFilte
   );
 }
 
-function hasId(principal: Party | undefined, id: string): boolean {
+function hasId(principal: Principal | undefined, id: string): boolean {
   return principal?.applicationId === id || principal?.sessionId === id || principal?.keyId === id;
 }

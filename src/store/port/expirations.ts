@@ -9,25 +9,25 @@ const slack = 60_000;
 const maxAhead = 24 * 3_600_000;
 
 /** The facts that decide whether to report an expiration. */
-export interface EndFacts {
+export interface ExpirationFacts {
   readonly at: number;
   /** When the application or key was created. */
   readonly createdAt: number;
-  readonly applicationEndsAt: number;
+  readonly applicationExpiresAt: number;
 }
 
 /** The name of the checkpoint of a lead time. */
-export function markName(lead: number): string {
+export function checkpointName(lead: number): string {
   return `expirations-reported-${lead}`;
 }
 
 /** Whether a checkpoint is usable. One that was written while the clock was far ahead would suppress reports. */
-export function isGoodMark(time: number, lead: number, now: number): boolean {
+export function isUsableCheckpoint(time: number, lead: number, now: number): boolean {
   return time <= now + lead + maxAhead;
 }
 
 /** Where to start without a checkpoint. */
-export function firstMark(lead: number, now: number): number {
+export function firstCheckpoint(lead: number, now: number): number {
   return now - (lead === 0 ? expiredRetention : 0);
 }
 
@@ -41,8 +41,8 @@ export function isFarBehind(time: number, lead: number, now: number): boolean {
  * with their application, credentials that were created within the lead time,
  * and, ahead of time, those that have already expired.
  */
-export function isToTell(
-  { at, createdAt, applicationEndsAt }: EndFacts,
+export function isReportable(
+  { at, createdAt, applicationExpiresAt: applicationEndsAt }: ExpirationFacts,
   lead: number,
   now: number,
 ): boolean {

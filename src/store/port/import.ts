@@ -1,5 +1,5 @@
 import { type Grants, ruleFields } from "../../contract/grants.js";
-import type { CredentialState, EventRecord, Party } from "./events.js";
+import type { CredentialState, EventRecord, Principal } from "./events.js";
 import type { ApplicationRecord, KeyRecord, SessionRecord } from "./records.js";
 import type { ImportedApplication, ImportedSession, ImportOutcome } from "./transfer.js";
 
@@ -8,7 +8,7 @@ export function isWritten(outcome: ImportOutcome): boolean {
 }
 
 /** The circumstances that decide the outcome of an imported record. */
-export interface Judging {
+export interface ImportContext {
   readonly replace: boolean;
   readonly now: number;
   /** Whether the audit log has an event of one of these kinds about the record. */
@@ -16,10 +16,10 @@ export interface Judging {
 }
 
 /** The kinds of events after which an application is not restored. */
-export const endsOfApplication: readonly string[] = ["application.deleted"];
+export const removalsOfApplication: readonly string[] = ["application.deleted"];
 
 /** The same for a session. After an authorization its nonce is spent, even if the session is gone. */
-export function endsOfSession({
+export function removalsOfSession({
   authorizedAt,
 }: Pick<ImportedSession, "authorizedAt">): readonly string[] {
   return authorizedAt === undefined
@@ -31,10 +31,10 @@ export function endsOfSession({
 export function outcomeOfApplication(
   stored: ApplicationRecord | undefined,
   record: ImportedApplication,
-  { replace, now, hasEvent }: Judging,
+  { replace, now, hasEvent }: ImportContext,
 ): ImportOutcome {
   if (!stored) {
-    return hasEvent(endsOfApplication) ? "kept" : "added";
+    return hasEvent(removalsOfApplication) ? "kept" : "added";
   }
   // Last use counts as a difference only if records are replaced.
   const fieldsOf = (one: ImportedApplication) => fieldsOfApplication(one, replace);
@@ -54,10 +54,10 @@ export function outcomeOfApplication(
 export function outcomeOfSession(
   stored: SessionRecord | undefined,
   record: ImportedSession,
-  { replace, now, hasEvent }: Judging,
+  { replace, now, hasEvent }: ImportContext,
 ): ImportOutcome {
   if (!stored) {
-    return hasEvent(endsOfSession(record)) ? "kept" : "added";
+    return hasEvent(removalsOfSession(record)) ? "kept" : "added";
   }
   if (hasExpired(stored, now)) {
     return "kept";
@@ -88,7 +88,7 @@ export function outcomeOfEvent(
 }
 
 /** Whether two applications have different keys. Last use does not count. */
-export function hasOtherKeys(one: ImportedApplication, other: ImportedApplication): boolean {
+export function hasDifferentKeys(one: ImportedApplication, other: ImportedApplication): boolean {
   const ofKeys = ({ keys }: ImportedApplication) => keys.map((key) => fieldsOfKey(key, false));
   return !isSame(ofKeys(one), ofKeys(other));
 }
@@ -165,7 +165,7 @@ function fieldsOfEvent(event: EventRecord) {
   ];
 }
 
-function fieldsOfParty({ applicationId, sessionId, keyId }: Party) {
+function fieldsOfParty({ applicationId, sessionId, keyId }: Principal) {
   return [applicationId, sessionId, keyId];
 }
 

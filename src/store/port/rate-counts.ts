@@ -8,10 +8,10 @@ export interface RateCounts {
    * by the store's clock, so that the clocks of processes may differ. A failure
    * of the store may undo the latest draws.
    */
-  draw(name: string, rate: Rate, most: number, least?: number): Promise<Drawn>;
+  draw(name: string, rate: Rate, most: number, least?: number): Promise<TakenTokens>;
 }
 
-export interface Drawn {
+export interface TakenTokens {
   readonly tokens: number;
   /** Milliseconds until the next token, or until `least` tokens if there were too few. */
   readonly wait: number;

@@ -1,6 +1,6 @@
 import type { ApplicationType } from "../../contract/grants.js";
 import type { MaybePromise } from "../../lib/maybe-promise.js";
-import type { AnswerStore, Trail } from "./audit.js";
+import type { ChangeContext, ResponseStore } from "./audit.js";
 import type { ChangeFeed } from "./changes.js";
 import { SessionQuotaReached, StoreUnavailable } from "./errors.js";
 import type { EventStore } from "./events.js";
@@ -42,7 +42,7 @@ export interface Store {
   readonly sessions: SessionStore;
   readonly changes: ChangeFeed;
   readonly events: EventStore;
-  readonly answers: AnswerStore;
+  readonly answers: ResponseStore;
   /** Absent if only processes of one machine share the store. */
   readonly rateCounts?: RateCounts;
   readonly transfer: TransferStore;
@@ -68,7 +68,10 @@ export interface ConnectionUse {
 
 export interface ApplicationStore {
   /** Adds an application. Throws if the id exists. */
-  create(application: NewApplication, trail?: Trail<ApplicationRecord>): Promise<ApplicationRecord>;
+  create(
+    application: NewApplication,
+    trail?: ChangeContext<ApplicationRecord>,
+  ): Promise<ApplicationRecord>;
 
   /** Whether the store has no application. */
   isEmpty(): Promise<boolean>;
@@ -107,7 +110,7 @@ export interface ApplicationStore {
     tenantId: string,
     id: string,
     change: (current: ApplicationRecord, now: number) => ApplicationChange,
-    trail?: Trail<ApplicationRecord>,
+    trail?: ChangeContext<ApplicationRecord>,
   ): Promise<ApplicationRecord | undefined>;
 
   /**
@@ -119,7 +122,7 @@ export interface ApplicationStore {
     tenantId: string,
     id: string,
     check?: (current: ApplicationRecord) => void,
-    trail?: Trail<ApplicationRecord>,
+    trail?: ChangeContext<ApplicationRecord>,
   ): Promise<boolean>;
 
   /**
@@ -138,7 +141,10 @@ export interface SessionStore {
    * count. Concurrent processes may exceed the quota slightly, but a session
    * below the quota is never refused.
    */
-  create(session: NewSession, trail?: Trail<SessionRecord>): Promise<SessionRecord | undefined>;
+  create(
+    session: NewSession,
+    trail?: ChangeContext<SessionRecord>,
+  ): Promise<SessionRecord | undefined>;
 
   /** Finds a session with its application and its authorizer. */
   find(id: string): MaybePromise<SessionWithApplication | undefined>;
@@ -156,7 +162,7 @@ export interface SessionStore {
    */
   authorize(
     grant: SessionGrant,
-    trail?: Trail<SessionRecord>,
+    trail?: ChangeContext<SessionRecord>,
   ): Promise<"authorized" | "used" | "unknown">;
 
   /** Lists sessions of a tenant, newest (greatest id) first. Aborts like {@link ApplicationStore.list}. */
@@ -170,7 +176,7 @@ export interface SessionStore {
     tenantId: string,
     id: string,
     check?: (current: SessionWithApplication) => void,
-    trail?: Trail<SessionRecord>,
+    trail?: ChangeContext<SessionRecord>,
   ): Promise<boolean>;
 
   /**

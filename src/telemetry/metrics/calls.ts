@@ -1,6 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { ProtocolName } from "../../auth/caller.js";
-import { nameOfMethod } from "../../contract/methods.js";
+import { methodName } from "../../contract/methods.js";
 import { problemCatalogue } from "../../contract/problems.js";
 import { memoize } from "../../lib/cache.js";
 import {
@@ -75,7 +75,7 @@ export function createCallMetrics(): CallMetrics {
 }
 
 function createMethodCounts(described: DescMethod) {
-  const method = nameOfMethod(described);
+  const method = methodName(described);
   const isStream = described.methodKind !== "unary";
   const durations = createHistogram();
   const completed = Object.fromEntries(

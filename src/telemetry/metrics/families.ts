@@ -88,7 +88,7 @@ export function histogram(name: string, help: string, values: readonly Value[]):
 }
 
 /** The content type of the Prometheus text format. */
-export const metricsType = "text/plain; version=0.0.4; charset=utf-8";
+export const metricsContentType = "text/plain; version=0.0.4; charset=utf-8";
 
 /** Combines the snapshots of several processes by each family's aggregator. */
 export async function sumSnapshots(snapshots: readonly Snapshot[]): Promise<Snapshot> {

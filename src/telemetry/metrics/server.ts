@@ -1,7 +1,7 @@
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { MetricsSettings } from "../../config/settings.js";
-import { metricsType } from "./families.js";
+import { metricsContentType } from "./families.js";
 
 interface MetricsServer {
   readonly url: string;
@@ -51,7 +51,7 @@ async function respond(
   }
   try {
     const text = await scrape();
-    response.writeHead(200, { "content-type": metricsType });
+    response.writeHead(200, { "content-type": metricsContentType });
     response.end(text);
   } catch {
     response.writeHead(503, { "content-type": "text/plain" });

@@ -103,7 +103,7 @@ function nestedReader(name: string, schema: DescMessage): ReadField {
 }
 
 function listReader({ localName, parent }: DescField, read: ReadField): ReadField {
-  const { most: limit = Number.POSITIVE_INFINITY } =
+  const { maxItems: limit = Number.POSITIVE_INFINITY } =
     listFieldsOf(parent).find((list) => list.localName === localName) ?? {};
   return (from, into) => {
     if ((into[localName] as unknown[]).length > limit) {

@@ -12,14 +12,14 @@ import {
   toJson,
 } from "@bufbuild/protobuf";
 import { DurationSchema, type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
-import { overlongListIn } from "../../contract/fields.js";
+import { findOverlongList } from "../../contract/fields.js";
 import { invalidRequest } from "../../errors.js";
 import {
   asciiText,
-  excessIn,
-  lookAtJson,
-  surelyHasNoExcess,
-  surelyHasNoTwins,
+  findExcess,
+  hasNoDuplicateKeys,
+  isWithinLimits,
+  scanJson,
 } from "../../validation/json.js";
 import { createJsonReader, type JsonReadStyle } from "./json-reader.js";
 import { createJsonWriter, type JsonWriteStyle } from "./json-writer.js";
@@ -54,16 +54,16 @@ export function createConnectJsonDecoder(
   }
 
   return (bytes) => {
-    const scan = lookAtJson(bytes);
+    const scan = scanJson(bytes);
     // ASCII needs no UTF-8 validation.
-    const isPlainAscii = scan.isAscii && surelyHasNoExcess(scan, jsonDepth);
+    const isPlainAscii = scan.isAscii && isWithinLimits(scan, jsonDepth);
     const text = isPlainAscii ? asciiText(bytes) : textDecoder.decode(bytes);
     const value = parseOrUndefined(text);
-    const overlong = overlongListIn(schema, value);
+    const overlong = findOverlongList(schema, value);
     if (overlong) {
       throw invalidRequest(overlong);
     }
-    const isUnambiguous = surelyHasNoTwins(scan, value, jsonDepth);
+    const isUnambiguous = hasNoDuplicateKeys(scan, value, jsonDepth);
     return (isUnambiguous ? read(value) : undefined) ?? decodeWithLibrary(text);
   };
 }
@@ -187,7 +187,7 @@ export function createTextDecoder(jsonDepth: number) {
   const utf8 = new TextDecoder("utf-8", { fatal: true });
   return {
     decode(bytes: Uint8Array): string {
-      const excess = excessIn(bytes, jsonDepth);
+      const excess = findExcess(bytes, jsonDepth);
       if (excess !== undefined) {
         throw new Error(`it ${excess}`);
       }

@@ -1,6 +1,6 @@
 import { cors } from "@connectrpc/connect";
 import { idempotencyKeyHeader, replayedHeader } from "../../contract/headers.js";
-import { answerHeaders, requestHeaders } from "../../contract/methods.js";
+import { requestHeaders, responseHeaders } from "../../contract/methods.js";
 import { isAllowedOrigin } from "../../lib/web-origin.js";
 import type { Exchange } from "./exchange.js";
 import type { HeaderList } from "./headers.js";
@@ -27,7 +27,7 @@ export function createCors(origins: readonly string[], keyHeader: string): Cors 
   const exposed = [
     ...cors.exposedHeaders,
     ...traceHeaders,
-    ...answerHeaders,
+    ...responseHeaders,
     replayedHeader,
     "WWW-Authenticate",
     "Retry-After",

@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from "node:http2";
 import type { Call, Peer } from "../../auth/caller.js";
-import { mayHoldKey } from "../../contract/key-format.js";
-import { bodyTooLarge, callerLeft, overloaded } from "../../errors.js";
+import { mayContainKey } from "../../contract/key-format.js";
+import { bodyTooLarge, overloaded, requestCanceled } from "../../errors.js";
 import { compact } from "../../lib/bytes.js";
 import { Cancellation } from "../../lib/cancellation.js";
 import type { MaybePromise } from "../../lib/maybe-promise.js";
@@ -12,7 +12,7 @@ import { hasTooManyChunks, requestAborted, scheduleBody, tooManyChunks } from ".
 import { type HeaderList, noStore, securityHeaders } from "./headers.js";
 
 /** Handles a request, or returns `undefined` so that the next handler gets it. */
-export type Door = (exchange: Exchange) => MaybePromise<Handled> | undefined;
+export type RequestHandler = (exchange: Exchange) => MaybePromise<Handled> | undefined;
 
 /** The result of a handler that has handled a request. */
 export type Handled = "handled";
@@ -276,7 +276,7 @@ export abstract class Exchange implements Peer {
     this.isClosed = true;
     this.releaseMemory();
     if (!this.isResponseSent) {
-      this.call.cancellation.cancel(callerLeft());
+      this.call.cancellation.cancel(requestCanceled());
     }
     this.onClose?.(this);
   }
@@ -287,7 +287,7 @@ const requestIdPattern = /^[A-Za-z0-9._-]{1,64}$/;
 /** The caller's request ID if it is well-formed and not a key, otherwise a new one. */
 function requestIdOf(headers: IncomingHttpHeaders): string {
   const given = headers["x-request-id"];
-  return typeof given === "string" && requestIdPattern.test(given) && !mayHoldKey(given)
+  return typeof given === "string" && requestIdPattern.test(given) && !mayContainKey(given)
     ? given
     : randomUUID();
 }

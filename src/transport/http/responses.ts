@@ -18,7 +18,7 @@ export function requireGetOrHead({ method }: Exchange): void {
 /** Sends whatever was thrown as a problem body. */
 export function sendProblem(exchange: Exchange, reason: unknown): void {
   const problem = toProblem(reason);
-  const { headers, status, word } = problem;
+  const { headers, status, problemCode: word } = problem;
   exchange.problemCode = word;
   exchange.send(
     status,
@@ -29,7 +29,7 @@ export function sendProblem(exchange: Exchange, reason: unknown): void {
 
 /** A problem as a response body (RFC 9457). */
 export function problemBody(
-  { word, status, title, rawMessage, violations }: Problem,
+  { problemCode: word, status, title, rawMessage, violations }: Problem,
   requestId: string,
 ): string {
   return JSON.stringify({

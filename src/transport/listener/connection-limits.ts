@@ -1,6 +1,11 @@
 import type { Socket } from "node:net";
 import type { Limits } from "../../config/limits.js";
-import { homeOf, isInOneOf, type Network, readAddress } from "../../lib/networks.js";
+import {
+  clientNetworkKey,
+  isInAnyNetwork,
+  type Network,
+  parseAddress,
+} from "../../lib/networks.js";
 import { createCallSchedulers } from "./call-scheduler.js";
 import { type Connection, createBodyBudget, createConnection, isBusy } from "./connection.js";
 import { createFlowControls } from "./flow-control.js";
@@ -91,12 +96,12 @@ export function createConnections({ limits, trustedProxies }: ConnectionsOptions
 
   /** The network that connections are counted by. Empty for trusted proxies. */
   function networkOf({ remoteAddress = "" }: Socket): string {
-    const address = readAddress(remoteAddress);
+    const address = parseAddress(remoteAddress);
     if (!address) {
       // The client has disconnected already.
       return "unknown";
     }
-    return isInOneOf(trustedProxies, address) ? "" : homeOf(address);
+    return isInAnyNetwork(trustedProxies, address) ? "" : clientNetworkKey(address);
   }
 
   function deleteIfEmpty(network: string): void {

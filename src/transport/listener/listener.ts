@@ -14,7 +14,7 @@ import { closeStaleConnections } from "./stale-connections.js";
 interface ListenerOptions {
   readonly onExchange: (exchange: Exchange) => void;
   /** Called when input cannot be parsed as a request. */
-  readonly onRefused?: OnMalformedRequest | undefined;
+  readonly onMalformedRequest?: OnMalformedRequest | undefined;
   readonly limits: Limits;
   /** Their addresses have no connection limit of their own. */
   readonly trustedProxies: readonly Network[];
@@ -54,7 +54,7 @@ export function createListener(options: ListenerOptions): Listener {
   server.on("checkContinue", onRequest);
   // An unknown expectation is ignored.
   server.on("checkExpectation", onRequest);
-  server.on("clientError", createMalformedRequestHandler(limits, options.onRefused));
+  server.on("clientError", createMalformedRequestHandler(limits, options.onMalformedRequest));
   server.on("session", onSession);
   server.on("timeout", closeSilent);
   server.prependListener("connection", onConnection);

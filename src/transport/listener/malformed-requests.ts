@@ -4,10 +4,10 @@ import type { Duplex } from "node:stream";
 import type { Limits } from "../../config/limits.js";
 import { problemMediaType } from "../../contract/problems.js";
 import {
-  arrivesTooSlowly,
   headersTooLarge,
   invalidRequest,
   type Problem,
+  requestTimeout,
   urlTooLong,
 } from "../../errors.js";
 import { noStore, securityHeaders } from "../http/headers.js";
@@ -81,7 +81,7 @@ function toProblem(error: ParseError, { headerSize, urlSize }: SizeLimits): Prob
     case "HPE_HEADER_OVERFLOW":
       return isUrlTooLong(error, urlSize) ? urlTooLong(urlSize) : headersTooLarge(headerSize);
     case "ERR_HTTP_REQUEST_TIMEOUT":
-      return arrivesTooSlowly();
+      return requestTimeout();
     default:
       return invalidRequest({ field: "request", message: "is not valid HTTP" });
   }

@@ -15,7 +15,7 @@ import type { WatchTls } from "./tls-reload.js";
 export interface Tls {
   readonly contents: TlsContents;
   /** Reports replaced contents. */
-  readonly follow?: WatchTls;
+  readonly watch?: WatchTls;
 }
 
 /** Pseudo-headers of an HTTP/2 request: method, scheme, authority and path. */
@@ -37,7 +37,7 @@ function createPlainServer(limits: Limits): Http1Server {
   return http1;
 }
 
-function createTlsServer(limits: Limits, { contents, follow }: Tls): Server {
+function createTlsServer(limits: Limits, { contents, watch: follow }: Tls): Server {
   const secure = createSecureServer({
     ...http2OptionsFor(limits),
     ...contextOf(contents),

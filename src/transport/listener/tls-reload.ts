@@ -1,7 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Logger } from "pino";
-import { readTlsFiles, type TlsContents, type TlsFiles, tlsFaultIn } from "../../config/tls.js";
+import { findTlsProblem, readTlsFiles, type TlsContents, type TlsFiles } from "../../config/tls.js";
 
 interface FollowOptions {
   readonly files: TlsFiles;
@@ -23,7 +23,7 @@ const interval = 1_000;
  * Reloads TLS files that are replaced one after the other while the server runs.
  * A certificate and key that do not match are logged once and ignored until they do.
  */
-export function createFollowTls({ files, contents, log }: FollowOptions): WatchTls {
+export function createTlsReloader({ files, contents, log }: FollowOptions): WatchTls {
   return (onChange) => {
     let current = contents;
     let lastWarning: string | undefined;
@@ -49,7 +49,7 @@ export function createFollowTls({ files, contents, log }: FollowOptions): WatchT
     }
 
     function reload(found: TlsContents): void {
-      const fault = tlsFaultIn(found);
+      const fault = findTlsProblem(found);
       if (fault) {
         throw new Error(fault);
       }

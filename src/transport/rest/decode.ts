@@ -7,10 +7,10 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import { DurationSchema, type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
-import { overlongListIn } from "../../contract/fields.js";
+import { findOverlongList } from "../../contract/fields.js";
 import { headerOf } from "../../contract/methods.js";
 import type { FieldViolation } from "../../contract/problems.js";
-import { invalidRequest, mostViolations } from "../../errors.js";
+import { invalidRequest, maxViolations } from "../../errors.js";
 import { createJsonReader, type JsonReadStyle } from "../codec/json-reader.js";
 import { type Fields, findUnsupported } from "../codec/message-fields.js";
 import { checkCalendar, parseDuration } from "../codec/time.js";
@@ -62,7 +62,7 @@ export function createDecoder(
   const writeMask = createMaskWriter(schema);
   return {
     decode(body, path, query) {
-      const overlong = overlongListIn(schema, body);
+      const overlong = findOverlongList(schema, body);
       if (overlong) {
         throw invalidRequest(overlong);
       }
@@ -74,7 +74,7 @@ export function createDecoder(
 /** Adds a violation. Throws as soon as there are more than are reported. */
 function addViolation(violations: FieldViolation[], field: string, message: string): void {
   violations.push({ field, message });
-  if (violations.length > mostViolations) {
+  if (violations.length > maxViolations) {
     throw invalidRequest(violations);
   }
 }

@@ -6,7 +6,7 @@ import type { Interceptors } from "../../middleware/pipeline.js";
 import { type ShowsRecord, shownRecord } from "../../store/port/shown-record.js";
 import { parseJson } from "../../validation/json.js";
 import { cacheEncoded, type Encode } from "../codec/encoded-cache.js";
-import { type Door, type Exchange, type Handled, handled } from "../http/exchange.js";
+import { type Exchange, type Handled, handled, type RequestHandler } from "../http/exchange.js";
 import type { HeaderList } from "../http/headers.js";
 import { createUnaryCall, UnaryCallRequest } from "../rpc/call.js";
 import { type Implementation, unaryHandler } from "../rpc/implementation.js";
@@ -40,7 +40,7 @@ const noQuery = new URLSearchParams();
  * `google.api.http` options. A request runs through the same interceptors and
  * handler as over gRPC. It handles every request; other paths are not found.
  */
-export function createGateway(options: GatewayOptions): Door {
+export function createGateway(options: GatewayOptions): RequestHandler {
   const router = createRouter<Route>();
   const encoderOf: EncoderOf = memoize((schema) => cacheEncoded(createEncoder(schema)));
   /** Routes without path fields, by verb and path: a fast path in front of the router. */

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { parseTimeout as parseConnectTimeout } from "@connectrpc/connect/protocol-connect";
 import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-grpc";
-import { outOfTime } from "../../errors.js";
+import { deadlineExceeded } from "../../errors.js";
 import type { Exchange } from "../http/exchange.js";
 import { Http2Exchange } from "../http/http2-exchange.js";
 
@@ -57,4 +57,4 @@ export function startTimeout({ headers, call }: Exchange): void {
   }
 }
 
-const timedOut = () => outOfTime("The timeout that the caller set has expired.");
+const timedOut = () => deadlineExceeded("The timeout that the caller set has expired.");

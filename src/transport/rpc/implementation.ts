@@ -1,6 +1,6 @@
 import type { DescMethod, DescMethodUnary, DescService, Message } from "@bufbuild/protobuf";
 import type { HandlerContext, MethodImpl, ServiceImpl } from "@connectrpc/connect";
-import type { WithoutSecrets } from "../../auth/keys.js";
+import type { RedactKeys } from "../../auth/keys.js";
 import { Problem } from "../../errors.js";
 import type { Interceptors } from "../../middleware/pipeline.js";
 
@@ -55,8 +55,8 @@ export interface RpcOptions {
   /** The maximum nesting depth of JSON. */
   readonly jsonDepth: number;
   /** Milliseconds that a client may take to read a part of a stream. */
-  readonly patience: number;
-  readonly withoutSecrets: WithoutSecrets;
+  readonly writeTimeoutMs: number;
+  readonly withoutSecrets: RedactKeys;
 }
 
 /** The message limit of services without a key, in bytes. Their requests contain little more than a name. */

@@ -1,5 +1,5 @@
 import { createJsonOptions } from "../codec/connect-json.js";
-import type { Door } from "../http/exchange.js";
+import type { RequestHandler } from "../http/exchange.js";
 import type { RpcOptions } from "./implementation.js";
 import { createLibraryHandler } from "./library/handler.js";
 import { mountMethods } from "./methods.js";
@@ -7,7 +7,7 @@ import { createStreamHandler } from "./streams/stream.js";
 import { createUnaryHandler } from "./unary.js";
 
 /** Creates the handlers of gRPC, gRPC-Web and Connect: the fast paths first, the protocol library last. */
-export function createRpcDoors(options: RpcOptions): Door[] {
+export function createRpcHandlers(options: RpcOptions): RequestHandler[] {
   const { implementations, openImplementations, jsonDepth } = options;
   const services = [...implementations, ...openImplementations].map(({ service }) => service);
   const jsonOptions = createJsonOptions(services, jsonDepth);

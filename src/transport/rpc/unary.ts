@@ -1,8 +1,8 @@
 import type { DescMethodUnary } from "@bufbuild/protobuf";
 import type { UnaryResponse } from "@connectrpc/connect";
-import { Problem, toProblem, unreadable } from "../../errors.js";
+import { Problem, toDecodeProblem, toProblem } from "../../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../../lib/maybe-promise.js";
-import { type Door, type Exchange, type Handled, handled } from "../http/exchange.js";
+import { type Exchange, type Handled, handled, type RequestHandler } from "../http/exchange.js";
 import { createUnaryCall, UnaryCallRequest } from "./call.js";
 import { isFastPath, isGrpc, startTimeout } from "./fast-path.js";
 import { type RpcOptions, unaryHandler } from "./implementation.js";
@@ -16,7 +16,10 @@ import type { Protocol } from "./protocols/protocol.js";
 type HandleCall = (exchange: Exchange, protocol: Protocol) => MaybePromise<Handled>;
 
 /** The fast path for unary calls of gRPC, gRPC-Web and Connect without compression. */
-export function createUnaryHandler(options: RpcOptions, methods: readonly MountedMethod[]): Door {
+export function createUnaryHandler(
+  options: RpcOptions,
+  methods: readonly MountedMethod[],
+): RequestHandler {
   const calls = new Map<string, HandleCall>();
   for (const mounted of methods) {
     if (mounted.method.methodKind === "unary") {
@@ -45,7 +48,7 @@ function createCallHandler({ interceptors }: RpcOptions, mounted: MountedMethod)
       try {
         return codec.decode(protocol.unwrap(body, bodyLimit));
       } catch (reason) {
-        throw unreadable(reason, bodyLimit);
+        throw toDecodeProblem(reason, bodyLimit);
       }
     };
     const receive = () => mapMaybePromise(exchange.readBody(bodyLimit + protocol.overhead), decode);

@@ -1,8 +1,8 @@
 import { openapi } from "../../../gen/openapi.js";
 import { Problem } from "../../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../../lib/maybe-promise.js";
-import { metricsType } from "../../telemetry/metrics/families.js";
-import { type Door, type Exchange, handled } from "../http/exchange.js";
+import { metricsContentType } from "../../telemetry/metrics/families.js";
+import { type Exchange, handled, type RequestHandler } from "../http/exchange.js";
 import { requireGetOrHead, sendJson, sendProblem } from "../http/responses.js";
 import type { Readiness } from "./health.js";
 import { webPageAt } from "./web-pages.js";
@@ -15,13 +15,17 @@ interface PagesOptions {
 }
 
 /** The system endpoints. */
-export const pageNames = ["healthz", "readyz", "openapi.json", "metrics"] as const;
-type PageName = (typeof pageNames)[number];
+export const systemEndpointNames = ["healthz", "readyz", "openapi.json", "metrics"] as const;
+type PageName = (typeof systemEndpointNames)[number];
 
 type Page = (exchange: Exchange) => MaybePromise<void>;
 
 /** Serves the system endpoints. */
-export function createPages({ readiness, keyHeader, scrape }: PagesOptions): Door {
+export function createSystemEndpoints({
+  readiness,
+  keyHeader,
+  scrape,
+}: PagesOptions): RequestHandler {
   // All responses share this buffer.
   const description = Buffer.from(JSON.stringify(describeWith(keyHeader)));
   const pages = new Map<string, Page>();
@@ -41,7 +45,7 @@ export function createPages({ readiness, keyHeader, scrape }: PagesOptions): Doo
   add("openapi.json", (exchange) => sendJson(exchange, 200, description));
   if (scrape) {
     add("metrics", async (exchange) =>
-      exchange.send(200, ["content-type", metricsType], await scrape()),
+      exchange.send(200, ["content-type", metricsContentType], await scrape()),
     );
   }
 
@@ -56,11 +60,11 @@ export function createPages({ readiness, keyHeader, scrape }: PagesOptions): Doo
 }
 
 const namesByPath: ReadonlyMap<string, string> = new Map(
-  pageNames.flatMap((name) => pathsOf(name).map((path) => [path, name])),
+  systemEndpointNames.flatMap((name) => pathsOf(name).map((path) => [path, name])),
 );
 
 /** The endpoint of a request that is not a call, as a label of bounded cardinality. */
-export function pageAt(path: string): string {
+export function endpointLabel(path: string): string {
   return namesByPath.get(path) ?? webPageAt(path) ?? "other";
 }
 

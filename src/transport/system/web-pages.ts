@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { type MaybePromise, mapMaybePromise } from "../../lib/maybe-promise.js";
-import { type Door, type Exchange, handled } from "../http/exchange.js";
+import { type Exchange, handled, type RequestHandler } from "../http/exchange.js";
 import type { HeaderList } from "../http/headers.js";
 import { requireGetOrHead } from "../http/responses.js";
 
@@ -56,7 +56,7 @@ export function webPageAt(path: string): WebPageName | "assets" | undefined {
 }
 
 /** Serves the web pages and their assets. */
-export function createWebPages({ keyHeader }: WebPagesOptions): Door {
+export function createWebPages({ keyHeader }: WebPagesOptions): RequestHandler {
   const files = findWebFiles();
   const documents = new Map(
     webPageNames.map((name) => [name, createDocument(files, name, keyHeader)]),

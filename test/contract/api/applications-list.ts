@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import type { Bootstrapped } from "../../../src/bootstrap.js";
+import type { BootstrapResult } from "../../../src/bootstrap.js";
 import { newId } from "../../../src/lib/uuid.js";
 import { tokenRead } from "./grants.js";
 import { keyHoldersOf } from "./key-holders.js";
@@ -11,7 +11,7 @@ export function describeListing(subject: ApiSubject): void {
   const { createTenant } = keyHoldersOf(subject);
 
   describe("listing applications", () => {
-    async function createMany(count: number): Promise<[Bootstrapped, string[]]> {
+    async function createMany(count: number): Promise<[BootstrapResult, string[]]> {
       const root = await server().createTenant();
       const ids = [root.applicationId];
       for (let i = 0; i < count; i++) {

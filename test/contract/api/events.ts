@@ -1,5 +1,5 @@
-import { describeEventLists } from "./events-list.js";
 import { describeTrail } from "./events-audit.js";
+import { describeEventLists } from "./events-list.js";
 import type { ApiSubject } from "./subject.js";
 
 /** What happened in a tenant, as those see it who may. */

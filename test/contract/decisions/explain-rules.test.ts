@@ -2,7 +2,7 @@ import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { compileGrants, decide } from "../../../src/contract/decisions/decide.js";
 import {
-  type Asked,
+  type AccessQuery,
   type Explanation,
   explainRules,
 } from "../../../src/contract/decisions/explain.js";
@@ -12,7 +12,7 @@ import { crowd, grants, question } from "./any-grants.js";
 import { conditionOf, ruleOf } from "./grants.js";
 
 /** The deciding step of an explanation: the index of a rule, the directly granted permission, or nothing. */
-function decidingStep({ rules, bare }: Explanation): number | "bare" | undefined {
+function decidingStep({ rules, direct: bare }: Explanation): number | "bare" | undefined {
   const deciding = [
     ...rules.filter(({ outcome }) => outcome === "decides").map(({ place }) => place),
     ...(bare.outcome === "decides" ? ["bare" as const] : []),
@@ -29,7 +29,7 @@ describe("an explanation", () => {
         const given = isCrowded ? crowd(few) : few;
         const { permission, token, ownPermission } = asked;
         const decision = decide(compileGrants(given), permission, token, ownPermission);
-        const explanation = explainRules(given, asked as Asked);
+        const explanation = explainRules(given, asked as AccessQuery);
         const decidedBy = decision.allowed ? decision.decidedBy : undefined;
         const step = decidingStep(explanation);
         if (!decidedBy) {
@@ -42,7 +42,7 @@ describe("an explanation", () => {
           expect(step).toBe("bare");
           counts.bare++;
         }
-        const outcomes = [...explanation.rules, explanation.bare].map(({ outcome }) => outcome);
+        const outcomes = [...explanation.rules, explanation.direct].map(({ outcome }) => outcome);
         expect(outcomes.join(" ")).toMatch(/^(does_not_match ?)*(decides( not_reached)*)?$/);
         expect(explanation.rules.map(({ place }) => place).sort((a, b) => a - b)).toEqual([
           ...given.rules.keys(),
@@ -108,11 +108,11 @@ describe("an explanation", () => {
   it("ends with the directly granted permission", () => {
     const asked = { permission: "token:read", token: { id: "a" }, ownPermission: false };
     const rules = [ruleOf({ container: "/pci/" })];
-    expect(explainRules({ permissions: ["token:read"], rules }, asked).bare).toEqual({
+    expect(explainRules({ permissions: ["token:read"], rules }, asked).direct).toEqual({
       outcome: "decides",
       why: ["token:read is granted directly"],
     });
-    expect(explainRules({ permissions: [], rules }, asked).bare).toEqual({
+    expect(explainRules({ permissions: [], rules }, asked).direct).toEqual({
       outcome: "does_not_match",
       why: ["token:read is not granted directly"],
     });

@@ -63,7 +63,7 @@ export function describeTrails(subject: () => Subject): void {
 
     it("is not written if the call was canceled, nor is the change", async () => {
       const { store, change, answerId, left } = await prepared();
-      const given = change.make(store, { ...aTrail(answerId), isGivenUp: () => true });
+      const given = change.make(store, { ...aTrail(answerId), isCanceled: () => true });
       await expect(given).rejects.toBeInstanceOf(StoreUnavailable);
       expect(await change.tookEffect()).toBe(false);
       expect(await left()).toEqual({ events: [], answer: undefined });
@@ -73,7 +73,7 @@ export function describeTrails(subject: () => Subject): void {
       const { store, change, answerId, left } = await prepared();
       const error = Object.assign(new Error("There is no room."), { code: 8 });
       const made = change.make(store, {
-        answerId,
+        idempotencyId: answerId,
         entriesFor() {
           throw error;
         },

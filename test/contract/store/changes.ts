@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
-import { changeRetention, largestBatch } from "../../../src/store/port/changes.js";
+import { changeRetention, maxChangeBatch } from "../../../src/store/port/changes.js";
 import type { ApplicationRecord, SessionRecord } from "../../../src/store/port/records.js";
 import { useFollowers } from "../../support/follow.js";
 import { repetitions } from "../../support/suite.js";
@@ -156,7 +156,7 @@ export function describeChanges(subject: () => Subject): void {
 
     it("gets an empty batch as a heartbeat", async () => {
       const { store } = subject();
-      const follower = follow(store, randomUUID(), { beat: 20 });
+      const follower = follow(store, randomUUID(), { heartbeat: 20 });
       let last = must((await follower.next()).completeUntil);
       for (let beats = 0; beats < 3; beats++) {
         const batch = await follower.next();
@@ -170,7 +170,7 @@ export function describeChanges(subject: () => Subject): void {
     it("misses nothing up to the time in a batch", async () => {
       const { store, another, application, tenantId } = await createFollowed();
       const other = await another();
-      const follower = follow(store, tenantId, { beat: 1 });
+      const follower = follow(store, tenantId, { heartbeat: 1 });
       await follower.next();
       for (let round = 0; round < repetitions({ quick: 6, full: 20 }); round++) {
         await update(other, application);
@@ -232,7 +232,7 @@ export function describeChanges(subject: () => Subject): void {
     it("can resume from any batch, including an empty one", async () => {
       const { store, application, tenantId, mark, marked, untilMarked } = await createFollowed();
       await update(store, application);
-      const beaten = follow(store, tenantId, { beat: 1 });
+      const beaten = follow(store, tenantId, { heartbeat: 1 });
       await beaten.next();
       await beaten.next();
       await mark();
@@ -248,7 +248,7 @@ export function describeChanges(subject: () => Subject): void {
     it("gets everything in several batches", async () => {
       const { store, tenantId, follower } = await createFollowed();
       // An import that replaces records changes them with few writes.
-      const applications = times(largestBatch + 100, () => anImportedApplication({ tenantId }));
+      const applications = times(maxChangeBatch + 100, () => anImportedApplication({ tenantId }));
       for (let start = 0; start < applications.length; start += 200) {
         const some = applications.slice(start, start + 200);
         await importAll(store, { applications: some });
@@ -261,7 +261,7 @@ export function describeChanges(subject: () => Subject): void {
       while (missing.size > 0) {
         const { changes, missed, completeUntil } = await again.next();
         expect(missed).toBe(false);
-        expect(changes.length).toBeLessThanOrEqual(largestBatch);
+        expect(changes.length).toBeLessThanOrEqual(maxChangeBatch);
         for (const { applicationId } of changes) {
           missing.delete(applicationId);
         }

@@ -1,7 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
 import { isId } from "../../../src/lib/uuid.js";
-import type { EventQuery, EventRecord, NewEvent, Party } from "../../../src/store/port/events.js";
+import type {
+  EventQuery,
+  EventRecord,
+  NewEvent,
+  Principal,
+} from "../../../src/store/port/events.js";
 import type { Store } from "../../../src/store/port/store.js";
 import { useEventFollowers } from "../../support/follow.js";
 import { aFullEvent, anEvent, listEvents } from "./event-fixtures.js";
@@ -18,7 +23,7 @@ function requestsOf(events: readonly NewEvent[]) {
 
 /** What a query asks for, said as plainly as may be. */
 function isAskedFor(event: EventRecord, query: Omit<EventQuery, "size">): boolean {
-  const has = (party: Party | undefined, id: string) =>
+  const has = (party: Principal | undefined, id: string) =>
     [party?.applicationId, party?.sessionId, party?.keyId].includes(id);
   return (
     event.tenantId === query.tenantId &&
@@ -315,7 +320,7 @@ export function describeEvents(subject: () => Subject): void {
 
     it("gets an empty batch as a heartbeat", async () => {
       const { store } = subject();
-      const follower = follow(store, randomUUID(), { beat: 20 });
+      const follower = follow(store, randomUUID(), { heartbeat: 20 });
       for (let beats = 0; beats < 3; beats++) {
         expect(await follower.next()).toMatchObject({ events: [], missed: false });
       }
@@ -348,7 +353,7 @@ export function describeEvents(subject: () => Subject): void {
     it("can resume from an empty batch", async () => {
       const { store } = subject();
       const tenantId = randomUUID();
-      const beaten = follow(store, tenantId, { beat: 1 });
+      const beaten = follow(store, tenantId, { heartbeat: 1 });
       await beaten.next();
       await store.events.add([anEvent()]);
       await beaten.next();

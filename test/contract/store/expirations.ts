@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
 import { managerPermissions } from "../../../src/store/port/applications.js";
-import type { Ending, NewEvent } from "../../../src/store/port/events.js";
+import type { Expiration, NewEvent } from "../../../src/store/port/events.js";
 import type { ApplicationRecord, KeyRecord } from "../../../src/store/port/records.js";
 import type { Store } from "../../../src/store/port/store.js";
 import { anEvent, day, listEvents } from "./event-fixtures.js";
@@ -12,7 +12,7 @@ import { anImportedApplication, importAll } from "./transfer-fixtures.js";
 const week = 7 * day;
 const leads = [week, day, 0];
 
-function toEvents({ tenantId, applicationId, keyId, at, leavesNoManager }: Ending): NewEvent[] {
+function toEvents({ tenantId, applicationId, keyId, at, leavesNoManager }: Expiration): NewEvent[] {
   const kind = leavesNoManager ? "last manager" : "ending";
   return [anEvent({ tenantId, target: { applicationId, keyId }, kind, endsAt: at })];
 }

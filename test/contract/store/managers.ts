@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
 import { managerPermissions } from "../../../src/store/port/applications.js";
-import type { Trail } from "../../../src/store/port/audit.js";
+import type { ChangeContext } from "../../../src/store/port/audit.js";
 import { LastManager } from "../../../src/store/port/errors.js";
 import type { ApplicationRecord, NewApplication } from "../../../src/store/port/records.js";
 import type { Store } from "../../../src/store/port/store.js";
@@ -11,7 +11,7 @@ import { anApplication, hour, must, rule, times } from "./fixtures.js";
 import { followMarked, told } from "./followed.js";
 import type { Subject } from "./subject.js";
 
-const trail: Trail<ApplicationRecord> = { entriesFor: () => ({ events: [] }) };
+const trail: ChangeContext<ApplicationRecord> = { entriesFor: () => ({ events: [] }) };
 
 type Change = (store: Store, manager: ApplicationRecord) => Promise<unknown>;
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { AnswerKept } from "../../../src/store/port/errors.js";
+import { AlreadyApplied } from "../../../src/store/port/errors.js";
 import type { Store } from "../../../src/store/port/store.js";
 import { listEvents } from "./event-fixtures.js";
 import { anApplication, hour, must, times } from "./fixtures.js";
@@ -49,7 +49,7 @@ export function describeAnswers(subject: () => Subject): void {
       await keepAnswer(store, id, { sealed, ttl: 2 * hour });
       clock.advance(2 * hour - 1);
       expect(await findBytes(store, id)).toEqual(Buffer.from(sealed));
-      await expect(keepAnswer(store, id, anAnswer())).rejects.toBeInstanceOf(AnswerKept);
+      await expect(keepAnswer(store, id, anAnswer())).rejects.toBeInstanceOf(AlreadyApplied);
       clock.advance(1);
       expect(await store.answers.find(id)).toBeUndefined();
     });
@@ -82,10 +82,10 @@ export function describeAnswers(subject: () => Subject): void {
         },
       };
       for (const by of [store, await another()]) {
-        await expect(change.make(by, trail)).rejects.toBeInstanceOf(AnswerKept);
+        await expect(change.make(by, trail)).rejects.toBeInstanceOf(AlreadyApplied);
       }
       for (const attempt of change.refusals) {
-        await expect(attempt(trail)).rejects.toBeInstanceOf(AnswerKept);
+        await expect(attempt(trail)).rejects.toBeInstanceOf(AlreadyApplied);
       }
       expect(await change.tookEffect()).toBe(false);
       expect(await listEvents(store, { tenantId: change.tenantId })).toEqual([]);
@@ -101,7 +101,7 @@ export function describeAnswers(subject: () => Subject): void {
         times(count, (index) => make(index % 2 ? other : store, index)),
       );
       const kept = outcomes.filter(
-        (outcome) => outcome.status === "rejected" && outcome.reason instanceof AnswerKept,
+        (outcome) => outcome.status === "rejected" && outcome.reason instanceof AlreadyApplied,
       );
       expect(kept).toHaveLength(count - 1);
       return outcomes.findIndex(({ status }) => status === "fulfilled");

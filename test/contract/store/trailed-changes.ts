@@ -1,12 +1,12 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import type { NewAnswer, Trail } from "../../../src/store/port/audit.js";
+import type { ChangeContext, NewResponse } from "../../../src/store/port/audit.js";
 import type { ApplicationRecord, SessionRecord } from "../../../src/store/port/records.js";
 import type { Store } from "../../../src/store/port/store.js";
 import { anEvent } from "./event-fixtures.js";
 import { aGrant, anApplication, aSession, createBoth, hour } from "./fixtures.js";
 
 type AnyRecord = ApplicationRecord | SessionRecord;
-type AnyTrail = Trail<AnyRecord>;
+type AnyTrail = ChangeContext<AnyRecord>;
 
 /** A change that leaves a trail, ready to be made. */
 export interface TrailedChange {
@@ -129,23 +129,27 @@ export function anAnswerId(): string {
   return randomBytes(32).toString("hex");
 }
 
-export function anAnswer(fields: Partial<NewAnswer> = {}): NewAnswer {
+export function anAnswer(fields: Partial<NewResponse> = {}): NewResponse {
   return { sealed: randomBytes(100), ttl: hour, ...fields };
 }
 
 /** A trail of one event, which tells of the record, and of an answer where there is an id for it. */
 export function aTrail(answerId?: string, answer = anAnswer()): AnyTrail {
   return {
-    answerId,
+    idempotencyId: answerId,
     entriesFor({ id, tenantId, version }) {
       const event = anEvent({ tenantId, target: { applicationId: id }, count: version });
-      return { events: [event], ...(answerId && { answer }) };
+      return { events: [event], ...(answerId && { response: answer }) };
     },
   };
 }
 
 /** Keeps an answer, with a change that matters to nobody. */
-export async function keepAnswer(store: Store, answerId: string, answer: NewAnswer): Promise<void> {
+export async function keepAnswer(
+  store: Store,
+  answerId: string,
+  answer: NewResponse,
+): Promise<void> {
   const { id, tenantId } = await store.applications.create(anApplication());
   const trail = { answerId, entriesFor: () => ({ events: [], answer }) };
   await store.applications.delete(tenantId, id, undefined, trail);

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "@jest/globals";
-import { createIdentify } from "../../../src/auth/authenticate.js";
+import { createAuthenticate } from "../../../src/auth/authenticate.js";
 import { newId } from "../../../src/lib/uuid.js";
 import { openLmdbStore } from "../../../src/store/lmdb/store.js";
 import type { Store } from "../../../src/store/port/store.js";
@@ -199,7 +199,7 @@ export function describeTransfer(subject: () => Subject): void {
 
     it("has keys that work: those of applications, older ones, and those of sessions", () =>
       move(async ({ keys }) => {
-        const identify = createIdentify(subject().store, keyring, "held");
+        const identify = createAuthenticate(subject().store, keyring, "held");
         expect(keys).toHaveLength(6);
         for (const key of keys) {
           expect(await identify(key)).toBeDefined();

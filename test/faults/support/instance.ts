@@ -1,4 +1,4 @@
-import { lastingPorts } from "../../support/lasting-ports.js";
+import { reservePorts } from "../../support/lasting-ports.js";
 import { type LatchkeyProcess, runLatchkey } from "../../support/process.js";
 import { startService } from "../../support/service-process.js";
 
@@ -19,7 +19,7 @@ export async function startInstance(
   environment: Readonly<Record<string, string>>,
 ): Promise<Instance> {
   const runs: LatchkeyProcess[] = [];
-  const [port] = await lastingPorts(1);
+  const [port] = await reservePorts(1);
 
   async function start(): Promise<string> {
     const PORT = String(port);

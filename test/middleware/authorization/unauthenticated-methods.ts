@@ -6,7 +6,7 @@ import {
   ServerReflectionResponseSchema,
 } from "../../../gen/grpc/reflection/v1/reflection_pb.js";
 import { ServerReflection as ServerReflectionAlpha } from "../../../gen/grpc/reflection/v1alpha/reflection_pb.js";
-import { pageNames } from "../../../src/transport/system/endpoints.js";
+import { systemEndpointNames } from "../../../src/transport/system/endpoints.js";
 import { messagesIn } from "../../support/http2-wire.js";
 import type { TestServer } from "../../support/server.js";
 import { callGrpc } from "./call.js";
@@ -20,7 +20,7 @@ export const openServices: readonly DescService[] = [
 ];
 
 /** The pages that need no key. */
-const openPages: readonly string[] = pageNames.map((name) => `/${name}`);
+const openPages: readonly string[] = systemEndpointNames.map((name) => `/${name}`);
 
 const noTarget: Target = { applicationId: "", key: "", keyId: "", sessionId: "", nonce: "" };
 

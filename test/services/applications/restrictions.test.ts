@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { createPlaceCheck } from "../../../src/contract/decisions/restrictions.js";
+import { createRestrictionCheck } from "../../../src/contract/decisions/restrictions.js";
 import type { ApplicationType } from "../../../src/contract/grants.js";
 import { Problem } from "../../../src/errors.js";
 import { checkRestrictions } from "../../../src/validation/restrictions.js";
@@ -124,7 +124,7 @@ describe("the restriction check", () => {
   });
 
   it("uses the current version of an application", () => {
-    const { allowsAddress } = createPlaceCheck();
+    const { allowsAddress } = createRestrictionCheck();
     for (let version = 1; version < 50; version++) {
       const allowed = application(version, [`10.0.0.${version}`]);
       for (let times = 0; times < 3; times++) {
@@ -135,7 +135,7 @@ describe("the restriction check", () => {
   });
 
   it("allows exactly the subdomains of a wildcard origin", () => {
-    const { allowsOrigin } = createPlaceCheck();
+    const { allowsOrigin } = createRestrictionCheck();
     const allowed = ["https://*.a.example", "http://*.b.example:8080", "https://c.example"];
     const isAllowed = (origin: string) => allowsOrigin(application(1, [], allowed), origin);
     expect(
@@ -173,7 +173,7 @@ describe("the restriction check", () => {
   });
 
   it("refuses an unknown origin or address unless there are no restrictions", () => {
-    const { allowsAddress, allowsOrigin } = createPlaceCheck();
+    const { allowsAddress, allowsOrigin } = createRestrictionCheck();
     const everywhere = ["0.0.0.0/0", "::/0"];
     for (const address of [undefined, "", "unknown", "/run/app.sock", "10.0.0.1:80"]) {
       expect(allowsAddress(application(1, everywhere), address)).toBe(false);

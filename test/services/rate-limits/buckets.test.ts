@@ -13,7 +13,7 @@ import {
   generationSize,
 } from "../../../src/services/rate-limits/buckets.js";
 import { createAddressKey } from "../../../src/services/rate-limits/rate-limits.js";
-import type { Drawn, RateCounts } from "../../../src/store/port/rate-counts.js";
+import type { RateCounts, TakenTokens } from "../../../src/store/port/rate-counts.js";
 import { stopTime } from "../../support/stop-time.js";
 
 afterEach(() => {
@@ -138,7 +138,7 @@ function createModelCounts(now: () => number) {
   const buckets = new Map<string, { tokens: number; at: number }>();
   let draws = 0;
   const counts: RateCounts = {
-    async draw(name, { count, interval, burst }, most, least = 1): Promise<Drawn> {
+    async draw(name, { count, interval, burst }, most, least = 1): Promise<TakenTokens> {
       draws++;
       const bucket = buckets.get(name) ?? { tokens: burst, at: now() };
       const held = Math.min(burst, bucket.tokens + ((now() - bucket.at) * count) / interval);

@@ -213,7 +213,7 @@ describe.each([
     const { signal } = controller;
     const listeners = () => getEventListeners(signal, "abort").length;
     const { tenantId } = anApplication();
-    const follower = follow(store, tenantId, { signal, beat: 1 });
+    const follower = follow(store, tenantId, { signal, heartbeat: 1 });
     for (let beats = 0; beats < 5; beats++) {
       await follower.next();
       expect(listeners()).toBe(0);

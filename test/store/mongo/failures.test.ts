@@ -4,8 +4,8 @@ import type { Document } from "mongodb";
 import { newId } from "../../../src/lib/uuid.js";
 import { callDriver } from "../../../src/store/mongo/driver-call.js";
 import { openMongoStore } from "../../../src/store/mongo/store.js";
-import type { Trail } from "../../../src/store/port/audit.js";
-import { AnswerKept, CallerChanged, StoreUnavailable } from "../../../src/store/port/errors.js";
+import type { ChangeContext } from "../../../src/store/port/audit.js";
+import { AlreadyApplied, CallerChanged, StoreUnavailable } from "../../../src/store/port/errors.js";
 import type { NewEvent } from "../../../src/store/port/events.js";
 import type { ApplicationRecord } from "../../../src/store/port/records.js";
 import type { Store } from "../../../src/store/port/store.js";
@@ -86,7 +86,7 @@ const allEndAs = (end: "done" | "unavailable") =>
   );
 
 /** The trail of a change that its caller may make while it is there. */
-function trailBy(caller: ApplicationRecord, events: NewEvent[]): Trail<unknown> {
+function trailBy(caller: ApplicationRecord, events: NewEvent[]): ChangeContext<unknown> {
   return {
     caller: {
       applicationId: caller.id,
@@ -208,15 +208,15 @@ describe("an audited change on a failing MongoDB", () => {
   /** An application whose name grows with each change, of each of which an event tells. */
   async function prepare() {
     const { id, tenantId } = await store.applications.create(anApplication({ name: "" }));
-    const trailOf = (answerId?: string, isGivenUp = () => false): Trail<unknown> => ({
-      answerId,
-      isGivenUp,
+    const trailOf = (answerId?: string, isGivenUp = () => false): ChangeContext<unknown> => ({
+      idempotencyId: answerId,
+      isCanceled: isGivenUp,
       entriesFor: () => ({
         events: [anEvent({ tenantId }), anEvent({ tenantId })],
-        ...(answerId !== undefined && { answer: anAnswer() }),
+        ...(answerId !== undefined && { response: anAnswer() }),
       }),
     });
-    const changeThrough = ({ applications }: Store, trail: Trail<unknown>) =>
+    const changeThrough = ({ applications }: Store, trail: ChangeContext<unknown>) =>
       applications.update(
         tenantId,
         id,
@@ -327,7 +327,7 @@ describe("an audited change on a failing MongoDB", () => {
     expect(await counts()).toEqual([made, made]);
     expect((await store.answers.find(id)) !== undefined).toBe(made === 1);
     if (made) {
-      await expect(change(id)).rejects.toBeInstanceOf(AnswerKept);
+      await expect(change(id)).rejects.toBeInstanceOf(AlreadyApplied);
     }
   });
 
@@ -395,7 +395,7 @@ describe("a killed MongoDB", () => {
     try {
       const impatient = await killed.openImpatient();
       const { tenantId } = killed.application;
-      const follower = follow(impatient, tenantId, { beat: 1 });
+      const follower = follow(impatient, tenantId, { heartbeat: 1 });
       await follower.next();
       process.kill(killed.mongod.pid, "SIGKILL");
       await expect(follower.until(() => false)).rejects.toThrow(StoreUnavailable);

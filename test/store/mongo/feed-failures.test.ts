@@ -53,7 +53,7 @@ describe("following changes on a failing MongoDB", () => {
   });
 
   it("does not report completeness while the stream lags", async () => {
-    const follower = follow(store, application.tenantId, { beat: 1 });
+    const follower = follow(store, application.tenantId, { heartbeat: 1 });
     await follower.next();
     const lags = await failing.lag("getMore");
     await lags();
@@ -76,7 +76,7 @@ describe("following changes on a failing MongoDB", () => {
   ])(
     "ends for all followers when MongoDB %s, and resumes for those that return",
     async (_, failure, failCommands) => {
-      const followers = [1, 2].map(() => follow(store, application.tenantId, { beat: 1 }));
+      const followers = [1, 2].map(() => follow(store, application.tenantId, { heartbeat: 1 }));
       for (const one of followers) {
         await one.next();
       }
@@ -116,7 +116,7 @@ describe("following changes on a failing MongoDB", () => {
 
   it("does not report completeness while MongoDB is frozen, and resumes afterwards", async () => {
     const impatient = await failing.openImpatient();
-    const follower = follow(impatient, application.tenantId, { beat: 1 });
+    const follower = follow(impatient, application.tenantId, { heartbeat: 1 });
     await follower.next();
     const slow = follow(impatient, application.tenantId);
     await slow.next();
@@ -300,7 +300,7 @@ const events: Feed = {
     writer.events.add(numbers.map((number) => anEvent({ tenantId, requestId: `${number}` }))),
 
   follow(store, after) {
-    const follower = followEvents(store, tenantId, { after, beat });
+    const follower = followEvents(store, tenantId, { after, heartbeat: beat });
     return {
       ...follower,
       async next() {
@@ -328,7 +328,7 @@ const changes: Feed = {
   },
 
   follow(store, after) {
-    const follower = follow(store, tenantId, { after, beat });
+    const follower = follow(store, tenantId, { after, heartbeat: beat });
     return {
       ...follower,
       async next() {

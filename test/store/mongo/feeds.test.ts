@@ -373,13 +373,13 @@ describe("the change stream", () => {
     const { db } = await shared();
     const store = await open(db);
     const last = follow(store, randomUUID());
-    const others = Array.from({ length: 10 }, () => follow(store, randomUUID(), { beat: 1 }));
+    const others = Array.from({ length: 10 }, () => follow(store, randomUUID(), { heartbeat: 1 }));
     await Promise.all([last, ...others].map((one) => one.next()));
     await hasStreams(db, 1);
     for (const one of others) {
       one.stop();
     }
-    const beaten = follow(store, randomUUID(), { beat: 1 });
+    const beaten = follow(store, randomUUID(), { heartbeat: 1 });
     await beaten.next();
     beaten.stop();
     await hasStreams(db, 1);
@@ -396,7 +396,7 @@ describe("the change stream", () => {
     const { db } = await shared();
     const store = await open(db);
     const { signal } = new AbortController();
-    const options = { tenantId: randomUUID(), beat: hour, signal };
+    const options = { tenantId: randomUUID(), heartbeat: hour, signal };
     for await (const { changes } of store.changes.follow(options)) {
       expect(changes).toEqual([]);
       break;
@@ -839,7 +839,7 @@ describe("following events in MongoDB", () => {
 
   it("advances the position with each heartbeat without events of the tenant", async () => {
     const { store } = await shared();
-    const follower = followEvents(store, randomUUID(), { beat: 1 });
+    const follower = followEvents(store, randomUUID(), { heartbeat: 1 });
     const { position } = await follower.next();
     await store.events.add([anEvent()]);
     await until(async () => (await follower.next()).position > position);

@@ -347,7 +347,7 @@ describe("MongoDB, in a store with many other records,", () => {
   });
 
   it("reads the indexes of both collections to find expirations", async () => {
-    const follower = follow(store, tenantId, { beat: 1 });
+    const follower = follow(store, tenantId, { heartbeat: 1 });
     await follower.next();
     const plans = await plansOf(db, async () => {
       for (let beats = 0; beats < 3; beats++) {

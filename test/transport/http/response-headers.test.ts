@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { connect as connectHttp2 } from "node:http2";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import type { Bootstrapped } from "../../../src/bootstrap.js";
+import type { BootstrapResult } from "../../../src/bootstrap.js";
 import { askRaw, send } from "../../support/http.js";
 import { callRaw, envelope } from "../../support/raw-grpc.js";
 import { startServer, type TestServer } from "../../support/server.js";
@@ -12,7 +12,7 @@ const tls = { TLS_CERT: "test/fixtures/localhost.crt", TLS_KEY: "test/fixtures/l
 
 describe("every response", () => {
   let server: TestServer;
-  let root: Bootstrapped;
+  let root: BootstrapResult;
 
   beforeAll(async () => {
     server = await startServer("lmdb", { environment: { CORS_ORIGINS: "*" } });

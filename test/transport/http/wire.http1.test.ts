@@ -1,6 +1,6 @@
 import { connect, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import type { Bootstrapped } from "../../../src/bootstrap.js";
+import type { BootstrapResult } from "../../../src/bootstrap.js";
 import { type HttpAnswer, parseAnswers } from "../../support/http.js";
 import { envelope } from "../../support/raw-grpc.js";
 import { startServer, type TestServer } from "../../support/server.js";
@@ -13,7 +13,7 @@ const createRpc = `${service}/CreateApplication`;
 
 const stopAfterTest = useStops();
 let server: TestServer;
-let root: Bootstrapped;
+let root: BootstrapResult;
 
 beforeAll(async () => {
   server = await startServer();

@@ -2,7 +2,7 @@ import type { ClientHttp2Stream, OutgoingHttpHeaders } from "node:http2";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { ListApplicationsRequestSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
-import type { Bootstrapped } from "../../../src/bootstrap.js";
+import type { BootstrapResult } from "../../../src/bootstrap.js";
 import { anApplication, createLarge, times } from "../../contract/store/fixtures.js";
 import {
   answerOf,
@@ -23,7 +23,7 @@ const json = { "content-type": "application/json" };
 
 const openSession = useWireSessions();
 let server: TestServer;
-let root: Bootstrapped;
+let root: BootstrapResult;
 let wire: WireSession;
 
 beforeAll(async () => {

@@ -13,7 +13,7 @@ import {
 } from "../../../gen/grpc/health/v1/health_pb.js";
 import { ServerReflection } from "../../../gen/grpc/reflection/v1/reflection_pb.js";
 import { StreamCheckAccessRequestSchema } from "../../../gen/latchkey/v1/access_service_pb.js";
-import type { Bootstrapped } from "../../../src/bootstrap.js";
+import type { BootstrapResult } from "../../../src/bootstrap.js";
 import type { StreamedCheck } from "../../support/api.js";
 import { createGrpcApi } from "../../support/api-grpc.js";
 import { createRestApi } from "../../support/api-rest.js";
@@ -36,7 +36,7 @@ const read = useReaders();
 let base: TestServer;
 let server: TestServer;
 let store: GatedStore;
-let root: Bootstrapped;
+let root: BootstrapResult;
 
 beforeAll(async () => {
   base = await startServer();

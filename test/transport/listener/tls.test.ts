@@ -12,7 +12,7 @@ import {
 import { Client, credentials, Metadata } from "@grpc/grpc-js";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
-import type { Bootstrapped } from "../../../src/bootstrap.js";
+import type { BootstrapResult } from "../../../src/bootstrap.js";
 import { readSettings } from "../../../src/config/settings.js";
 import { expectProblem, type HttpAnswer, parseAnswers } from "../../support/http.js";
 import { callRaw, envelope } from "../../support/raw-grpc.js";
@@ -26,7 +26,7 @@ const byKeyRpc = "/latchkey.v1.ApplicationService/GetApplicationByKey";
 
 describe("with a certificate", () => {
   let server: TestServer;
-  let root: Bootstrapped;
+  let root: BootstrapResult;
 
   beforeAll(async () => {
     server = await startServer("lmdb", { environment: tls });

@@ -2,7 +2,7 @@ import { type ClientHttp2Session, connect, constants } from "node:http2";
 import { Code } from "@connectrpc/connect";
 import { Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
-import type { Bootstrapped } from "../../../src/bootstrap.js";
+import type { BootstrapResult } from "../../../src/bootstrap.js";
 import { callRaw, detailsOf, envelope } from "../../support/raw-grpc.js";
 import { startServer, type TestServer } from "../../support/server.js";
 import { type GatedStore, gated } from "../../support/store.js";
@@ -14,7 +14,7 @@ const createRpc = "/latchkey.v1.ApplicationService/CreateApplication";
 let base: TestServer;
 let server: TestServer;
 let store: GatedStore;
-let root: Bootstrapped;
+let root: BootstrapResult;
 let session: ClientHttp2Session;
 
 beforeAll(async () => {

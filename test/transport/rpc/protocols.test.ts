@@ -10,14 +10,14 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { makeKey } from "../../../src/auth/keys.js";
-import type { Bootstrapped } from "../../../src/bootstrap.js";
+import type { BootstrapResult } from "../../../src/bootstrap.js";
 import { newId } from "../../../src/lib/uuid.js";
 import { expectProblem, parseAnswers } from "../../support/http.js";
 import { callRaw } from "../../support/raw-grpc.js";
 import { startServer, type TestServer } from "../../support/server.js";
 
 let server: TestServer;
-let root: Bootstrapped;
+let root: BootstrapResult;
 
 beforeAll(async () => {
   server = await startServer();

@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
-import type { Bootstrapped } from "../../../src/bootstrap.js";
+import type { BootstrapResult } from "../../../src/bootstrap.js";
 import { StoreUnavailable } from "../../../src/store/port/errors.js";
 import type { ApplicationStore } from "../../../src/store/port/store.js";
 import { keyOf, type StreamedCheck, type StreamingApi } from "../../support/api.js";
@@ -22,7 +22,7 @@ const permission = "access:check";
 const read = useReaders();
 let base: TestServer;
 let server: TestServer;
-let root: Bootstrapped;
+let root: BootstrapResult;
 let find: ApplicationStore["find"];
 
 beforeAll(async () => {

@@ -10,7 +10,7 @@ import {
   ListApplicationsResponseSchema,
   UpdateApplicationRequestSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
-import type { Bootstrapped } from "../../../src/bootstrap.js";
+import type { BootstrapResult } from "../../../src/bootstrap.js";
 import { createLarge, times } from "../../contract/store/fixtures.js";
 import { send } from "../../support/http.js";
 import {
@@ -38,7 +38,7 @@ const openSession = useWireSessions();
 let base: TestServer;
 let server: TestServer;
 let store: GatedStore;
-let root: Bootstrapped;
+let root: BootstrapResult;
 let wire: WireSession;
 
 beforeAll(async () => {

@@ -11,7 +11,7 @@ import {
   StreamCheckAccessResponseSchema,
   WatchCredentialsRequestSchema,
 } from "../../../gen/latchkey/v1/access_service_pb.js";
-import type { Bootstrapped } from "../../../src/bootstrap.js";
+import type { BootstrapResult } from "../../../src/bootstrap.js";
 import type { Environment } from "../../../src/config/settings.js";
 import { times } from "../../contract/store/fixtures.js";
 import {
@@ -33,7 +33,7 @@ const bodyLimit = 1024 * 1024;
 
 const openSession = useWireSessions();
 let server: TestServer;
-let root: Bootstrapped;
+let root: BootstrapResult;
 let wire: WireSession;
 
 beforeAll(async () => {

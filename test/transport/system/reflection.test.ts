@@ -10,7 +10,7 @@ import {
   type ServerReflectionResponse,
 } from "../../../gen/grpc/reflection/v1/reflection_pb.js";
 import { ServerReflection as ServerReflectionAlpha } from "../../../gen/grpc/reflection/v1alpha/reflection_pb.js";
-import type { Bootstrapped } from "../../../src/bootstrap.js";
+import type { BootstrapResult } from "../../../src/bootstrap.js";
 import { startServer, type TestServer } from "../../support/server.js";
 
 type Question = NonNullable<
@@ -19,7 +19,7 @@ type Question = NonNullable<
 type Answer = ServerReflectionResponse["messageResponse"];
 
 let server: TestServer;
-let root: Bootstrapped;
+let root: BootstrapResult;
 
 beforeAll(async () => {
   server = await startServer();

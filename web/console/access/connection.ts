@@ -11,7 +11,7 @@ import { useTransport } from "@connectrpc/connect-query";
 import { createConnectTransport } from "@connectrpc/connect-web";
 import { QueryClient } from "@tanstack/react-query";
 import { useMemo } from "react";
-import { retryLost, sendKey } from "../../../src/contract/client-interceptors.js";
+import { retryCalls, sendKey } from "../../../src/contract/client-interceptors.js";
 import { problemOf } from "../../../src/contract/problem-report.js";
 import { keyHeader } from "../../common/key-header.js";
 import { retryDelayMs } from "./reachability.js";
@@ -37,7 +37,7 @@ export function connect({ key, ...watchers }: ConnectionOptions): Transport {
     baseUrl: serviceUrl,
     useHttpGet: false,
     defaultTimeoutMs: callTimeoutMs,
-    interceptors: [watchCalls(watchers), retryLost(), sendKey(options)],
+    interceptors: [watchCalls(watchers), retryCalls(), sendKey(options)],
   });
 }
 

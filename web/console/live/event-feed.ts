@@ -1,6 +1,10 @@
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { type Event, EventService } from "../../../gen/latchkey/v1/event_service_pb.js";
-import { longestSilence, nextPause, shortestPause } from "../../../src/lib/reconnect.js";
+import {
+  minReconnectDelay,
+  nextReconnectDelay,
+  silenceTimeout,
+} from "../../../src/lib/reconnect.js";
 
 /** The heartbeat interval of the stream. */
 const heartbeat = 2_000;
@@ -30,7 +34,7 @@ export function startEventFeed(options: EventFeedOptions): () => void {
   const client = createClient(EventService, transport);
   const closing = new AbortController();
   let resumeToken: string | undefined;
-  let pause = shortestPause;
+  let pause = minReconnectDelay;
 
   async function follow(signal: AbortSignal, onMessage: () => void): Promise<void> {
     let isNew = resumeToken === undefined;
@@ -38,7 +42,7 @@ export function startEventFeed(options: EventFeedOptions): () => void {
     for await (const message of client.watchEvents(request, { signal, timeoutMs: 0 })) {
       onMessage();
       ({ resumeToken } = message);
-      pause = shortestPause;
+      pause = minReconnectDelay;
       onState("live");
       if (isNew || message.reset || message.events.length > 0) {
         onBatch({ events: message.events, isReset: isNew || message.reset });
@@ -72,7 +76,7 @@ export function startEventFeed(options: EventFeedOptions): () => void {
       if (!closing.signal.aborted) {
         onState("lost");
         await wait(pause, closing.signal);
-        pause = nextPause(pause);
+        pause = nextReconnectDelay(pause);
       }
     }
   }
@@ -86,14 +90,14 @@ function createStreamSignal(closing: AbortSignal) {
   const stream = new AbortController();
   const abort = () => stream.abort();
   const abortIfHidden = () => document.hidden && abort();
-  let silence = setTimeout(abort, longestSilence(heartbeat));
+  let silence = setTimeout(abort, silenceTimeout(heartbeat));
   closing.addEventListener("abort", abort);
   document.addEventListener("visibilitychange", abortIfHidden);
   return {
     signal: stream.signal,
     onMessage(): void {
       clearTimeout(silence);
-      silence = setTimeout(abort, longestSilence(heartbeat));
+      silence = setTimeout(abort, silenceTimeout(heartbeat));
     },
     end(): void {
       clearTimeout(silence);

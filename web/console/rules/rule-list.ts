@@ -4,7 +4,7 @@ import {
   AccessRuleConditionSchema,
   AccessRuleSchema,
 } from "../../../gen/latchkey/v1/access_rule_pb.js";
-import { inOrderOfTrying } from "../../../src/contract/decisions/decide.js";
+import { inEvaluationOrder } from "../../../src/contract/decisions/decide.js";
 import { choicesOf } from "../../../src/contract/fields.js";
 
 /** Rules of applications have a container, rules of sessions have conditions. */
@@ -16,7 +16,7 @@ export const operators = choicesOf(AccessRuleConditionSchema.field.operator);
 
 /** The rules in evaluation order. */
 export function sortByPriority(rules: readonly AccessRule[]): AccessRule[] {
-  return inOrderOfTrying(rules).map(({ place }) => rules[place] as AccessRule);
+  return inEvaluationOrder(rules).map(({ place }) => rules[place] as AccessRule);
 }
 
 /** Sets each priority to the position. Unchanged rules keep their identity. */

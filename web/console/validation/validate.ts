@@ -2,7 +2,7 @@ import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import type { ApplicationType, Grants } from "../../../src/contract/grants.js";
 import type { FieldViolation } from "../../../src/contract/problems.js";
 import { unsuitedGrants } from "../../../src/validation/grants.js";
-import { violationsIn } from "../../../src/validation/violations.js";
+import { findFieldViolations } from "../../../src/validation/violations.js";
 
 /** Error messages by field path of the service: `rules[0].container`. */
 export type FieldErrors = Readonly<Record<string, readonly string[]>>;
@@ -12,7 +12,7 @@ export function fieldErrorsOf<Desc extends DescMessage>(
   schema: Desc,
   message: MessageShape<Desc>,
 ): FieldErrors {
-  return byField(violationsIn(schema, message));
+  return byField(findFieldViolations(schema, message));
 }
 
 /** Grants that this application type does not allow. */

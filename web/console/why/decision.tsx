@@ -154,7 +154,7 @@ function Steps({ explanation, rules, permission }: StepsProps) {
           <RuleSummary rule={rules[step.place] as AccessRule} />
         </StepItem>
       ))}
-      <StepItem step={explanation.bare}>
+      <StepItem step={explanation.direct}>
         <p>
           Default: <code>{permission}</code> granted directly
         </p>

@@ -14,8 +14,8 @@ import {
 import { type Session, SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
 import type { DenialReason } from "../../../src/contract/decisions/explain.js";
 import {
-  createPlaceCheck,
-  type PlaceRefusal,
+  createRestrictionCheck,
+  type RestrictionDenial,
 } from "../../../src/contract/decisions/restrictions.js";
 import { useAccess } from "../access/access.js";
 
@@ -80,8 +80,8 @@ export function denialBeforeRules(
 function restrictionDenial(
   { id, allowedOrigins, allowedCidrs }: NonNullable<Subject["application"]>,
   { origin, address }: Pick<CheckAccessRequest, "origin" | "address">,
-): PlaceRefusal | undefined {
-  const check = createPlaceCheck();
+): RestrictionDenial | undefined {
+  const check = createRestrictionCheck();
   const restricted = { id, version: 0, allowedOrigins, allowedCidrs };
   if (!check.allowsOrigin(restricted, origin)) {
     return "origin_not_allowed";

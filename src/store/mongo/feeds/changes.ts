@@ -5,7 +5,7 @@ import {
   type ChangeFeed,
   changeRetention,
   type FollowOptions,
-  largestBatch,
+  maxChangeBatch,
 } from "../../port/changes.js";
 import { StoreUnavailable } from "../../port/errors.js";
 import { type ChangeHub, type ChangeSource, startChangeHub } from "./change-hub.js";
@@ -50,11 +50,11 @@ async function* read(
 ): AsyncGenerator<ChangeBatch, void, void> {
   const { tenantId, signal } = options;
   const { recent } = hub;
-  const heartbeat = createHeartbeat(options.beat);
+  const heartbeat = createHeartbeat(options.heartbeat);
   let point = await startingPoint(hub, wakeup, options);
 
   while (!isOver(hub, signal)) {
-    const reading = recent.read(point.from, tenantId, point.after, largestBatch);
+    const reading = recent.read(point.from, tenantId, point.after, maxChangeBatch);
     const { changes, next, position } = reading;
     const missed = reading.missed || point.missed;
     const { completeUntil } = hub;

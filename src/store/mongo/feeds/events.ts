@@ -8,7 +8,7 @@ import {
   type EventBatch,
   type EventRecord,
   type EventStore,
-  largestEventBatch,
+  maxEventBatch,
 } from "../../port/events.js";
 import { createPageBudget } from "../../port/page-budget.js";
 import { callDriver } from "../driver-call.js";
@@ -71,7 +71,7 @@ async function* read(
   wakeup: Signal,
   options: FollowOptions,
 ): AsyncGenerator<EventBatch, void, void> {
-  const { tenantId, beat, signal } = options;
+  const { tenantId, heartbeat: beat, signal } = options;
   let catchUp: CatchUp | undefined;
   let { offset, missed } = await startingPoint(source, hub, wakeup, options);
   let dueAt = Number.NEGATIVE_INFINITY;
@@ -81,7 +81,7 @@ async function* read(
 
   /** Reads from memory, or catches up. */
   async function readNext(): Promise<EventReading | undefined> {
-    const recent = hub.recent.read(offset, tenantId, largestEventBatch);
+    const recent = hub.recent.read(offset, tenantId, maxEventBatch);
     if (recent) {
       await catchUp?.close();
       catchUp = undefined;
@@ -91,7 +91,7 @@ async function* read(
     catchUp = own;
     const isEnough = (reached: string) =>
       hub.recent.covers(reached) || isOver(hub, signal) || performance.now() >= dueAt;
-    return source.catchUpSlots(() => own.read(largestEventBatch, isEnough));
+    return source.catchUpSlots(() => own.read(maxEventBatch, isEnough));
   }
 
   try {

@@ -15,7 +15,7 @@ import {
 import { errorFromJsonBytes } from "@connectrpc/connect/protocol-connect";
 import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
 import { trailerParse } from "@connectrpc/connect/protocol-grpc-web";
-import { bodyTooLarge, type Problem, unreadable } from "../../../errors.js";
+import { bodyTooLarge, type Problem, toDecodeProblem } from "../../../errors.js";
 import type { Interceptor } from "../../../middleware/interceptor.js";
 import { chain, type NextUnary } from "../../../middleware/interceptor.js";
 import type { Exchange } from "../../http/exchange.js";
@@ -111,18 +111,18 @@ export function createLibraryMethod(options: LibraryMethodOptions): LibraryMetho
         const readmit = async () => {
           await admitAgain(opening);
         };
-        call.readmit = readmit;
+        call.reauthorize = readmit;
       }
       try {
         const response = await handler(request);
         return call.logged || response.status === unsupportedMediaType
           ? response
-          : refuse(unreadable(await readError(response), bodyLimit));
+          : refuse(toDecodeProblem(await readError(response), bodyLimit));
       } catch (reason) {
         if (call.logged) {
           throw reason;
         }
-        return refuse(unreadable(reason, bodyLimit));
+        return refuse(toDecodeProblem(reason, bodyLimit));
       }
     },
   };

@@ -10,14 +10,14 @@ import {
   universalResponseToNodeResponse,
 } from "@connectrpc/connect-node";
 import { callKey, type ProtocolName } from "../../../auth/caller.js";
-import type { WithoutSecrets } from "../../../auth/keys.js";
+import type { RedactKeys } from "../../../auth/keys.js";
 import { invalidRequest, methodNotAllowed, Problem } from "../../../errors.js";
-import { reasonOf } from "../../../middleware/deadline.js";
+import { cancellationError } from "../../../middleware/deadline.js";
 import { forConnect, type Interceptor } from "../../../middleware/interceptor.js";
-import { createReadStreamInterceptor } from "../../../middleware/message-stream.js";
+import { createStreamErrorsInterceptor } from "../../../middleware/message-stream.js";
 import type { Interceptors } from "../../../middleware/pipeline.js";
 import type { JsonOptions } from "../../codec/connect-json.js";
-import { type Door, type Exchange, type Handled, handled } from "../../http/exchange.js";
+import { type Exchange, type Handled, handled, type RequestHandler } from "../../http/exchange.js";
 import { Http2Exchange } from "../../http/http2-exchange.js";
 import { type Implementation, openBodyLimit, type RpcOptions } from "../implementation.js";
 import { encodeMessage, grpcMessage, withGrpcMessageEncoding } from "../protocols/grpc.js";
@@ -27,7 +27,10 @@ import { abortSlowMessages, limitBodyMemory } from "./request-body.js";
 import { discardBodyAfterResponse, sendBuffered, sendStream } from "./response-body.js";
 
 /** Serves all RPC calls that the fast paths do not support with the Connect library. */
-export function createLibraryHandler(options: RpcOptions, jsonOptions: JsonOptions): Door {
+export function createLibraryHandler(
+  options: RpcOptions,
+  jsonOptions: JsonOptions,
+): RequestHandler {
   const methods = createMethods(options, jsonOptions);
 
   async function handle(call: LibraryMethod, exchange: Exchange): Promise<Handled> {
@@ -49,7 +52,7 @@ export function createLibraryHandler(options: RpcOptions, jsonOptions: JsonOptio
       return handled;
     }
     discardBodyAfterResponse(exchange);
-    const streamed = sendStream(exchange, result, options.patience);
+    const streamed = sendStream(exchange, result, options.writeTimeoutMs);
     await universalResponseToNodeResponse(withGrpcMessageEncoding(streamed), response);
     return handled;
   }
@@ -74,7 +77,9 @@ const linkCancellation: Interceptor = (next) => (request) => {
   const { signal, stream, contextValues } = request;
   if (!stream) {
     const { cancellation } = contextValues.get(callKey);
-    signal.addEventListener("abort", () => cancellation.cancel(reasonOf(signal)), { once: true });
+    signal.addEventListener("abort", () => cancellation.cancel(cancellationError(signal)), {
+      once: true,
+    });
   }
   return next(request);
 };
@@ -122,7 +127,7 @@ function mount({ interceptors }: RpcOptions, mounting: Mounting): [string, Libra
   const { observe, limitStreams, deadline } = interceptors;
   const { implementations, first, admission, readmission, inspection } = mounting;
   const bodyLimit = mounting.router.readMaxBytes;
-  const readStream = createReadStreamInterceptor(bodyLimit);
+  const readStream = createStreamErrorsInterceptor(bodyLimit);
   const all = [
     ...first,
     linkCancellation,
@@ -178,10 +183,7 @@ function protocolOf({ headers }: Exchange): ProtocolName {
 }
 
 /** gRPC clients need a gRPC status if a method does not exist. */
-function refuseUnknownMethod(
-  exchange: Exchange,
-  withoutSecrets: WithoutSecrets,
-): Handled | undefined {
+function refuseUnknownMethod(exchange: Exchange, withoutSecrets: RedactKeys): Handled | undefined {
   const { headers, path } = exchange;
   const type = headers["content-type"] ?? "";
   if (!/^application\/grpc(?!-web)/.test(type)) {

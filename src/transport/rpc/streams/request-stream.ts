@@ -1,5 +1,5 @@
 import type { Message } from "@bufbuild/protobuf";
-import { arrivesTooSlowly, overloaded, unreadable } from "../../../errors.js";
+import { overloaded, requestTimeout, toDecodeProblem } from "../../../errors.js";
 import { compact } from "../../../lib/bytes.js";
 import type { Timeout } from "../../../lib/timeout.js";
 import { hasTooManyChunks, requestAborted, tooManyChunks } from "../../http/body.js";
@@ -112,7 +112,7 @@ export class RequestStream implements AsyncIterableIterator<Message> {
     try {
       return { done: false, value: this.decode(bytes) };
     } catch (reason) {
-      throw unreadable(reason, this.options.limit);
+      throw toDecodeProblem(reason, this.options.limit);
     }
   }
 
@@ -158,7 +158,7 @@ export class RequestStream implements AsyncIterableIterator<Message> {
   }
 
   private startTimeout(): void {
-    const expire = () => this.finish({ reason: arrivesTooSlowly() });
+    const expire = () => this.finish({ reason: requestTimeout() });
     this.timeout = this.exchange.bodyTimeouts.start(expire);
   }
 

@@ -8,7 +8,7 @@ import {
   type NextStream,
   type NextUnary,
 } from "../../../middleware/interceptor.js";
-import { type Door, type Exchange, type Handled, handled } from "../../http/exchange.js";
+import { type Exchange, type Handled, handled, type RequestHandler } from "../../http/exchange.js";
 import type { Http2Exchange } from "../../http/http2-exchange.js";
 import { CallContext, CallRequest, CallResponse, UnaryCallRequest } from "../call.js";
 import { isFastPath, isGrpc, startTimeout } from "../fast-path.js";
@@ -22,7 +22,10 @@ import { ResponseStream } from "./response-stream.js";
 type HandleStream = (exchange: Http2Exchange) => Promise<Handled>;
 
 /** The fast path for gRPC streams without compression. */
-export function createStreamHandler(options: RpcOptions, methods: readonly MountedMethod[]): Door {
+export function createStreamHandler(
+  options: RpcOptions,
+  methods: readonly MountedMethod[],
+): RequestHandler {
   const streams = new Map<string, HandleStream>();
   for (const mounted of methods) {
     if (mounted.method.methodKind !== "unary") {
@@ -36,7 +39,7 @@ export function createStreamHandler(options: RpcOptions, methods: readonly Mount
 }
 
 function createStreamCallHandler(
-  { interceptors, patience }: RpcOptions,
+  { interceptors, writeTimeoutMs: patience }: RpcOptions,
   {
     implementation,
     codecs: { binary },
@@ -143,7 +146,7 @@ function createStreamCall(options: StreamCallOptions): RunStream {
     const readmit = async () => {
       await admitAgain(opening);
     };
-    exchange.call.readmit = readmit;
+    exchange.call.reauthorize = readmit;
     await admit(opening);
     return next(request);
   };
