@@ -15,7 +15,7 @@ export interface Sample {
   readonly memory: number;
 }
 
-export interface Measured {
+interface Measured {
   readonly sample: Sample;
   readonly answers: readonly string[];
 }

@@ -45,12 +45,12 @@ export interface Subject {
   readonly database?: number;
 }
 
-export function startOnEmbeddedStore(folder: string, cores: Cores): Promise<Subject> {
+function startOnEmbeddedStore(folder: string, cores: Cores): Promise<Subject> {
   return startSubject("embedded store", { DATA_DIR: join(folder, "data") }, cores);
 }
 
 /** Answers `undefined` where there is no MongoDB to be had. */
-export async function startOnMongo(cores: Cores): Promise<Subject | undefined> {
+async function startOnMongo(cores: Cores): Promise<Subject | undefined> {
   const starting = startMongod().catch((error: Error) => console.error(`bench: ${error.message}`));
   // It cannot be stopped before it has started.
   onExit(async () => (await starting)?.stop());
@@ -63,11 +63,7 @@ export async function startOnMongo(cores: Cores): Promise<Subject | undefined> {
   return { ...(await startSubject("MongoDB", store, cores)), database: mongod.pid };
 }
 
-export async function startSubject(
-  name: string,
-  store: StoreEnvironment,
-  cores: Cores,
-): Promise<Subject> {
+async function startSubject(name: string, store: StoreEnvironment, cores: Cores): Promise<Subject> {
   const keys = await seed(store, seededApplications);
   return { name, store, keys, server: await startLatchkey(store, { cores: cores.server }) };
 }

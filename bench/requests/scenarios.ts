@@ -25,7 +25,7 @@ export interface Target {
 }
 
 export const connections = 32;
-export const manyConnections = 64;
+const manyConnections = 64;
 export const batchSize = 100;
 /** How many keys have a batch of their own. */
 const batchKeys = 100;

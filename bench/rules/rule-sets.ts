@@ -18,14 +18,14 @@ export function rulesOf({ rule }: RuleSet, count: 1 | typeof manyRules): RuleRec
   return Array.from({ length: count }, (_, at) => rule(manyRules - count + at));
 }
 
-export const containers: RuleSet = {
+const containers: RuleSet = {
   name: "containers",
   isOfSession: false,
   token: { container: `${containerAt(manyRules - 1)}cards/` },
   rule: (place) => ({ ...ruleAt(place), container: containerAt(place), conditions: [] }),
 };
 
-export const conditions: RuleSet = {
+const conditions: RuleSet = {
   name: "conditions on id and container",
   isOfSession: true,
   token: { id: `card-${manyRules - 1}-4242`, container: containerAt(manyRules - 1) },
@@ -39,10 +39,10 @@ export const conditions: RuleSet = {
 };
 
 /** The longest value that a condition may have. */
-export const longestValue = 500;
+const longestValue = 500;
 
 /** The id meets the condition of every rule, so that it rules out none of them. */
-export const nested: RuleSet = {
+const nested: RuleSet = {
   name: "conditions, each id a prefix of the next",
   isOfSession: true,
   token: { id: "4".repeat(longestValue), container: containerAt(manyRules - 1) },
@@ -57,10 +57,10 @@ export const nested: RuleSet = {
 
 export const ruleSets: readonly RuleSet[] = [containers, conditions, nested];
 
-export function containerAt(place: number): string {
+function containerAt(place: number): string {
   return `/pci/customer-${place}/`;
 }
 
-export function ruleAt(place: number) {
+function ruleAt(place: number) {
   return { priority: place + 1, transform: "mask", permissions: [permission] };
 }

@@ -5,16 +5,16 @@ import { sendKey } from "../../src/contract/client-interceptors.js";
 import { keyHeader } from "../load/load.js";
 
 /** Calls the REST API over connections that are kept. Answers the body, or throws where the status is another. */
-export type Rest = (key: string, verb: string, path: string, options: RestOptions) => Promise<Body>;
+type Rest = (key: string, verb: string, path: string, options: RestOptions) => Promise<Body>;
 
-export interface RestOptions {
+interface RestOptions {
   /** The statuses that are no failure. */
   readonly expect: readonly number[];
   readonly body?: string;
 }
 
 /** The fields of answers that the journeys go on with, or look at. */
-export interface Body {
+interface Body {
   readonly id: string;
   readonly key: string;
   readonly session_key: string;
@@ -26,7 +26,7 @@ export interface Body {
 }
 
 /** So few that all of them are in use: open files are to tell of the service, not of those who call. */
-export const usualConnections = 32;
+const usualConnections = 32;
 
 export function createRest(
   url: string,
@@ -63,7 +63,7 @@ export function createRest(
   };
 }
 
-export interface GrpcClient extends LatchkeyClient {
+interface GrpcClient extends LatchkeyClient {
   close(): void;
 }
 

@@ -3,7 +3,7 @@ import type { BesideInvalid } from "./invalid-load.js";
 import type { Record } from "./record.js";
 import { risePerMinute, type Sample } from "./record.js";
 
-export interface SoakResult {
+interface SoakResult {
   readonly minutes: number;
   /** Journeys a second. */
   readonly rate: number;

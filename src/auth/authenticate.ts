@@ -21,10 +21,10 @@ export interface Refused {
 }
 
 /** Returns the owner of an expired or disabled key, while the store still has it. */
-export type IdentifyRefused = (key: string) => MaybePromise<Refused | undefined>;
+type IdentifyRefused = (key: string) => MaybePromise<Refused | undefined>;
 
 /** The application or session whose id is in an invalid key. The key itself may be forged. */
-export interface KeyOwner {
+interface KeyOwner {
   readonly owner: Caller;
   /** Why the key is invalid. Absent if it does not belong to the owner. */
   readonly why: Refused["why"] | undefined;

@@ -57,7 +57,7 @@ export interface Call {
 }
 
 /** How to store a response for replay. */
-export interface StoredResponse {
+interface StoredResponse {
   readonly id: string;
   seal(answer: object): NewResponse;
 }

@@ -4,7 +4,7 @@ import type { Grants, RuleRecord } from "../contract/grants.js";
 import { quote } from "../contract/problems.js";
 
 /** A permission that no grant covers. */
-export interface UncoveredGrant {
+interface UncoveredGrant {
   readonly permission: string;
   /** Its path, for example `rules[0].permissions[1]`. */
   readonly field: string;

@@ -58,7 +58,7 @@ export function checkSessionMayHold(grants: Grants): void {
 }
 
 /** The requested grants of an application. */
-export interface ProposedGrants {
+interface ProposedGrants {
   readonly type: ApplicationType;
   readonly grants: Grants;
   /** When the application expires. Absent if it never does. */

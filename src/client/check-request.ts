@@ -27,7 +27,7 @@ export interface CheckRequest {
 }
 
 /** Why a check is denied without a call to the service. */
-export interface InvalidCheck {
+interface InvalidCheck {
   readonly reason: "unknown_key" | "invalid_request";
   readonly detail: string;
 }

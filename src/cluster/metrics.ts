@@ -15,7 +15,7 @@ import type { WorkerProcess } from "./worker-process.js";
 const snapshotTimeout = 2_000;
 
 /** The metrics of all workers. */
-export interface WorkerPoolMetrics {
+interface WorkerPoolMetrics {
   add(worker: WorkerProcess): void;
   /** Counts a replaced worker. */
   replaced(): void;

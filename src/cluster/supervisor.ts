@@ -62,7 +62,7 @@ interface ReplaceOptions {
   readonly onReplaced: (address: AddressInfo) => void;
 }
 
-export interface WorkerPool {
+interface WorkerPool {
   /** Resolves when all workers listen. Rejects if one exits before that. */
   readonly listening: Promise<AddressInfo>;
   /** The metrics of all workers in the Prometheus text format. */

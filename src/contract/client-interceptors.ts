@@ -111,10 +111,7 @@ export function sendKey({ key, keyHeader = defaultKeyHeader }: ClientOptions): I
 }
 
 /** Gets the key. Rejects when the call is aborted, even if the function never settles. */
-export function resolveKey(
-  key: () => string | Promise<string>,
-  signal: AbortSignal,
-): Promise<string> {
+function resolveKey(key: () => string | Promise<string>, signal: AbortSignal): Promise<string> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);
     signal.addEventListener("abort", abort, { once: true });
@@ -128,7 +125,7 @@ export function resolveKey(
   });
 }
 
-export function setKey(header: Headers, name: string, key: string): void {
+function setKey(header: Headers, name: string, key: string): void {
   try {
     header.set(name, key);
   } catch {

@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
 
 /** An error as REST, gRPC and people see it. */
-export interface ProblemType {
+interface ProblemType {
   readonly status: number;
   readonly grpc: Code;
   readonly title: string;

@@ -15,7 +15,7 @@ export interface Network {
 }
 
 /** Why a text is not a network, phrased to follow the name of the field. */
-export interface NetworkProblem {
+interface NetworkProblem {
   readonly problem: string;
 }
 

@@ -1,5 +1,5 @@
 /** A progress line that is redrawn in place. */
-export interface ProgressLine {
+interface ProgressLine {
   /** Stops and clears the line. */
   stop(): void;
 }

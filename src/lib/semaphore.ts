@@ -25,7 +25,7 @@ export function createSemaphore(limit: number): Semaphore {
 }
 
 /** A separate semaphore per key. */
-export type KeyedSemaphore = <T>(key: string, work: () => Promise<T>) => Promise<T>;
+type KeyedSemaphore = <T>(key: string, work: () => Promise<T>) => Promise<T>;
 
 export function createKeyedSemaphore(limit: number): KeyedSemaphore {
   const inUse = new Map<string, { readonly semaphore: Semaphore; users: number }>();

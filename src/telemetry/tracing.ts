@@ -19,7 +19,7 @@ export interface CallSpan {
 }
 
 /** Ends the span of a store call. */
-export type EndStoreCall = (fault: string | undefined) => void;
+type EndStoreCall = (fault: string | undefined) => void;
 
 /** The trace id in a W3C `traceparent` header. */
 export function traceIdIn(traceparent: string | string[] | undefined): string | undefined {

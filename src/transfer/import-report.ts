@@ -24,7 +24,7 @@ export interface ImportReport {
 }
 
 /** The outcome of a record. Expired records are not sent to the store. */
-export type Outcome = ImportOutcome | "expired";
+type Outcome = ImportOutcome | "expired";
 
 const words: Readonly<Record<Outcome, string>> = {
   added: "added",

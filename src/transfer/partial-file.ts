@@ -16,7 +16,7 @@ export interface ExportTarget {
   close(): Promise<void>;
 }
 
-export interface PartialExport {
+interface PartialExport {
   readonly header: Header;
   readonly place: ExportPlace;
   /** Whether the end line is written, so that only the rename is missing. */

@@ -1,7 +1,7 @@
 import { formatBar, startProgressLine } from "../lib/progress-line.js";
 
 /** The state of a transfer. */
-export interface TransferState {
+interface TransferState {
   readonly records: number;
   readonly bytes: number;
   /** The total, if known. */

@@ -27,7 +27,7 @@ interface CutOff {
 }
 
 /** A service, and its port. */
-export interface Target {
+interface Target {
   readonly port: number;
   readonly url: string;
   readonly firstKey: string;

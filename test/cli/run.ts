@@ -5,7 +5,7 @@ import { afterAll, beforeAll } from "@jest/globals";
 import { runLatchkey } from "../support/process.js";
 import { runHere } from "./run-here.js";
 
-export interface Ended {
+interface Ended {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;

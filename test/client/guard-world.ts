@@ -14,7 +14,7 @@ import {
 
 export const maxStaleness = 2_000;
 
-export interface WorldOptions {
+interface WorldOptions {
   /** The drift and offset of the clock of the service. */
   readonly drift: number;
   readonly offset: number;
@@ -23,7 +23,7 @@ export interface WorldOptions {
 }
 
 /** A decision and its time. */
-export interface RecordedDecision {
+interface RecordedDecision {
   readonly decision: Decision;
   readonly at: number;
   /** Whether it was correct at some time between this one and its own. */

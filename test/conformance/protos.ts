@@ -62,7 +62,7 @@ interface ResponseDefinition {
 }
 
 /** The one answer to give to a call. */
-export interface UnaryResponseDefinition extends ResponseDefinition {
+interface UnaryResponseDefinition extends ResponseDefinition {
   readonly response:
     | { readonly case: "responseData"; readonly value: Uint8Array }
     | { readonly case: "error"; readonly value: ErrorDefinition }

@@ -7,7 +7,7 @@ export interface Instruction {
   readonly text: string;
 }
 
-export interface Stage {
+interface Stage {
   readonly image: string;
   readonly name: string;
   readonly instructions: readonly Instruction[];

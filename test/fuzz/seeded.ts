@@ -20,7 +20,7 @@ export function* seeded<T>(arbitrary: fc.Arbitrary<T>, count: number): Generator
 }
 
 /** What was answered as it should not have been. Of many, the first few tell enough. */
-export interface Finding {
+interface Finding {
   readonly input: unknown;
   readonly answer: unknown;
 }

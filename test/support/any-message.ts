@@ -47,7 +47,7 @@ const anyNanos = fc.oneof(
 );
 
 /** A moment that JSON can tell too. */
-export const anyTimestamp = fc.record({
+const anyTimestamp = fc.record({
   seconds: fc.oneof(
     fc.bigInt({ min: -62_135_596_800n, max: 253_402_300_799n }),
     fc.constantFrom(0n, 1n, -1n, 253_402_300_799n, -62_135_596_800n),

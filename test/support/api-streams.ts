@@ -79,7 +79,7 @@ export function useReaders() {
 }
 
 /** What a client sends, one after the other, until it ends it. */
-export interface Outbox<T> extends AsyncIterable<T> {
+interface Outbox<T> extends AsyncIterable<T> {
   send(...items: T[]): void;
   end(): void;
 }

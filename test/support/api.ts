@@ -66,7 +66,7 @@ export function tellHeaders(key: Key, headers: Headers): void {
 }
 
 /** What names an application, and the version that it must have. */
-export interface Guarded {
+interface Guarded {
   readonly id: string;
   readonly ifMatch?: string;
 }

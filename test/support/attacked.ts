@@ -37,7 +37,7 @@ export const noTimeouts = {
 export type Others = Pick<GoodClient, "areServed">;
 
 /** A service in a process of its own, which is attacked. */
-export interface Attacked extends ServiceProcess {
+interface Attacked extends ServiceProcess {
   /**
    * Attacks, and expects that another client is served meanwhile, at no great
    * cost. May attack several times, so an attack must clean up after itself.

@@ -7,7 +7,7 @@ import { send } from "./http.js";
 import { startServer, type TestServer } from "./server.js";
 
 /** A server with one tenant, for the tests of a file. */
-export interface BadInputTarget {
+interface BadInputTarget {
   readonly server: TestServer;
   readonly port: number;
   readonly root: BootstrapResult;

@@ -30,7 +30,7 @@ export function bundleScript(script: string): (...args: string[]) => [string, st
 }
 
 /** A process that tells what it does in lines of JSON. */
-export type TellingChild = ReturnType<typeof startChild>;
+type TellingChild = ReturnType<typeof startChild>;
 
 export function startChild([command, args]: [string, string[]]) {
   const child = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });

@@ -17,7 +17,7 @@ export interface FollowerOf<Batch, Item> {
 }
 
 export type Follower = FollowerOf<ChangeBatch, Change>;
-export type EventFollower = FollowerOf<EventBatch, EventRecord>;
+type EventFollower = FollowerOf<EventBatch, EventRecord>;
 
 /** So long that a test would run out of time before it passes. */
 const never = 3_600_000;

@@ -32,7 +32,7 @@ const decisions: Record<string, Partial<Decision>> = {
   [keys.unavailable]: { reason: "unavailable", detail: "Latchkey is unreachable: 10.0.0.7" },
 };
 
-export interface ScriptedGuard extends Guard {
+interface ScriptedGuard extends Guard {
   /** The checks so far, in order. */
   readonly checks: [key: string, permission: string, token: Token | undefined][];
   /** The contexts of the checks, in the same order. */

@@ -107,7 +107,7 @@ export function parseAnswers(text: string): HttpAnswer[] {
 }
 
 /** A problem body, as every refusal over REST has one. */
-export interface ProblemBody {
+interface ProblemBody {
   readonly detail: string;
   readonly code: string;
   readonly errors?: Readonly<Record<string, readonly string[]>>;

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import type { AddressInfo } from "node:net";
 
 /** A proxy that speaks HTTP/1.1 and nothing else. */
-export interface Http1Proxy {
+interface Http1Proxy {
   readonly url: string;
   /** Breaks the connections that there are. New ones work. */
   breakConnections(): void;

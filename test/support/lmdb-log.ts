@@ -1,7 +1,7 @@
 import { open } from "lmdb";
 import type { Change } from "../../src/store/port/changes.js";
 
-export interface LogEntry extends Change {
+interface LogEntry extends Change {
   readonly number: number;
   readonly tenantId: string;
 }

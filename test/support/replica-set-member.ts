@@ -23,7 +23,7 @@ export interface Member {
   command(command: Document, serverSelectionTimeoutMS?: number): Promise<Document>;
 }
 
-export interface MemberOptions {
+interface MemberOptions {
   readonly binary: MongodBinary;
   readonly port: number;
   readonly folder: string;

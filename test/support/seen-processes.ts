@@ -7,7 +7,7 @@ import type { Written } from "./recorded-run.js";
 import { until } from "./until.js";
 
 /** What can be seen of a service from outside: of the process that was started, and of its workers. */
-export interface SeenProcesses {
+interface SeenProcesses {
   /** What the processes are set to, for them to be seen. */
   readonly environment: Readonly<Record<string, string>>;
   /** What Linux tells of each process: its command line, its names, its environment. */

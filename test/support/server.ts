@@ -32,7 +32,7 @@ export interface TestServer {
   close(): Promise<void>;
 }
 
-export interface TestServerOptions {
+interface TestServerOptions {
   readonly environment?: Environment;
   /** The store to serve, which is left open when the server is closed. */
   readonly store?: Store | undefined;

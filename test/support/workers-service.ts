@@ -10,7 +10,7 @@ export const everyListeningLine = new RegExp(listeningLine, "g");
 export const everyFirstKey = new RegExp(firstKeyPattern, "g");
 
 /** A service of two workers. */
-export interface WorkersService extends LatchkeyProcess {
+interface WorkersService extends LatchkeyProcess {
   readonly url: string;
   readonly key: string;
   /** The processes that serve. */

@@ -24,7 +24,7 @@ import { until } from "../support/until.js";
 export type Environment = Readonly<Record<string, string>>;
 
 export const kinds = ["embedded", "mongodb"] as const;
-export type Kind = (typeof kinds)[number];
+type Kind = (typeof kinds)[number];
 
 /** The pepper of the keys that the stores are filled with. */
 const KEY_PEPPER = "a pepper of these tests";

@@ -47,7 +47,7 @@ export interface HttpBinding {
   readonly hasBody: boolean;
 }
 
-export interface Access {
+interface Access {
   readonly permission: string | undefined;
   /** Empty allows every kind. */
   readonly callers: readonly string[];

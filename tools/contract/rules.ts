@@ -38,7 +38,7 @@ export interface Int32Rules {
   readonly example?: readonly number[];
 }
 
-export interface DurationRules {
+interface DurationRules {
   readonly lt?: string;
   readonly lte?: string;
   readonly gt?: string;

@@ -1,6 +1,6 @@
 import { type Lockfile, type Manifest, packagesIn } from "./lockfile.js";
 
-export interface Component {
+interface Component {
   readonly "bom-ref": string;
   readonly type: string;
   readonly name: string;

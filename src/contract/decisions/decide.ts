@@ -5,7 +5,7 @@ import { covers, type Scope, scopeOf, type Token } from "./scope.js";
 export type Decision = RuleGrant | BareGrant | Denial;
 
 /** Allowed by a rule. */
-export interface RuleGrant {
+interface RuleGrant {
   readonly allowed: true;
   readonly transform: string;
   readonly decidedBy: {
@@ -18,13 +18,13 @@ export interface RuleGrant {
 }
 
 /** Allowed by a permission that is granted directly, so it applies to everything. */
-export interface BareGrant {
+interface BareGrant {
   readonly allowed: true;
   readonly transform: string;
   readonly decidedBy: { readonly permission: string };
 }
 
-export interface Denial {
+interface Denial {
   readonly allowed: false;
   /** No grant lists the permission, or only rules for other tokens do. */
   readonly reason: "permission_missing" | "no_rule_matches";
@@ -113,14 +113,14 @@ export interface CompiledGrants {
 export const maxLinearRules = 8;
 
 /** The rules that list a permission, in evaluation order. */
-export interface Listing {
+interface Listing {
   readonly rules: CompiledRule[];
   /** Built on first use, because most permissions are never checked. */
   index?: RuleIndex;
 }
 
 /** The parts of a rule that decisions need. Many are cached, so it is small. */
-export interface CompiledRule {
+interface CompiledRule {
   /** `undefined` if the rule cannot match anything. */
   readonly scope: Scope | undefined;
   readonly transform: string;

@@ -10,7 +10,7 @@ export type RestrictionDenial = "origin_not_allowed" | "address_not_allowed";
 type RestrictedRecord = Restrictions & { readonly id: string; readonly version: number };
 
 /** Checks the restrictions on the keys of an application and of its sessions. */
-export interface RestrictionCheck {
+interface RestrictionCheck {
   /** Whether the keys may be used from this web origin. It is `undefined` for clients that are not browsers. */
   allowsOrigin(application: RestrictedRecord, origin: string | undefined): boolean;
 

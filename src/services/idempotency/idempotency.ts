@@ -37,7 +37,7 @@ const header = idempotencyKeyHeader.toLowerCase();
 type Handler = (request: Message, context: HandlerContext) => MaybePromise<object>;
 
 /** Makes methods that accept an Idempotency-Key run once per key. */
-export type WithIdempotency = <S extends DescService>(
+type WithIdempotency = <S extends DescService>(
   service: S,
   handlers: ServiceImpl<S>,
 ) => ServiceImpl<S>;

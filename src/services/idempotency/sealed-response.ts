@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, createHash, hkdfSync } from "node:cry
 import { fillRandom } from "../../lib/uuid.js";
 
 /** A stored response and the fingerprint of its request. */
-export interface StoredResponse {
+interface StoredResponse {
   /** The SHA-256 of the request. */
   readonly fingerprint: Uint8Array;
   readonly response: Uint8Array;

@@ -1,7 +1,7 @@
 import { type Grants, ruleFields } from "../../contract/grants.js";
 
 /** The lists of grants as the JSON of the REST API, with members in a fixed order. */
-export interface GrantsText {
+interface GrantsText {
   readonly permissions: string;
   readonly rules: string;
 }

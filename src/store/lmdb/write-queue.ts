@@ -52,7 +52,7 @@ export interface SpaceGuard {
  * after an error in the last page written. Work that timed out before its
  * transaction began does not run.
  */
-export interface WriteQueue {
+interface WriteQueue {
   /** Resolves when the writes are on disk. */
   run<T>(work: () => T, kind: WriteKind): Promise<T>;
 

@@ -4,7 +4,7 @@ import type { FreshRead } from "./connect.js";
 import { callDriver, limits } from "./driver-call.js";
 import { notExpired, type Time } from "./time.js";
 
-export interface ResponseDocument {
+interface ResponseDocument {
   readonly _id: Binary;
   readonly sealed: Binary;
   readonly expires_at: Date;

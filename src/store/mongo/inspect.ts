@@ -64,7 +64,7 @@ export interface MembersFacts {
   readonly majority: number;
 }
 
-export interface MemberFacts {
+interface MemberFacts {
   readonly name: string;
   /** For example `PRIMARY`. */
   readonly state: string;

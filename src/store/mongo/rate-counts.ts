@@ -4,7 +4,7 @@ import type { CollectionSpec } from "./collections.js";
 import { callDriver } from "./driver-call.js";
 import type { Time } from "./time.js";
 
-export interface RateCountDocument {
+interface RateCountDocument {
   readonly _id: string;
   /** The tokens in the bucket at the time `at`. */
   readonly tokens: number;

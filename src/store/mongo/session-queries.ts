@@ -16,7 +16,7 @@ const minLaterBatch = 100;
 /** The maximum number of reads for one page. */
 const maxReads = 100;
 
-export interface SessionList {
+interface SessionList {
   readonly documents: Collection<SessionDocument>;
   readonly applications: ApplicationStore;
   readonly time: Time;

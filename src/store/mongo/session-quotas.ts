@@ -9,7 +9,7 @@ import { type SessionDocument, uuid } from "./documents.js";
 import { callDriver, limits } from "./driver-call.js";
 
 /** Limits the number of open sessions of an application. */
-export interface SessionQuotas {
+interface SessionQuotas {
   /**
    * Resolves when a session may be opened. Call the returned function when the
    * session was created or has failed. Throws {@link SessionQuotaReached}.

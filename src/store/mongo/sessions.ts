@@ -20,7 +20,7 @@ import { createSessionQuotas } from "./session-quotas.js";
 import { insert, notExpired, type Time } from "./time.js";
 import type { ChangeWork, Transactions } from "./transactions.js";
 
-export interface SessionStoreOptions {
+interface SessionStoreOptions {
   readonly documents: Collection<SessionDocument>;
   readonly applications: ApplicationStore;
   readonly time: Time;

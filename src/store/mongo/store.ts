@@ -20,7 +20,7 @@ import { createTransactionRunner } from "./transaction-retry.js";
 import { createTransactions } from "./transactions.js";
 import { createTransfer } from "./transfer.js";
 
-export interface MongoStoreOptions {
+interface MongoStoreOptions {
   readonly uri: string;
   readonly database: string;
   /** The read concern for looking up callers and for lists. Default: linearizable. */

@@ -34,7 +34,7 @@ export type ChangeWork<R> = (
   confirmReads: () => Promise<void>,
 ) => Promise<R | undefined>;
 
-export interface TransactionParts {
+interface TransactionParts {
   readonly runTransaction: RunTransaction;
   readonly events: EventWriter;
   readonly responses: ResponseDocuments;

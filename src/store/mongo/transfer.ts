@@ -38,7 +38,7 @@ import {
 } from "./import.js";
 import { notExpired, type Time } from "./time.js";
 
-export interface TransferParts {
+interface TransferParts {
   readonly applications: Collection<ApplicationDocument>;
   readonly sessions: Collection<SessionDocument>;
   readonly events: Collection<EventDocument>;

@@ -43,7 +43,7 @@ export interface CallerRecords {
   readonly authorizer?: ApplicationRecord | undefined;
 }
 
-export interface ChangeEntries {
+interface ChangeEntries {
   readonly events: readonly NewEvent[];
   /** The response to store under {@link ChangeContext.idempotencyId}. */
   readonly response?: NewResponse | undefined;

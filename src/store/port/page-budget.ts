@@ -5,7 +5,7 @@
 const maxPageBytes = 1024 * 1024;
 
 /** Limits the size of one page. */
-export interface PageBudget {
+interface PageBudget {
   /** Whether an item still fits. The first always does. */
   tryAdd(size: number): boolean;
 }

@@ -16,7 +16,7 @@ import { createMessageFactory, type Fields, isSupported, tagOf } from "./message
  * over its limit it reads one item too many and skips the rest: validation rejects
  * the message for that one.
  */
-export type BinaryDecoder = (bytes: Uint8Array) => Message;
+type BinaryDecoder = (bytes: Uint8Array) => Message;
 
 type ReadField = (from: ByteReader, into: Fields) => void;
 

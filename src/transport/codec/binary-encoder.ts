@@ -13,7 +13,7 @@ import { type Fields, isImplicit, isSupported, tagOf } from "./message-fields.js
  * Encodes a message, or its init shape, like `toBinary(create(…))`, without unknown
  * fields and after `headroom` free bytes.
  */
-export type BinaryEncoder = (message: object, headroom?: number) => Buffer;
+type BinaryEncoder = (message: object, headroom?: number) => Buffer;
 
 type WriteField = (message: Fields, to: ByteWriter) => void;
 

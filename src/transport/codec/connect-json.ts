@@ -182,7 +182,7 @@ export function createJsonOptions(services: readonly DescService[], jsonDepth: n
 }
 
 /** Creates a decoder that checks JSON before it is parsed. */
-export function createTextDecoder(jsonDepth: number) {
+function createTextDecoder(jsonDepth: number) {
   // Without `fatal`, invalid UTF-8 would be replaced.
   const utf8 = new TextDecoder("utf-8", { fatal: true });
   return {

@@ -11,7 +11,7 @@ const maxShortLength = 48;
 const special = /[^ !#-[\]-~]/;
 
 /** The brackets of an object or array. */
-export interface Brackets {
+interface Brackets {
   readonly open: number;
   readonly close: number;
 }

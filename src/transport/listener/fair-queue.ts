@@ -1,5 +1,5 @@
 /** A queue that alternates between new and returning items. */
-export interface FairQueue<T> {
+interface FairQueue<T> {
   readonly length: number;
   /** Adds an item that was not in the queue before. */
   addNew(item: T): void;

@@ -22,7 +22,7 @@ interface ListenerOptions {
 }
 
 /** One port for HTTP/1.1 and HTTP/2. */
-export interface Listener extends Pick<GracefulShutdown, "refuse" | "close"> {
+interface Listener extends Pick<GracefulShutdown, "refuse" | "close"> {
   listen(port: number, host: string | undefined): Promise<AddressInfo>;
 
   /** The number of open connections. */

@@ -23,7 +23,7 @@ type PathFields = Readonly<Record<string, string>>;
 /** Builds a message from the body, the path and the query. Each field comes from one of them. */
 type Decode = (body: unknown, path: PathFields, query: URLSearchParams) => Message;
 
-export interface MessageDecoder {
+interface MessageDecoder {
   readonly decode: Decode;
 }
 

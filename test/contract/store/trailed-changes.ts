@@ -9,7 +9,7 @@ type AnyRecord = ApplicationRecord | SessionRecord;
 type AnyTrail = ChangeContext<AnyRecord>;
 
 /** A change that leaves a trail, ready to be made. */
-export interface TrailedChange {
+interface TrailedChange {
   readonly tenantId: string;
   /** The id of the record that it is about. */
   readonly id: string;

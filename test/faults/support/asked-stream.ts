@@ -2,7 +2,7 @@ import type { ApiFailure, StreamedCheck, StreamingApi } from "../../support/api.
 import { createOutbox } from "../../support/api-streams.js";
 
 /** An access check stream that stays open between requests. */
-export interface AskedStream {
+interface AskedStream {
   /** The responses for keys, or the error that ended the stream. */
   ask(keys: readonly string[], permission: string): Promise<readonly (boolean | string)[]>;
   close(): void;

@@ -5,7 +5,7 @@ import { startServer, type TestServer } from "../../support/server.js";
 import { startMongoProxy } from "./mongo-proxy.js";
 
 /** A service whose connection to its store can be blocked. */
-export interface BlockableService {
+interface BlockableService {
   readonly proxy: TcpProxy;
   readonly server: TestServer;
   close(): Promise<void>;

@@ -4,7 +4,7 @@ import type { ClusterKeys } from "./cluster.js";
 import { type ClusterLedger, type Held, type HeldSession, nameFor } from "./cluster-ledger.js";
 import type { Door, Outcome, Tally } from "./tally.js";
 
-export interface LoadOptions {
+interface LoadOptions {
   readonly tally: Tally;
   readonly ledger: ClusterLedger;
   readonly doors: readonly Door[];
@@ -13,7 +13,7 @@ export interface LoadOptions {
   onEnd(kind: string, key: string, acknowledgedAt: number): void;
 }
 
-export interface Load {
+interface Load {
   /** Stops after the pending calls. */
   stop(): Promise<void>;
 }

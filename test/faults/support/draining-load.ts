@@ -26,7 +26,7 @@ export interface LostRequest {
   readonly lastWord?: string | undefined;
 }
 
-export interface Target {
+interface Target {
   readonly url: string;
   readonly key: string;
 }

@@ -4,7 +4,7 @@ import { rateLimitsOff } from "../../support/rate-limits-off.js";
 import { type ServiceProcess, useServices } from "../../support/service-process.js";
 
 /** The service on an embedded store, as a process of its own with its workers. */
-export interface EmbeddedService extends ServiceProcess {
+interface EmbeddedService extends ServiceProcess {
   /** Start time in milliseconds. */
   readonly startedIn: number;
   /** Kills it with all its workers. */

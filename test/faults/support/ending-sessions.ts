@@ -3,7 +3,7 @@ import type { Cluster } from "./cluster.js";
 import { insist } from "./insist.js";
 
 /** An authorized session of its own application. */
-export interface OpenedSession {
+interface OpenedSession {
   readonly id: string;
   readonly key: string;
   readonly applicationId: string;

@@ -16,7 +16,7 @@ const expectedRefusals: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Whether a call got any response. */
-export const isAnswered = ({ end }: Outcome) => end !== "lost" && end !== "hung";
+const isAnswered = ({ end }: Outcome) => end !== "lost" && end !== "hung";
 
 /**
  * Returns when an instance was reachable again over one protocol: the end of the

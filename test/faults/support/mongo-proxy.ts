@@ -1,7 +1,7 @@
 import { uri } from "../../support/mongo-uri.js";
 import { startProxy, type TcpProxy } from "../../support/proxy.js";
 
-export interface MongoProxy {
+interface MongoProxy {
   readonly proxy: TcpProxy;
   /** The URI of MongoDB through the proxy. */
   readonly uri: string;

@@ -11,7 +11,7 @@ const minute = 60_000;
 const end = ({ process }: ServiceProcess) => void process.child.kill("SIGKILL");
 
 /** One of several instances of the service on one database, whose clock is wrong. */
-export interface ShiftedInstance extends ServiceProcess {
+interface ShiftedInstance extends ServiceProcess {
   readonly name: string;
 }
 

@@ -5,7 +5,7 @@ import { callRaw, envelope } from "../../support/raw-grpc.js";
 import { judgeGrpc } from "./outage-calls.js";
 
 /** Calls that come at a steady pace, whether those before them were answered or not. */
-export interface SteadyCalls {
+interface SteadyCalls {
   /** How many calls were made so far. */
   made(): number;
   /** How many calls had which outcome so far. */

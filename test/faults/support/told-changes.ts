@@ -4,7 +4,7 @@ import type { WatchCredentialsResponse } from "../../../gen/latchkey/v1/access_s
 import type { ApiFailure, StreamingApi } from "../../support/api.js";
 
 /** What one who watches a tenant is told, over as many streams as it takes. */
-export interface ToldChanges {
+interface ToldChanges {
   /** Whether it is known that something has ended an application, or a session of it. */
   knows(applicationId: string): boolean;
   /** Whether it was told, without a word of such an end, that nothing is missing up to a moment after it. */

@@ -8,7 +8,7 @@ import { admittedType, type MadeApplication, type MatrixTenant } from "./tenant.
 const minute = 60_000;
 
 /** A caller that can lose its authority. */
-export interface DoomedCaller {
+interface DoomedCaller {
   readonly key: string;
   lose(): Promise<unknown>;
 }
@@ -140,7 +140,7 @@ function permissionsFor(method: DescMethod): string[] {
 }
 
 /** Pauses the next change of a store before it is made. */
-export interface ChangeGate {
+interface ChangeGate {
   wrap(store: Store): Store;
   /** Runs something before the next change or the next lookup of a stored response. */
   stopNext(happen: () => Promise<unknown>): void;

@@ -6,7 +6,7 @@ import type { ExpiryScan } from "./expiry-scan.js";
 import { createRecentChanges, type Entry, type RecentChanges } from "./recent-changes.js";
 
 /** Merges the changes of the stream and of the scans into one sequence without duplicates, and notifies followers. */
-export interface ChangePublisher {
+interface ChangePublisher {
   readonly recent: RecentChanges;
   /** All changes before this time of `performance.now()` are published. */
   readonly completeUntil: number;

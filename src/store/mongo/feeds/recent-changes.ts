@@ -9,7 +9,7 @@ export interface Entry {
   readonly offset?: string | undefined;
 }
 
-export interface Reading {
+interface Reading {
   readonly changes: readonly Change[];
   readonly missed: boolean;
   /** The number of the entry to read next. */
@@ -39,7 +39,7 @@ export interface RecentChanges {
   read(from: number, tenantId: string, after: Position | undefined, limit: number): Reading;
 }
 
-export interface RecentChangesOptions {
+interface RecentChangesOptions {
   /** The position of the first change. */
   readonly start: Position;
   readonly capacity: number;

@@ -2,7 +2,7 @@ import type { EventRecord } from "../../port/events.js";
 import { createPageBudget } from "../../port/page-budget.js";
 import { decodeEvent } from "../event-documents.js";
 
-export interface EventEntry {
+interface EventEntry {
   readonly offset: string;
   readonly tenantId: string;
   /** The event in BSON, which takes a fraction of the memory of a record. */
@@ -34,7 +34,7 @@ export interface RecentEvents {
 }
 
 /** The limits of the buffer. It always contains the newest event. */
-export interface Capacity {
+interface Capacity {
   readonly events: number;
   readonly bytes: number;
 }

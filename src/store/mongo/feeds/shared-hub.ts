@@ -12,14 +12,14 @@ export interface Hub {
 }
 
 /** The reference-counted hub of a store. It runs while it has followers. */
-export interface SharedHub<H, P> {
+interface SharedHub<H, P> {
   /** Starts the hub if it is not running, from a position if possible. */
   acquire(after: P): Lease<H>;
   /** Stops the hub and ends all subscriptions. */
   close(): Promise<void>;
 }
 
-export interface Lease<H> {
+interface Lease<H> {
   readonly hub: Promise<H>;
   /** Stops the hub if this was the last lease. Idempotent. */
   release(): void;

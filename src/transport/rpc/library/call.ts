@@ -150,7 +150,7 @@ function withoutMessage(
 export const unsupportedMediaType = 415;
 
 /** Responds with an error in the caller's protocol: the library reports errors that a body throws. */
-export function respondWithError(
+function respondWithError(
   handler: UniversalHandler,
   { method, header, ...request }: UniversalServerRequest,
   problem: Problem,
@@ -165,7 +165,7 @@ export function respondWithError(
 }
 
 /** Reads the error in a response of the library, in any protocol. */
-export async function readError({
+async function readError({
   header,
   body,
   trailer,
