@@ -18,7 +18,7 @@ export function renderPage(
   checkDeniedWithoutPermission(others, cells);
   return `# Authorization
 
-Who may call what. \`test/authorization.test.ts\` generates this page (\`npm run docs:authorization\`): it calls every method as
+Who may call what. \`test/middleware/authorization/authorization.test.ts\` generates this page (\`npm run docs:authorization\`): it calls every method as
 every kind of caller, over REST and gRPC, with a valid request for an application or session of the first tenant. The test
 fails if a result differs from the contract or from this page.
 
