@@ -190,7 +190,7 @@ describe("readNetwork", () => {
       ["::ffff:10.1.2.3/64", "::/64", "::ffff:a01:203"],
     ] as const) {
       const words = `use ${meant} for the network or ${alone} for one address`;
-      expect(parseNetwork(text)).toEqual({ fault: expect.stringContaining(words) });
+      expect(parseNetwork(text)).toEqual({ problem: expect.stringContaining(words) });
     }
   });
 
@@ -224,14 +224,14 @@ describe("readNetwork", () => {
       ["::/1e1", 128],
       ["::/ 8", 128],
     ] as const) {
-      expect(parseNetwork(text)).toEqual({ fault: `must have a prefix from /0 to /${most}` });
+      expect(parseNetwork(text)).toEqual({ problem: `must have a prefix from /0 to /${most}` });
     }
   });
 
   it.each(["", "/8", "10.0.0/8", "300.0.0.0/8", "10.0.0.0/8/8", "fe80::%eth0/10", "*", ":/0"])(
     "refuses %p",
     (text) => {
-      expect(parseNetwork(text)).toEqual({ fault: expect.stringMatching(/^must be a network/) });
+      expect(parseNetwork(text)).toEqual({ problem: expect.stringMatching(/^must be a network/) });
     },
   );
 

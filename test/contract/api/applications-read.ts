@@ -26,7 +26,7 @@ export function describeReading(subject: ApiSubject): void {
           api().getApplication(root.key, { id }),
           "application_not_found",
         );
-        expect(message.replace(id, "…")).toContain("no application … in the tenant");
+        expect(message.replace(id, "…")).toContain("No application … in the tenant");
       }
     });
 

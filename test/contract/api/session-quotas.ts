@@ -27,7 +27,7 @@ export function describeSessionQuotas(subject: ApiSubject): void {
       await api().createSession(key);
       const refusal = await refused(api().createSession(key), "session_quota_reached");
       expect(refusal.hasRetryHint).toBe(true);
-      expect(refusal.message).toContain("has 2 open sessions");
+      expect(refusal.message).toContain("quota of 2 open sessions");
       expect(refusal.message).toContain("Retry in 180 s");
       const { data } = await api().listSessions(root.key, { applicationId: shop.id });
       expect(data).toHaveLength(2);

@@ -62,9 +62,12 @@ export function describeAnswers(subject: () => Subject): void {
           entriesFor: () => ({ events: [] }),
           ...trail,
         });
-      await create({ answerId: id });
+      await create({ idempotencyId: id });
       expect(await store.answers.find(id)).toBeUndefined();
-      await create({ answerId: id, entriesFor: () => ({ events: [], answer: anAnswer() }) });
+      await create({
+        idempotencyId: id,
+        entriesFor: () => ({ events: [], response: anAnswer() }),
+      });
       expect(await store.answers.find(id)).toBeDefined();
     });
   });
@@ -76,7 +79,7 @@ export function describeAnswers(subject: () => Subject): void {
       const [id, answer] = [anAnswerId(), anAnswer()];
       await keepAnswer(store, id, answer);
       const trail = {
-        answerId: id,
+        idempotencyId: id,
         entriesFor(): never {
           throw new Error("It was tried.");
         },

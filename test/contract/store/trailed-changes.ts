@@ -151,6 +151,6 @@ export async function keepAnswer(
   answer: NewResponse,
 ): Promise<void> {
   const { id, tenantId } = await store.applications.create(anApplication());
-  const trail = { answerId, entriesFor: () => ({ events: [], answer }) };
+  const trail = { idempotencyId: answerId, entriesFor: () => ({ events: [], response: answer }) };
   await store.applications.delete(tenantId, id, undefined, trail);
 }

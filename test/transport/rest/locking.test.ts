@@ -99,7 +99,7 @@ describe("If-Match", () => {
     expect([first.status, first.json.name]).toEqual([200, "renamed"]);
     const second = await call("PUT", path, asked);
     expect([second.status, second.json.code]).toEqual([412, "version_mismatch"]);
-    expect(second.json.detail).toContain(`version ${first.json.version}`);
+    expect(second.json.detail).toContain(`current version is ${first.json.version}`);
   });
 
   it("* matches any existing application and returns 404 for a missing one", async () => {
