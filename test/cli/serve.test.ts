@@ -64,7 +64,7 @@ describe("a start with GRANT_POLICY=open", () => {
         .split("\n")
         .filter((line) => line.includes("GRANT_POLICY"));
       expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ level: 40 }]);
-      expect(lines[0]).toContain("callers give permissions that they do not hold");
+      expect(lines[0]).toContain("lets callers grant permissions that they do not hold");
     }));
 });
 

@@ -115,7 +115,7 @@ describe("graceful shutdown with workers", () => {
       expect(stderr).toBe("");
       expect(count(stdout, /"msg":"stopping on /g)).toBe(1);
       expect(count(stdout, /"msg":"stopped"/g)).toBe(1);
-      expect(stdout).not.toContain("a worker ended");
+      expect(stdout).not.toContain("worker exited");
     }),
   );
 

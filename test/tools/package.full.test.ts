@@ -118,7 +118,7 @@ describe("the published package", () => {
       });
       const own = Object.keys(metafile.inputs).filter((path) => path.includes("/latchkey/"));
       expect(own).toContain("node_modules/latchkey/dist/src/client/browser.js");
-      expect(own.join()).not.toContain("node-client");
+      expect(own.join()).not.toContain("create-guard");
     });
 
     it(

@@ -139,7 +139,7 @@ describe("a replaced certificate", () => {
         const isTold = (part: string) => told().some(({ msg }) => String(msg).includes(part));
 
         await copyFile(fixture("localhost-renewed.crt"), TLS_CERT);
-        await until(async () => isTold("a certificate and its key"));
+        await until(async () => isTold("a certificate and its private key"));
         expect(await shownBy(server)).toBe(first);
 
         await unlink(TLS_KEY);
@@ -234,7 +234,7 @@ describe("with client certificates required", () => {
           );
         await writeFile(authority, "nobody");
         await until(async () => server.logs.length > 0);
-        expect(server.logs[0]?.msg).toContain("TLS_CLIENT_CA must be the certificate");
+        expect(server.logs[0]?.msg).toContain("TLS_CLIENT_CA must be a PEM file with the certificate");
         expect([await mayCall(known), await mayCall(stranger)]).toEqual([true, false]);
 
         await copyFile(fixture("localhost-renewed.crt"), authority);

@@ -99,6 +99,6 @@ describe("a header field", () => {
       proto: { value: version.proto },
     });
     const odd = { ...ApplicationSchema, fields: [id, rules] } as typeof ApplicationSchema;
-    expect(() => createHeaderReader(odd)).toThrow("cannot be carried by a header");
+    expect(() => createHeaderReader(odd)).toThrow("must be a string to be carried by a header");
   });
 });
