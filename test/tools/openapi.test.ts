@@ -192,7 +192,7 @@ describe("a duration in the OpenAPI document", () => {
   it("is a string with an example and a description of its limits", () => {
     expect(grace_period).toMatchObject({ type: "string", examples: ["3600s"] });
     expect(grace_period.description).toContain("Must be at most 2592000s.");
-    expect(grace_period.description).toContain("Must be at least 1s, or 0s to end the key");
+    expect(grace_period.description).toContain("Must be at least 1s, or 0s to revoke the key");
   });
 
   it.each(["0s", "1.5s", "2592000s", "0.000000001s"])("matches %j", (text) => {

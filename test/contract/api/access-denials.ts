@@ -86,7 +86,7 @@ export function describeDenials(subject: ApiSubject): void {
       expect((await check(tenant, { key, permission })).allowed).toBe(true);
       clock.advance(1);
       const answer = await check(tenant, { key, permission });
-      expectDenied(answer, "expired", "private one", "new one");
+      expectDenied(answer, "expired", "private one", "new key");
       expect(answer).toMatchObject({ applicationId: id, expiresAt });
     });
 
@@ -165,7 +165,7 @@ export function describeDenials(subject: ApiSubject): void {
       for (const limits of [rules, everywhere]) {
         const { key } = await tenant.make("private", { rules: limits });
         const answer = await check(tenant, { key, permission });
-        expectDenied(answer, "no_rule_matches", permission, "say which token");
+        expectDenied(answer, "no_rule_matches", permission, "name the token");
       }
       const condition = { attribute: "id", operator: "equals", value: "card-1" };
       const conditional = { priority: 1, transform: "mask", permissions, conditions: [condition] };

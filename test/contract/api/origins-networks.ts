@@ -198,7 +198,7 @@ export function describePlaces(subject: ApiSubject): void {
       ["a usual port", "public", origins(`${shopOrigin}:443`), "allowed_origins[0]", shopOrigin],
       ["capitals", "public", origins("https://Shop.example.com"), "allowed_origins[0]", shopOrigin],
       ["a wide wildcard", "public", origins("https://*.example"), "allowed_origins[0]", "leftmost"],
-      ["one twice", "public", origins(shopOrigin, shopOrigin), "allowed_origins", "unique"],
+      ["one twice", "public", origins(shopOrigin, shopOrigin), "allowed_origins", "duplicates"],
       [
         "origins",
         "private",

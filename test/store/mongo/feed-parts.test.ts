@@ -51,7 +51,7 @@ describe("an offset", () => {
         expect(clusterTimeOfToken({ _data: `82${time.toUpperCase()}2B0229296E04` })).toBe(time);
       }),
     );
-    expect(() => clusterTimeOfToken({ _data: "83" })).toThrow("not known");
+    expect(() => clusterTimeOfToken({ _data: "83" })).toThrow("unknown format");
   });
 });
 
