@@ -124,7 +124,7 @@ describe("an address with TRUSTED_PROXIES", () => {
     const other = await make("private", { allowedCidrs: ["198.51.100.0/24"] });
     const refused = await whoAmI(other, { "x-forwarded-for": forwarded });
     const { detail } = expectProblem(refused, 403, "address_not_allowed");
-    expect(detail).toContain(`the address ${client}. Ask for it to be added`);
+    expect(detail).toContain(`the address ${client}. Add it to the allowed_cidrs`);
   });
 
   it.each([
