@@ -116,8 +116,8 @@ describe("configured limits are enforced", () => {
       return create({ name: "a", type: "private", permissions: permissions.slice(0, 50), rules });
     };
     const long = expectProblem(await request(101), 400, "invalid_request");
-    expect(JSON.stringify(long)).toContain("100 items");
-    expect((await request(100)).body).not.toContain("100 items");
+    expect(JSON.stringify(long)).toContain("100 list items");
+    expect((await request(100)).body).not.toContain("100 list items");
   });
 
   it("HTTP2_STREAM_LIMIT, announced to clients, with a default of at most 250", async () => {
