@@ -84,7 +84,7 @@ describe("a worker that exits", () => {
       for (const pid of service.workers()) {
         process.kill(pid, "SIGKILL");
       }
-      await service.until(/(ended with SIGKILL.*){2}/s);
+      await service.until(/(exited with SIGKILL.*){2}/s);
       const answers = async () => {
         const [, url = ""] = [...service.output.stdout.matchAll(everyListeningLine)].at(-1) ?? [];
         const status = await ask(url, "/applications/key", service.key).catch(() => undefined);
