@@ -136,8 +136,8 @@ describe("doctor on an embedded store", () => {
     expect(states({ isShared: true })).toEqual(["ok", "warn", "ok", "ok"]);
     expect(states({ freeBytes: 2 ** 29 })).toEqual(["ok", "ok", "warn"]);
     expect(states({ freeBytes: 2 ** 20 })).toEqual(["ok", "ok", "fail"]);
-    const managerEnds = [{ tenantId: "t", at: 0 }];
-    expect(states({ store: { ...store, managerEnds } })).toEqual(["ok", "ok", "warn", "ok"]);
+    const managerExpirations = [{ tenantId: "t", at: 0 }];
+    expect(states({ store: { ...store, managerExpirations } })).toEqual(["ok", "ok", "warn", "ok"]);
   });
 });
 
