@@ -91,11 +91,11 @@ export function setTargetApplication(context: Pick<HandlerContext, "values">, id
 
 /** Returns a function that authorizes the caller again and throws if it has lost its access. */
 export function reauthorizationOf(context: Pick<HandlerContext, "values">): () => Promise<void> {
-  const { reauthorize: readmit } = context.values.get(callKey);
-  if (!readmit) {
+  const { reauthorize } = context.values.get(callKey);
+  if (!reauthorize) {
     throw new Error("call was not authorized");
   }
-  return readmit;
+  return reauthorize;
 }
 
 /** The grants of the caller's key. A session has none until it is authorized. */

@@ -55,7 +55,11 @@ async function exportWithProgress(
 ): Promise<void> {
   const { stderr } = process;
   const isFile = flags.output !== undefined;
-  const progress = startProgress({ word: "exported", stream: stderr, tellsUnwatched: isFile });
+  const progress = startProgress({
+    word: "exported",
+    stream: stderr,
+    printsWithoutTerminal: isFile,
+  });
   try {
     const result = await exportTo(target, store, settings, flags, progress);
     progress.stop();

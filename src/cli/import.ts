@@ -40,7 +40,7 @@ async function importFrom(
     word: dryRun ? "checked" : "imported",
     ofBytes: size,
     stream: process.stderr,
-    tellsUnwatched: true,
+    printsWithoutTerminal: true,
   });
   try {
     await importRecords({

@@ -4,7 +4,7 @@ interface ProgressLine {
   stop(): void;
 }
 
-interface LiveLineOptions {
+interface ProgressLineOptions {
   readonly stream: NodeJS.WriteStream;
   /** Whether to print lines if the stream is not a terminal. */
   readonly printsWithoutTerminal: boolean;
@@ -18,9 +18,9 @@ const lineInterval = 10_000;
 /** Redraws one line in a terminal, or prints a line now and then elsewhere. */
 export function startProgressLine({
   stream,
-  printsWithoutTerminal: tellsUnwatched,
+  printsWithoutTerminal,
   draw,
-}: LiveLineOptions): ProgressLine {
+}: ProgressLineOptions): ProgressLine {
   const isTerminal = stream.isTTY === true;
 
   function update(): void {
@@ -31,7 +31,7 @@ export function startProgressLine({
   }
 
   const interval = isTerminal ? redrawInterval : lineInterval;
-  const timer = isTerminal || tellsUnwatched ? setInterval(update, interval) : undefined;
+  const timer = isTerminal || printsWithoutTerminal ? setInterval(update, interval) : undefined;
 
   return {
     stop() {

@@ -19,7 +19,7 @@ export function createReauthenticateInterceptor(
   methods: readonly DescMethod[],
 ): Interceptor {
   const replayable = new Set<DescMethod>(methods.filter(isReplayable));
-  const readmit = chain<Next>(readmission, (request) => request as never);
+  const reauthenticate = chain<Next>(readmission, (request) => request as never);
   return (next) => {
     const nextAgain = chain(readmission, next);
 
@@ -42,7 +42,7 @@ export function createReauthenticateInterceptor(
       const call = request.contextValues.get(callKey);
       if (replayable.has(request.method)) {
         call.reauthorize = async () => {
-          await readmit(request);
+          await reauthenticate(request);
         };
       }
       const result = call.authenticatedIn === currentTick() ? next(request) : nextAgain(request);

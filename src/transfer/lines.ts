@@ -145,15 +145,15 @@ export async function* splitLines(
     }
   }
 
-  function take(isWhole: boolean): SplitLine {
+  function take(isComplete: boolean): SplitLine {
     const [only, ...more] = parts;
     const bytes = only && more.length === 0 ? only : Buffer.concat(parts);
     number++;
-    end += size + (isWhole ? 1 : 0);
+    end += size + (isComplete ? 1 : 0);
     const isTooLong = size > limit;
     parts = [];
     size = 0;
-    return { number, bytes, end, isComplete: isWhole, isTooLong };
+    return { number, bytes, end, isComplete, isTooLong };
   }
 
   for await (const chunk of chunks) {

@@ -21,7 +21,7 @@ interface ProgressOptions {
   readonly ofBytes?: number | undefined;
   readonly stream: NodeJS.WriteStream;
   /** Whether to print progress if the stream is not a terminal. */
-  readonly tellsUnwatched: boolean;
+  readonly printsWithoutTerminal: boolean;
 }
 
 /** Shows progress: a line that is redrawn on a terminal, or a line from time to time. */
@@ -29,14 +29,14 @@ export function startProgress({
   word,
   ofBytes,
   stream,
-  tellsUnwatched,
+  printsWithoutTerminal,
 }: ProgressOptions): Progress {
   const start = performance.now();
   let records = 0;
   let bytes = 0;
   const line = startProgressLine({
     stream,
-    printsWithoutTerminal: tellsUnwatched,
+    printsWithoutTerminal,
     draw(isWatched) {
       const state = { records, bytes, ofBytes, elapsed: performance.now() - start };
       const text = progressLine(word, state);

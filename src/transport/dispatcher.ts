@@ -30,21 +30,13 @@ interface DispatcherOptions {
 
 /** Creates the dispatcher: checks each request and passes it to the first handler that accepts it. */
 export function createDispatcher(options: DispatcherOptions) {
-  const {
-    cors,
-    handlers: doors,
-    log,
-    isSecure,
-    onOtherRequest: onPage,
-    limits,
-    foreignKeys,
-    withoutSecrets,
-  } = options;
+  const { cors, handlers, log, isSecure, onOtherRequest, limits, foreignKeys, withoutSecrets } =
+    options;
 
   function dispatch(exchange: Exchange): MaybePromise<Handled> {
     checkHost(exchange);
     checkTransferEncoding(exchange);
-    for (const handle of doors) {
+    for (const handle of handlers) {
       const result = handle(exchange);
       if (result) {
         return result;
@@ -66,7 +58,7 @@ export function createDispatcher(options: DispatcherOptions) {
   function logUnlessCall(exchange: Exchange): void {
     const { call, method, path, status, problemCode } = exchange;
     if (!call.logged) {
-      onPage?.(exchange);
+      onOtherRequest?.(exchange);
       log.info({
         request_id: call.requestId,
         // Over HTTP/2 the method may be any string.

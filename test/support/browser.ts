@@ -49,7 +49,7 @@ export interface TestBrowser {
 export function describeInBrowser(title: string, tests: (browser: TestBrowser) => void): void {
   const executablePath = findBrowser();
   if (executablePath === undefined && process.env.REQUIRE_BROWSER !== "true") {
-    describe.skip(`${title} (skipped: no Chrome or Chromium found)`, () => {
+    describe.skip(`${title} (not run: no Chrome or Chromium found)`, () => {
       tests({} as TestBrowser);
     });
     return;

@@ -44,9 +44,9 @@ function folderFinding({ path, isThere, isWritable, store }: FolderFacts): Findi
       );
 }
 
-function layoutFinding({ error: fault, schema, knownSchema }: FileFacts, path: string): Finding {
-  if (fault !== undefined) {
-    return fail("layout", `${path}: ${fault}`, "Restore a backup, or use another folder.");
+function layoutFinding({ error, schema, knownSchema }: FileFacts, path: string): Finding {
+  if (error !== undefined) {
+    return fail("layout", `${path}: ${error}`, "Restore a backup, or use another folder.");
   }
   if (schema === undefined) {
     return ok("layout", "checked when the service starts");
@@ -62,8 +62,8 @@ function layoutFinding({ error: fault, schema, knownSchema }: FileFacts, path: s
     ? ok("layout", `version ${schema}, all indexes exist`)
     : warn(
         "layout",
-        `version ${schema} is of an earlier Latchkey`,
-        `The next start brings it to ${knownSchema}: stop all processes of the earlier version first.`,
+        "the folder is not prepared yet",
+        "The service prepares it on its next start.",
       );
 }
 

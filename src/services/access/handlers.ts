@@ -88,11 +88,11 @@ export function createAccessHandlers({
 
     streamCheckAccess(requests, context) {
       const caller = callerOf(context);
-      const readmit = reauthorizationOf(context);
+      const reauthorize = reauthorizationOf(context);
       const countChecks = rateLimits.checksOf(caller, context.values);
       const check = batchPerTick(async (group: readonly (CheckAccessRequest | Problem)[]) => {
         // Started together, so that they share a lookup. Both must succeed.
-        const [results] = await Promise.all([checks.many(caller, group), readmit()]);
+        const [results] = await Promise.all([checks.many(caller, group), reauthorize()]);
         return results;
       });
       const respond = async (request: StreamCheckAccessRequest) => {
@@ -133,10 +133,10 @@ export function createAccessHandlers({
 
     watchCredentials(request, context) {
       const { tenantId } = callerOf(context).application;
-      const readmit = reauthorizationOf(context);
+      const reauthorize = reauthorizationOf(context);
       const { changes } = store;
       return stream(context, (signal) =>
-        watchCredentials({ changes, resumeTokens, tenantId, request, readmit, signal }),
+        watchCredentials({ changes, resumeTokens, tenantId, request, reauthorize, signal }),
       );
     },
   };

@@ -14,7 +14,7 @@ interface WatchOptions {
   readonly tenantId: string;
   readonly request: WatchCredentialsRequest;
   /** Throws if the caller has lost its access. */
-  readonly readmit: () => Promise<void>;
+  readonly reauthorize: () => Promise<void>;
   readonly signal: AbortSignal;
 }
 
@@ -22,12 +22,12 @@ interface WatchOptions {
 export async function* watchCredentials(
   options: WatchOptions,
 ): AsyncGenerator<MessageInitShape<typeof WatchCredentialsResponseSchema>> {
-  const { changes, resumeTokens, tenantId, request, readmit, signal } = options;
-  const { resumeToken, heartbeatMs: beat = defaultHeartbeat } = request;
+  const { changes, resumeTokens, tenantId, request, reauthorize, signal } = options;
+  const { resumeToken, heartbeatMs: heartbeat = defaultHeartbeat } = request;
   const after = resumeToken === undefined ? undefined : resumeTokens.open(tenantId, resumeToken);
 
-  for await (const batch of changes.follow({ tenantId, after, heartbeat: beat, signal })) {
-    await readmit();
+  for await (const batch of changes.follow({ tenantId, after, heartbeat, signal })) {
+    await reauthorize();
     yield {
       changes: batch.changes.map((change) => ({ ...change, at: toTimestamp(change.at) })),
       // Changes were missed, so the caller must drop its cache.

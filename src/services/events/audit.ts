@@ -33,7 +33,7 @@ type CallContext = Pick<HandlerContext, "values" | "method">;
 export function createAudit(addressOf: AddressOf): Audit {
   return (context, change) => {
     const caller = callerOf(context);
-    const { requestId, storedResponse: keepAnswer, cancellation } = context.values.get(callKey);
+    const { requestId, storedResponse, cancellation } = context.values.get(callKey);
     const { method } = context;
     const facts = {
       tenantId: caller.application.tenantId,
@@ -47,7 +47,7 @@ export function createAudit(addressOf: AddressOf): Audit {
 
     return {
       caller: changeCallerOf(caller),
-      idempotencyId: keepAnswer?.id,
+      idempotencyId: storedResponse?.id,
       revokes: change.revokes,
       isCanceled: () => cancellation.reason !== undefined,
       entriesFor(outcome) {
@@ -58,7 +58,7 @@ export function createAudit(addressOf: AddressOf): Audit {
           after: change.after?.(outcome),
           endsAt: change.endsAt?.(outcome),
         };
-        return { events: [event], response: keepAnswer?.seal(change.response(outcome)) };
+        return { events: [event], response: storedResponse?.seal(change.response(outcome)) };
       },
     };
   };

@@ -66,9 +66,9 @@ export function createEventHandlers({
 
     watchEvents(request, context) {
       const { tenantId } = callerOf(context).application;
-      const readmit = reauthorizationOf(context);
+      const reauthorize = reauthorizationOf(context);
       return stream(context, (signal) =>
-        watchEvents({ events, resumeTokens, tenantId, request, readmit, signal }),
+        watchEvents({ events, resumeTokens, tenantId, request, reauthorize, signal }),
       );
     },
   };
@@ -90,7 +90,7 @@ interface WatchOptions {
   readonly tenantId: string;
   readonly request: WatchEventsRequest;
   /** Throws if the caller has lost its access. */
-  readonly readmit: () => Promise<void>;
+  readonly reauthorize: () => Promise<void>;
   readonly signal: AbortSignal;
 }
 
@@ -98,13 +98,13 @@ interface WatchOptions {
 async function* watchEvents(
   options: WatchOptions,
 ): AsyncGenerator<MessageInitShape<typeof WatchEventsResponseSchema>> {
-  const { events, resumeTokens, tenantId, request, readmit, signal } = options;
-  const { resumeToken, heartbeatMs: beat = defaultHeartbeat } = request;
+  const { events, resumeTokens, tenantId, request, reauthorize, signal } = options;
+  const { resumeToken, heartbeatMs: heartbeat = defaultHeartbeat } = request;
   const after = resumeToken === undefined ? undefined : resumeTokens.open(tenantId, resumeToken);
   const filter = readFilter(request);
 
-  for await (const batch of events.follow({ tenantId, after, heartbeat: beat, signal })) {
-    await readmit();
+  for await (const batch of events.follow({ tenantId, after, heartbeat, signal })) {
+    await reauthorize();
     // A batch without matching events serves as a heartbeat.
     const matching = batch.events.filter((event) => matchesEventFilter(event, filter));
     yield {

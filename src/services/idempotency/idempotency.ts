@@ -69,14 +69,14 @@ export function createIdempotency(responses: ResponseStore, keyHeader: string): 
         context.responseHeader.set(replayedHeader, "true");
         return message;
       }
-      const keepAnswer = {
+      const storedResponse = {
         id,
         seal: (response: object) => ({
           sealed: seal.seal({ fingerprint, response: bytesOf(method.output, response) }),
           ttl: responseLifetime,
         }),
       };
-      context.values.get(callKey).storedResponse = keepAnswer;
+      context.values.get(callKey).storedResponse = storedResponse;
       try {
         return await handler(request, context);
       } catch (reason) {

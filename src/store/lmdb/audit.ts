@@ -69,14 +69,12 @@ export function createAuditWriter(parts: AuditWriterParts): AuditWriter {
       if (!context) {
         return;
       }
-      const { events: newEvents, response: answer } = runCallback(() =>
-        context.entriesFor(outcome),
-      );
+      const { events: newEvents, response } = runCallback(() => context.entriesFor(outcome));
       for (const event of newEvents) {
         events.append(event);
       }
-      if (answer && context.idempotencyId !== undefined) {
-        responses.put(context.idempotencyId, answer);
+      if (response && context.idempotencyId !== undefined) {
+        responses.put(context.idempotencyId, response);
       }
     },
   };

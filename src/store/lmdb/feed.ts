@@ -63,7 +63,7 @@ export function createLogFeed<E extends LogEntry>(
   }
 
   return async function* follow(options: FollowOptions): AsyncGenerator<LogBatch<E>, void> {
-    const { tenantId, after, heartbeat: beat, signal } = options;
+    const { tenantId, after, heartbeat, signal } = options;
     let position = after === undefined ? undefined : parsePosition(after);
     let nextHeartbeat = performance.now();
     while (!signal.aborted) {
@@ -71,7 +71,7 @@ export function createLogFeed<E extends LogEntry>(
       position = reading.position;
       const { entries, missed, completeUntil } = reading;
       if (entries.length > 0 || missed || performance.now() >= nextHeartbeat) {
-        nextHeartbeat = performance.now() + beat;
+        nextHeartbeat = performance.now() + heartbeat;
         yield { entries, missed, position: String(position), completeUntil };
       } else if (completeUntil === undefined) {
         await waitForNextTick();

@@ -41,7 +41,7 @@ export type RunTransaction = <R>(work: TransactionWork<R>, options?: RunOptions)
 interface RunOptions {
   /** The id of the changed record. After a conflict, changes of the same record run one at a time. */
   readonly subject?: string | undefined;
-  readonly isCancelled?: (() => boolean) | undefined;
+  readonly isCanceled?: (() => boolean) | undefined;
   /** Called after every attempt, committed or not. */
   readonly onAttemptEnd?: (() => void) | undefined;
 }
@@ -53,10 +53,10 @@ export function createTransactionRunner(client: MongoClient): RunTransaction {
   const concurrency = createSemaphore(maxConcurrent(client.options.maxPoolSize));
   const abortAbandoned = createAbandonedAborter(client);
 
-  return async (work, { subject = "", isCancelled = () => false, onAttemptEnd } = {}) => {
+  return async (work, { subject = "", isCanceled = () => false, onAttemptEnd } = {}) => {
     const startedAt = performance.now();
     const deadline = startedAt + retryTimeout;
-    const isTooLate = () => performance.now() > deadline || isCancelled();
+    const isTooLate = () => performance.now() > deadline || isCanceled();
     const run = () =>
       concurrency(() => {
         throwIf(isTooLate());

@@ -76,8 +76,8 @@ export function createTransactions(parts: TransactionParts): Transactions {
       if (!audit) {
         return work(undefined, alreadyConfirmed).finally(onAttemptEnd);
       }
-      const { idempotencyId: answerId } = audit;
-      const isCancelled = () => audit.isCanceled?.() ?? false;
+      const { idempotencyId } = audit;
+      const isCanceled = () => audit.isCanceled?.() ?? false;
       const workAndAudit = async (session: ClientSession, commit: () => Promise<void>) => {
         const confirmReads = async () => {
           await commit();
@@ -85,7 +85,7 @@ export function createTransactions(parts: TransactionParts): Transactions {
             await checkCaller(audit.caller);
           }
         };
-        if (answerId !== undefined && (await responses.isStored(answerId, session))) {
+        if (idempotencyId !== undefined && (await responses.isStored(idempotencyId, session))) {
           // The response may not have reached a majority yet, and the caller reads it next.
           await confirmReads();
           throw new AlreadyApplied("The change was already made.");
@@ -97,15 +97,15 @@ export function createTransactions(parts: TransactionParts): Transactions {
         const entries = audit.entriesFor(outcome);
         const writeAudit = async () => {
           await events.insert(entries.events, session);
-          if (answerId !== undefined && entries.response) {
-            await responses.store(answerId, entries.response, session);
+          if (idempotencyId !== undefined && entries.response) {
+            await responses.store(idempotencyId, entries.response, session);
           }
         };
         await (audit.caller ? checkWhile(audit.caller, writeAudit) : writeAudit());
         await commit();
         return outcome;
       };
-      return runTransaction(workAndAudit, { subject, isCancelled, onAttemptEnd });
+      return runTransaction(workAndAudit, { subject, isCanceled, onAttemptEnd });
     },
   };
 }

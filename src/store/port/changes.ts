@@ -2,7 +2,7 @@ export interface ChangeFeed {
   /**
    * Follows changes of the credentials of a tenant, from a position or from the
    * first read. Yields a batch at once, then one with each change, and an empty
-   * one after `beat` milliseconds without changes.
+   * one after `heartbeat` milliseconds without changes.
    *
    * Each change is reported at least once, after it took effect. If changes may
    * be missing, because the position is too old or the reader too slow, the next

@@ -16,7 +16,7 @@ export interface EventStore {
   /**
    * Follows the events of a tenant from a position or from the first read.
    * Yields a batch at once, then one with each event, and an empty one after
-   * `beat` milliseconds without events. Each event is reported once, in the
+   * `heartbeat` milliseconds without events. Each event is reported once, in the
    * order in which they took effect. If the position is too old, the next batch
    * is marked `missed`. Returns when the signal aborts.
    */

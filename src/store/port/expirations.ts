@@ -42,10 +42,10 @@ export function isFarBehind(time: number, lead: number, now: number): boolean {
  * and, ahead of time, those that have already expired.
  */
 export function isReportable(
-  { at, createdAt, applicationExpiresAt: applicationEndsAt }: ExpirationFacts,
+  { at, createdAt, applicationExpiresAt }: ExpirationFacts,
   lead: number,
   now: number,
 ): boolean {
-  const isInTime = lead === 0 || (at > now && applicationEndsAt > now);
-  return isInTime && at <= applicationEndsAt && createdAt <= at - lead;
+  const isInTime = lead === 0 || (at > now && applicationExpiresAt > now);
+  return isInTime && at <= applicationExpiresAt && createdAt <= at - lead;
 }

@@ -33,7 +33,10 @@ export type OnMalformedRequest = (requestId: string, status: number) => void;
  * with a problem body and closes the connection, as the start of the next request
  * is unknown.
  */
-export function createMalformedRequestHandler(limits: SizeLimits, onRefused?: OnMalformedRequest) {
+export function createMalformedRequestHandler(
+  limits: SizeLimits,
+  onMalformedRequest?: OnMalformedRequest,
+) {
   return (error: ParseError, socket: Duplex): void => {
     const pending = pendingResponse(socket);
     if (error.code === "ECONNRESET" || !socket.writable || isResponseStarted(socket)) {
@@ -52,7 +55,7 @@ export function createMalformedRequestHandler(limits: SizeLimits, onRefused?: On
         `connection: close\r\n\r\n${body}`,
     );
     if (!pending) {
-      onRefused?.(requestId, problem.status);
+      onMalformedRequest?.(requestId, problem.status);
     }
   };
 }

@@ -71,7 +71,7 @@ async function* read(
   wakeup: Signal,
   options: FollowOptions,
 ): AsyncGenerator<EventBatch, void, void> {
-  const { tenantId, heartbeat: beat, signal } = options;
+  const { tenantId, heartbeat, signal } = options;
   let catchUp: CatchUp | undefined;
   let { offset, missed } = await startingPoint(source, hub, wakeup, options);
   let dueAt = Number.NEGATIVE_INFINITY;
@@ -101,7 +101,7 @@ async function* read(
       offset = reading?.offset ?? hub.recent.offset;
       const events = reading?.events ?? [];
       if (events.length > 0 || missed || performance.now() >= dueAt) {
-        dueAt = performance.now() + beat;
+        dueAt = performance.now() + heartbeat;
         yield { events, missed, position: offset };
         missed = false;
       } else if (offset >= hub.recent.offset) {

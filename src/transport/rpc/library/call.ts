@@ -108,10 +108,10 @@ export function createLibraryMethod(options: LibraryMethodOptions): LibraryMetho
         exchange.startBodyTimeout();
       }
       if (handler.method.methodKind !== "unary") {
-        const readmit = async () => {
+        const reauthorize = async () => {
           await admitAgain(opening);
         };
-        call.reauthorize = readmit;
+        call.reauthorize = reauthorize;
       }
       try {
         const response = await handler(request);

@@ -143,10 +143,10 @@ function createStreamCall(options: StreamCallOptions): RunStream {
       "grpc",
       noMessage,
     );
-    const readmit = async () => {
+    const reauthorize = async () => {
       await admitAgain(opening);
     };
-    exchange.call.reauthorize = readmit;
+    exchange.call.reauthorize = reauthorize;
     await admit(opening);
     return next(request);
   };
