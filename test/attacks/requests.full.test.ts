@@ -112,7 +112,9 @@ describe("rules with conditions", () => {
     await attacked.during(async () => {
       for (let round = 0; round < 3; round++) {
         const answer = await ask(1_000, 50);
-        expect(decodeURIComponent(answer.headers["grpc-message"] ?? "")).toContain("10000 list items");
+        expect(decodeURIComponent(answer.headers["grpc-message"] ?? "")).toContain(
+          "10000 list items",
+        );
       }
     });
   });

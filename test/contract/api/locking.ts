@@ -111,7 +111,9 @@ export function describeLocking({ server, api, refused }: ApiSubject): void {
       const { key, created, version, target, look } = await made();
       const before = await look();
       const stale = run(api(), key, { ...target, ifMatch: created.version });
-      expect((await refused(stale, "version_mismatch")).message).toContain(`current version is ${version}`);
+      expect((await refused(stale, "version_mismatch")).message).toContain(
+        `current version is ${version}`,
+      );
       expect(await look()).toEqual(before);
     });
 

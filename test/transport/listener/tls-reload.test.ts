@@ -234,7 +234,9 @@ describe("with client certificates required", () => {
           );
         await writeFile(authority, "nobody");
         await until(async () => server.logs.length > 0);
-        expect(server.logs[0]?.msg).toContain("TLS_CLIENT_CA must be a PEM file with the certificate");
+        expect(server.logs[0]?.msg).toContain(
+          "TLS_CLIENT_CA must be a PEM file with the certificate",
+        );
         expect([await mayCall(known), await mayCall(stranger)]).toEqual([true, false]);
 
         await copyFile(fixture("localhost-renewed.crt"), authority);
