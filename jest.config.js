@@ -16,16 +16,16 @@ const isFullSuite = process.env.TEST_SUITE === "full";
 export default {
   roots: ["<rootDir>/test"],
   testPathIgnorePatterns: isFullSuite ? [] : ["\\.full\\.test\\.ts$"],
-  globalSetup: "<rootDir>/test/support/global-setup.ts",
-  globalTeardown: "<rootDir>/test/support/global-teardown.ts",
+  globalSetup: "<rootDir>/test/support/jest/global-setup.ts",
+  globalTeardown: "<rootDir>/test/support/jest/global-teardown.ts",
   // The MongoDB driver imports `os` dynamically, which jest's sandbox refuses.
   transform: { "\\.ts$": swc, "/mongodb/lib/runtime_adapters\\.js$": swc },
   transformIgnorePatterns: ["/node_modules/(?!mongodb/lib/runtime_adapters)"],
   // Sources name the files they import as Node will see them, with .js.
   moduleNameMapper: { "^(\\.{1,2}/.*)\\.js$": "$1" },
   testEnvironment: "node",
-  testSequencer: "<rootDir>/test/support/sequencer.mjs",
-  reporters: ["default", "<rootDir>/test/support/skip-reporter.mjs"],
+  testSequencer: "<rootDir>/test/support/jest/sequencer.mjs",
+  reporters: ["default", "<rootDir>/test/support/jest/skip-reporter.mjs"],
   cacheDirectory: join(cacheHome, "latchkey", "jest"),
   // Only ends a test that hangs: a slow machine needs minutes for what takes seconds elsewhere.
   testTimeout: 120_000,

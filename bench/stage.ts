@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { startMongod } from "../test/support/mongod.js";
+import { startMongod } from "../test/support/mongo/mongod.js";
 import { type Cores, chooseCores, pin } from "./cores.js";
 import { type Generator, startGenerator } from "./load/generator.js";
 import { onExit } from "./processes.js";

@@ -15,7 +15,7 @@
  */
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { startMongod } from "../../test/support/mongod.js";
+import { startMongod } from "../../test/support/mongo/mongod.js";
 import { cleanUp, interruption, onExit, scratchFolder } from "../processes.js";
 import { seed } from "../seed.js";
 import { addressOf, type StoreEnvironment, startLatchkey } from "../servers.js";

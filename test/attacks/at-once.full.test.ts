@@ -4,13 +4,13 @@ import { gzipSync } from "node:zlib";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { describe, expect, it } from "@jest/globals";
 import { StreamCheckAccessRequestSchema } from "../../gen/latchkey/v1/access_service_pb.js";
-import { noTimeouts, useAttacked } from "../support/attacked.js";
-import { scrape } from "../support/exposition.js";
-import { endHeaders, endStream, frame, frameType, request } from "../support/http2-frames.js";
-import { answerOf, grpcHeaders } from "../support/http2-wire.js";
-import { onFrames, openRaw, openRawHttp2, twoLooks } from "../support/raw-connection.js";
-import { envelope } from "../support/raw-grpc.js";
+import { endHeaders, endStream, frame, frameType, request } from "../support/http/http2-frames.js";
+import { grpcHeaders, responseOf } from "../support/http/http2-wire.js";
+import { onFrames, openRaw, openRawHttp2, twoLooks } from "../support/http/raw-connection.js";
+import { envelope } from "../support/http/raw-grpc.js";
+import { scrape } from "../support/service/exposition.js";
 import { until } from "../support/until.js";
+import { noTimeouts, useAttacked } from "./support/attacked.js";
 
 // What is sent here is little, and within every limit. It is prepared on many
 // connections, so that all of it is to be served in one moment.
@@ -202,7 +202,7 @@ describe("thousands of simultaneous valid calls", () => {
         Array.from({ length: 100 }, () => {
           const stream = session.request(headers);
           stream.end(body);
-          return answerOf(stream);
+          return responseOf(stream);
         }),
       ),
     );

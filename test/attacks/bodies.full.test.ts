@@ -2,12 +2,12 @@ import { once } from "node:events";
 import { connect as connectHttp2, type OutgoingHttpHeaders } from "node:http2";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import { describe, expect, it } from "@jest/globals";
-import { noTimeouts, useAttacked } from "../support/attacked.js";
-import { scrape } from "../support/exposition.js";
-import { endHeaders, endStream, frame, frameType, request } from "../support/http2-frames.js";
-import { openRaw, openRawHttp2 } from "../support/raw-connection.js";
-import { callRaw, envelope } from "../support/raw-grpc.js";
+import { endHeaders, endStream, frame, frameType, request } from "../support/http/http2-frames.js";
+import { openRaw, openRawHttp2 } from "../support/http/raw-connection.js";
+import { callRaw, envelope } from "../support/http/raw-grpc.js";
+import { scrape } from "../support/service/exposition.js";
 import { until } from "../support/until.js";
+import { noTimeouts, useAttacked } from "./support/attacked.js";
 
 const attacked = useAttacked(noTimeouts);
 

@@ -2,12 +2,12 @@ import { readFileSync } from "node:fs";
 import { Agent, request as ask } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "@jest/globals";
-import { noTimeouts, useAttacked } from "../support/attacked.js";
-import { scrape } from "../support/exposition.js";
-import { frame, frameType } from "../support/http2-frames.js";
-import { openRaw, openRawHttp2, type RawConnection } from "../support/raw-connection.js";
-import { openRawTls, tlsEnvironment } from "../support/raw-tls.js";
+import { frame, frameType } from "../support/http/http2-frames.js";
+import { openRaw, openRawHttp2, type RawConnection } from "../support/http/raw-connection.js";
+import { scrape } from "../support/service/exposition.js";
 import { until } from "../support/until.js";
+import { noTimeouts, useAttacked } from "./support/attacked.js";
+import { openRawTls, tlsEnvironment } from "./support/raw-tls.js";
 
 const wanted = 10_000;
 /** What this process and the service have open beside connections. */

@@ -1,6 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, it } from "@jest/globals";
-import { type Others, useAttacked } from "../support/attacked.js";
 import {
   endHeaders,
   endStream,
@@ -8,8 +7,9 @@ import {
   frameType,
   request,
   settings,
-} from "../support/http2-frames.js";
-import { openRawHttp2, type RawConnection } from "../support/raw-connection.js";
+} from "../support/http/http2-frames.js";
+import { openRawHttp2, type RawConnection } from "../support/http/raw-connection.js";
+import { type Others, useAttacked } from "./support/attacked.js";
 
 const attacked = useAttacked({ HEADER_TIMEOUT: "1s" });
 

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from "@jest/globals";
-import { openRaw, type RawConnection } from "../support/raw-connection.js";
-import { openRawTls, tlsEnvironment } from "../support/raw-tls.js";
-import { useService } from "../support/service-for-file.js";
+import { openRaw, type RawConnection } from "../support/http/raw-connection.js";
+import { useService } from "../support/service/service-process.js";
+import { openRawTls, tlsEnvironment } from "./support/raw-tls.js";
 
 /** The time of a call is up long before that of its body. */
 const times = { REQUEST_TIMEOUT: "200ms", HEADER_TIMEOUT: "5s", BODY_TIMEOUT: "5s" };

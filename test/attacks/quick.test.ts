@@ -1,9 +1,9 @@
 import { describe, expect, it } from "@jest/globals";
 import { readSettings } from "../../src/config/settings.js";
-import { useAttacked } from "../support/attacked.js";
-import { endHeaders, frame, frameType, request } from "../support/http2-frames.js";
-import { openRaw, openRawHttp2 } from "../support/raw-connection.js";
+import { endHeaders, frame, frameType, request } from "../support/http/http2-frames.js";
+import { openRaw, openRawHttp2 } from "../support/http/raw-connection.js";
 import { cutOffWithResponse, slowHeaders } from "./slow-callers.js";
+import { useAttacked } from "./support/attacked.js";
 
 // One attack of each kind. The other files of this folder try all of them.
 const timeout = 1_000;

@@ -3,13 +3,13 @@ import { connect as connectHttp2 } from "node:http2";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { describe, expect, it } from "@jest/globals";
 import { CreateApplicationRequestSchema } from "../../gen/latchkey/v1/application_service_pb.js";
-import { useAttacked } from "../support/attacked.js";
-import { askRaw, expectProblem, send } from "../support/http.js";
-import { answerOf, grpcHeaders } from "../support/http2-wire.js";
-import { inLanes } from "../support/in-lanes.js";
-import { openRaw } from "../support/raw-connection.js";
-import { callRaw, detailsOf, envelope } from "../support/raw-grpc.js";
+import { forEachConcurrently } from "../support/concurrency.js";
+import { exchangeRaw, expectProblem, send } from "../support/http/http.js";
+import { grpcHeaders, responseOf } from "../support/http/http2-wire.js";
+import { openRaw } from "../support/http/raw-connection.js";
+import { callRaw, detailsOf, envelope } from "../support/http/raw-grpc.js";
 import { until } from "../support/until.js";
+import { useAttacked } from "./support/attacked.js";
 
 const attacked = useAttacked({ CALLER_STREAM_LIMIT: "3", REQUEST_TIMEOUT: "24h" });
 
@@ -25,7 +25,7 @@ describe("refuses a request", () => {
 
   /** Sends a request again and again, in a few lanes, while others are served. */
   function flood(ask: () => Promise<void>): Promise<void> {
-    return attacked.during(() => inLanes(10, Array.from({ length: 200 }), ask));
+    return attacked.during(() => forEachConcurrently(10, Array.from({ length: 200 }), ask));
   }
 
   it("whose URL is too long", async () => {
@@ -41,7 +41,7 @@ describe("refuses a request", () => {
 
   it("with too many headers", async () => {
     await flood(async () => {
-      const answer = await askRaw(
+      const answer = await exchangeRaw(
         attacked,
         `GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n${manyHeaders}\r\n\r\n`,
       );
@@ -53,7 +53,7 @@ describe("refuses a request", () => {
     const headers = Object.fromEntries(manyHeaders.split("\r\n").map((line) => line.split(": ")));
     await flood(async () => {
       const session = connectHttp2(attacked.url);
-      const { code } = await answerOf(session.request({ ":path": "/healthz", ...headers }));
+      const { code } = await responseOf(session.request({ ":path": "/healthz", ...headers }));
       expect(code).toBe(11);
       session.destroy();
     });
@@ -167,11 +167,15 @@ describe("an invalid timeout", () => {
 
   it("harms neither its caller nor others", async () => {
     await attacked.during(() =>
-      inLanes(10, Array.from({ length: 20 }, () => odd).flat(), async ([name, value]) => {
-        const { grpc, connect, rest } = await askWith(name, value);
-        const isTold = ["0", "3", "4", "13"].includes(grpc ?? "") && [200, 400].includes(connect);
-        expect([name, value, isTold, rest]).toEqual([name, value, true, 200]);
-      }),
+      forEachConcurrently(
+        10,
+        Array.from({ length: 20 }, () => odd).flat(),
+        async ([name, value]) => {
+          const { grpc, connect, rest } = await askWith(name, value);
+          const isTold = ["0", "3", "4", "13"].includes(grpc ?? "") && [200, 400].includes(connect);
+          expect([name, value, isTold, rest]).toEqual([name, value, true, 200]);
+        },
+      ),
     );
   });
 });
@@ -196,7 +200,7 @@ describe("streams of one caller", () => {
       return headers["grpc-status"] === undefined;
     };
     const streams = [open(), open(), open()];
-    const refused = await answerOf(open());
+    const refused = await responseOf(open());
     expect(refused.headers["grpc-status"]).toBe("8");
     const details = detailsOf({
       status: 200,

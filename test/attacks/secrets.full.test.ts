@@ -4,15 +4,17 @@ import type { Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { describe, expect, it, jest } from "@jest/globals";
 import { MongoClient } from "mongodb";
-import { keyOf, type StreamedCheck, type StreamingApi } from "../support/api.js";
-import { createConnectApi } from "../support/api-connect.js";
-import { createGrpcApi } from "../support/api-grpc.js";
-import { createRestApi } from "../support/api-rest.js";
-import { liveThrough, refused, wrongKeys } from "../support/full-life.js";
-import { send } from "../support/http.js";
-import { misplace } from "../support/misplaced-keys.js";
-import { type Mongod, startMongod } from "../support/mongod.js";
-import { runLatchkey, withFolder } from "../support/process.js";
+import { keyOf, type StreamedCheck, type StreamingApi } from "../support/api/api.js";
+import { createConnectApi } from "../support/api/connect.js";
+import { createGrpcApi } from "../support/api/grpc.js";
+import { createRestApi } from "../support/api/rest.js";
+import { send } from "../support/http/http.js";
+import { type Mongod, startMongod } from "../support/mongo/mongod.js";
+import { runLatchkey, withFolder } from "../support/service/process.js";
+import { useServices } from "../support/service/service-process.js";
+import { hangTimeout, until } from "../support/until.js";
+import { liveThrough, refused, wrongKeys } from "./support/full-life.js";
+import { misplace } from "./support/misplaced-keys.js";
 import {
   decoded,
   keepMessages,
@@ -21,11 +23,9 @@ import {
   textOf,
   type Written,
   whileWatching,
-} from "../support/recorded-run.js";
-import { createSecretFinder, type SecretFinder } from "../support/secret-finder.js";
-import { createSeenProcesses } from "../support/seen-processes.js";
-import { useServices } from "../support/service-process.js";
-import { hangTimeout, until } from "../support/until.js";
+} from "./support/recorded-run.js";
+import { createSecretFinder, type SecretFinder } from "./support/secret-finder.js";
+import { createSeenProcesses } from "./support/seen-processes.js";
 
 jest.setTimeout(4 * hangTimeout);
 

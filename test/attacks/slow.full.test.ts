@@ -1,11 +1,9 @@
 import { connect as connectHttp2 } from "node:http2";
 import { describe, expect, it } from "@jest/globals";
-import { noTimeouts, useAttacked } from "../support/attacked.js";
-import { endHeaders, frame, frameType, request } from "../support/http2-frames.js";
-import { grpcHeaders } from "../support/http2-wire.js";
-import { answerPings, openRawHttp2 } from "../support/raw-connection.js";
-import { tlsEnvironment } from "../support/raw-tls.js";
-import { useService } from "../support/service-for-file.js";
+import { endHeaders, frame, frameType, request } from "../support/http/http2-frames.js";
+import { grpcHeaders } from "../support/http/http2-wire.js";
+import { answerPings, openRawHttp2 } from "../support/http/raw-connection.js";
+import { useService } from "../support/service/service-process.js";
 import {
   checkRpc,
   cutOffWithResponse,
@@ -15,6 +13,8 @@ import {
   slowBodyHttp2,
   slowHeaders,
 } from "./slow-callers.js";
+import { noTimeouts, useAttacked } from "./support/attacked.js";
+import { tlsEnvironment } from "./support/raw-tls.js";
 
 const attackers = 5;
 

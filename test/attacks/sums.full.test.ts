@@ -3,11 +3,11 @@ import { type ClientHttp2Stream, connect, type OutgoingHttpHeaders } from "node:
 import { setTimeout as delay } from "node:timers/promises";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { describe, expect, it } from "@jest/globals";
-import { noTimeouts, useAttacked } from "../support/attacked.js";
-import { scrape } from "../support/exposition.js";
-import { send } from "../support/http.js";
-import { callRaw, detailsOf, envelope } from "../support/raw-grpc.js";
+import { send } from "../support/http/http.js";
+import { callRaw, detailsOf, envelope } from "../support/http/raw-grpc.js";
+import { scrape } from "../support/service/exposition.js";
 import { until } from "../support/until.js";
+import { noTimeouts, useAttacked } from "./support/attacked.js";
 
 // What one caller may send, keep open or leave unread is little. Here it is
 // sent over many connections, on many streams each.

@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, it, jest } from "@jest/globals";
 import { createAuthenticate } from "../../src/auth/authenticate.js";
 import { createKeyring } from "../../src/auth/keys.js";
 import { writeBase62 } from "../../src/lib/base62.js";
-import { startServer, type TestServer } from "../support/server.js";
-import { type Comparison, compare } from "../support/welch.js";
+import { startServer, type TestServer } from "../support/service/server.js";
+import { type Comparison, compare } from "./support/welch.js";
 
 /** Two texts that are measured in turn. */
 type Pair = readonly [string, string];

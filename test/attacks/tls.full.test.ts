@@ -2,10 +2,10 @@ import { readFileSync } from "node:fs";
 import { connect } from "node:http2";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
-import { noTimeouts } from "../support/attacked.js";
-import { answerOf, grpcHeaders } from "../support/http2-wire.js";
-import { envelope } from "../support/raw-grpc.js";
-import { useService } from "../support/service-for-file.js";
+import { grpcHeaders, responseOf } from "../support/http/http2-wire.js";
+import { envelope } from "../support/http/raw-grpc.js";
+import { useService } from "../support/service/service-process.js";
+import { noTimeouts } from "./support/attacked.js";
 
 const tls = { TLS_CERT: "test/fixtures/localhost.crt", TLS_KEY: "test/fixtures/localhost.key" };
 const byKeyRpc = "/latchkey.v1.ApplicationService/GetApplicationByKey";
@@ -21,7 +21,7 @@ describe("thousands of simultaneous unauthenticated calls over TLS", () => {
         Array.from({ length: 100 }, () => {
           const stream = session.request(grpcHeaders(byKeyRpc, ""));
           stream.end(body);
-          return answerOf(stream);
+          return responseOf(stream);
         }),
       ),
     );

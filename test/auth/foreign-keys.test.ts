@@ -6,8 +6,8 @@ import { newId } from "../../src/lib/uuid.js";
 import type { ImportedApplication } from "../../src/store/port/transfer.js";
 import { must } from "../contract/store/fixtures.js";
 import { anImportedApplication, importAll } from "../contract/store/transfer-fixtures.js";
-import { callRaw } from "../support/raw-grpc.js";
-import { engines, startServer, type TestServer } from "../support/server.js";
+import { callRaw } from "../support/http/raw-grpc.js";
+import { engines, startServer, type TestServer } from "../support/service/server.js";
 
 const foreignKey = "sk_live_51H8vXbKq2mNpR7t";
 

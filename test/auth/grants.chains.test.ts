@@ -3,19 +3,12 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { showGrants } from "../../src/auth/grants.js";
 import type { Grants } from "../../src/contract/grants.js";
-import { type Api, ApiFailure, keyOf } from "../support/api.js";
-import { createRestApi } from "../support/api-rest.js";
-import {
-  type Chain,
-  chain,
-  givesFreely,
-  namesIn,
-  ownNamesIn,
-  type Step,
-} from "../support/grant-chains.js";
-import { rateLimitsOff } from "../support/rate-limits-off.js";
-import { startServer, type TestServer } from "../support/server.js";
-import { repetitions } from "../support/suite.js";
+import { type Api, ApiFailure, keyOf } from "../support/api/api.js";
+import { createRestApi } from "../support/api/rest.js";
+import { repetitions } from "../support/jest/suite.js";
+import { rateLimitsOff } from "../support/service/rate-limits-off.js";
+import { startServer, type TestServer } from "../support/service/server.js";
+import { type Chain, chain, givesFreely, namesIn, ownNamesIn, type Step } from "./grant-chains.js";
 
 const numRuns = repetitions({ quick: 10, full: 30 });
 

@@ -17,7 +17,7 @@ import {
   namesIn,
   ownNamesIn,
   type Step,
-} from "../support/grant-chains.js";
+} from "./grant-chains.js";
 
 const transforms = ["redact", "mask", "reveal"];
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { keyOf } from "../support/api.js";
-import { createGrpcApi } from "../support/api-grpc.js";
-import { createRestApi } from "../support/api-rest.js";
-import { engines, startServer, type TestServer } from "../support/server.js";
+import { keyOf } from "../support/api/api.js";
+import { createGrpcApi } from "../support/api/grpc.js";
+import { createRestApi } from "../support/api/rest.js";
+import { engines, startServer, type TestServer } from "../support/service/server.js";
 import { until } from "../support/until.js";
 
 const minute = 60_000;

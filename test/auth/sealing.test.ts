@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from "@jest/globals";
-import type { StreamingApi } from "../support/api.js";
-import { createGrpcApi } from "../support/api-grpc.js";
-import { useReaders } from "../support/api-streams.js";
-import { send } from "../support/http.js";
-import { type Engine, engines, startServer, type TestServer } from "../support/server.js";
+import type { StreamingApi } from "../support/api/api.js";
+import { createGrpcApi } from "../support/api/grpc.js";
+import { useReaders } from "../support/api/streams.js";
+import { send } from "../support/http/http.js";
+import { type Engine, engines, startServer, type TestServer } from "../support/service/server.js";
 
 const day = 24 * 3_600_000;
 const older = "the older pepper of these";

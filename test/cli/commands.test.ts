@@ -1,15 +1,15 @@
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { beforeAll, describe, expect, it } from "@jest/globals";
-import { startHttp1Proxy } from "../support/http1-proxy.js";
-import { runLatchkey } from "../support/process.js";
-import { startProxy } from "../support/proxy.js";
-import { useService } from "../support/service-for-file.js";
-import { useStops } from "../support/stops.js";
+import { useCleanup } from "../support/cleanup.js";
+import { startHttp1Proxy } from "../support/http/http1-proxy.js";
+import { startProxy } from "../support/http/tcp-proxy.js";
+import { runLatchkey } from "../support/service/process.js";
+import { useService } from "../support/service/service-process.js";
 import { type Given, useCli } from "./run.js";
 
 const service = useService();
 const cli = useCli();
-const stopAfterTest = useStops();
+const stopAfterTest = useCleanup();
 
 const asAdmin = () => ({ LATCHKEY_URL: service.url, LATCHKEY_KEY: service.firstKey });
 

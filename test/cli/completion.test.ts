@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "@jest/globals";
 import { complete, completionScript, fileCandidates, shells } from "../../src/cli/completion.js";
-import { describeWith } from "../support/can-run.js";
-import { latchkeyPath, withFolder } from "../support/process.js";
+import { describeWith } from "../support/jest/suite.js";
+import { latchkeyPath, withFolder } from "../support/service/process.js";
 import { createWholeProgram } from "./whole-program.js";
 
 async function completed(...words: string[]): Promise<string[]> {

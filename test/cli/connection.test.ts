@@ -5,7 +5,7 @@ import { resolveConnection } from "../../src/cli/connection.js";
 import { readClientEnvironment } from "../../src/cli/environment.js";
 import { futureTime, pastTime, serviceUrl } from "../../src/cli/options.js";
 import { readProfiles, writeProfiles } from "../../src/cli/profile/profiles.js";
-import { withFolder } from "../support/process.js";
+import { withFolder } from "../support/service/process.js";
 
 const local = { url: "http://localhost:8080", key: "local-key" };
 const staging = { url: "https://staging.example.com", key: "staging-key", keyHeader: "X-KEY" };

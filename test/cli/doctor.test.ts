@@ -16,10 +16,10 @@ import { managerPermissions } from "../../src/store/port/applications.js";
 import type { NewApplication } from "../../src/store/port/records.js";
 import type { Store } from "../../src/store/port/store.js";
 import { anApplication } from "../contract/store/fixtures.js";
-import { useMongo } from "../support/mongo.js";
-import { uri } from "../support/mongo-uri.js";
-import { withFolder } from "../support/process.js";
-import { startServer } from "../support/server.js";
+import { useMongo } from "../support/mongo/mongo.js";
+import { uri } from "../support/mongo/uri.js";
+import { withFolder } from "../support/service/process.js";
+import { startServer } from "../support/service/server.js";
 import { useCli } from "./run.js";
 
 const cli = useCli();

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll } from "@jest/globals";
-import { runLatchkey } from "../support/process.js";
+import { runLatchkey } from "../support/service/process.js";
 import { runHere } from "./run-here.js";
 
 interface Ended {

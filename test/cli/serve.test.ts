@@ -6,18 +6,18 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it, jest } from "@jest/globals";
-import { watchHealth } from "../support/health-watch.js";
-import { useMongo } from "../support/mongo.js";
-import { uri } from "../support/mongo-uri.js";
-import { type LatchkeyProcess, runLatchkey, withFolder } from "../support/process.js";
-import { listeningLine, useServices } from "../support/service-process.js";
-import { useStops } from "../support/stops.js";
-import { isFullSuite } from "../support/suite.js";
+import { useCleanup } from "../support/cleanup.js";
+import { isFullSuite } from "../support/jest/suite.js";
+import { useMongo } from "../support/mongo/mongo.js";
+import { uri } from "../support/mongo/uri.js";
+import { watchHealth } from "../support/service/health-watch.js";
+import { type LatchkeyProcess, runLatchkey, withFolder } from "../support/service/process.js";
+import { listeningLine, useServices } from "../support/service/service-process.js";
 
 jest.setTimeout(180_000);
 
 const startService = useServices();
-const stopAfterTest = useStops();
+const stopAfterTest = useCleanup();
 
 function run(args: string[], environment: Record<string, string>): LatchkeyProcess {
   const command = runLatchkey(args, environment);

@@ -2,18 +2,17 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { expect, it } from "@jest/globals";
-import { describeWith } from "../support/can-run.js";
-import { startHttp1Proxy } from "../support/http1-proxy.js";
-import { latchkeyPath } from "../support/process.js";
-import { useService } from "../support/service-for-file.js";
-import { useStops } from "../support/stops.js";
-import { isFullSuite } from "../support/suite.js";
+import { useCleanup } from "../support/cleanup.js";
+import { startHttp1Proxy } from "../support/http/http1-proxy.js";
+import { describeWith, isFullSuite } from "../support/jest/suite.js";
+import { latchkeyPath } from "../support/service/process.js";
+import { useService } from "../support/service/service-process.js";
 import { until } from "../support/until.js";
 import { useCli } from "./run.js";
 
 const service = useService();
 const cli = useCli();
-const stopAfterTest = useStops();
+const stopAfterTest = useCleanup();
 
 /** `script` of util-linux runs a command in a terminal. Other versions lack this option. */
 const script = ["script", "--version"] as const;

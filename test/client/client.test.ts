@@ -8,7 +8,7 @@ import type { LatchkeyClient } from "../../src/client/client.js";
 import { createLatchkeyClient as createNodeClient } from "../../src/client/create-guard.js";
 import type { ClientOptions } from "../../src/contract/client-interceptors.js";
 import { problemOf } from "../../src/contract/problem-report.js";
-import { startServer, type TestServer } from "../support/server.js";
+import { startServer, type TestServer } from "../support/service/server.js";
 
 const keyHeader = "X-Our-Key";
 

@@ -13,9 +13,9 @@ import type { Decision } from "../../src/client/decision.js";
 import type { Guard } from "../../src/client/guard.js";
 import type { ApplicationRecord, KeyRecord } from "../../src/store/port/records.js";
 import type { Store } from "../../src/store/port/store.js";
-import { startProxy, type TcpProxy } from "../support/proxy.js";
-import { engines, startServer, type TestServer } from "../support/server.js";
-import { isFullSuite } from "../support/suite.js";
+import { startProxy, type TcpProxy } from "../support/http/tcp-proxy.js";
+import { isFullSuite } from "../support/jest/suite.js";
+import { engines, startServer, type TestServer } from "../support/service/server.js";
 
 const read = "token:read";
 const use = "token:use";

@@ -2,8 +2,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { createLatchkeyClient, type LatchkeyNodeClient } from "../../src/client/create-guard.js";
 import type { Decision } from "../../src/client/decision.js";
-import { scriptCommand, useChildren } from "../support/child.js";
-import { startServer, type TestServer } from "../support/server.js";
+import { scriptCommand, useChildren } from "../support/service/child-process.js";
+import { startServer, type TestServer } from "../support/service/server.js";
 
 const maxStaleness = 200;
 const start = useChildren();
@@ -29,7 +29,7 @@ async function startGuard() {
     type: "private",
     permissions: ["token:read"],
   });
-  const script = "../client/guard-child.ts";
+  const script = "test/client/guard-child.ts";
   const child = start(scriptCommand(script, server.url, rootKey, subject, String(maxStaleness)));
   const { pid } = await child.line(0);
   let reported = 1;

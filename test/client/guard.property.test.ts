@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { repetitions } from "../support/suite.js";
+import { repetitions } from "../support/jest/suite.js";
 import { createWorld, maxStaleness, type World } from "./guard-world.js";
 import { settle } from "./scripted-service.js";
 

@@ -38,7 +38,7 @@ import {
   keys,
   type Outcome,
   type Sent,
-} from "../support/guarded-service.js";
+} from "./guarded-service.js";
 
 const protocols = {
   gRPC: (baseUrl: string) => createGrpcTransport({ baseUrl }),

@@ -4,14 +4,9 @@ import { afterEach, describe, expect, it } from "@jest/globals";
 import express, { type ErrorRequestHandler, type Express } from "express";
 import { accessOf, type GuardExpressOptions, guardExpress } from "../../src/client/express.js";
 import type { Guard } from "../../src/client/guard.js";
-import { callOverHttp, describeHttpMiddleware } from "../support/guarded-http.js";
-import {
-  createScriptedGuard,
-  type GuardedService,
-  type Handled,
-  keys,
-} from "../support/guarded-service.js";
-import { send } from "../support/http.js";
+import { send } from "../support/http/http.js";
+import { callOverHttp, describeHttpMiddleware } from "./guarded-http.js";
+import { createScriptedGuard, type GuardedService, type Handled, keys } from "./guarded-service.js";
 
 interface Params {
   readonly id: string;

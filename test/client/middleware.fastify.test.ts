@@ -2,13 +2,8 @@ import { describe, expect, it } from "@jest/globals";
 import fastify, { type FastifyInstance } from "fastify";
 import { accessOf, type GuardFastifyOptions, guardFastify } from "../../src/client/fastify.js";
 import type { Guard } from "../../src/client/guard.js";
-import { callOverHttp, describeHttpMiddleware } from "../support/guarded-http.js";
-import {
-  createScriptedGuard,
-  type GuardedService,
-  type Handled,
-  keys,
-} from "../support/guarded-service.js";
+import { callOverHttp, describeHttpMiddleware } from "./guarded-http.js";
+import { createScriptedGuard, type GuardedService, type Handled, keys } from "./guarded-service.js";
 
 interface Route {
   Params: { id: string };

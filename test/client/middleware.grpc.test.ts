@@ -30,7 +30,7 @@ import {
   keys,
   type Outcome,
   type Sent,
-} from "../support/guarded-service.js";
+} from "./guarded-service.js";
 
 interface Message {
   readonly id: string;

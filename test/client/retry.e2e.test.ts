@@ -4,8 +4,8 @@ import { createLatchkeyClient as createBrowserClient } from "../../src/client/br
 import type { LatchkeyClient } from "../../src/client/client.js";
 import { createLatchkeyClient as createNodeClient } from "../../src/client/create-guard.js";
 import type { ClientOptions } from "../../src/contract/client-interceptors.js";
-import { startProxy } from "../support/proxy.js";
-import { startServer } from "../support/server.js";
+import { startProxy } from "../support/http/tcp-proxy.js";
+import { startServer } from "../support/service/server.js";
 import { until } from "../support/until.js";
 
 const request = { name: "only one", type: "private", permissions: ["application:read"] };

@@ -6,30 +6,30 @@ import { request } from "node:https";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it, jest } from "@jest/globals";
+import { useCleanup } from "../support/cleanup.js";
 import {
   childrenOf,
   isRunning,
   latchkeyPath,
   runLatchkey,
   withFolder,
-} from "../support/process.js";
-import { listeningLine } from "../support/service-process.js";
-import { useStops } from "../support/stops.js";
+} from "../support/service/process.js";
+import { listeningLine } from "../support/service/service-process.js";
 import { hangTimeout, until } from "../support/until.js";
 import {
-  ask,
   count,
   everyFirstKey,
   everyListeningLine,
+  getReady,
   useSessions,
   useWorkers,
   watchWorker,
-} from "../support/workers-service.js";
+} from "./workers-service.js";
 
 jest.setTimeout(2 * hangTimeout);
 
 const run = promisify(execFile);
-const stopAfterTest = useStops();
+const stopAfterTest = useCleanup();
 const openSession = useSessions();
 const withService = useWorkers();
 
@@ -73,7 +73,7 @@ describe("a worker that exits", () => {
       process.kill(victim, "SIGTERM");
       const [line] = await service.until(/.*worker exited with code 0.*/);
       expect(JSON.parse(line)).toMatchObject({ level: 50, worker_pid: victim });
-      expect(await ask(service.url, "/applications/key", service.key)).toBe(200);
+      expect(await getReady(service.url, "/applications/key", service.key)).toBe(200);
       await until(async () => service.workers().length === 2);
       expect(service.workers()).not.toContain(victim);
       expect(count(service.output.stdout, everyListeningLine)).toBe(1);
@@ -87,7 +87,7 @@ describe("a worker that exits", () => {
       await service.until(/(exited with SIGKILL.*){2}/s);
       const answers = async () => {
         const [, url = ""] = [...service.output.stdout.matchAll(everyListeningLine)].at(-1) ?? [];
-        const status = await ask(url, "/applications/key", service.key).catch(() => undefined);
+        const status = await getReady(url, "/applications/key", service.key).catch(() => undefined);
         return status === 200;
       };
       await until(answers);
@@ -176,7 +176,7 @@ describe("the combined log", () => {
         { length: total },
         (_, at) => `/${at}/${"none/".repeat((at % 20) * 100)}`,
       );
-      await Promise.all(paths.map((path) => ask(url, path, "")));
+      await Promise.all(paths.map((path) => getReady(url, path, "")));
       stream.resume();
       child.kill("SIGTERM");
       await once(child, "exit");

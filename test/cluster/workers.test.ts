@@ -4,24 +4,24 @@ import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { describe, expect, it, jest } from "@jest/globals";
 import { AccessService } from "../../gen/latchkey/v1/access_service_pb.js";
-import { isRunning, latchkeyPath } from "../support/process.js";
-import { useStops } from "../support/stops.js";
+import { useCleanup } from "../support/cleanup.js";
+import { isRunning, latchkeyPath } from "../support/service/process.js";
 import { hangTimeout, until } from "../support/until.js";
 import {
-  ask,
-  askManyTimes,
   count,
   everyFirstKey,
   everyListeningLine,
+  getReady,
+  getReadyManyTimes,
   useSessions,
   useWorkers,
   watchWorker,
-} from "../support/workers-service.js";
+} from "./workers-service.js";
 
 jest.setTimeout(2 * hangTimeout);
 
 const run = promisify(execFile);
-const stopAfterTest = useStops();
+const stopAfterTest = useCleanup();
 const openSession = useSessions();
 const withService = useWorkers();
 
@@ -29,7 +29,7 @@ describe("workers", () => {
   it("share one port, key and store, and notify watchers on every worker", () =>
     withService(async ({ url, key, workers, output }, DATA_DIR) => {
       expect(workers()).toHaveLength(2);
-      expect(new Set(await askManyTimes(url, key))).toEqual(new Set([200]));
+      expect(new Set(await getReadyManyTimes(url, key))).toEqual(new Set([200]));
       const { stdout } = output;
       expect(count(stdout, everyFirstKey)).toBe(2);
       expect(new Set(stdout.match(everyFirstKey)).size).toBe(1);
@@ -38,7 +38,7 @@ describe("workers", () => {
       const { PATH = "" } = process.env;
       const bootstrap = [latchkeyPath, "bootstrap", "--json"];
       const made = await run(process.execPath, bootstrap, { env: { PATH, DATA_DIR } });
-      const answers = await askManyTimes(url, JSON.parse(made.stdout).key);
+      const answers = await getReadyManyTimes(url, JSON.parse(made.stdout).key);
       expect(new Set(answers)).toEqual(new Set([200]));
       await expectAllTold(url, key);
     }));
@@ -83,7 +83,7 @@ describe("a worker that exits", () => {
       process.kill(victim, "SIGKILL");
       const [line] = await service.until(/.*worker exited with SIGKILL.*/);
       expect(JSON.parse(line)).toMatchObject({ level: 50, worker_pid: victim });
-      expect(await ask(service.url, "/applications/key", service.key)).toBe(200);
+      expect(await getReady(service.url, "/applications/key", service.key)).toBe(200);
       await until(async () => service.workers().length === 2);
       expect(service.workers()).not.toContain(victim);
       expect(count(service.output.stdout, everyListeningLine)).toBe(1);

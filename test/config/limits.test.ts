@@ -1,11 +1,11 @@
 import { connect as connectHttp2, type Settings } from "node:http2";
 import { afterAll, beforeAll, describe, expect, it, jest } from "@jest/globals";
 import { slowHeaders } from "../attacks/slow-callers.js";
-import { askRaw, expectProblem, send } from "../support/http.js";
-import { endHeaders, endStream, frame, frameType, request } from "../support/http2-frames.js";
-import { openRaw, openRawHttp2 } from "../support/raw-connection.js";
-import { callRaw } from "../support/raw-grpc.js";
-import { startServer, type TestServer } from "../support/server.js";
+import { exchangeRaw, expectProblem, send } from "../support/http/http.js";
+import { endHeaders, endStream, frame, frameType, request } from "../support/http/http2-frames.js";
+import { openRaw, openRawHttp2 } from "../support/http/raw-connection.js";
+import { callRaw } from "../support/http/raw-grpc.js";
+import { startServer, type TestServer } from "../support/service/server.js";
 import { until } from "../support/until.js";
 
 /** Each is below its default, so that no test passes by chance. */
@@ -65,7 +65,7 @@ jest.setTimeout(180_000);
 describe("configured limits are enforced", () => {
   it("HEADER_LIMIT", async () => {
     const request = (size: number) =>
-      askRaw(
+      exchangeRaw(
         limited,
         `GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\nx-a: ${"a".repeat(size)}\r\n\r\n`,
       );
@@ -82,7 +82,7 @@ describe("configured limits are enforced", () => {
 
   it("HEADER_COUNT_LIMIT", async () => {
     const request = (count: number) =>
-      askRaw(
+      exchangeRaw(
         limited,
         "GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n" +
           `${Array.from({ length: count - 2 }, (_, at) => `x-${at}: a\r\n`).join("")}\r\n`,

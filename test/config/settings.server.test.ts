@@ -3,12 +3,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/glob
 import type { BootstrapResult } from "../../src/bootstrap.js";
 import type { Environment } from "../../src/config/settings.js";
 import type { Store } from "../../src/store/port/store.js";
-import { keyOf } from "../support/api.js";
-import { createGrpcApi } from "../support/api-grpc.js";
-import { createRestApi } from "../support/api-rest.js";
-import { expectProblem, send } from "../support/http.js";
-import { callRaw, detailsOf, envelope } from "../support/raw-grpc.js";
-import { startServer, type TestServer } from "../support/server.js";
+import { keyOf } from "../support/api/api.js";
+import { createGrpcApi } from "../support/api/grpc.js";
+import { createRestApi } from "../support/api/rest.js";
+import { expectProblem, send } from "../support/http/http.js";
+import { callRaw, detailsOf, envelope } from "../support/http/raw-grpc.js";
+import { startServer, type TestServer } from "../support/service/server.js";
 
 const running: TestServer[] = [];
 

@@ -1,12 +1,17 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
 import type { BootstrapResult } from "../../src/bootstrap.js";
-import type { Api } from "../support/api.js";
-import { createRestApi } from "../support/api-rest.js";
-import { accessibilityViolations } from "../support/axe.js";
-import { describeInBrowser, type OpenedPage } from "../support/browser.js";
-import { expectEventually, horizontalOverflow, openSignedIn, signIn } from "../support/console.js";
-import { startServer, type TestServer } from "../support/server.js";
+import type { Api } from "../support/api/api.js";
+import { createRestApi } from "../support/api/rest.js";
+import { accessibilityViolations } from "../support/browser/axe.js";
+import { describeInBrowser, type OpenedPage } from "../support/browser/browser.js";
+import {
+  expectEventually,
+  horizontalOverflow,
+  openSignedIn,
+  signIn,
+} from "../support/browser/console.js";
+import { startServer, type TestServer } from "../support/service/server.js";
 
 describeInBrowser("console activity page", (browser) => {
   let server: TestServer;

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
-import { accessibilityViolations } from "../support/axe.js";
-import { describeInBrowser, type OpenedPage } from "../support/browser.js";
-import { horizontalOverflow } from "../support/console.js";
-import { type DemoTenant, seedDemoTenant } from "../support/demo-tenant.js";
-import { startServer, type TestServer } from "../support/server.js";
+import { accessibilityViolations } from "../support/browser/axe.js";
+import { describeInBrowser, type OpenedPage } from "../support/browser/browser.js";
+import { horizontalOverflow } from "../support/browser/console.js";
+import { startServer, type TestServer } from "../support/service/server.js";
+import { type DemoTenant, seedDemoTenant } from "./demo-tenant.js";
 
 /** Set by `npm run docs:images`, which saves screenshots. */
 const savesScreenshots = process.env.UPDATE_DOCS === "1";

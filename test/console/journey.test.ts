@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { BootstrapResult } from "../../src/bootstrap.js";
 import { createLatchkeyClient, type LatchkeyNodeClient } from "../../src/client/create-guard.js";
-import { accessibilityViolations } from "../support/axe.js";
-import { describeInBrowser } from "../support/browser.js";
+import { accessibilityViolations } from "../support/browser/axe.js";
+import { describeInBrowser } from "../support/browser/browser.js";
 import {
   button,
   expectEventually,
@@ -11,8 +11,8 @@ import {
   keyWorks,
   signIn,
   takeKey,
-} from "../support/console.js";
-import { startServer, type TestServer } from "../support/server.js";
+} from "../support/browser/console.js";
+import { startServer, type TestServer } from "../support/service/server.js";
 
 describeInBrowser("console journey", (browser) => {
   let server: TestServer;

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
 import type { BootstrapResult } from "../../src/bootstrap.js";
-import { type Api, keyOf } from "../support/api.js";
-import { createRestApi } from "../support/api-rest.js";
-import { accessibilityViolations } from "../support/axe.js";
-import { describeInBrowser } from "../support/browser.js";
-import { expectEventually, horizontalOverflow, openSignedIn } from "../support/console.js";
-import { startServer, type TestServer } from "../support/server.js";
+import { type Api, keyOf } from "../support/api/api.js";
+import { createRestApi } from "../support/api/rest.js";
+import { accessibilityViolations } from "../support/browser/axe.js";
+import { describeInBrowser } from "../support/browser/browser.js";
+import { expectEventually, horizontalOverflow, openSignedIn } from "../support/browser/console.js";
+import { startServer, type TestServer } from "../support/service/server.js";
 
 describeInBrowser("console session pages", (browser) => {
   let server: TestServer;

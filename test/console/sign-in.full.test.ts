@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { BootstrapResult } from "../../src/bootstrap.js";
-import { accessibilityViolations } from "../support/axe.js";
-import { describeInBrowser } from "../support/browser.js";
-import { startServer, type TestServer } from "../support/server.js";
+import { accessibilityViolations } from "../support/browser/axe.js";
+import { describeInBrowser } from "../support/browser/browser.js";
+import { startServer, type TestServer } from "../support/service/server.js";
 
 describeInBrowser("console sign-in", (browser) => {
   let server: TestServer;

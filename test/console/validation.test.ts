@@ -6,8 +6,8 @@ import { createLatchkeyClient, type LatchkeyNodeClient } from "../../src/client/
 import type { ApplicationType } from "../../src/contract/grants.js";
 import { problemOf } from "../../src/contract/problem-report.js";
 import { fieldErrorsOf, grantErrorsOf } from "../../web/console/validation/validate.js";
-import { keyOf } from "../support/api.js";
-import { startServer, type TestServer } from "../support/server.js";
+import { keyOf } from "../support/api/api.js";
+import { startServer, type TestServer } from "../support/service/server.js";
 
 let server: TestServer;
 let client: LatchkeyNodeClient;

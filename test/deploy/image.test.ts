@@ -3,9 +3,9 @@ import { existsSync, readFileSync } from "node:fs";
 import { promisify } from "node:util";
 import { describe, expect, it } from "@jest/globals";
 import { readSettings } from "../../src/config/settings.js";
-import { withFolder } from "../support/process.js";
-import { useServices } from "../support/service-process.js";
-import { isFullSuite } from "../support/suite.js";
+import { isFullSuite } from "../support/jest/suite.js";
+import { withFolder } from "../support/service/process.js";
+import { useServices } from "../support/service/service-process.js";
 import { until } from "../support/until.js";
 import { type Instruction, readDockerfile } from "./dockerfile.js";
 

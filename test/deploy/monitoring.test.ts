@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "@jest/globals";
 import { parse } from "yaml";
 import { problemCatalogue } from "../../src/contract/problems.js";
-import { useService } from "../support/service-for-file.js";
+import { useService } from "../support/service/service-process.js";
 import { until } from "../support/until.js";
 
 interface Alert {

@@ -6,16 +6,10 @@ import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type ProblemCode, problemCatalogue } from "../../src/contract/problems.js";
 import { knownSettings } from "../deploy/known-settings.js";
-import { createRestApi } from "../support/api-rest.js";
-import { reservePorts } from "../support/lasting-ports.js";
-import {
-  cloneFolder,
-  commandsIn,
-  patternOf,
-  runCommands,
-  withoutSpace,
-} from "../support/page-commands.js";
-import { useService } from "../support/service-for-file.js";
+import { createRestApi } from "../support/api/rest.js";
+import { reservePorts } from "../support/service/lasting-ports.js";
+import { useService } from "../support/service/service-process.js";
+import { cloneFolder, commandsIn, patternOf, runCommands, withoutSpace } from "./page-commands.js";
 
 /** The pages whose commands readers run, in the order in which they would. */
 const pages = [

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
-import { useExamples } from "../support/example-process.js";
-import { reservePorts } from "../support/lasting-ports.js";
-import { useService } from "../support/service-for-file.js";
+import { reservePorts } from "../support/service/lasting-ports.js";
+import { useService } from "../support/service/service-process.js";
+import { useExamples } from "./example-process.js";
 
 /** The example compiles first, which is slow on a busy machine. */
 const timeout = 120_000;

@@ -1,8 +1,8 @@
 import { expect, it } from "@jest/globals";
-import { createRestApi } from "../support/api-rest.js";
-import { describeWith } from "../support/can-run.js";
-import { useExamples } from "../support/example-process.js";
-import { useService } from "../support/service-for-file.js";
+import { createRestApi } from "../support/api/rest.js";
+import { describeWith } from "../support/jest/suite.js";
+import { useService } from "../support/service/service-process.js";
+import { useExamples } from "./example-process.js";
 
 /** The first run downloads and builds dependencies, which takes minutes on a slow machine. */
 const timeout = 10 * 60_000;

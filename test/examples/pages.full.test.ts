@@ -1,9 +1,9 @@
 import { expect, it } from "@jest/globals";
-import { createRestApi } from "../support/api-rest.js";
-import { describeInBrowser } from "../support/browser.js";
-import { stopExample, useExamples } from "../support/example-process.js";
-import { reservePorts } from "../support/lasting-ports.js";
-import { useService } from "../support/service-for-file.js";
+import { createRestApi } from "../support/api/rest.js";
+import { describeInBrowser } from "../support/browser/browser.js";
+import { reservePorts } from "../support/service/lasting-ports.js";
+import { useService } from "../support/service/service-process.js";
+import { stopExample, useExamples } from "./example-process.js";
 
 /** The examples compile first, which is slow on a busy machine. */
 const timeout = 120_000;

@@ -1,8 +1,8 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { describe, expect, it } from "@jest/globals";
-import { createRestApi } from "../support/api-rest.js";
-import { useService } from "../support/service-for-file.js";
+import { createRestApi } from "../support/api/rest.js";
+import { useService } from "../support/service/service-process.js";
 
 describe("guard examples", () => {
   const latchkey = useService();

@@ -5,8 +5,8 @@ import { openMongoStore } from "../../src/store/mongo/store.js";
 import { StoreUnavailable } from "../../src/store/port/errors.js";
 import type { Store } from "../../src/store/port/store.js";
 import { times } from "../contract/store/fixtures.js";
-import { useMongo } from "../support/mongo.js";
-import type { TcpProxy } from "../support/proxy.js";
+import type { TcpProxy } from "../support/http/tcp-proxy.js";
+import { useMongo } from "../support/mongo/mongo.js";
 import { until } from "../support/until.js";
 import { startMongoProxy } from "./support/mongo-proxy.js";
 

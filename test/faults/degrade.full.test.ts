@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from "@jest/globals";
-import type { ApiFailure } from "../support/api.js";
-import { createGrpcApi } from "../support/api-grpc.js";
-import { createOutbox } from "../support/api-streams.js";
-import { send } from "../support/http.js";
-import { useMongo } from "../support/mongo.js";
-import type { TcpProxy } from "../support/proxy.js";
+import type { ApiFailure } from "../support/api/api.js";
+import { createGrpcApi } from "../support/api/grpc.js";
+import { createOutbox } from "../support/api/streams.js";
+import { send } from "../support/http/http.js";
+import type { TcpProxy } from "../support/http/tcp-proxy.js";
+import { useMongo } from "../support/mongo/mongo.js";
 import { hangTimeout, until } from "../support/until.js";
 import { outages, startBlockableService } from "./support/blockable-service.js";
 import { callAll, type Heard } from "./support/outage-calls.js";

@@ -2,9 +2,9 @@ import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { expect, it } from "@jest/globals";
 import type { Store } from "../../src/store/port/store.js";
-import { useChildren } from "../support/child.js";
-import { useLmdbFolder } from "../support/lmdb-folder.js";
-import { repetitions } from "../support/suite.js";
+import { repetitions } from "../support/jest/suite.js";
+import { useLmdbFolder } from "../support/lmdb/folder.js";
+import { useChildren } from "../support/service/child-process.js";
 import { createRandom } from "./support/random.js";
 
 const folder = useLmdbFolder();

@@ -1,8 +1,8 @@
 import { describe, it } from "@jest/globals";
-import { keyOf } from "../support/api.js";
-import { createRestApi } from "../support/api-rest.js";
-import { inLanes } from "../support/in-lanes.js";
-import { withFolder } from "../support/process.js";
+import { keyOf } from "../support/api/api.js";
+import { createRestApi } from "../support/api/rest.js";
+import { forEachConcurrently } from "../support/concurrency.js";
+import { withFolder } from "../support/service/process.js";
 import { until } from "../support/until.js";
 import { auditApplication, auditSession } from "./support/crash-audit.js";
 import type { CrashLedger } from "./support/crash-ledger.js";
@@ -76,5 +76,5 @@ async function audit(url: string, keys: CrashLoadKeys, { applications, sessions 
     ...applications.map((account) => () => auditApplication(api, keys, account)),
     ...sessions.map((session) => () => auditSession(api, keys, session)),
   ];
-  await inLanes(8, looks, (look) => look());
+  await forEachConcurrently(8, looks, (look) => look());
 }

@@ -1,10 +1,10 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, jest } from "@jest/globals";
-import { type Api, ApiFailure, keyOf } from "../support/api.js";
-import { createRestApi } from "../support/api-rest.js";
-import { itIf } from "../support/can-run.js";
-import { inLanes } from "../support/in-lanes.js";
+import { type Api, ApiFailure, keyOf } from "../support/api/api.js";
+import { createRestApi } from "../support/api/rest.js";
+import { forEachConcurrently } from "../support/concurrency.js";
+import { itIf } from "../support/jest/suite.js";
 import { hangTimeout, until } from "../support/until.js";
 import { useEmbeddedServices } from "./support/embedded-service.js";
 import { canMount, fillDisk, resizeDisk, whyNoMount, withSmallDisk } from "./support/small-disk.js";
@@ -34,7 +34,7 @@ function flood(api: Api, key: string) {
   const counts = { made: 0, refused: 0 };
   const unexpected: unknown[] = [];
   let isStopped = false;
-  const done = inLanes(
+  const done = forEachConcurrently(
     8,
     (function* () {
       while (!isStopped) {
@@ -78,7 +78,11 @@ async function makeRevocations(api: Api, manager: string, count: number) {
     },
   ];
   const sessions = Math.min(100, count / 10);
-  await inLanes(8, Array(sessions).keys(), async () => void (await api.createSession(shop)));
+  await forEachConcurrently(
+    8,
+    Array(sessions).keys(),
+    async () => void (await api.createSession(shop)),
+  );
   const { data } = await api.listSessions(manager, { size: sessions });
   revocations.push(
     ...data.map(
@@ -87,7 +91,7 @@ async function makeRevocations(api: Api, manager: string, count: number) {
           api.deleteSession(manager, { id }),
     ),
   );
-  await inLanes(8, Array(count - sessions).keys(), async (at) => {
+  await forEachConcurrently(8, Array(count - sessions).keys(), async (at) => {
     const { id } = await api.createApplication(manager, small);
     revocations.push(await (kinds[at % kinds.length] as (typeof kinds)[0])(id));
   });
@@ -96,7 +100,7 @@ async function makeRevocations(api: Api, manager: string, count: number) {
 
 async function reasonsOfFailure(revocations: readonly (() => Promise<unknown>)[]) {
   const reasons: unknown[] = [];
-  await inLanes(16, revocations, async (revoke) => {
+  await forEachConcurrently(16, revocations, async (revoke) => {
     await revoke().catch((error) => reasons.push(error));
   });
   return reasons;

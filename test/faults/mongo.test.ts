@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { times } from "../contract/store/fixtures.js";
-import { inLanes } from "../support/in-lanes.js";
-import { isFullSuite } from "../support/suite.js";
+import { forEachConcurrently } from "../support/concurrency.js";
+import { isFullSuite } from "../support/jest/suite.js";
 import { hangTimeout, until } from "../support/until.js";
 import { type Cluster, startCluster } from "./support/cluster.js";
 import { createClusterLedger } from "./support/cluster-ledger.js";
@@ -115,7 +115,7 @@ async function lookAtAll(prober: Prober): Promise<void> {
     ...ledger.sessions.map((one) => () => prober.session(door, one)),
   ];
   await Promise.all(
-    cluster.restDoors.map((door) => inLanes(lanes, looksAt(door), (look) => look())),
+    cluster.restDoors.map((door) => forEachConcurrently(lanes, looksAt(door), (look) => look())),
   );
 }
 

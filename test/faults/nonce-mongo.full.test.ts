@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { CreateSessionResponse } from "../../gen/latchkey/v1/session_service_pb.js";
 import { times } from "../contract/store/fixtures.js";
-import type { ReplicaSet } from "../support/replica-set.js";
-import type { Member } from "../support/replica-set-member.js";
+import type { ReplicaSet } from "../support/mongo/replica-set.js";
+import type { Member } from "../support/mongo/replica-set-member.js";
 import { until } from "../support/until.js";
 import { type Cluster, startCluster } from "./support/cluster.js";
 import { unexpected } from "./support/findings.js";

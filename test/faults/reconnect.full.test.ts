@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { useMongo } from "../support/mongo.js";
+import { useMongo } from "../support/mongo/mongo.js";
 import { hangTimeout, until } from "../support/until.js";
 import { outages, startBlockableService } from "./support/blockable-service.js";
 import { startSteadyCalls } from "./support/steady-calls.js";

@@ -1,11 +1,11 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { dieWithUs } from "../support/guardian.js";
-import { send } from "../support/http.js";
-import { useMongo } from "../support/mongo.js";
-import { runLatchkey } from "../support/process.js";
-import type { TcpProxy } from "../support/proxy.js";
+import { send } from "../support/http/http.js";
+import type { TcpProxy } from "../support/http/tcp-proxy.js";
+import { useMongo } from "../support/mongo/mongo.js";
+import { killWithParent } from "../support/service/child-process.js";
+import { runLatchkey } from "../support/service/process.js";
 import { bootstrapKey } from "./support/instance.js";
 import { startMongoProxy } from "./support/mongo-proxy.js";
 
@@ -29,7 +29,7 @@ afterAll(() => proxy?.close());
 async function startService(WORKERS: string) {
   const environment = { ...store, WORKERS, PORT: "0", SHUTDOWN_GRACE: "2s" };
   const service = runLatchkey(["serve"], environment);
-  dieWithUs(service.child);
+  killWithParent(service.child);
   const [, port] = await service.until(/listening at http:[^"]+:(\d+)"/);
   return { service, port: Number(port) };
 }

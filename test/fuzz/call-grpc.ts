@@ -2,7 +2,7 @@ import { type ClientHttp2Session, connect, constants, type OutgoingHttpHeaders }
 import { getOption } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { errors } from "../../gen/latchkey/v1/options_pb.js";
-import { inLanes } from "../support/in-lanes.js";
+import { forEachConcurrently } from "../support/concurrency.js";
 import type { FuzzedServer } from "./fuzzed-server.js";
 import { type GrpcInput, grpcCalls } from "./grpc-calls.js";
 import { fuzzTimeout } from "./say.js";
@@ -88,7 +88,7 @@ export async function callGrpc(server: FuzzedServer, count: number, streams = 25
     }
   };
   try {
-    await inLanes(sessions * streams, inputs, send, () => findings.isFull);
+    await forEachConcurrently(sessions * streams, inputs, send, () => findings.isFull);
   } finally {
     for (const session of open) {
       session.destroy();

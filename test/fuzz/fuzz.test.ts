@@ -1,5 +1,5 @@
 import { describe, it } from "@jest/globals";
-import { repetitions } from "../support/suite.js";
+import { repetitions } from "../support/jest/suite.js";
 import { callGrpc } from "./call-grpc.js";
 import { useFuzzedServer } from "./fuzzed-server.js";
 import { restFamilies, sendFamily } from "./rest-families.js";

@@ -1,8 +1,7 @@
-import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from "@jest/globals";
-import { scriptCommand, startChild } from "../support/child.js";
-import { send } from "../support/http.js";
-import type { Engine } from "../support/server.js";
+import { send } from "../support/http/http.js";
+import { scriptCommand, startChild } from "../support/service/child-process.js";
+import type { Engine } from "../support/service/server.js";
 import type { FuzzWorld } from "./world.js";
 
 /** A server that is treated badly, and where it is. */
@@ -17,7 +16,7 @@ export interface FuzzedServer extends FuzzWorld {
  */
 export function useFuzzedServer(engine: Engine = "lmdb"): FuzzedServer {
   const server = {} as FuzzedServer;
-  const child = startChild(scriptCommand(join("..", "fuzz", "server-child.ts"), engine));
+  const child = startChild(scriptCommand("test/fuzz/server-child.ts", engine));
   let told = 0;
   let before: unknown;
 

@@ -2,7 +2,7 @@ import { type DescMethod, type MessageShape, toBinary } from "@bufbuild/protobuf
 import fc from "fast-check";
 import { services } from "../../src/contract/methods.js";
 import { sampleOf } from "../middleware/authorization/samples.js";
-import { envelope } from "../support/raw-grpc.js";
+import { envelope } from "../support/http/raw-grpc.js";
 import { mostly } from "./mostly.js";
 import type { FuzzWorld } from "./world.js";
 

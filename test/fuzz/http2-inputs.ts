@@ -6,8 +6,8 @@ import {
   frame,
   frameType,
   hpack,
-} from "../support/http2-frames.js";
-import { envelope } from "../support/raw-grpc.js";
+} from "../support/http/http2-frames.js";
+import { envelope } from "../support/http/raw-grpc.js";
 import { mostly } from "./mostly.js";
 
 /** What is sent on a connection of HTTP/2 behind its preface. */

@@ -1,4 +1,4 @@
-import { type RawConnection, staysOpen } from "../support/raw-connection.js";
+import { type RawConnection, staysOpen } from "../support/http/raw-connection.js";
 
 /** How many connections say something at a time. */
 export const connections = 24;

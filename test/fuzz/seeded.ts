@@ -1,7 +1,7 @@
 import { relative } from "node:path";
 import { expect } from "@jest/globals";
 import fc from "fast-check";
-import { isFullSuite } from "../support/suite.js";
+import { isFullSuite } from "../support/jest/suite.js";
 
 /** The same inputs come each time, unless another seed is given, or `random`. */
 const { FUZZ_SEED = "1", FUZZ_FACTOR = "1" } = process.env;

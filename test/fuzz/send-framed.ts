@@ -1,6 +1,6 @@
-import { parseAnswers } from "../support/http.js";
-import { inLanes } from "../support/in-lanes.js";
-import { openRaw } from "../support/raw-connection.js";
+import { forEachConcurrently } from "../support/concurrency.js";
+import { parseResponses } from "../support/http/http.js";
+import { openRaw } from "../support/http/raw-connection.js";
 import { type FramedInput, framedInputs } from "./framing-inputs.js";
 import type { FuzzedServer } from "./fuzzed-server.js";
 import { connections, say } from "./say.js";
@@ -21,7 +21,7 @@ async function converse(server: FuzzedServer, bytes: string): Promise<FramedAnsw
 }
 
 function isAsItShouldBe({ holdsTwo }: FramedInput, { text, isLate }: FramedAnswer): boolean {
-  const answers = parseAnswers(text);
+  const answers = parseResponses(text);
   const served = answers.filter(({ status }) => status === 200);
   return (
     !isLate && answers.every(({ status }) => status < 500) && served.length <= (holdsTwo ? 1 : 0)
@@ -38,6 +38,6 @@ export async function sendFramed(server: FuzzedServer, count: number): Promise<v
       findings.add(input, answer);
     }
   };
-  await inLanes(connections, inputs, send, () => findings.isFull);
+  await forEachConcurrently(connections, inputs, send, () => findings.isFull);
   findings.expectNone();
 }

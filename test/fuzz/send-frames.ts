@@ -1,7 +1,7 @@
 import { expect } from "@jest/globals";
-import { type Frame, takeFrames } from "../support/http2-wire.js";
-import { inLanes } from "../support/in-lanes.js";
-import { openRawHttp2 } from "../support/raw-connection.js";
+import { forEachConcurrently } from "../support/concurrency.js";
+import { type Frame, takeFrames } from "../support/http/http2-wire.js";
+import { openRawHttp2 } from "../support/http/raw-connection.js";
 import type { FuzzedServer } from "./fuzzed-server.js";
 import { type Http2Input, http2Inputs } from "./http2-inputs.js";
 import { statusIn } from "./http2-status.js";
@@ -63,7 +63,7 @@ export async function sendFrames(server: FuzzedServer, count: number): Promise<v
       findings.add({ what, frames: frames.toString("hex") }, answer.bytes.toString("latin1"));
     }
   };
-  await inLanes(connections, inputs, send, () => findings.isFull);
+  await forEachConcurrently(connections, inputs, send, () => findings.isFull);
   findings.expectNone();
   expect(served).toBeGreaterThan(0);
 }

@@ -5,9 +5,9 @@
  * reads, what became of it. A promise that nobody attends to ends it.
  */
 import { createInterface } from "node:readline";
-import { createRestApi } from "../support/api-rest.js";
-import { rateLimitsOff } from "../support/rate-limits-off.js";
-import { type Engine, startServer } from "../support/server.js";
+import { createRestApi } from "../support/api/rest.js";
+import { rateLimitsOff } from "../support/service/rate-limits-off.js";
+import { type Engine, startServer } from "../support/service/server.js";
 import { createFuzzWorld, goodOrigin } from "./world.js";
 
 function tell(value: unknown): void {

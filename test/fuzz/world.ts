@@ -2,8 +2,8 @@ import { randomBytes } from "node:crypto";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { mayHold, ownPermissions } from "../../src/contract/methods.js";
 import type { Target } from "../middleware/authorization/samples.js";
-import { type Api, keyOf } from "../support/api.js";
-import type { TestServer } from "../support/server.js";
+import { type Api, keyOf } from "../support/api/api.js";
+import type { TestServer } from "../support/service/server.js";
 
 /** The only page that may call, and from which the key of the attacker with origins may be used. */
 export const goodOrigin = "https://shop.example.com";

@@ -8,7 +8,7 @@ import { waitForNextTick } from "../../src/lib/event-loop.js";
 import { type IteratorEnd, onIteratorEnd } from "../../src/lib/iterators.js";
 import { withTimeout } from "../../src/lib/timeout.js";
 import { createBatcher } from "../../src/store/mongo/lookup.js";
-import { thenStandStill } from "../support/then-stand-still.js";
+import { runThenBlock } from "../support/event-loop.js";
 import { until } from "../support/until.js";
 
 describe("lookup batches", () => {
@@ -272,7 +272,7 @@ describe("timeouts", () => {
 
     it("prefers a result that is already there when the timeout fires", async () => {
       const statLate = (milliseconds: number) =>
-        thenStandStill(() => withTimeout(stat("."), 1, () => undefined), milliseconds);
+        runThenBlock(() => withTimeout(stat("."), 1, () => undefined), milliseconds);
       let result = await statLate(100);
       // A slow machine needs longer to produce the result while this process is blocked.
       for (let wait = 200; !result && wait < 10_000; wait *= 2) {

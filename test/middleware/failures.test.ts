@@ -7,12 +7,12 @@ import { newId } from "../../src/lib/uuid.js";
 import { StoreUnavailable } from "../../src/store/port/errors.js";
 import type { Store } from "../../src/store/port/store.js";
 import { contentOf } from "../contract/store/fixtures.js";
-import { keyOf } from "../support/api.js";
-import { createRestApi } from "../support/api-rest.js";
-import { expectProblem, send } from "../support/http.js";
-import { callRaw, detailsOf, envelope } from "../support/raw-grpc.js";
-import { startServer, type TestServer } from "../support/server.js";
-import { changed, gated } from "../support/store.js";
+import { keyOf } from "../support/api/api.js";
+import { createRestApi } from "../support/api/rest.js";
+import { expectProblem, send } from "../support/http/http.js";
+import { callRaw, detailsOf, envelope } from "../support/http/raw-grpc.js";
+import { startServer, type TestServer } from "../support/service/server.js";
+import { changed, gated } from "../support/service/store.js";
 import { until } from "../support/until.js";
 
 const byKeyRpc = "/latchkey.v1.ApplicationService/GetApplicationByKey";

@@ -2,12 +2,12 @@ import { once } from "node:events";
 import { connect, type IncomingHttpHeaders } from "node:http2";
 import { afterAll, describe, expect, it } from "@jest/globals";
 import type { Environment } from "../../src/config/settings.js";
-import { keyOf } from "../support/api.js";
-import { createRestApi } from "../support/api-rest.js";
-import { expectProblem, send, sendRaw } from "../support/http.js";
-import { grpcHeaders } from "../support/http2-wire.js";
-import { envelope } from "../support/raw-grpc.js";
-import { startServer, type TestServer } from "../support/server.js";
+import { keyOf } from "../support/api/api.js";
+import { createRestApi } from "../support/api/rest.js";
+import { expectProblem, send, sendRaw } from "../support/http/http.js";
+import { grpcHeaders } from "../support/http/http2-wire.js";
+import { envelope } from "../support/http/raw-grpc.js";
+import { startServer, type TestServer } from "../support/service/server.js";
 import { until } from "../support/until.js";
 
 const permissions = ["application:read"];

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
-import { scriptCommand, useChildren } from "../support/child.js";
-import { useLmdbFolder } from "../support/lmdb-folder.js";
-import { useMongo } from "../support/mongo.js";
-import { uri } from "../support/mongo-uri.js";
+import { useLmdbFolder } from "../support/lmdb/folder.js";
+import { useMongo } from "../support/mongo/mongo.js";
+import { uri } from "../support/mongo/uri.js";
+import { scriptCommand, useChildren } from "../support/service/child-process.js";
 
 const start = useChildren();
 const folder = useLmdbFolder();
@@ -18,7 +18,7 @@ describe("a process with little memory", () => {
   ])(
     "writes, follows, lists and exports large events in %s",
     async (_, placeOf) => {
-      const [command, args] = scriptCommand("large-events-child.ts", ...placeOf());
+      const [command, args] = scriptCommand("test/store/large-events-child.ts", ...placeOf());
       const child = start([command, [`--max-old-space-size=${littleMemory}`, ...args]]);
       expect(await child.line(0)).toEqual({
         told: 60,

@@ -1,14 +1,14 @@
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-web";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import type { BootstrapResult } from "../../src/bootstrap.js";
-import { type Api, keyOf } from "../support/api.js";
-import { createConnectApi } from "../support/api-connect.js";
-import { createGrpcApi } from "../support/api-grpc.js";
-import { createRestApi } from "../support/api-rest.js";
-import { send, sendRaw } from "../support/http.js";
-import { linesBeforeNext } from "../support/log.js";
-import { callRaw, envelope } from "../support/raw-grpc.js";
-import { startServer, type TestServer } from "../support/server.js";
+import { type Api, keyOf } from "../support/api/api.js";
+import { createConnectApi } from "../support/api/connect.js";
+import { createGrpcApi } from "../support/api/grpc.js";
+import { createRestApi } from "../support/api/rest.js";
+import { send, sendRaw } from "../support/http/http.js";
+import { callRaw, envelope } from "../support/http/raw-grpc.js";
+import { logLinesSoFar } from "../support/service/log.js";
+import { startServer, type TestServer } from "../support/service/server.js";
 import { until } from "../support/until.js";
 
 const byKey = "latchkey.v1.ApplicationService/GetApplicationByKey";
@@ -31,7 +31,7 @@ afterAll(() => server.close());
 /** Waits for the expected number of lines, and checks that no more follow before that of a later request. */
 async function lines(count: number): Promise<Record<string, unknown>[]> {
   await until(async () => server.logs.length >= count);
-  const written = await linesBeforeNext(server);
+  const written = await logLinesSoFar(server);
   expect(written).toHaveLength(count);
   return written;
 }

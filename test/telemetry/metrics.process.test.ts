@@ -2,18 +2,23 @@ import { once } from "node:events";
 import { Agent, get } from "node:http";
 import { type AddressInfo, createServer } from "node:net";
 import { describe, expect, it, jest } from "@jest/globals";
-import { type Exposition, parseExposition } from "../support/exposition.js";
-import { childrenOf, type LatchkeyProcess, runLatchkey, withFolder } from "../support/process.js";
-import { useServices } from "../support/service-process.js";
-import { useStops } from "../support/stops.js";
-import { isFullSuite } from "../support/suite.js";
+import { useCleanup } from "../support/cleanup.js";
+import { isFullSuite } from "../support/jest/suite.js";
+import { type Exposition, parseExposition } from "../support/service/exposition.js";
+import {
+  childrenOf,
+  type LatchkeyProcess,
+  runLatchkey,
+  withFolder,
+} from "../support/service/process.js";
+import { useServices } from "../support/service/service-process.js";
 import { hangTimeout, until } from "../support/until.js";
 
 const byKey = { method: "latchkey.v1.ApplicationService/GetApplicationByKey" };
 jest.setTimeout(2 * hangTimeout);
 
 const start = useServices();
-const stopAfterTest = useStops();
+const stopAfterTest = useCleanup();
 
 interface Service extends LatchkeyProcess {
   readonly url: string;

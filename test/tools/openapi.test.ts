@@ -25,7 +25,7 @@ import { services, validationRules } from "../../src/contract/methods.js";
 import type { ProblemCode } from "../../src/contract/problems.js";
 import { Problem } from "../../src/errors.js";
 import { createEncoder } from "../../src/transport/rest/encode.js";
-import { isFullSuite } from "../support/suite.js";
+import { isFullSuite } from "../support/jest/suite.js";
 
 interface Media {
   readonly example?: Record<string, JsonValue>;

@@ -5,9 +5,9 @@ import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { build } from "esbuild";
-import { dieWithUs } from "../support/guardian.js";
-import { followProcess } from "../support/process.js";
-import { listeningLine } from "../support/service-process.js";
+import { killWithParent } from "../support/service/child-process.js";
+import { followProcess } from "../support/service/process.js";
+import { listeningLine } from "../support/service/service-process.js";
 
 const timeout = 180_000;
 
@@ -130,7 +130,7 @@ describe("the published package", () => {
           // A group of its own, as npx starts another process.
           detached: true,
         });
-        dieWithUs(child, { group: true });
+        killWithParent(child, { group: true });
         const service = followProcess(child);
         const [, url] = await service.until(listeningLine);
         const answers = ["/healthz", "/openapi.json", "/console"].map((path) => fetch(url + path));

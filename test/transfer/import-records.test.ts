@@ -21,7 +21,7 @@ import {
   anImportedSession,
   exportAll,
 } from "../contract/store/transfer-fixtures.js";
-import { useLmdbFolder } from "../support/lmdb-folder.js";
+import { useLmdbFolder } from "../support/lmdb/folder.js";
 
 const folder = useLmdbFolder();
 const pepper = "the pepper of these tests";

@@ -8,8 +8,8 @@ import { createKeyring } from "../../src/auth/keys.js";
 import { applicationLine } from "../../src/transfer/export.js";
 import { hour, times } from "../contract/store/fixtures.js";
 import { anImportedApplication, fill } from "../contract/store/transfer-fixtures.js";
-import { uri } from "../support/mongo-uri.js";
-import { latchkeyPath, withFolder } from "../support/process.js";
+import { uri } from "../support/mongo/uri.js";
+import { latchkeyPath, withFolder } from "../support/service/process.js";
 import {
   type Environment,
   endOfLine,

@@ -15,9 +15,9 @@ import {
   type Holdings,
   keyring,
 } from "../contract/store/transfer-fixtures.js";
-import { useMongo } from "../support/mongo.js";
-import { uri } from "../support/mongo-uri.js";
-import { type LatchkeyProcess, runLatchkey, withFolder } from "../support/process.js";
+import { useMongo } from "../support/mongo/mongo.js";
+import { uri } from "../support/mongo/uri.js";
+import { type LatchkeyProcess, runLatchkey, withFolder } from "../support/service/process.js";
 import { until } from "../support/until.js";
 
 /** The settings of a store of its own. */

@@ -2,10 +2,10 @@ import { connect } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { BootstrapResult } from "../../src/bootstrap.js";
-import { openRaw } from "../support/raw-connection.js";
-import { envelope } from "../support/raw-grpc.js";
-import { startServer, type TestServer } from "../support/server.js";
-import { changed } from "../support/store.js";
+import { openRaw } from "../support/http/raw-connection.js";
+import { envelope } from "../support/http/raw-grpc.js";
+import { startServer, type TestServer } from "../support/service/server.js";
+import { changed } from "../support/service/store.js";
 import { until } from "../support/until.js";
 
 let server: TestServer;

@@ -53,8 +53,8 @@ import { services, validationRules } from "../../src/contract/methods.js";
 import { newId } from "../../src/lib/uuid.js";
 import { createQuickCheck } from "../../src/validation/compiled/checks.js";
 import { readExpression, readPattern } from "../../src/validation/compiled/expressions.js";
-import { fields, recursiveSchema, schemaOf } from "../support/schema-of.js";
-import { repetitions } from "../support/suite.js";
+import { fields, recursiveSchema, schemaOf } from "../support/generators/schemas.js";
+import { repetitions } from "../support/jest/suite.js";
 
 type Init = MessageInitShape<DescMessage>;
 

@@ -13,7 +13,7 @@ import { Problem } from "../../src/errors.js";
 import { checkMessage, checkRequest } from "../../src/validation/validate.js";
 import { findFieldViolations } from "../../src/validation/violations.js";
 import { times } from "../contract/store/fixtures.js";
-import { turnsUntil } from "../support/turns-until.js";
+import { countTicksUntil } from "../support/event-loop.js";
 
 function violationsOf(request: object): readonly { field: string; message: string }[] {
   const message = create(CreateApplicationRequestSchema, request);
@@ -215,10 +215,10 @@ describe("validation of a request", () => {
 
   it("yields to the event loop and to other validations", async () => {
     const large = { ...good, rules: times(500, () => unsure) } as Init;
-    const one = await turnsUntil(check(large));
+    const one = await countTicksUntil(check(large));
     expect(one).toBeGreaterThan(50);
     const both = Promise.all([check(large), check(large)]);
-    expect(await turnsUntil(both)).toBeGreaterThan(1.8 * one);
+    expect(await countTicksUntil(both)).toBeGreaterThan(1.8 * one);
     await both;
   });
 });

@@ -5,9 +5,9 @@ import {
 } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { makeKey } from "../../../src/auth/keys.js";
 import { newId } from "../../../src/lib/uuid.js";
-import type { StreamedCheck, StreamingApi } from "../../support/api.js";
-import { createOutbox, useReaders } from "../../support/api-streams.js";
-import { type Engine, startServer, type TestServer } from "../../support/server.js";
+import type { StreamedCheck, StreamingApi } from "../../support/api/api.js";
+import { createOutbox, useReaders } from "../../support/api/streams.js";
+import { type Engine, startServer, type TestServer } from "../../support/service/server.js";
 import { keepsRules } from "./keeps-rules.js";
 import { expectRefused, type Refusal } from "./refused.js";
 import { createTenant as createTenantIn, type Tenant } from "./tenant.js";

@@ -1,5 +1,5 @@
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-web";
-import { createConnectApi } from "../../support/api-connect.js";
+import { createConnectApi } from "../../support/api/connect.js";
 import { describeApi } from "./suite.js";
 
 describeApi({

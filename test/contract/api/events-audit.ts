@@ -4,7 +4,7 @@ import { durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
 import { type Event, ListEventsResponseSchema } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { newId } from "../../../src/lib/uuid.js";
-import { keyOf } from "../../support/api.js";
+import { keyOf } from "../../support/api/api.js";
 import { until } from "../../support/until.js";
 import { containerRule, sessionRule, tokenRead } from "./grants.js";
 import { keepsRules } from "./keeps-rules.js";

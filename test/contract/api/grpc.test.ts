@@ -1,4 +1,4 @@
-import { createGrpcApi } from "../../support/api-grpc.js";
+import { createGrpcApi } from "../../support/api/grpc.js";
 import { describeApi } from "./suite.js";
 
 describeApi({

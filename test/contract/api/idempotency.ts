@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
-import { type Key, type KeyAndMore, keyOf } from "../../support/api.js";
+import { type Key, type KeyAndMore, keyOf } from "../../support/api/api.js";
 import { tokenRead } from "./grants.js";
 import type { ApiSubject } from "./subject.js";
 import { createTenant as fillTenant } from "./tenant.js";

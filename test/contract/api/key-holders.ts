@@ -1,4 +1,4 @@
-import { keyOf } from "../../support/api.js";
+import { keyOf } from "../../support/api/api.js";
 import type { ApiSubject } from "./subject.js";
 
 /** Ways to get keys of every kind. */

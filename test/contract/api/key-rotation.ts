@@ -1,7 +1,7 @@
 import { durationFromMs, timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
 import { newId } from "../../../src/lib/uuid.js";
-import { keyOf } from "../../support/api.js";
+import { keyOf } from "../../support/api/api.js";
 import { tokenRead } from "./grants.js";
 import type { ApiSubject } from "./subject.js";
 import { createTenant as fillTenant } from "./tenant.js";

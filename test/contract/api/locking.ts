@@ -1,7 +1,7 @@
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
 import type { Application } from "../../../gen/latchkey/v1/application_service_pb.js";
-import type { Api } from "../../support/api.js";
+import type { Api } from "../../support/api/api.js";
 import { tokenRead } from "./grants.js";
 import type { ApiSubject } from "./subject.js";
 

@@ -1,7 +1,7 @@
 import { durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
 import { ownPermissions } from "../../../src/contract/methods.js";
-import type { Api } from "../../support/api.js";
+import type { Api } from "../../support/api/api.js";
 import { containerRule, tokenRead } from "./grants.js";
 import type { ApiSubject } from "./subject.js";
 import { createTenant, type GrantsInit, type MadeApplication } from "./tenant.js";

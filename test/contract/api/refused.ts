@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { expect } from "@jest/globals";
-import { ApiFailure } from "../../support/api.js";
+import { ApiFailure } from "../../support/api/api.js";
 
 /** The two statuses of every refusal. */
 const refusals = {

@@ -1,4 +1,4 @@
-import { createRestApi } from "../../support/api-rest.js";
+import { createRestApi } from "../../support/api/rest.js";
 import { describeApi } from "./suite.js";
 
 describeApi({

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
-import { keyOf } from "../../support/api.js";
+import { keyOf } from "../../support/api/api.js";
 import type { ApiSubject } from "./subject.js";
 import { createTenant as fillTenant } from "./tenant.js";
 

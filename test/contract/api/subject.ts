@@ -1,5 +1,5 @@
-import type { Api, ApiFailure } from "../../support/api.js";
-import type { TestServer } from "../../support/server.js";
+import type { Api, ApiFailure } from "../../support/api/api.js";
+import type { TestServer } from "../../support/service/server.js";
 import type { Refusal } from "./refused.js";
 
 /** What the cases of the contract are about: a server, by one of its protocols. */

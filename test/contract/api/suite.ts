@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe } from "@jest/globals";
-import type { Api } from "../../support/api.js";
-import { type Engine, startServer, type TestServer } from "../../support/server.js";
-import { isFullSuite } from "../../support/suite.js";
+import type { Api } from "../../support/api/api.js";
+import { isFullSuite } from "../../support/jest/suite.js";
+import { type Engine, startServer, type TestServer } from "../../support/service/server.js";
 import { describeAccess } from "./access.js";
 import { describeApplications } from "./applications.js";
 import { describeCreating } from "./applications-create.js";

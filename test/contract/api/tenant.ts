@@ -1,8 +1,8 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import type { AccessRuleSchema } from "../../../gen/latchkey/v1/access_rule_pb.js";
-import { type Api, type Key, keyOf } from "../../support/api.js";
-import type { TestServer } from "../../support/server.js";
+import { type Api, type Key, keyOf } from "../../support/api/api.js";
+import type { TestServer } from "../../support/service/server.js";
 
 /** What a key is made to hold. */
 export interface GrantsInit {

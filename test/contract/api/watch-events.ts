@@ -7,9 +7,9 @@ import {
 } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { createKeyring } from "../../../src/auth/keys.js";
 import { bootstrap } from "../../../src/bootstrap.js";
-import type { StreamingApi } from "../../support/api.js";
-import { type Reader, useReaders } from "../../support/api-streams.js";
-import { type Engine, startServer, type TestServer } from "../../support/server.js";
+import type { StreamingApi } from "../../support/api/api.js";
+import { type Reader, useReaders } from "../../support/api/streams.js";
+import { type Engine, startServer, type TestServer } from "../../support/service/server.js";
 import { rule } from "../store/fixtures.js";
 import { tokenRead } from "./grants.js";
 import { keepsRules } from "./keeps-rules.js";

@@ -8,9 +8,9 @@ import {
 import { createKeyring } from "../../../src/auth/keys.js";
 import { bootstrap } from "../../../src/bootstrap.js";
 import { changeRetention } from "../../../src/store/port/changes.js";
-import type { StreamingApi } from "../../support/api.js";
-import { type Reader, useReaders } from "../../support/api-streams.js";
-import { type Engine, startServer, type TestServer } from "../../support/server.js";
+import type { StreamingApi } from "../../support/api/api.js";
+import { type Reader, useReaders } from "../../support/api/streams.js";
+import { type Engine, startServer, type TestServer } from "../../support/service/server.js";
 import { keepsRules } from "./keeps-rules.js";
 import { expectRefused, type Refusal } from "./refused.js";
 import { createTenant as createTenantIn, type Tenant } from "./tenant.js";

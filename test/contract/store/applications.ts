@@ -3,8 +3,8 @@ import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { newId } from "../../../src/lib/uuid.js";
 import type { ApplicationRecord } from "../../../src/store/port/records.js";
-import { anyCharacter } from "../../support/any-character.js";
-import { repetitions } from "../../support/suite.js";
+import { characters } from "../../support/generators/characters.js";
+import { repetitions } from "../../support/jest/suite.js";
 import {
   aKey,
   anApplication,
@@ -69,7 +69,7 @@ export function describeApplications(subject: () => Subject): void {
     it("stores unusual texts unchanged", async () => {
       const { store } = subject();
       await Promise.all(oddTexts.map(keepsText));
-      const text = fc.string({ unit: anyCharacter, maxLength: 40 });
+      const text = fc.string({ unit: characters, maxLength: 40 });
       const numRuns = repetitions({ quick: 10, full: 30 });
       await fc.assert(fc.asyncProperty(text, keepsText), { numRuns });
 

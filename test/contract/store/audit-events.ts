@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { StoreUnavailable } from "../../../src/store/port/errors.js";
 import type { ApplicationRecord, SessionRecord } from "../../../src/store/port/records.js";
-import { useEventFollowers } from "../../support/follow.js";
+import { useEventFollowers } from "../../support/api/followers.js";
 import { anEvent, listEvents } from "./event-fixtures.js";
 import { anApplication, contentOf, must, times, update } from "./fixtures.js";
 import type { Subject } from "./subject.js";

@@ -2,8 +2,8 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
 import { changeRetention, maxChangeBatch } from "../../../src/store/port/changes.js";
 import type { ApplicationRecord, SessionRecord } from "../../../src/store/port/records.js";
-import { useFollowers } from "../../support/follow.js";
-import { repetitions } from "../../support/suite.js";
+import { useFollowers } from "../../support/api/followers.js";
+import { repetitions } from "../../support/jest/suite.js";
 import {
   aGrant,
   aKey,

@@ -8,7 +8,7 @@ import type {
   Principal,
 } from "../../../src/store/port/events.js";
 import type { Store } from "../../../src/store/port/store.js";
-import { useEventFollowers } from "../../support/follow.js";
+import { useEventFollowers } from "../../support/api/followers.js";
 import { aFullEvent, anEvent, listEvents } from "./event-fixtures.js";
 import { must, oddTexts, times } from "./fixtures.js";
 import { endsWithSignal } from "./stops-on-abort.js";

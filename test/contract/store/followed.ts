@@ -1,7 +1,7 @@
 import { expect } from "@jest/globals";
 import type { Change } from "../../../src/store/port/changes.js";
 import type { Store } from "../../../src/store/port/store.js";
-import type { Follow } from "../../support/follow.js";
+import type { Follow } from "../../support/api/followers.js";
 import { anApplication, update } from "./fixtures.js";
 
 /** What a change tells, at whatever moment: a database may have a clock of its own for that. */

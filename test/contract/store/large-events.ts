@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
 import type { EventRecord, NewEvent } from "../../../src/store/port/events.js";
-import { useEventFollowers } from "../../support/follow.js";
+import { useEventFollowers } from "../../support/api/followers.js";
 import { aLargeEvent, anEvent, largeTarget } from "./event-fixtures.js";
 import { times } from "./fixtures.js";
 import type { Subject } from "./subject.js";

@@ -3,7 +3,7 @@ import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { newId } from "../../../src/lib/uuid.js";
 import type { Store } from "../../../src/store/port/store.js";
-import { repetitions } from "../../support/suite.js";
+import { repetitions } from "../../support/jest/suite.js";
 import { anApplication, idsOf, newestFirst, times } from "./fixtures.js";
 import type { Subject } from "./subject.js";
 

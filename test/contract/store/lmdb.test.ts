@@ -1,4 +1,4 @@
-import { useLmdbFolder } from "../../support/lmdb-folder.js";
+import { useLmdbFolder } from "../../support/lmdb/folder.js";
 import type { OpenStore } from "./subject.js";
 import { describeStore, describeWholeStore } from "./suite.js";
 

@@ -1,4 +1,4 @@
-import { useContractStores } from "../../support/mongo-contract.js";
+import { useContractStores } from "./mongo-stores.js";
 import { describeWholeStore } from "./suite.js";
 
 describeWholeStore("MongoDB", useContractStores().openEmpty);

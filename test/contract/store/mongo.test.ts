@@ -1,4 +1,4 @@
-import { useContractStores } from "../../support/mongo-contract.js";
+import { useContractStores } from "./mongo-stores.js";
 import { describeStore } from "./suite.js";
 
 describeStore("MongoDB", useContractStores().open);

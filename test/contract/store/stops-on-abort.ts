@@ -1,5 +1,5 @@
 import { expect } from "@jest/globals";
-import type { FollowerOf } from "../../support/follow.js";
+import type { FollowerOf } from "../../support/api/followers.js";
 
 /** Sees that one who follows ends when the signal is given, whether it waits or not. */
 export async function endsWithSignal<Batch>(

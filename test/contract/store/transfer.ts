@@ -8,7 +8,7 @@ import { newId } from "../../../src/lib/uuid.js";
 import { openLmdbStore } from "../../../src/store/lmdb/store.js";
 import type { Store } from "../../../src/store/port/store.js";
 import type { ImportedApplication, ImportedSession } from "../../../src/store/port/transfer.js";
-import { useEventFollowers, useFollowers } from "../../support/follow.js";
+import { useEventFollowers, useFollowers } from "../../support/api/followers.js";
 import { anEvent, day, listEvents } from "./event-fixtures.js";
 import {
   aGrant,

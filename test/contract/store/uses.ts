@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
 import { placeOf } from "../../../src/store/port/applications.js";
 import type { Place } from "../../../src/store/port/store.js";
-import { useFollowers } from "../../support/follow.js";
+import { useFollowers } from "../../support/api/followers.js";
 import { aKey, anApplication, contentOf, grants, must, rekey, times } from "./fixtures.js";
 import { followMarked } from "./followed.js";
 import type { Subject } from "./subject.js";

@@ -1,5 +1,5 @@
-import type { ApiFailure, StreamedCheck, StreamingApi } from "../../support/api.js";
-import { createOutbox } from "../../support/api-streams.js";
+import type { ApiFailure, StreamedCheck, StreamingApi } from "../../support/api/api.js";
+import { createOutbox } from "../../support/api/streams.js";
 
 /** An access check stream that stays open between requests. */
 interface AskedStream {

@@ -1,7 +1,7 @@
 import { openMongoStore } from "../../../src/store/mongo/store.js";
-import type { TcpProxy } from "../../support/proxy.js";
-import { rateLimitsOff } from "../../support/rate-limits-off.js";
-import { startServer, type TestServer } from "../../support/server.js";
+import type { TcpProxy } from "../../support/http/tcp-proxy.js";
+import { rateLimitsOff } from "../../support/service/rate-limits-off.js";
+import { startServer, type TestServer } from "../../support/service/server.js";
 import { startMongoProxy } from "./mongo-proxy.js";
 
 /** A service whose connection to its store can be blocked. */

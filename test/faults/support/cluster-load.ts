@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { type Api, keyOf } from "../../support/api.js";
+import { type Api, keyOf } from "../../support/api/api.js";
 import type { ClusterKeys } from "./cluster.js";
 import { type ClusterLedger, type Held, type HeldSession, nameFor } from "./cluster-ledger.js";
 import type { Door, Outcome, Tally } from "./tally.js";

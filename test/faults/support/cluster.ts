@@ -1,9 +1,9 @@
-import { allOrNone } from "../../support/all-or-none.js";
-import { keyOf } from "../../support/api.js";
-import { createGrpcApi } from "../../support/api-grpc.js";
-import { createRestApi } from "../../support/api-rest.js";
-import { rateLimitsOff } from "../../support/rate-limits-off.js";
-import { type ReplicaSet, startReplicaSet } from "../../support/replica-set.js";
+import { keyOf } from "../../support/api/api.js";
+import { createGrpcApi } from "../../support/api/grpc.js";
+import { createRestApi } from "../../support/api/rest.js";
+import { allOrUndo } from "../../support/concurrency.js";
+import { type ReplicaSet, startReplicaSet } from "../../support/mongo/replica-set.js";
+import { rateLimitsOff } from "../../support/service/rate-limits-off.js";
 import { insist } from "./insist.js";
 import { bootstrapKey, type Instance, startInstance } from "./instance.js";
 import type { Door } from "./tally.js";
@@ -48,7 +48,7 @@ async function startOn(set: ReplicaSet, running: Instance[]): Promise<Cluster> {
   const start = (name: string) =>
     startInstance(name, { ...rateLimitsOff, MONGODB_URI: set.uriFor(name), SESSION_TTL: "1h" });
   const begun = [start("one"), start("other")];
-  running.push(...(await allOrNone(begun, (instance) => instance.kill())));
+  running.push(...(await allOrUndo(begun, (instance) => instance.kill())));
   const root = await bootstrapping;
   const instances = running as [Instance, Instance];
   const [one, other] = instances;

@@ -1,5 +1,5 @@
 import { expect } from "@jest/globals";
-import { type Api, ApiFailure } from "../../support/api.js";
+import { type Api, ApiFailure } from "../../support/api/api.js";
 import { type Account, note, type SessionAccount } from "./crash-ledger.js";
 import { type CrashLoadKeys, grants } from "./crash-load.js";
 

@@ -1,5 +1,5 @@
-import { type Api, ApiFailure, keyOf } from "../../support/api.js";
-import { createRestApi } from "../../support/api-rest.js";
+import { type Api, ApiFailure, keyOf } from "../../support/api/api.js";
+import { createRestApi } from "../../support/api/rest.js";
 import { type Account, type CrashLedger, note } from "./crash-ledger.js";
 
 /** The keys that the load uses. */

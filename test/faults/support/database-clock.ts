@@ -1,5 +1,5 @@
 import { MongoClient } from "mongodb";
-import { uri } from "../../support/mongo-uri.js";
+import { uri } from "../../support/mongo/uri.js";
 
 /**
  * An estimate of the database's clock: the earliest and the latest possible

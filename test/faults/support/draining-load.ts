@@ -2,7 +2,7 @@ import { Agent, request } from "node:http";
 import { type ClientHttp2Session, connect } from "node:http2";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { CheckAccessRequestSchema } from "../../../gen/latchkey/v1/access_service_pb.js";
-import { callRaw, envelope } from "../../support/raw-grpc.js";
+import { callRaw, envelope } from "../../support/http/raw-grpc.js";
 
 /** The outcomes of the requests of a load. */
 export interface DrainTally {

@@ -1,7 +1,7 @@
 import { afterEach } from "@jest/globals";
-import type { LatchkeyProcess } from "../../support/process.js";
-import { rateLimitsOff } from "../../support/rate-limits-off.js";
-import { type ServiceProcess, useServices } from "../../support/service-process.js";
+import type { LatchkeyProcess } from "../../support/service/process.js";
+import { rateLimitsOff } from "../../support/service/rate-limits-off.js";
+import { type ServiceProcess, useServices } from "../../support/service/service-process.js";
 
 /** The service on an embedded store, as a process of its own with its workers. */
 interface EmbeddedService extends ServiceProcess {

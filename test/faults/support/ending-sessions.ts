@@ -1,4 +1,4 @@
-import { type Api, keyOf } from "../../support/api.js";
+import { type Api, keyOf } from "../../support/api/api.js";
 import type { Cluster } from "./cluster.js";
 import { insist } from "./insist.js";
 

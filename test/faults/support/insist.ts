@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { ApiFailure } from "../../support/api.js";
+import { ApiFailure } from "../../support/api/api.js";
 import { hangTimeout } from "../../support/until.js";
 import { unavailable } from "./tally.js";
 

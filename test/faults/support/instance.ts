@@ -1,6 +1,6 @@
-import { reservePorts } from "../../support/lasting-ports.js";
-import { type LatchkeyProcess, runLatchkey } from "../../support/process.js";
-import { startService } from "../../support/service-process.js";
+import { reservePorts } from "../../support/service/lasting-ports.js";
+import { type LatchkeyProcess, runLatchkey } from "../../support/service/process.js";
+import { startService } from "../../support/service/service-process.js";
 
 /** An instance in its own process, which restarts at the same address. */
 export interface Instance {

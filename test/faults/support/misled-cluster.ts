@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll } from "@jest/globals";
-import type { Member } from "../../support/replica-set-member.js";
+import type { Member } from "../../support/mongo/replica-set-member.js";
 import { until } from "../../support/until.js";
 import { type Cluster, startCluster } from "./cluster.js";
 import { createTally, type Door, type Tally } from "./tally.js";

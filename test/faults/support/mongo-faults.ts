@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { Member } from "../../support/replica-set-member.js";
+import type { Member } from "../../support/mongo/replica-set-member.js";
 import type { Cluster } from "./cluster.js";
 import type { Instance } from "./instance.js";
 

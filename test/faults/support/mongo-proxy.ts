@@ -1,5 +1,5 @@
-import { uri } from "../../support/mongo-uri.js";
-import { startProxy, type TcpProxy } from "../../support/proxy.js";
+import { startProxy, type TcpProxy } from "../../support/http/tcp-proxy.js";
+import { uri } from "../../support/mongo/uri.js";
 
 interface MongoProxy {
   readonly proxy: TcpProxy;

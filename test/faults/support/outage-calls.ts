@@ -1,8 +1,8 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { RetryInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
 import { CheckAccessRequestSchema } from "../../../gen/latchkey/v1/access_service_pb.js";
-import { send } from "../../support/http.js";
-import { callRaw, detailsOf, envelope, type StreamAnswer } from "../../support/raw-grpc.js";
+import { send } from "../../support/http/http.js";
+import { callRaw, detailsOf, envelope, type StreamResponse } from "../../support/http/raw-grpc.js";
 
 /** The outcome of a call over any protocol, and its duration. */
 export interface Heard {
@@ -54,7 +54,7 @@ export function callAll(target: Target): Promise<Heard[]> {
 }
 
 /** Moves the trailers of gRPC-Web from the end of the body to the headers, as in gRPC. */
-function withTrailers(answer: StreamAnswer): StreamAnswer {
+function withTrailers(answer: StreamResponse): StreamResponse {
   const trailers = answer.body.toString("latin1").matchAll(/(grpc-[a-z-]+): (.*)\r\n/g);
   const told = Object.fromEntries([...trailers].map(([, name, value]) => [name, value]));
   return { ...answer, headers: { ...answer.headers, ...told } };
@@ -80,7 +80,7 @@ function judgeHttp({ status, headers }: Awaited<ReturnType<typeof send>>) {
   return { outcome: words[status] ?? String(status), hasHint };
 }
 
-export function judgeGrpc(answer: StreamAnswer) {
+export function judgeGrpc(answer: StreamResponse) {
   const status = answer.headers["grpc-status"];
   const words: Record<string, string> = { 0: "ok", 14: "unavailable", 4: "unavailable" };
   const hasHint = status !== "0" && detailsOf(answer).find(RetryInfoSchema) !== undefined;

@@ -1,4 +1,4 @@
-import { createGrpcApi } from "../../support/api-grpc.js";
+import { createGrpcApi } from "../../support/api/grpc.js";
 import { until } from "../../support/until.js";
 import { openCheckStream } from "./asked-stream.js";
 import { openSession, sessionEnds, sessionPermission } from "./ending-sessions.js";

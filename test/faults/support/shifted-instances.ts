@@ -1,10 +1,10 @@
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll } from "@jest/globals";
-import { allOrNone } from "../../support/all-or-none.js";
-import { uri } from "../../support/mongo-uri.js";
-import { rateLimitsOff } from "../../support/rate-limits-off.js";
-import { type ServiceProcess, startService } from "../../support/service-process.js";
+import { allOrUndo } from "../../support/concurrency.js";
+import { uri } from "../../support/mongo/uri.js";
+import { rateLimitsOff } from "../../support/service/rate-limits-off.js";
+import { type ServiceProcess, startService } from "../../support/service/service-process.js";
 
 const minute = 60_000;
 
@@ -17,7 +17,7 @@ interface ShiftedInstance extends ServiceProcess {
 
 const shifts = { "5 minutes ahead": 5 * minute, "5 minutes behind": -5 * minute };
 // As a URL, since NODE_OPTIONS is split at spaces.
-const preload = `--import=${pathToFileURL(join(__dirname, "../../support/shift-clock.mjs"))}`;
+const preload = `--import=${pathToFileURL(join(__dirname, "shift-clock.mjs"))}`;
 
 /** Starts the instances before the tests of a file, as processes of their own, and ends them after. */
 export function useShiftedInstances(
@@ -33,7 +33,7 @@ export function useShiftedInstances(
       const all = { ...rateLimitsOff, ...environment, ...store, ...clock };
       return { name, ...(await startService(all)) };
     });
-    instances.push(...(await allOrNone(started, end)));
+    instances.push(...(await allOrUndo(started, end)));
   }, 180_000);
 
   afterAll(() => {

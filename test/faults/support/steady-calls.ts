@@ -1,7 +1,7 @@
 import { connect } from "node:http2";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { CheckAccessRequestSchema } from "../../../gen/latchkey/v1/access_service_pb.js";
-import { callRaw, envelope } from "../../support/raw-grpc.js";
+import { callRaw, envelope } from "../../support/http/raw-grpc.js";
 import { judgeGrpc } from "./outage-calls.js";
 
 /** Calls that come at a steady pace, whether those before them were answered or not. */

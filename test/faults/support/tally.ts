@@ -1,4 +1,4 @@
-import { type Api, ApiFailure } from "../../support/api.js";
+import { type Api, ApiFailure } from "../../support/api/api.js";
 
 /** How a call ended, and when. */
 export interface Outcome<T = unknown> {

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
 import type { WatchCredentialsResponse } from "../../../gen/latchkey/v1/access_service_pb.js";
-import type { ApiFailure, StreamingApi } from "../../support/api.js";
+import type { ApiFailure, StreamingApi } from "../../support/api/api.js";
 
 /** What one who watches a tenant is told, over as many streams as it takes. */
 interface ToldChanges {

@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { services } from "../../../src/contract/methods.js";
-import { rateLimitsOff } from "../../support/rate-limits-off.js";
-import { startServer, type TestServer } from "../../support/server.js";
+import { rateLimitsOff } from "../../support/service/rate-limits-off.js";
+import { startServer, type TestServer } from "../../support/service/server.js";
 import { type Cell, callMatrix } from "./matrix.js";
 import { renderPage } from "./page.js";
 import { areOpen, openServices, reflectedServices } from "./unauthenticated-methods.js";

@@ -12,7 +12,7 @@ import {
 import { headerOf } from "../../../src/contract/methods.js";
 import { type ProblemCode, problemCatalogue } from "../../../src/contract/problems.js";
 import type { Binding } from "../../../src/transport/rest/router.js";
-import { envelope, readDetails } from "../../support/raw-grpc.js";
+import { envelope, readDetails } from "../../support/http/raw-grpc.js";
 
 /** The response to a call. */
 export interface CallResult {

@@ -3,9 +3,9 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt";
 import { accessOf, mayHold, ownPermissions } from "../../../src/contract/methods.js";
 import { readBinding } from "../../../src/transport/rest/router.js";
-import { ApiFailure } from "../../support/api.js";
-import { inLanes } from "../../support/in-lanes.js";
-import type { TestServer } from "../../support/server.js";
+import { ApiFailure } from "../../support/api/api.js";
+import { forEachConcurrently } from "../../support/concurrency.js";
+import type { TestServer } from "../../support/service/server.js";
 import { type CallResult, callGrpc, callRest } from "./call.js";
 import { type CallerColumn, callerColumns, untilExpiry } from "./callers.js";
 import { expectedOutcome, type Holding, type Outcome } from "./expected-response.js";
@@ -54,7 +54,7 @@ export async function callMatrix(
     const before = await stateOf(tenant, standing);
     const found = new Array<Cell>(cells.length);
     // A few at a time: a slow server would refuse some of hundreds of concurrent calls.
-    await inLanes(8, cells.entries(), async ([at, cell]) => {
+    await forEachConcurrently(8, cells.entries(), async ([at, cell]) => {
       found[at] = { ...cell, found: await callCell(cell) };
     });
     if ((await stateOf(tenant, standing)) !== before) {

@@ -5,9 +5,9 @@ import { CallerKind } from "../../../gen/latchkey/v1/options_pb.js";
 import type { CreateSessionResponse } from "../../../gen/latchkey/v1/session_service_pb.js";
 import type { ApplicationType } from "../../../src/contract/grants.js";
 import { accessOf, ownPermissions } from "../../../src/contract/methods.js";
-import { type Api, keyOf } from "../../support/api.js";
-import { createRestApi } from "../../support/api-rest.js";
-import type { TestServer } from "../../support/server.js";
+import { type Api, keyOf } from "../../support/api/api.js";
+import { createRestApi } from "../../support/api/rest.js";
+import type { TestServer } from "../../support/service/server.js";
 import type { Target } from "./samples.js";
 
 export interface MadeApplication {

@@ -7,8 +7,8 @@ import {
 } from "../../../gen/grpc/reflection/v1/reflection_pb.js";
 import { ServerReflection as ServerReflectionAlpha } from "../../../gen/grpc/reflection/v1alpha/reflection_pb.js";
 import { systemEndpointNames } from "../../../src/transport/system/endpoints.js";
-import { messagesIn } from "../../support/http2-wire.js";
-import type { TestServer } from "../../support/server.js";
+import { messagesIn } from "../../support/http/http2-wire.js";
+import type { TestServer } from "../../support/service/server.js";
 import { callGrpc } from "./call.js";
 import { sampleOf, type Target } from "./samples.js";
 

@@ -13,13 +13,13 @@ import {
 } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { makeKey } from "../../../src/auth/keys.js";
 import { newId } from "../../../src/lib/uuid.js";
-import { createGrpcApi } from "../../support/api-grpc.js";
-import { useReaders } from "../../support/api-streams.js";
-import { useBadInputTarget } from "../../support/bad-input.js";
-import { send } from "../../support/http.js";
-import { callRaw, detailsOf, envelope, type StreamAnswer } from "../../support/raw-grpc.js";
-import { startServer, type TestServer } from "../../support/server.js";
-import { changed } from "../../support/store.js";
+import { useBadInputTarget } from "../../support/api/bad-input.js";
+import { createGrpcApi } from "../../support/api/grpc.js";
+import { useReaders } from "../../support/api/streams.js";
+import { send } from "../../support/http/http.js";
+import { callRaw, detailsOf, envelope, type StreamResponse } from "../../support/http/raw-grpc.js";
+import { startServer, type TestServer } from "../../support/service/server.js";
+import { changed } from "../../support/service/store.js";
 import { until } from "../../support/until.js";
 
 const target = useBadInputTarget();
@@ -34,7 +34,7 @@ function framed(request: MessageInitShape<typeof StreamCheckAccessRequestSchema>
 const checkOf = (key: string) => ({ key, permission: "token:read" });
 const good = () => framed({ correlationId: "good", check: checkOf(target.privateKey) });
 
-function call(path: string, body: Uint8Array, headers: object = {}): Promise<StreamAnswer> {
+function call(path: string, body: Uint8Array, headers: object = {}): Promise<StreamResponse> {
   const key = { "svc-api-key": target.root.key };
   return callRaw(target.server, path, { headers: { ...key, ...headers }, body });
 }
@@ -50,11 +50,11 @@ function messagesIn(body: Buffer): Buffer[] {
   return messages;
 }
 
-function answersIn({ body }: StreamAnswer) {
+function answersIn({ body }: StreamResponse) {
   return messagesIn(body).map((bytes) => fromBinary(StreamCheckAccessResponseSchema, bytes));
 }
 
-function expectRefusal(response: StreamAnswer, code: Code, reason: string): void {
+function expectRefusal(response: StreamResponse, code: Code, reason: string): void {
   expect(response).toMatchObject({ status: 200, headers: { "grpc-status": String(code) } });
   expect(detailsOf(response).info).toMatchObject({
     reason,

@@ -8,9 +8,9 @@ import {
 } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { makeKey } from "../../../src/auth/keys.js";
 import { newId } from "../../../src/lib/uuid.js";
-import { useBadInputTarget } from "../../support/bad-input.js";
-import { expectProblem, send } from "../../support/http.js";
-import { callRaw, detailsOf, envelope } from "../../support/raw-grpc.js";
+import { useBadInputTarget } from "../../support/api/bad-input.js";
+import { expectProblem, send } from "../../support/http/http.js";
+import { callRaw, detailsOf, envelope } from "../../support/http/raw-grpc.js";
 
 const target = useBadInputTarget();
 const service = "/latchkey.v1.AccessService";

@@ -5,11 +5,11 @@ import { makeKey } from "../../../src/auth/keys.js";
 import { newId } from "../../../src/lib/uuid.js";
 import { tokenRead } from "../../contract/api/grants.js";
 import { createTenant as fillTenant, type Tenant } from "../../contract/api/tenant.js";
-import type { StreamingApi } from "../../support/api.js";
-import { createGrpcApi } from "../../support/api-grpc.js";
-import { useReaders } from "../../support/api-streams.js";
-import { engines, startServer, type TestServer } from "../../support/server.js";
-import { changed } from "../../support/store.js";
+import type { StreamingApi } from "../../support/api/api.js";
+import { createGrpcApi } from "../../support/api/grpc.js";
+import { useReaders } from "../../support/api/streams.js";
+import { engines, startServer, type TestServer } from "../../support/service/server.js";
+import { changed } from "../../support/service/store.js";
 
 const minute = 60_000;
 const service = "latchkey.v1.ApplicationService";

@@ -18,9 +18,9 @@ import { tokenRead } from "../../contract/api/grants.js";
 import { keepsRules } from "../../contract/api/keeps-rules.js";
 import { createTenant as fillTenant, type Tenant } from "../../contract/api/tenant.js";
 import { times } from "../../contract/store/fixtures.js";
-import { keyOf, type StreamingApi } from "../../support/api.js";
-import { createGrpcApi } from "../../support/api-grpc.js";
-import { engines, startServer, type TestServer } from "../../support/server.js";
+import { keyOf, type StreamingApi } from "../../support/api/api.js";
+import { createGrpcApi } from "../../support/api/grpc.js";
+import { engines, startServer, type TestServer } from "../../support/service/server.js";
 import { until } from "../../support/until.js";
 
 const second = 1_000;

@@ -1,7 +1,7 @@
 import { describe } from "@jest/globals";
 import { describeWatchEvents } from "../../contract/api/watch-events.js";
-import { clientNamed, streamClients } from "../../support/api-streams.js";
-import { isFullSuite } from "../../support/suite.js";
+import { clientNamed, streamClients } from "../../support/api/streams.js";
+import { isFullSuite } from "../../support/jest/suite.js";
 
 // Protocols and stores are independent: each is tested once.
 describe.each([

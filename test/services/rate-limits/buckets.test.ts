@@ -14,7 +14,7 @@ import {
 } from "../../../src/services/rate-limits/buckets.js";
 import { createAddressKey } from "../../../src/services/rate-limits/rate-limits.js";
 import type { RateCounts, TakenTokens } from "../../../src/store/port/rate-counts.js";
-import { stopTime } from "../../support/stop-time.js";
+import { freezeTime } from "../../support/clock.js";
 
 afterEach(() => {
   jest.restoreAllMocks();
@@ -62,7 +62,7 @@ const error = 1e-6;
 describe("a token bucket", () => {
   it("never gives more than its burst plus the refill in any interval", () => {
     const property = fc.property(rates, calls, (rate, calls) => {
-      const { now, skip } = stopTime(1_000);
+      const { now, advance: skip } = freezeTime(1_000);
       const { take } = createBuckets(rate);
       const given: number[] = [];
       for (const { pause, count, tokens } of calls) {
@@ -80,7 +80,7 @@ describe("a token bucket", () => {
 
   it("has a token after the returned wait and not sooner", () => {
     const property = fc.property(rates, (rate) => {
-      const { skip } = stopTime(1_000);
+      const { advance: skip } = freezeTime(1_000);
       const { take } = createBuckets(rate);
       const waits = Array.from({ length: rate.burst }, () => take("a"));
       expect(Math.max(...waits)).toBe(0);
@@ -96,7 +96,7 @@ describe("a token bucket", () => {
   });
 
   it("gives many tokens after the returned wait and keeps its tokens until then", () => {
-    const { skip } = stopTime(1_000);
+    const { advance: skip } = freezeTime(1_000);
     const { take } = createBuckets({ count: 1, interval: 1_000, burst: 10 });
     expect([take("a", 8), take("a", 8)]).toEqual([0, 6_000]);
     expect(take("a", 2)).toBe(0);
@@ -105,13 +105,13 @@ describe("a token bucket", () => {
   });
 
   it("is separate for each name", () => {
-    stopTime(1_000);
+    freezeTime(1_000);
     const { take } = createBuckets({ count: 1, interval: 1_000, burst: 1 });
     expect([take("a"), take("b"), take("a")]).toEqual([0, 0, 1_000]);
   });
 
   it("stays cached while in use", () => {
-    stopTime(1_000);
+    freezeTime(1_000);
     const { take } = createBuckets({ count: 1, interval: 3_600_000, burst: 1 });
     expect(take("busy")).toBe(0);
     for (let i = 0; i < 5 * generationSize; i++) {
@@ -123,7 +123,7 @@ describe("a token bucket", () => {
   });
 
   it("is full again after eviction", () => {
-    stopTime(1_000);
+    freezeTime(1_000);
     const { take } = createBuckets({ count: 1, interval: 3_600_000, burst: 1 });
     expect(take("idle")).toBe(0);
     for (let i = 0; i < 2 * generationSize; i++) {
@@ -155,7 +155,7 @@ describe("shared token buckets", () => {
 
   it("never give more in total than the burst, the refill and one second ahead", async () => {
     const property = fc.asyncProperty(rates, calls, async (rate, calls) => {
-      const { now, skip } = stopTime(1_000);
+      const { now, advance: skip } = freezeTime(1_000);
       const { counts } = createModelCounts(now);
       const { log } = createTestLog();
       const processes = [0, 1, 2].map(() =>
@@ -179,7 +179,7 @@ describe("shared token buckets", () => {
   });
 
   it("draw from the store for few calls, and for none while empty", async () => {
-    const { now, skip } = stopTime(1_000);
+    const { now, advance: skip } = freezeTime(1_000);
     const { counts, draws } = createModelCounts(now);
     const { log } = createTestLog();
     const { take } = createSharedBuckets("kind", rate, counts, createStoreStatus(log));
@@ -193,7 +193,7 @@ describe("shared token buckets", () => {
   });
 
   it("give many tokens after the returned wait, even if drawn one by one", async () => {
-    const { now, skip } = stopTime(1_000);
+    const { now, advance: skip } = freezeTime(1_000);
     const { counts } = createModelCounts(now);
     const { log } = createTestLog();
     const slow: Rate = { count: 10, interval: 1_000, burst: 100 };
@@ -208,7 +208,7 @@ describe("shared token buckets", () => {
   });
 
   it("use tokens that the process has already drawn", async () => {
-    const { now } = stopTime(1_000);
+    const { now } = freezeTime(1_000);
     const { counts, draws } = createModelCounts(now);
     const { log } = createTestLog();
     const { take } = createSharedBuckets("kind", rate, counts, createStoreStatus(log));
@@ -218,7 +218,7 @@ describe("shared token buckets", () => {
   });
 
   it("discard unused tokens of a process", async () => {
-    const { now, skip } = stopTime(1_000);
+    const { now, advance: skip } = freezeTime(1_000);
     const { counts } = createModelCounts(now);
     const { log } = createTestLog();
     const processes = Array.from({ length: 20 }, () =>
@@ -257,7 +257,7 @@ describe("shared token buckets", () => {
   });
 
   it("count locally while the store is unavailable, and log it once", async () => {
-    const { skip } = stopTime(1_000);
+    const { advance: skip } = freezeTime(1_000);
     let isAway = true;
     const counts: RateCounts = {
       draw: () =>

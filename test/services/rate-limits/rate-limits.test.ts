@@ -17,13 +17,13 @@ import { makeKey } from "../../../src/auth/keys.js";
 import type { Environment } from "../../../src/config/settings.js";
 import { newId } from "../../../src/lib/uuid.js";
 import { createTenant, type Tenant } from "../../contract/api/tenant.js";
-import { createGrpcApi } from "../../support/api-grpc.js";
-import { createRestApi } from "../../support/api-rest.js";
-import { createOutbox, useReaders } from "../../support/api-streams.js";
-import { expectProblem, type HttpAnswer, send } from "../../support/http.js";
-import { openRaw } from "../../support/raw-connection.js";
-import { startServer, type TestServer } from "../../support/server.js";
-import { type StoppedTime, stopTime } from "../../support/stop-time.js";
+import { createGrpcApi } from "../../support/api/grpc.js";
+import { createRestApi } from "../../support/api/rest.js";
+import { createOutbox, useReaders } from "../../support/api/streams.js";
+import { type FrozenTime, freezeTime } from "../../support/clock.js";
+import { expectProblem, type HttpResponse, send } from "../../support/http/http.js";
+import { openRaw } from "../../support/http/raw-connection.js";
+import { startServer, type TestServer } from "../../support/service/server.js";
 import { until } from "../../support/until.js";
 
 const hour = 3_600_000;
@@ -47,7 +47,7 @@ function whoAmI(server: TestServer, key: string, headers: Record<string, string>
   return send(server, "/whoami", { headers: { "svc-api-key": key, ...headers } });
 }
 
-async function statusesOf(responses: readonly Promise<HttpAnswer>[]): Promise<number[]> {
+async function statusesOf(responses: readonly Promise<HttpResponse>[]): Promise<number[]> {
   return (await Promise.all(responses)).map(({ status }) => status);
 }
 
@@ -84,9 +84,9 @@ describe("a call above the rate limit", () => {
 
   afterAll(() => sessions.abort());
 
-  let time: StoppedTime;
+  let time: FrozenTime;
   beforeEach(() => {
-    time = stopTime();
+    time = freezeTime();
   });
 
   const makePrivate = () => tenant.make("private", { permissions: ["access:check"] });
@@ -145,9 +145,9 @@ describe("a call above the rate limit", () => {
     const askTwice = () => statusesOf([whoAmI(server, key), whoAmI(server, key)]);
     expect(await askTwice()).toEqual([200, 200]);
     expect(await askTwice()).toEqual([429, 429]);
-    time.skip(hour + 1);
+    time.advance(hour + 1);
     expect((await askTwice()).sort()).toEqual([200, 429]);
-    time.skip(9 * hour);
+    time.advance(9 * hour);
     expect(await askTwice()).toEqual([200, 200]);
     expect(await askTwice()).toEqual([429, 429]);
   });
@@ -233,7 +233,7 @@ describe("a batch of checks", () => {
 
   it("counts as many calls as it has checks", async () => {
     const { server, make } = await startWith("1/h:10");
-    stopTime();
+    freezeTime();
     const { key } = await make();
     expect((await checkBatch(server, key, 4)).status).toBe(200);
     expect((await checkBatch(server, key, 5)).status).toBe(200);
@@ -243,7 +243,7 @@ describe("a batch of checks", () => {
 
   it("returns 429 with the wait if fewer checks are left, and checks nothing", async () => {
     const { server, make } = await startWith("1/h:10");
-    const { skip } = stopTime();
+    const { advance: skip } = freezeTime();
     const [{ key }, subject] = [await make(), await make()];
     expect((await checkBatch(server, key, 6)).status).toBe(200);
     const response = await checkBatch(server, key, 6, subject.key);
@@ -256,7 +256,7 @@ describe("a batch of checks", () => {
 
   it("returns 429 with the maximum if it is larger than the burst", async () => {
     const { server, make } = await startWith("1/h:10");
-    stopTime();
+    freezeTime();
     const { key } = await make();
     const { detail } = expectProblem(await checkBatch(server, key, 11), 429, "rate_limited");
     expect(detail).toMatch("A call with this key may make at most 10 checks, not 11.");
@@ -371,11 +371,11 @@ describe("invalid keys", () => {
 
   it("are all refused, most with Retry-After, while valid keys from the same address work", async () => {
     const { server, tenant } = await start(usual);
-    stopTime();
+    freezeTime();
     const named = () => makeKey("prv", tenant.backend.id);
     const kinds = [named, () => makeKey("ses", newId(0)), () => "guess", () => `${named()}x`];
     const refused: Response[] = [];
-    const good: HttpAnswer[] = [];
+    const good: HttpResponse[] = [];
     const guess = (key = "") => fetch(`${server.url}/whoami`, { headers: { "svc-api-key": key } });
     for (let round = 0; round < 20; round++) {
       const wrong = Array.from({ length: 50 }, (_, i) => guess(kinds[i % kinds.length]?.()));

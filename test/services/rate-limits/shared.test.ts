@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from "@jest/globals";
 import { createTenant, type Tenant } from "../../contract/api/tenant.js";
-import { createRestApi } from "../../support/api-rest.js";
-import { type FailingMongo, startFailingMongo } from "../../support/failing-mongo.js";
-import { send } from "../../support/http.js";
-import { useMongo } from "../../support/mongo.js";
-import { uri } from "../../support/mongo-uri.js";
-import { rateLimitsOff } from "../../support/rate-limits-off.js";
-import { startServer, type TestServer } from "../../support/server.js";
+import { createRestApi } from "../../support/api/rest.js";
+import { send } from "../../support/http/http.js";
+import { type FailingMongo, startFailingMongo } from "../../support/mongo/failing-mongo.js";
+import { useMongo } from "../../support/mongo/mongo.js";
+import { uri } from "../../support/mongo/uri.js";
+import { rateLimitsOff } from "../../support/service/rate-limits-off.js";
+import { startServer, type TestServer } from "../../support/service/server.js";
 
 const hour = 3_600_000;
 const started: TestServer[] = [];

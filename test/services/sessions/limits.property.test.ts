@@ -2,11 +2,11 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import type { CheckAccessResponse } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { createTenant, type GrantsInit, type Tenant } from "../../contract/api/tenant.js";
-import type { Api } from "../../support/api.js";
-import { createRestApi } from "../../support/api-rest.js";
-import { rateLimitsOff } from "../../support/rate-limits-off.js";
-import { startServer, type TestServer } from "../../support/server.js";
-import { repetitions } from "../../support/suite.js";
+import type { Api } from "../../support/api/api.js";
+import { createRestApi } from "../../support/api/rest.js";
+import { repetitions } from "../../support/jest/suite.js";
+import { rateLimitsOff } from "../../support/service/rate-limits-off.js";
+import { startServer, type TestServer } from "../../support/service/server.js";
 
 const permissions = ["token:read", "token:use", "token:create"];
 const anyPermissions = fc.uniqueArray(fc.constantFrom(...permissions), { maxLength: 2 });

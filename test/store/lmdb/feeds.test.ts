@@ -24,12 +24,12 @@ import {
   times,
 } from "../../contract/store/fixtures.js";
 import { anAnswer, anAnswerId, keepAnswer } from "../../contract/store/trailed-changes.js";
-import { scriptCommand, useChildren } from "../../support/child.js";
+import { useEventFollowers, useFollowers } from "../../support/api/followers.js";
 import { createTestClock } from "../../support/clock.js";
-import { useEventFollowers, useFollowers } from "../../support/follow.js";
-import { useLmdbFolder } from "../../support/lmdb-folder.js";
-import { openLog } from "../../support/lmdb-log.js";
-import { repetitions } from "../../support/suite.js";
+import { repetitions } from "../../support/jest/suite.js";
+import { useLmdbFolder } from "../../support/lmdb/folder.js";
+import { openLog } from "../../support/lmdb/numbered-log.js";
+import { scriptCommand, useChildren } from "../../support/service/child-process.js";
 import { until } from "../../support/until.js";
 
 const folder = useLmdbFolder();
@@ -390,7 +390,7 @@ describe("events in LMDB", () => {
     const tenantId = randomUUID();
     const follower = followEvents(store, tenantId);
     await follower.next();
-    start(scriptCommand("lmdb-child.ts", "addEvent", folder.path(), tenantId));
+    start(scriptCommand("test/support/lmdb/child.ts", "addEvent", folder.path(), tenantId));
     expect(await follower.next()).toMatchObject({ events: [{ tenantId }], missed: false });
   });
 });
@@ -429,7 +429,9 @@ describe("LMDB after a process was killed", () => {
     const tenantId = randomUUID();
     const lines: Record<string, string | number>[] = [];
     for (let round = 0; round < repetitions({ quick: 2, full: 4 }); round++) {
-      const writer = start(scriptCommand("lmdb-child.ts", "leaveTrails", folder.path(), tenantId));
+      const writer = start(
+        scriptCommand("test/support/lmdb/child.ts", "leaveTrails", folder.path(), tenantId),
+      );
       // Eight workers write six lines each before the first delete.
       await writer.line(50);
       // Anywhere in its work.

@@ -4,7 +4,7 @@ import type { ApplicationRecord } from "../../../src/store/port/records.js";
 import type { Store } from "../../../src/store/port/store.js";
 import { aGrant, anApplication, aSession, hour, must } from "../../contract/store/fixtures.js";
 import { createTestClock } from "../../support/clock.js";
-import { useLmdbFolder } from "../../support/lmdb-folder.js";
+import { useLmdbFolder } from "../../support/lmdb/folder.js";
 import { until } from "../../support/until.js";
 
 const folder = useLmdbFolder();

@@ -1,11 +1,11 @@
 import { describe, expect, it, jest } from "@jest/globals";
 import { newId } from "../../../src/lib/uuid.js";
 import { anApplication, times } from "../../contract/store/fixtures.js";
-import { useChildren } from "../../support/child.js";
-import { useFollowers } from "../../support/follow.js";
-import { useLmdbFolder } from "../../support/lmdb-folder.js";
-import { openLog } from "../../support/lmdb-log.js";
-import { useLmdbProcesses } from "../../support/lmdb-processes.js";
+import { useFollowers } from "../../support/api/followers.js";
+import { useLmdbFolder } from "../../support/lmdb/folder.js";
+import { openLog } from "../../support/lmdb/numbered-log.js";
+import { useLmdbProcesses } from "../../support/lmdb/processes.js";
+import { useChildren } from "../../support/service/child-process.js";
 import { hangTimeout } from "../../support/until.js";
 
 jest.setTimeout(2 * hangTimeout);

@@ -5,11 +5,11 @@ import { describe, expect, it, jest } from "@jest/globals";
 import { newId } from "../../../src/lib/uuid.js";
 import { StoreUnavailable } from "../../../src/store/port/errors.js";
 import { anApplication, createBoth, must, times } from "../../contract/store/fixtures.js";
-import { itIf } from "../../support/can-run.js";
-import { useChildren } from "../../support/child.js";
-import { useFollowers } from "../../support/follow.js";
-import { useLmdbFolder } from "../../support/lmdb-folder.js";
-import { useLmdbProcesses } from "../../support/lmdb-processes.js";
+import { useFollowers } from "../../support/api/followers.js";
+import { itIf } from "../../support/jest/suite.js";
+import { useLmdbFolder } from "../../support/lmdb/folder.js";
+import { useLmdbProcesses } from "../../support/lmdb/processes.js";
+import { useChildren } from "../../support/service/child-process.js";
 import { hangTimeout } from "../../support/until.js";
 
 jest.setTimeout(2 * hangTimeout);

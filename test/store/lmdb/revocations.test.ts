@@ -15,9 +15,9 @@ import {
   times,
 } from "../../contract/store/fixtures.js";
 import { canMount, fillDisk, whyNoMount, withSmallDisk } from "../../faults/support/small-disk.js";
-import { itIf } from "../../support/can-run.js";
 import { createTestClock } from "../../support/clock.js";
-import { useLmdbFolder } from "../../support/lmdb-folder.js";
+import { itIf } from "../../support/jest/suite.js";
+import { useLmdbFolder } from "../../support/lmdb/folder.js";
 import { until } from "../../support/until.js";
 
 const folder = useLmdbFolder();

@@ -31,9 +31,9 @@ import {
   rekey,
   times,
 } from "../../contract/store/fixtures.js";
-import { anyCharacter } from "../../support/any-character.js";
 import { createTestClock } from "../../support/clock.js";
-import { useLmdbFolder } from "../../support/lmdb-folder.js";
+import { characters } from "../../support/generators/characters.js";
+import { useLmdbFolder } from "../../support/lmdb/folder.js";
 import { until } from "../../support/until.js";
 
 const folder = useLmdbFolder();
@@ -359,7 +359,7 @@ function shown(record: ApplicationRecord): string {
 }
 
 const text = fc.oneof(
-  fc.string({ unit: anyCharacter, maxLength: 20 }),
+  fc.string({ unit: characters, maxLength: 20 }),
   fc.constantFrom('"', "\\", "\u2028", "\ud83d", "é", "日本語", "</script>", "[],"),
 );
 const absent = fc.constant(undefined);

@@ -2,8 +2,8 @@ import { describe, expect, it } from "@jest/globals";
 import type { Store } from "../../../src/store/port/store.js";
 import { anEvent } from "../../contract/store/event-fixtures.js";
 import { anApplication, aSession, createBoth, times } from "../../contract/store/fixtures.js";
-import { useLmdbFolder } from "../../support/lmdb-folder.js";
-import { turnsUntil } from "../../support/turns-until.js";
+import { countTicksUntil } from "../../support/event-loop.js";
+import { useLmdbFolder } from "../../support/lmdb/folder.js";
 
 const folder = useLmdbFolder();
 
@@ -42,20 +42,20 @@ describe.each([
 ])("a long scan of %s", (_, prepare) => {
   it("stops when its caller aborts", async () => {
     const scan = await prepare(await folder.open());
-    const whole = await turnsUntil(scan());
+    const whole = await countTicksUntil(scan());
     const caller = new AbortController();
     const reason = new Error("the caller went away");
     const abandoned = scan(caller.signal);
     caller.abort(reason);
-    expect(await turnsUntil(abandoned)).toBeLessThan(whole);
+    expect(await countTicksUntil(abandoned)).toBeLessThan(whole);
     await expect(abandoned).rejects.toBe(reason);
   });
 
   it("shares the event loop with other scans", async () => {
     const scan = await prepare(await folder.open());
-    const one = await turnsUntil(scan());
+    const one = await countTicksUntil(scan());
     const scans = times(10, () => scan());
-    expect(await turnsUntil(Promise.all(scans))).toBeGreaterThan(8 * one);
+    expect(await countTicksUntil(Promise.all(scans))).toBeGreaterThan(8 * one);
     expect((await Promise.all(scans)).flatMap(({ items }) => items)).toEqual([]);
   });
 });

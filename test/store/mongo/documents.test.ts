@@ -18,8 +18,8 @@ import {
   times,
 } from "../../contract/store/fixtures.js";
 import { followMarked } from "../../contract/store/followed.js";
-import { useFollowers } from "../../support/follow.js";
-import { useMongo } from "../../support/mongo.js";
+import { useFollowers } from "../../support/api/followers.js";
+import { useMongo } from "../../support/mongo/mongo.js";
 import { until } from "../../support/until.js";
 
 const { createDatabase, open, shared } = useMongo();

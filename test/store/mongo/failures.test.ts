@@ -19,10 +19,10 @@ import {
   times,
 } from "../../contract/store/fixtures.js";
 import { anAnswer, anAnswerId } from "../../contract/store/trailed-changes.js";
-import { type FailingMongo, startFailingMongo } from "../../support/failing-mongo.js";
-import { useFollowers } from "../../support/follow.js";
-import { withOptions } from "../../support/mongo-uri.js";
-import { startProxy } from "../../support/proxy.js";
+import { useFollowers } from "../../support/api/followers.js";
+import { startProxy } from "../../support/http/tcp-proxy.js";
+import { type FailingMongo, startFailingMongo } from "../../support/mongo/failing-mongo.js";
+import { withOptions } from "../../support/mongo/uri.js";
 import { until } from "../../support/until.js";
 
 let failing: FailingMongo;

@@ -11,9 +11,9 @@ import { anEvent } from "../../contract/store/event-fixtures.js";
 import { anApplication, must, times, update } from "../../contract/store/fixtures.js";
 import { told } from "../../contract/store/followed.js";
 import { anImportedApplication, importAll } from "../../contract/store/transfer-fixtures.js";
-import { type FailingMongo, startFailingMongo } from "../../support/failing-mongo.js";
-import { type FollowerOf, useEventFollowers, useFollowers } from "../../support/follow.js";
-import { repetitions } from "../../support/suite.js";
+import { type FollowerOf, useEventFollowers, useFollowers } from "../../support/api/followers.js";
+import { repetitions } from "../../support/jest/suite.js";
+import { type FailingMongo, startFailingMongo } from "../../support/mongo/failing-mongo.js";
 import { until } from "../../support/until.js";
 
 const follow = useFollowers();

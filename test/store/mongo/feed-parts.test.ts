@@ -22,7 +22,7 @@ import { createRecentChanges, type Entry } from "../../../src/store/mongo/feeds/
 import { createRecentEvents } from "../../../src/store/mongo/feeds/recent-events.js";
 import { anEvent } from "../../contract/store/event-fixtures.js";
 import { must, times } from "../../contract/store/fixtures.js";
-import { repetitions } from "../../support/suite.js";
+import { repetitions } from "../../support/jest/suite.js";
 
 const word = fc.nat(0xffff_ffff);
 

@@ -37,14 +37,12 @@ import {
   anImportedSession,
   importAll,
 } from "../../contract/store/transfer-fixtures.js";
+import { type Follower, useEventFollowers, useFollowers } from "../../support/api/followers.js";
 import { createTestClock } from "../../support/clock.js";
-import { type Follower, useEventFollowers, useFollowers } from "../../support/follow.js";
-import { inLanes } from "../../support/in-lanes.js";
-import { useMongo } from "../../support/mongo.js";
-import { plansOf } from "../../support/mongo-plans.js";
-import { profile } from "../../support/mongo-profile.js";
-import { hasStreams } from "../../support/mongo-streams.js";
-import { repetitions } from "../../support/suite.js";
+import { forEachConcurrently } from "../../support/concurrency.js";
+import { repetitions } from "../../support/jest/suite.js";
+import { hasStreams, useMongo } from "../../support/mongo/mongo.js";
+import { plansOf, profile } from "../../support/mongo/query-plans.js";
 import { until } from "../../support/until.js";
 
 const { createDatabase, open, shared } = useMongo();
@@ -522,7 +520,11 @@ describe("the scan for expirations", () => {
 async function createSessions({ sessions }: Store, application: ApplicationRecord, count: number) {
   const made: SessionRecord[] = [];
   const wanted = times(count, () => aSession(application));
-  await inLanes(25, wanted, async (one) => void made.push(must(await sessions.create(one))));
+  await forEachConcurrently(
+    25,
+    wanted,
+    async (one) => void made.push(must(await sessions.create(one))),
+  );
   return made;
 }
 

@@ -5,10 +5,10 @@ import type { Db, Document } from "mongodb";
 import { openMongoStore } from "../../../src/store/mongo/store.js";
 import type { ConnectionUse } from "../../../src/store/port/store.js";
 import { anApplication } from "../../contract/store/fixtures.js";
-import { scrape } from "../../support/exposition.js";
-import { useMongo } from "../../support/mongo.js";
-import { uri, withOptions } from "../../support/mongo-uri.js";
-import { startServer } from "../../support/server.js";
+import { useMongo } from "../../support/mongo/mongo.js";
+import { uri, withOptions } from "../../support/mongo/uri.js";
+import { scrape } from "../../support/service/exposition.js";
+import { startServer } from "../../support/service/server.js";
 
 const { createDatabase, open, shared } = useMongo();
 

@@ -18,11 +18,10 @@ import {
   anImportedSession,
   importAll,
 } from "../../contract/store/transfer-fixtures.js";
-import { useFollowers } from "../../support/follow.js";
-import { useMongo } from "../../support/mongo.js";
-import { type Plan, plansOf } from "../../support/mongo-plans.js";
-import { profile } from "../../support/mongo-profile.js";
-import { uri, withOptions } from "../../support/mongo-uri.js";
+import { useFollowers } from "../../support/api/followers.js";
+import { useMongo } from "../../support/mongo/mongo.js";
+import { type Plan, plansOf, profile } from "../../support/mongo/query-plans.js";
+import { uri, withOptions } from "../../support/mongo/uri.js";
 
 const { createDatabase, open, shared } = useMongo();
 const follow = useFollowers();

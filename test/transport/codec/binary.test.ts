@@ -30,9 +30,9 @@ import { services } from "../../../src/contract/methods.js";
 import { createBinaryDecoder } from "../../../src/transport/codec/binary-decoder.js";
 import { createBinaryEncoder } from "../../../src/transport/codec/binary-encoder.js";
 import { isSupported } from "../../../src/transport/codec/message-fields.js";
-import { anyDuration, anyInit } from "../../support/any-message.js";
-import { fields, recursiveSchema, schemaOf } from "../../support/schema-of.js";
-import { repetitions } from "../../support/suite.js";
+import { durations, messageInits } from "../../support/generators/messages.js";
+import { fields, recursiveSchema, schemaOf } from "../../support/generators/schemas.js";
+import { repetitions } from "../../support/jest/suite.js";
 
 // Each property runs for every message of the contract.
 fc.configureGlobal({ numRuns: repetitions({ quick: 10, full: 30 }) });
@@ -70,7 +70,7 @@ describe("encoding binary messages", () => {
   it.each(schemas)("writes the bytes that the library writes for %s", (schema) => {
     const encode = createBinaryEncoder(schema);
     fc.assert(
-      fc.property(anyInit(schema), (init) => {
+      fc.property(messageInits(schema), (init) => {
         const expected = hex(libraryBytes(schema, init));
         expect(hex(encode(init))).toBe(expected);
         expect(hex(encode(create(schema, init as MessageInitShape<DescMessage>)))).toBe(expected);
@@ -115,7 +115,7 @@ describe("encoding binary messages", () => {
   it("writes and reads durations in a list as the library does", () => {
     const schema = schemaOf(fields.durations, {});
     fc.assert(
-      fc.property(fc.array(anyDuration), (value) => {
+      fc.property(fc.array(durations), (value) => {
         const bytes = createBinaryEncoder(schema)({ value });
         expect(bytes).toEqual(libraryBytes(schema, { value }));
         expect(createBinaryDecoder(schema)(bytes)).toStrictEqual(fromBinary(schema, bytes));
@@ -159,7 +159,7 @@ describe("decoding binary messages", () => {
   it.each(schemas)("reads the message that the library reads for %s", (schema) => {
     const decode = createBinaryDecoder(schema);
     fc.assert(
-      fc.property(anyInit(schema), (init) => {
+      fc.property(messageInits(schema), (init) => {
         const bytes = libraryBytes(schema, init);
         expect(decode(bytes)).toStrictEqual(fromBinary(schema, bytes));
         expect(decode(new Uint8Array(bytes))).toStrictEqual(fromBinary(schema, bytes));
@@ -170,7 +170,7 @@ describe("decoding binary messages", () => {
   it.each(schemas)("merges a %s that is sent in several parts", (schema) => {
     const decode = createBinaryDecoder(schema);
     fc.assert(
-      fc.property(anyInit(schema), anyInit(schema), (first, second) => {
+      fc.property(messageInits(schema), messageInits(schema), (first, second) => {
         const bytes = Buffer.concat([libraryBytes(schema, first), libraryBytes(schema, second)]);
         expect(decode(bytes)).toStrictEqual(fromBinary(schema, bytes));
       }),
@@ -275,7 +275,7 @@ function spoiled(schema: DescMessage): fc.Arbitrary<Uint8Array> {
     put: fc.uint8Array({ maxLength: 3 }),
   });
   return fc
-    .tuple(anyInit(schema), fc.array(change, { minLength: 1, maxLength: 3 }))
+    .tuple(messageInits(schema), fc.array(change, { minLength: 1, maxLength: 3 }))
     .map(([init, changes]) => {
       const bytes = [...libraryBytes(schema, init)];
       for (const { at, take, put } of changes) {

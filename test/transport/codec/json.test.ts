@@ -33,9 +33,9 @@ import {
   createJsonOptions,
 } from "../../../src/transport/codec/connect-json.js";
 import { toTimestamp } from "../../../src/validation/time.js";
-import { anyDuration, anyInit } from "../../support/any-message.js";
-import { fields, recursiveSchema, schemaOf } from "../../support/schema-of.js";
-import { repetitions } from "../../support/suite.js";
+import { durations, messageInits } from "../../support/generators/messages.js";
+import { fields, recursiveSchema, schemaOf } from "../../support/generators/schemas.js";
+import { repetitions } from "../../support/jest/suite.js";
 
 // Each property runs for every message of the contract.
 fc.configureGlobal({ numRuns: repetitions({ quick: 10, full: 30 }) });
@@ -80,7 +80,7 @@ describe("encoding Connect JSON", () => {
   it.each(schemas)("writes what the library writes for %s", (schema) => {
     const encode = textWriter(schema);
     fc.assert(
-      fc.property(anyInit(schema), (init) => {
+      fc.property(messageInits(schema), (init) => {
         const message = messageOf(schema, init);
         const expected = toJson(schema, message, written);
         expect(JSON.parse(encode(init))).toStrictEqual(expected);
@@ -142,7 +142,7 @@ describe("encoding Connect JSON", () => {
     const schema = schemaOf(fields.durations, {});
     const encode = textWriter(schema);
     fc.assert(
-      fc.property(fc.array(anyDuration), (value) => {
+      fc.property(fc.array(durations), (value) => {
         const expected = toJson(schema, messageOf(schema, { value }), written);
         expect(JSON.parse(encode({ value }))).toStrictEqual(expected);
       }),
@@ -204,7 +204,7 @@ describe("decoding Connect JSON", () => {
 
   it.each(schemas)("reads the message that the library reads for %s", (schema) => {
     fc.assert(
-      fc.property(anyInit(schema), options, fc.nat(2), (init, options, prettySpaces) => {
+      fc.property(messageInits(schema), options, fc.nat(2), (init, options, prettySpaces) => {
         const message = messageOf(schema, init);
         expectSameReading(schema, toJsonString(schema, message, { ...options, prettySpaces }));
       }),
@@ -219,7 +219,7 @@ describe("decoding Connect JSON", () => {
     const part = fc.constantFrom("", '"', "\\", "{", "}", "[", "]", ",", ":", "null", "1", '"1"');
     const change = fc.record({ at: fc.nat(400), take: fc.nat(4), put: part });
     fc.assert(
-      fc.property(anyInit(schema), fc.array(change, { maxLength: 2 }), (init, changes) => {
+      fc.property(messageInits(schema), fc.array(change, { maxLength: 2 }), (init, changes) => {
         let text = toJsonString(schema, messageOf(schema, init));
         for (const { at, take, put } of changes) {
           const place = at % (text.length + 1);

@@ -1,8 +1,14 @@
 import { connect as connectHttp2 } from "node:http2";
 import { connect } from "node:net";
 import { describe, expect, it } from "@jest/globals";
-import { useBadInputTarget } from "../../support/bad-input.js";
-import { askRaw, expectProblem, type HttpAnswer, parseAnswers, send } from "../../support/http.js";
+import { useBadInputTarget } from "../../support/api/bad-input.js";
+import {
+  exchangeRaw,
+  expectProblem,
+  type HttpResponse,
+  parseResponses,
+  send,
+} from "../../support/http/http.js";
 
 const target = useBadInputTarget();
 
@@ -12,7 +18,7 @@ const block = Buffer.alloc(megabyte, " ");
 const createRpc = "/latchkey.v1.ApplicationService/CreateApplication";
 
 interface Upload {
-  readonly answer: HttpAnswer;
+  readonly answer: HttpResponse;
   /** Bytes of the body that were written before the server stopped reading. */
   readonly sent: number;
 }
@@ -53,7 +59,7 @@ function uploadHttp1(path: string, type: string, options: UploadOptions): Promis
       text += chunk;
     });
     socket.on("error", () => {});
-    socket.on("close", () => resolve({ answer: parseAnswers(text)[0] as HttpAnswer, sent }));
+    socket.on("close", () => resolve({ answer: parseResponses(text)[0] as HttpResponse, sent }));
     socket.write(
       `POST ${path} HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${key}\r\ncontent-type: ${type}\r\n${length}\r\n\r\n`,
     );
@@ -72,7 +78,7 @@ function uploadHttp2(path: string, type: string, options: UploadOptions): Promis
       "content-type": type,
       ...(!chunked && { "content-length": whole }),
     });
-    let answer: HttpAnswer = { status: 0, headers: {}, body: "" };
+    let answer: HttpResponse = { status: 0, headers: {}, body: "" };
     let sent = 0;
     const push = (error?: Error | null) => {
       if (sent < whole && !error) {
@@ -147,13 +153,13 @@ describe("a client that expects 100 Continue", () => {
   it.each(["/applications", createRpc])(
     "is refused without 100 Continue if the body is too large: %s",
     async (path) => {
-      const answer = await askRaw(target, wait(path, target.root.key, whole));
+      const answer = await exchangeRaw(target, wait(path, target.root.key, whole));
       expect([413, 429]).toContain(answer.status);
     },
   );
 
   it("is refused without 100 Continue if it has no key", async () => {
-    const answer = await askRaw(target, wait("/applications", "x", 2));
+    const answer = await exchangeRaw(target, wait("/applications", "x", 2));
     expectProblem(answer, 401, "unauthenticated");
   });
 
@@ -172,7 +178,7 @@ describe("a client that expects 100 Continue", () => {
         socket.on("close", () => resolve(text));
         socket.write(wait(path, target.root.key, 2));
       });
-      expect(parseAnswers(text).map(({ status }) => status)).toEqual([100, 400]);
+      expect(parseResponses(text).map(({ status }) => status)).toEqual([100, 400]);
     },
   );
 
@@ -261,6 +267,6 @@ describe("a truncated body", () => {
           'content-type: application/json\r\ncontent-length: 100\r\n\r\n{"name":',
       );
     });
-    expectProblem(parseAnswers(text)[0] as HttpAnswer, 400, "invalid_request");
+    expectProblem(parseResponses(text)[0] as HttpResponse, 400, "invalid_request");
   });
 });

@@ -2,10 +2,10 @@ import { createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-web";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
-import { keyOf } from "../../support/api.js";
-import { createRestApi } from "../../support/api-rest.js";
-import { type HttpAnswer, send } from "../../support/http.js";
-import { startServer, type TestServer } from "../../support/server.js";
+import { keyOf } from "../../support/api/api.js";
+import { createRestApi } from "../../support/api/rest.js";
+import { type HttpResponse, send } from "../../support/http/http.js";
+import { startServer, type TestServer } from "../../support/service/server.js";
 
 const app = "https://app.example.com";
 const createRpc = "/latchkey.v1.SessionService/CreateSession";
@@ -13,7 +13,7 @@ let server: TestServer;
 
 afterEach(() => server.close());
 
-function preflight(origin: string, path = "/sessions", method = "POST"): Promise<HttpAnswer> {
+function preflight(origin: string, path = "/sessions", method = "POST"): Promise<HttpResponse> {
   return send(server, path, {
     method: "OPTIONS",
     headers: {
@@ -24,11 +24,11 @@ function preflight(origin: string, path = "/sessions", method = "POST"): Promise
   });
 }
 
-function words(answer: HttpAnswer, header: string): string[] {
+function words(answer: HttpResponse, header: string): string[] {
   return (answer.headers[header] ?? "").toLowerCase().split(", ");
 }
 
-function corsHeaders({ headers }: HttpAnswer): string[] {
+function corsHeaders({ headers }: HttpResponse): string[] {
   return Object.keys(headers).filter((name) => name.startsWith("access-control-"));
 }
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "@jest/globals";
-import { useBadInputTarget } from "../../support/bad-input.js";
-import { expectProblem, send, sendRaw } from "../../support/http.js";
-import { endHeaders, endStream, frame, frameType, hpack } from "../../support/http2-frames.js";
-import { type Frame, takeFrames } from "../../support/http2-wire.js";
-import { openRawHttp2 } from "../../support/raw-connection.js";
+import { useBadInputTarget } from "../../support/api/bad-input.js";
+import { expectProblem, send, sendRaw } from "../../support/http/http.js";
+import { endHeaders, endStream, frame, frameType, hpack } from "../../support/http/http2-frames.js";
+import { type Frame, takeFrames } from "../../support/http/http2-wire.js";
+import { openRawHttp2 } from "../../support/http/raw-connection.js";
 
 const target = useBadInputTarget();
 

@@ -2,9 +2,9 @@ import { readFileSync } from "node:fs";
 import { connect as connectHttp2 } from "node:http2";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { BootstrapResult } from "../../../src/bootstrap.js";
-import { askRaw, send } from "../../support/http.js";
-import { callRaw, envelope } from "../../support/raw-grpc.js";
-import { startServer, type TestServer } from "../../support/server.js";
+import { exchangeRaw, send } from "../../support/http/http.js";
+import { callRaw, envelope } from "../../support/http/raw-grpc.js";
+import { startServer, type TestServer } from "../../support/service/server.js";
 
 const byKeyRpc = "/latchkey.v1.ApplicationService/GetApplicationByKey";
 const watchRpc = "/latchkey.v1.AccessService/WatchCredentials";
@@ -33,7 +33,7 @@ describe("every response", () => {
     ["that finds nothing", () => send(server, "/nowhere")],
     ["about health", () => send(server, "/healthz")],
     ["that describes the API", () => send(server, "/openapi.json")],
-    ["to what is no HTTP", () => askRaw(server, "nonsense\r\n\r\n")],
+    ["to what is no HTTP", () => exchangeRaw(server, "nonsense\r\n\r\n")],
     ["of Connect", post(byKeyRpc, "application/json", "{}")],
     ["of gRPC-Web", post(byKeyRpc, "application/grpc-web+proto", envelope(""))],
     ["of Connect's streams", post(watchRpc, "application/connect+json", envelope("x"))],

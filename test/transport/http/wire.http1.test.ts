@@ -1,17 +1,17 @@
 import { connect, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { BootstrapResult } from "../../../src/bootstrap.js";
-import { type HttpAnswer, parseAnswers } from "../../support/http.js";
-import { envelope } from "../../support/raw-grpc.js";
-import { startServer, type TestServer } from "../../support/server.js";
-import { useStops } from "../../support/stops.js";
+import { useCleanup } from "../../support/cleanup.js";
+import { type HttpResponse, parseResponses } from "../../support/http/http.js";
+import { envelope } from "../../support/http/raw-grpc.js";
+import { startServer, type TestServer } from "../../support/service/server.js";
 import { until } from "../../support/until.js";
 
 const service = "/latchkey.v1.ApplicationService";
 const byKeyRpc = `${service}/GetApplicationByKey`;
 const createRpc = `${service}/CreateApplication`;
 
-const stopAfterTest = useStops();
+const stopAfterTest = useCleanup();
 let server: TestServer;
 let root: BootstrapResult;
 
@@ -60,17 +60,17 @@ function openConnection() {
     socket,
     text: () => text,
     /** All responses, once there are this many. */
-    async answers(count: number): Promise<HttpAnswer[]> {
+    async answers(count: number): Promise<HttpResponse[]> {
       await until(async () => wholeAnswersIn(text) >= count);
-      return parseAnswers(text);
+      return parseResponses(text);
     },
   };
 }
 
 /** The number of complete responses. */
 function wholeAnswersIn(text: string): number {
-  const answers = text.includes("\r\n\r\n") ? parseAnswers(text) : [];
-  const isWhole = ({ headers, body }: HttpAnswer) =>
+  const answers = text.includes("\r\n\r\n") ? parseResponses(text) : [];
+  const isWhole = ({ headers, body }: HttpResponse) =>
     body.length === Number(headers["content-length"] ?? 0);
   return answers.filter(isWhole).length;
 }

@@ -5,14 +5,14 @@ import { ListApplicationsRequestSchema } from "../../../gen/latchkey/v1/applicat
 import type { BootstrapResult } from "../../../src/bootstrap.js";
 import { anApplication, createLarge, times } from "../../contract/store/fixtures.js";
 import {
-  answerOf,
+  responseOf,
   sendParts,
   useWireSessions,
-  type WireAnswer,
+  type WireResponse,
   type WireSession,
-} from "../../support/http2-wire.js";
-import { envelope } from "../../support/raw-grpc.js";
-import { startServer, type TestServer } from "../../support/server.js";
+} from "../../support/http/http2-wire.js";
+import { envelope } from "../../support/http/raw-grpc.js";
+import { startServer, type TestServer } from "../../support/service/server.js";
 import { until } from "../../support/until.js";
 
 const service = "/latchkey.v1.ApplicationService";
@@ -54,12 +54,12 @@ function open({ method = "POST", path, headers }: Ask, on = wire, endStream = fa
   return stream;
 }
 
-async function call(ask: Ask, body?: Uint8Array | string, on = wire): Promise<WireAnswer> {
+async function call(ask: Ask, body?: Uint8Array | string, on = wire): Promise<WireResponse> {
   const stream = open(ask, on, body === undefined);
   if (body !== undefined) {
     stream.end(body);
   }
-  return answerOf(stream);
+  return responseOf(stream);
 }
 
 const get: Ask = { method: "GET", path: "/applications/key" };
@@ -71,7 +71,7 @@ function typesOf(stream: ClientHttp2Stream): string[] {
 describe("a response over HTTP/2", () => {
   it("consists of headers with a length, and data", async () => {
     const stream = open(get, wire, true);
-    const { headers, body } = await answerOf(stream);
+    const { headers, body } = await responseOf(stream);
     expect(headers).toMatchObject({ ":status": 200, "content-length": String(body.length) });
     expect(JSON.parse(body.toString())).toMatchObject({ id: root.applicationId });
     expect(typesOf(stream)[0]).toBe("HEADERS");
@@ -82,7 +82,7 @@ describe("a response over HTTP/2", () => {
     for (const path of ["/applications/key", "/healthz", "/openapi.json", "/nothing"]) {
       const got = await call({ method: "GET", path });
       const stream = open({ method: "HEAD", path }, wire, true);
-      const { headers, body } = await answerOf(stream);
+      const { headers, body } = await responseOf(stream);
       expect(body).toHaveLength(0);
       expect(typesOf(stream)).toEqual(["HEADERS end"]);
       for (const name of [":status", "content-type", "content-length"]) {
@@ -95,7 +95,7 @@ describe("a response over HTTP/2", () => {
     const { tenantId } = root;
     const { id } = await server.store.applications.create(anApplication({ tenantId }));
     const stream = open({ method: "DELETE", path: `/applications/${id}` }, wire, true);
-    const { headers } = await answerOf(stream);
+    const { headers } = await responseOf(stream);
     expect(headers[":status"]).toBe(204);
     expect(headers).not.toHaveProperty("content-length");
     expect(typesOf(stream)).toEqual(["HEADERS end"]);
@@ -130,7 +130,7 @@ describe("a body over HTTP/2", () => {
     for (let at = 0; at <= body.length; at++) {
       const stream = open({ path: listRpc, headers: json });
       const parts = [body.subarray(0, at), body.subarray(at)];
-      const [answer] = await Promise.all([answerOf(stream), sendParts(stream, wire, parts)]);
+      const [answer] = await Promise.all([responseOf(stream), sendParts(stream, wire, parts)]);
       const { data } = JSON.parse(answer.body.toString());
       expect(data.map(({ id }: { id: string }) => id)).toEqual([root.applicationId]);
     }
@@ -148,7 +148,7 @@ describe("a body over HTTP/2", () => {
   ])("of %s may be empty, however it ends", async (_protocol, ask, status) => {
     const atOnce = open(ask, wire, true);
     const [soon, late] = [open(ask), open(ask)];
-    const answers = [atOnce, soon, late].map(answerOf);
+    const answers = [atOnce, soon, late].map(responseOf);
     soon.end();
     await wire.arrival();
     late.end();
@@ -158,7 +158,7 @@ describe("a body over HTTP/2", () => {
 
   it("of a GET is discarded, whether it ends or not", async () => {
     const [ending, staying] = [open(get), open(get)];
-    const answers = [ending, staying].map(answerOf);
+    const answers = [ending, staying].map(responseOf);
     ending.end("nobody asked for this");
     staying.write("nor for this");
     await until(async () => wire.answerFrames(staying).length > 1);
@@ -204,7 +204,7 @@ describe("an HTTP/2 connection", () => {
 
   it("has room for new streams while answered ones stay open", async () => {
     const left = times(100, () => open({ path: "/nothing", headers: json }));
-    const answers = left.map(answerOf);
+    const answers = left.map(responseOf);
     for (const stream of left) {
       stream.write("{");
     }

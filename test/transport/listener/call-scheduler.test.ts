@@ -5,9 +5,15 @@ import {
   createCallSchedulers,
 } from "../../../src/transport/listener/call-scheduler.js";
 import { times } from "../../contract/store/fixtures.js";
-import { endHeaders, endStream, frame, frameType, request } from "../../support/http2-frames.js";
-import { openRaw, openRawHttp2 } from "../../support/raw-connection.js";
-import { startServer, type TestServer } from "../../support/server.js";
+import {
+  endHeaders,
+  endStream,
+  frame,
+  frameType,
+  request,
+} from "../../support/http/http2-frames.js";
+import { openRaw, openRawHttp2 } from "../../support/http/raw-connection.js";
+import { startServer, type TestServer } from "../../support/service/server.js";
 import { until } from "../../support/until.js";
 
 describe("call scheduler", () => {

@@ -6,14 +6,14 @@ import {
   createSocketReader,
   type FlowControl,
 } from "../../../src/transport/listener/flow-control.js";
-import { type StoppedTime, stopTime } from "../../support/stop-time.js";
+import { type FrozenTime, freezeTime } from "../../support/clock.js";
 
 describe("flow control", () => {
   const doNothing = () => {};
-  let time: StoppedTime;
+  let time: FrozenTime;
 
   beforeEach(() => {
-    time = stopTime();
+    time = freezeTime();
   });
 
   afterEach(() => {
@@ -112,10 +112,10 @@ describe("flow control", () => {
       queueCalls(flood.flow, 500);
       await ticks(10);
       expect(other.isRead()).toBe(false);
-      time.skip(100);
+      time.advance(100);
       await ticks(1);
       expect([flood.isRead(), other.isRead()].filter(Boolean)).toHaveLength(1);
-      time.skip(100);
+      time.advance(100);
       await ticks(1);
       expect(other.isRead()).toBe(true);
     });
@@ -172,7 +172,7 @@ describe("flow control", () => {
       const started = () => newConnections.filter(({ isStarted }) => isStarted()).length;
       expect(started()).toBe(0);
       for (let count = 1; count <= 20; count++) {
-        time.skip(10);
+        time.advance(10);
         await ticks(3);
         expect(started()).toBe(count);
       }
@@ -187,7 +187,7 @@ describe("flow control", () => {
       const newConnections = Array.from({ length: 5 }, server.open);
       expect(newConnections.some(({ isStarted }) => isStarted())).toBe(false);
       for (let released = 0; released < newConnections.length + 1; released++) {
-        time.skip(10);
+        time.advance(10);
         await ticks(1);
       }
       expect(other.isRead()).toBe(true);

@@ -14,17 +14,17 @@ import {
 import { ServerReflection } from "../../../gen/grpc/reflection/v1/reflection_pb.js";
 import { StreamCheckAccessRequestSchema } from "../../../gen/latchkey/v1/access_service_pb.js";
 import type { BootstrapResult } from "../../../src/bootstrap.js";
-import type { StreamedCheck } from "../../support/api.js";
-import { createGrpcApi } from "../../support/api-grpc.js";
-import { createRestApi } from "../../support/api-rest.js";
-import { createOutbox, streamClients, useReaders } from "../../support/api-streams.js";
-import { parseAnswers } from "../../support/http.js";
-import { frame, frameType, preface } from "../../support/http2-frames.js";
-import { openRaw } from "../../support/raw-connection.js";
-import { callRaw, envelope } from "../../support/raw-grpc.js";
-import { startServer, type TestServer } from "../../support/server.js";
-import { type GatedStore, gated } from "../../support/store.js";
-import { thenStandStill } from "../../support/then-stand-still.js";
+import type { StreamedCheck } from "../../support/api/api.js";
+import { createGrpcApi } from "../../support/api/grpc.js";
+import { createRestApi } from "../../support/api/rest.js";
+import { createOutbox, streamClients, useReaders } from "../../support/api/streams.js";
+import { runThenBlock } from "../../support/event-loop.js";
+import { parseResponses } from "../../support/http/http.js";
+import { frame, frameType, preface } from "../../support/http/http2-frames.js";
+import { openRaw } from "../../support/http/raw-connection.js";
+import { callRaw, envelope } from "../../support/http/raw-grpc.js";
+import { startServer, type TestServer } from "../../support/service/server.js";
+import { type GatedStore, gated } from "../../support/service/store.js";
 import { until } from "../../support/until.js";
 
 const byKeyRpc = "/latchkey.v1.ApplicationService/GetApplicationByKey";
@@ -132,7 +132,7 @@ describe("a server that shuts down", () => {
     await until(isRefused);
     socket.write(body);
     await once(socket, "close");
-    expect(parseAnswers(text).map(({ status }) => status)).toEqual([100, 400]);
+    expect(parseResponses(text).map(({ status }) => status)).toEqual([100, 400]);
     await closed;
   });
 
@@ -153,7 +153,7 @@ describe("a server that shuts down", () => {
     await isSeen;
     store.open();
     await once(socket, "close");
-    const [first, second] = parseAnswers(text);
+    const [first, second] = parseResponses(text);
     expect([first?.status, second?.status]).toEqual([200, 503]);
     expect(second?.headers.connection).toBe("close");
     await closed;
@@ -172,14 +172,16 @@ describe("a server that shuts down", () => {
       await goodbye();
       // The server closes idle connections 600 ms after the shutdown starts, while the process is
       // blocked. A machine that was too slow to send the request before that has to retry.
-      await thenStandStill(() => {
+      await runThenBlock(() => {
         write(ask);
         isInTime = performance.now() - begun < 590;
       }, 1_000);
       await ended;
       await closed;
       if (isInTime) {
-        expect(parseAnswers(received().toString()).map(({ status }) => status)).toEqual([200, 200]);
+        expect(parseResponses(received().toString()).map(({ status }) => status)).toEqual([
+          200, 200,
+        ]);
       }
     }
   });

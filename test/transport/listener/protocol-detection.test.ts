@@ -4,8 +4,8 @@ import { createServer as createHttp2Server } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { detectProtocol } from "../../../src/transport/listener/node-server.js";
-import { openRaw } from "../../support/raw-connection.js";
-import { thenStandStill } from "../../support/then-stand-still.js";
+import { runThenBlock } from "../../support/event-loop.js";
+import { openRaw } from "../../support/http/raw-connection.js";
 
 const timeoutMs = 200;
 
@@ -37,7 +37,7 @@ describe("a connection before protocol detection", () => {
       const accepted = once(http1, "connection");
       const connection = openRaw(port);
       await accepted;
-      await thenStandStill(() => {
+      await runThenBlock(() => {
         connection.write(request);
         isInTime = performance.now() - startedAt < timeoutMs - 10;
       }, 2 * timeoutMs);

@@ -11,10 +11,10 @@ import { describe, expect, it } from "@jest/globals";
 import { AccessService } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
 import type { Environment } from "../../../src/config/settings.js";
-import { withFolder } from "../../support/process.js";
-import { callRaw } from "../../support/raw-grpc.js";
-import { startServer, type TestServer } from "../../support/server.js";
-import { useServices } from "../../support/service-process.js";
+import { callRaw } from "../../support/http/raw-grpc.js";
+import { withFolder } from "../../support/service/process.js";
+import { startServer, type TestServer } from "../../support/service/server.js";
+import { useServices } from "../../support/service/service-process.js";
 import { until } from "../../support/until.js";
 
 // All are valid for a hundred years. The two for localhost are self-signed and have different key types.

@@ -14,9 +14,9 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
 import type { BootstrapResult } from "../../../src/bootstrap.js";
 import { readSettings } from "../../../src/config/settings.js";
-import { expectProblem, type HttpAnswer, parseAnswers } from "../../support/http.js";
-import { callRaw, envelope } from "../../support/raw-grpc.js";
-import { startServer, type TestServer } from "../../support/server.js";
+import { expectProblem, type HttpResponse, parseResponses } from "../../support/http/http.js";
+import { callRaw, envelope } from "../../support/http/raw-grpc.js";
+import { startServer, type TestServer } from "../../support/service/server.js";
 import { until } from "../../support/until.js";
 
 // A self-signed certificate for localhost, valid for a hundred years.
@@ -79,7 +79,7 @@ describe("with a certificate", () => {
       `GET /applications/key HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${root.key}\r\nconnection: close\r\n\r\n`,
       offered,
     );
-    const [answer] = parseAnswers(text);
+    const [answer] = parseResponses(text);
     expect(JSON.parse(answer?.body ?? "")).toMatchObject({ id: root.applicationId });
   });
 
@@ -133,7 +133,7 @@ describe("with a certificate", () => {
     const padding = "a".repeat(500);
     const one = `GET /openapi.json HTTP/1.1\r\nhost: a\r\nx-padding: ${padding}\r\n`;
     const text = `${one}\r\n`.repeat(requests - 1);
-    const answers = parseAnswers(await ask(`${text}${one}connection: close\r\n\r\n`));
+    const answers = parseResponses(await ask(`${text}${one}connection: close\r\n\r\n`));
     expect(answers.map(({ status }) => status)).toEqual(Array(requests).fill(200));
   });
 
@@ -141,7 +141,7 @@ describe("with a certificate", () => {
     const one = "GET /healthz HTTP/1.1\r\nhost: a\r\n";
     const upgrade = `${one}connection: upgrade\r\nupgrade: websocket\r\n\r\n`;
     const text = `${one}\r\n${upgrade}${upgrade}${one}connection: close\r\n\r\n`;
-    const answers = parseAnswers(await ask(text));
+    const answers = parseResponses(await ask(text));
     expect(answers.map(({ status }) => status)).toEqual(Array(4).fill(200));
   });
 
@@ -161,7 +161,7 @@ describe("with a certificate", () => {
       "path_not_found",
     ],
   ])("errors are the same as without TLS: %s", async (_what, text, status, code) => {
-    expectProblem(parseAnswers(await ask(text))[0] as HttpAnswer, status, code);
+    expectProblem(parseResponses(await ask(text))[0] as HttpResponse, status, code);
   });
 
   it("a client without TLS is refused and does not affect others", async () => {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { newId } from "../../../src/lib/uuid.js";
-import { useBadInputTarget } from "../../support/bad-input.js";
-import { expectProblem, type HttpAnswer, send } from "../../support/http.js";
+import { useBadInputTarget } from "../../support/api/bad-input.js";
+import { expectProblem, type HttpResponse, send } from "../../support/http/http.js";
+import { repetitions } from "../../support/jest/suite.js";
 import { type Path, placesIn, replaced } from "../../support/json-places.js";
-import { repetitions } from "../../support/suite.js";
 
 const target = useBadInputTarget();
 
@@ -65,7 +65,7 @@ const operations = {
 type Operation = (typeof operations)[keyof typeof operations];
 const named = Object.entries(operations) as [string, Operation][];
 
-function call({ method, path, key }: Operation, body: unknown): Promise<HttpAnswer> {
+function call({ method, path, key }: Operation, body: unknown): Promise<HttpResponse> {
   const headers = { "svc-api-key": key(), "content-type": "application/json" };
   return send(target, path(), { method, headers, body: JSON.stringify(body) });
 }

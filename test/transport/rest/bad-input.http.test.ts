@@ -1,15 +1,21 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { describe, expect, it } from "@jest/globals";
-import { useBadInputTarget } from "../../support/bad-input.js";
-import { askRaw, expectProblem, type HttpAnswer, parseAnswers, send } from "../../support/http.js";
+import { useBadInputTarget } from "../../support/api/bad-input.js";
+import {
+  exchangeRaw,
+  expectProblem,
+  type HttpResponse,
+  parseResponses,
+  send,
+} from "../../support/http/http.js";
 
 const target = useBadInputTarget();
 const close = "host: a\r\nconnection: close\r\n";
 
 /** Sends a raw request line and headers. */
 function ask(line: string, headers = close, body = "") {
-  return askRaw(target, `${line}\r\nsvc-api-key: ${target.root.key}\r\n${headers}\r\n${body}`);
+  return exchangeRaw(target, `${line}\r\nsvc-api-key: ${target.root.key}\r\n${headers}\r\n${body}`);
 }
 
 describe("an unknown path", () => {
@@ -131,7 +137,7 @@ describe("malformed HTTP", () => {
       "POST /sessions HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked, gzip\r\n\r\n",
     ],
   ])("gets a problem body and the connection closes: %s", async (_what, bytes) => {
-    expectProblem(await askRaw(target, bytes), 400, "invalid_request");
+    expectProblem(await exchangeRaw(target, bytes), 400, "invalid_request");
   });
 
   it("gets a problem body in the middle of a request body", async () => {
@@ -217,7 +223,7 @@ describe("size limits", () => {
     }
     socket.write(" HTTP/1.1\r\n\r\n");
     await closed;
-    expectProblem(parseAnswers(text).at(-1) as HttpAnswer, 414, "url_too_long");
+    expectProblem(parseResponses(text).at(-1) as HttpResponse, 414, "url_too_long");
   });
 
   it("allow a path of 8 kB, which returns 404", async () => {
@@ -253,14 +259,14 @@ describe("the key header", () => {
     ["the key is long", () => `svc-api-key: ${"a".repeat(10_000)}\r\n`],
   ])("is refused if %s", async (_what, headers) => {
     const bytes = `GET /applications/key HTTP/1.1\r\n${close}${headers(target.root.key)}\r\n`;
-    const answer = await askRaw(target, bytes);
+    const answer = await exchangeRaw(target, bytes);
     expectProblem(answer, 401, "unauthenticated");
     expect(answer.body).not.toContain(target.root.key);
   });
 
   it("may have spaces around the key", async () => {
     const bytes = `GET /applications/key HTTP/1.1\r\n${close}svc-api-key: \t ${target.root.key} \r\n\r\n`;
-    expect((await askRaw(target, bytes)).status).toBe(200);
+    expect((await exchangeRaw(target, bytes)).status).toBe(200);
   });
 
   it("cannot be sent in the query", async () => {

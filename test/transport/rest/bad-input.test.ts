@@ -1,18 +1,18 @@
 import { describe, expect, it } from "@jest/globals";
 import { makeKey } from "../../../src/auth/keys.js";
 import { newId } from "../../../src/lib/uuid.js";
-import { useBadInputTarget } from "../../support/bad-input.js";
-import { expectProblem, type HttpAnswer, send } from "../../support/http.js";
+import { useBadInputTarget } from "../../support/api/bad-input.js";
+import { expectProblem, type HttpResponse, send } from "../../support/http/http.js";
 
 const target = useBadInputTarget();
 const application = { name: "a", type: "private", permissions: ["token:read"] };
 
 /** Sends a body to create an application with. */
-function create(body: string | Uint8Array, headers: object = target.json): Promise<HttpAnswer> {
+function create(body: string | Uint8Array, headers: object = target.json): Promise<HttpResponse> {
   return send(target, "/applications", { method: "POST", headers: { ...headers }, body });
 }
 
-function authorize(key: string, body: object): Promise<HttpAnswer> {
+function authorize(key: string, body: object): Promise<HttpResponse> {
   const headers = { "svc-api-key": key, "content-type": "application/json" };
   const text = JSON.stringify({ permissions: ["token:read"], ...body });
   return send(target, "/sessions/authorize", { method: "POST", headers, body: text });

@@ -2,8 +2,8 @@ import type { OutgoingHttpHeaders } from "node:http";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { newId } from "../../../src/lib/uuid.js";
-import { send } from "../../support/http.js";
-import { startServer, type TestServer } from "../../support/server.js";
+import { send } from "../../support/http/http.js";
+import { startServer, type TestServer } from "../../support/service/server.js";
 
 const application = { name: "one", type: "private", permissions: ["token:read"] };
 let server: TestServer;

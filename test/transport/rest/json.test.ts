@@ -23,8 +23,8 @@ import { newId } from "../../../src/lib/uuid.js";
 import { createDecoder } from "../../../src/transport/rest/decode.js";
 import { createEncoder } from "../../../src/transport/rest/encode.js";
 import { parseJson } from "../../../src/validation/json.js";
-import { anyDuration, anyInit } from "../../support/any-message.js";
-import { fields, schemaOf } from "../../support/schema-of.js";
+import { durations, messageInits } from "../../support/generators/messages.js";
+import { fields, schemaOf } from "../../support/generators/schemas.js";
 
 type ApplicationInit = MessageInitShape<typeof ApplicationSchema>;
 
@@ -208,7 +208,7 @@ describe("decoding a request", () => {
     (schema) => {
       const { decode } = createDecoder(schema, [], true);
       fc.assert(
-        fc.property(anyInit(schema), (init) => {
+        fc.property(messageInits(schema), (init) => {
           const message = create(schema as DescMessage, init as MessageInitShape<DescMessage>);
           const body = toJson(schema, message as never, { useProtoFieldName: true });
           expect(decode(body, {}, none)).toStrictEqual(message);
@@ -279,8 +279,8 @@ describe("decoding a request", () => {
 
   it("reads durations as the library does, alone and in a list", () => {
     for (const [field, values] of [
-      [fields.duration, anyDuration],
-      [fields.durations, fc.array(anyDuration)],
+      [fields.duration, durations],
+      [fields.durations, fc.array(durations)],
     ] as const) {
       const schema = schemaOf(field, {});
       const { decode } = createDecoder(schema, [], true);
@@ -462,7 +462,7 @@ describe("encoding a response", () => {
 
   it("writes the same as the library, except names and timestamps", () => {
     fc.assert(
-      fc.property(anyInit(ApplicationSchema), (init) => {
+      fc.property(messageInits(ApplicationSchema), (init) => {
         const { createdAt, modifiedAt, expiresAt, lastUsedAt, ...others } = init;
         const moments = createdAt ? { createdAt: timestampFromMs(1) } : {};
         const message = create(ApplicationSchema, { ...others, ...moments } as ApplicationInit);
@@ -476,7 +476,7 @@ describe("encoding a response", () => {
     const schema = schemaOf(fields.duration, {});
     const encodeDuration = createEncoder(schema);
     fc.assert(
-      fc.property(anyDuration, (value) => {
+      fc.property(durations, (value) => {
         const message = create(schema, { value } as MessageInitShape<DescMessage>);
         expect(JSON.parse(encodeDuration(message).toString())).toEqual(toJson(schema, message));
       }),

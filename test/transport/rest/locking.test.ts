@@ -1,8 +1,8 @@
 import { connect, type IncomingHttpHeaders, type OutgoingHttpHeaders } from "node:http2";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { send } from "../../support/http.js";
-import { startServer, type TestServer } from "../../support/server.js";
+import { send } from "../../support/http/http.js";
+import { startServer, type TestServer } from "../../support/service/server.js";
 
 const update = { name: "renamed", permissions: ["token:read"] };
 let server: TestServer;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { send } from "../../support/http.js";
-import { startServer, type TestServer } from "../../support/server.js";
+import { send } from "../../support/http/http.js";
+import { startServer, type TestServer } from "../../support/service/server.js";
 
 const restrictions = {
   allowed_origins: ["https://shop.example.com"],

@@ -3,9 +3,9 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { base64Decode } from "@bufbuild/protobuf/wire";
 import { describe, expect, it } from "@jest/globals";
 import { BadRequestSchema, ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
-import { useBadInputTarget } from "../../support/bad-input.js";
-import { expectProblem, type HttpAnswer, send } from "../../support/http.js";
-import { envelope, readDetails } from "../../support/raw-grpc.js";
+import { useBadInputTarget } from "../../support/api/bad-input.js";
+import { expectProblem, type HttpResponse, send } from "../../support/http/http.js";
+import { envelope, readDetails } from "../../support/http/raw-grpc.js";
 
 const target = useBadInputTarget();
 const service = "/latchkey.v1.ApplicationService";
@@ -17,7 +17,7 @@ function call(
   body: string | Uint8Array,
   headers: object = {},
   path = createRpc,
-): Promise<HttpAnswer> {
+): Promise<HttpResponse> {
   return send(target, path, {
     method: "POST",
     headers: { "svc-api-key": target.root.key, "content-type": type, ...headers },
@@ -26,7 +26,7 @@ function call(
 }
 
 /** Expects an error response of Connect with all details. Returns its message. */
-function expectError(answer: HttpAnswer, status: number, code: string): string {
+function expectError(answer: HttpResponse, status: number, code: string): string {
   expect({ status: answer.status, body: answer.body }).toMatchObject({ status });
   const error = JSON.parse(answer.body);
   expect(error.code).toBe(code);

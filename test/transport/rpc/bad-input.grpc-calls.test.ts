@@ -3,9 +3,9 @@ import { Code } from "@connectrpc/connect";
 import { Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import type { BootstrapResult } from "../../../src/bootstrap.js";
-import { callRaw, detailsOf, envelope } from "../../support/raw-grpc.js";
-import { startServer, type TestServer } from "../../support/server.js";
-import { type GatedStore, gated } from "../../support/store.js";
+import { callRaw, detailsOf, envelope } from "../../support/http/raw-grpc.js";
+import { startServer, type TestServer } from "../../support/service/server.js";
+import { type GatedStore, gated } from "../../support/service/store.js";
 import { until } from "../../support/until.js";
 
 const byKeyRpc = "/latchkey.v1.ApplicationService/GetApplicationByKey";

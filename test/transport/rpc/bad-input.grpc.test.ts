@@ -7,10 +7,10 @@ import fc from "fast-check";
 import { CreateApplicationRequestSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { makeKey } from "../../../src/auth/keys.js";
 import { newId } from "../../../src/lib/uuid.js";
-import type { Api } from "../../support/api.js";
-import { createGrpcApi } from "../../support/api-grpc.js";
-import { useBadInputTarget } from "../../support/bad-input.js";
-import { callRaw, detailsOf, envelope, type StreamAnswer } from "../../support/raw-grpc.js";
+import type { Api } from "../../support/api/api.js";
+import { useBadInputTarget } from "../../support/api/bad-input.js";
+import { createGrpcApi } from "../../support/api/grpc.js";
+import { callRaw, detailsOf, envelope, type StreamResponse } from "../../support/http/raw-grpc.js";
 
 const target = useBadInputTarget();
 const createRpc = "/latchkey.v1.ApplicationService/CreateApplication";
@@ -18,13 +18,13 @@ const watchRpc = "/grpc.health.v1.Health/Watch";
 const reflectionRpc = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
 const bodyLimit = 1024 * 1024;
 
-function call(body: Uint8Array, headers: object = {}, path = createRpc): Promise<StreamAnswer> {
+function call(body: Uint8Array, headers: object = {}, path = createRpc): Promise<StreamResponse> {
   const key = { "svc-api-key": target.root.key };
   return callRaw(target.server, path, { headers: { ...key, ...headers }, body });
 }
 
 /** Expects an error response with this code and its details. */
-function expectRefusal(answer: StreamAnswer, code: Code, reason: string) {
+function expectRefusal(answer: StreamResponse, code: Code, reason: string) {
   expect(answer).toMatchObject({ status: 200, headers: { "grpc-status": String(code) } });
   expect(answer.headers["grpc-message"]).toMatch(/./);
   const { info, badRequest } = detailsOf(answer);

@@ -12,9 +12,9 @@ import { ApplicationService } from "../../../gen/latchkey/v1/application_service
 import { makeKey } from "../../../src/auth/keys.js";
 import type { BootstrapResult } from "../../../src/bootstrap.js";
 import { newId } from "../../../src/lib/uuid.js";
-import { expectProblem, parseAnswers } from "../../support/http.js";
-import { callRaw } from "../../support/raw-grpc.js";
-import { startServer, type TestServer } from "../../support/server.js";
+import { expectProblem, parseResponses } from "../../support/http/http.js";
+import { callRaw } from "../../support/http/raw-grpc.js";
+import { startServer, type TestServer } from "../../support/service/server.js";
 
 let server: TestServer;
 let root: BootstrapResult;
@@ -130,7 +130,7 @@ describe("one port", () => {
     ["PR /healthz HTTP/1.1", 400],
   ])("accepts an HTTP/1.1 request that arrives byte by byte: %s", async (line, status) => {
     const answer = await drip(Buffer.from(`${line}\r\nhost: a\r\nconnection: close\r\n\r\n`));
-    expect(parseAnswers(answer.toString())[0]?.status).toBe(status);
+    expect(parseResponses(answer.toString())[0]?.status).toBe(status);
   });
 
   it("releases a connection that closes before its protocol is known", async () => {
@@ -180,7 +180,7 @@ describe("an HTTP/1.1 connection", () => {
         ask("/nothing") +
         ask("/healthz", "connection: close\r\n"),
     );
-    expect(parseAnswers(await text).map(({ status }) => status)).toEqual([200, 401, 404, 200]);
+    expect(parseResponses(await text).map(({ status }) => status)).toEqual([200, 401, 404, 200]);
   });
 });
 

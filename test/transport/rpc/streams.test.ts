@@ -3,16 +3,16 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { BootstrapResult } from "../../../src/bootstrap.js";
 import { StoreUnavailable } from "../../../src/store/port/errors.js";
 import type { ApplicationStore } from "../../../src/store/port/store.js";
-import { keyOf, type StreamedCheck, type StreamingApi } from "../../support/api.js";
+import { keyOf, type StreamedCheck, type StreamingApi } from "../../support/api/api.js";
 import {
   createOutbox,
   duplexClients,
   streamClients,
   useReaders,
-} from "../../support/api-streams.js";
-import { linesBeforeNext } from "../../support/log.js";
-import { startServer, type TestServer } from "../../support/server.js";
-import { changed } from "../../support/store.js";
+} from "../../support/api/streams.js";
+import { logLinesSoFar } from "../../support/service/log.js";
+import { startServer, type TestServer } from "../../support/service/server.js";
+import { changed } from "../../support/service/store.js";
 import { until } from "../../support/until.js";
 
 const watchMethod = "latchkey.v1.AccessService/WatchCredentials";
@@ -45,7 +45,7 @@ afterEach(() => server.close());
 async function linesOf(method: string): Promise<Record<string, unknown>[]> {
   const isOfMethod = (line: Record<string, unknown>) => line.method === method;
   await until(async () => server.logs.some(isOfMethod));
-  return (await linesBeforeNext(server)).filter(isOfMethod);
+  return (await logLinesSoFar(server)).filter(isOfMethod);
 }
 
 function openChecks(api: StreamingApi, key: string) {

@@ -12,19 +12,19 @@ import {
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import type { BootstrapResult } from "../../../src/bootstrap.js";
 import { createLarge, times } from "../../contract/store/fixtures.js";
-import { send } from "../../support/http.js";
+import { send } from "../../support/http/http.js";
 import {
-  answerOf,
   grpcHeaders,
   messagesIn,
+  responseOf,
   sendParts,
   useWireSessions,
-  type WireAnswer,
+  type WireResponse,
   type WireSession,
-} from "../../support/http2-wire.js";
-import { detailsOf, envelope } from "../../support/raw-grpc.js";
-import { startServer, type TestServer } from "../../support/server.js";
-import { type GatedStore, gated } from "../../support/store.js";
+} from "../../support/http/http2-wire.js";
+import { detailsOf, envelope } from "../../support/http/raw-grpc.js";
+import { startServer, type TestServer } from "../../support/service/server.js";
+import { type GatedStore, gated } from "../../support/service/store.js";
 import { until } from "../../support/until.js";
 
 const service = "/latchkey.v1.ApplicationService";
@@ -66,10 +66,15 @@ function open(path: string, headers: OutgoingHttpHeaders = {}, on = wire): Clien
   return stream;
 }
 
-async function call(path: string, body: Uint8Array, headers = {}, on = wire): Promise<WireAnswer> {
+async function call(
+  path: string,
+  body: Uint8Array,
+  headers = {},
+  on = wire,
+): Promise<WireResponse> {
   const stream = open(path, headers, on);
   stream.end(body);
-  return answerOf(stream);
+  return responseOf(stream);
 }
 
 function framed<Desc extends DescMessage>(schema: Desc, request: object = {}): Buffer {
@@ -90,7 +95,7 @@ describe("a successful response", () => {
   it("consists of headers, a message and trailers", async () => {
     const stream = open(byKeyRpc);
     stream.end(envelope(""));
-    const { headers, trailers, body } = await answerOf(stream);
+    const { headers, trailers, body } = await responseOf(stream);
     expect(headers).toMatchObject({ ":status": 200, "content-type": "application/grpc+proto" });
     expect(headers).not.toHaveProperty("grpc-status");
     expect(trailers).toMatchObject({ "grpc-status": "0" });
@@ -106,7 +111,7 @@ describe("a successful response", () => {
     const narrow = openSession(server, { settings: { initialWindowSize: 1_000 } });
     const stream = open(listRpc, {}, narrow);
     stream.end(listAll());
-    const slow = await answerOf(stream);
+    const slow = await responseOf(stream);
     expect(slow.body.length).toBeGreaterThan(300_000);
     expect(slow.body.equals(whole.body)).toBe(true);
     expect(slow.trailers).toMatchObject({ "grpc-status": "0" });
@@ -145,7 +150,7 @@ describe("an error response", () => {
   )("%s consists of one HEADERS frame", async (_what, path, code, headers, body) => {
     const stream = open(path, headers);
     stream.end(body);
-    const answer = await answerOf(stream);
+    const answer = await responseOf(stream);
     expect(answer.headers).toMatchObject({
       ":status": 200,
       "grpc-status": String(code),
@@ -157,7 +162,7 @@ describe("an error response", () => {
 
   it("is sent before the message arrives, and the client may keep sending", async () => {
     const stream = open(listRpc, noKey);
-    const answer = answerOf(stream);
+    const answer = responseOf(stream);
     stream.write(envelope("a", 0, 100));
     await until(async () => wire.answerFrames(stream).length > 0);
     stream.write(Buffer.alloc(99));
@@ -177,7 +182,7 @@ describe("a message", () => {
     const body = framed(UpdateApplicationRequestSchema, { ...named, name });
     expect(body.length).toBeGreaterThan(bodyLimit - 50);
     const stream = open(updateRpc);
-    const answer = answerOf(stream);
+    const answer = responseOf(stream);
     for (let at = 0; at < body.length; at += 700) {
       const isTaken = stream.write(body.subarray(at, at + 700));
       if (!isTaken || at % 7_000 === 0) {
@@ -198,7 +203,7 @@ describe("a message", () => {
     const bytes = times(body.length, (at) => body.subarray(at, at + 1));
     for (const parts of [...cuts, bytes]) {
       const stream = open(listRpc);
-      const [answer] = await Promise.all([answerOf(stream), sendParts(stream, wire, parts)]);
+      const [answer] = await Promise.all([responseOf(stream), sendParts(stream, wire, parts)]);
       expect(answer.trailers).toMatchObject({ "grpc-status": "0" });
       expect(messagesIn(answer.body).map(listedIn)).toEqual([id]);
     }
@@ -208,7 +213,7 @@ describe("a message", () => {
     const atOnce = wire.session.request(grpcHeaders(byKeyRpc, root.key), { endStream: true });
     const soon = open(byKeyRpc);
     const late = open(byKeyRpc);
-    const answers = [atOnce, soon, late].map(answerOf);
+    const answers = [atOnce, soon, late].map(responseOf);
     soon.end();
     await wire.arrival();
     late.end();
@@ -227,7 +232,7 @@ describe("a message", () => {
           asked = "asked";
           stream.end(envelope(""));
         });
-        const answer = answerOf(stream);
+        const answer = responseOf(stream);
         stream.on("response", () => stream.end());
         answer.then(({ headers, trailers }) =>
           resolve(`${asked}, ${(trailers ?? headers)["grpc-status"]}`),
@@ -400,6 +405,6 @@ describe("a connection that is reset", () => {
     await arrival;
     wire.session.close();
     store.open();
-    expect((await answerOf(stream)).trailers).toMatchObject({ "grpc-status": "0" });
+    expect((await responseOf(stream)).trailers).toMatchObject({ "grpc-status": "0" });
   });
 });

@@ -15,16 +15,16 @@ import type { BootstrapResult } from "../../../src/bootstrap.js";
 import type { Environment } from "../../../src/config/settings.js";
 import { times } from "../../contract/store/fixtures.js";
 import {
-  answerOf,
   grpcHeaders,
   messagesIn,
+  responseOf,
   sendParts,
   useWireSessions,
-  type WireAnswer,
+  type WireResponse,
   type WireSession,
-} from "../../support/http2-wire.js";
-import { envelope } from "../../support/raw-grpc.js";
-import { startServer, type TestServer } from "../../support/server.js";
+} from "../../support/http/http2-wire.js";
+import { envelope } from "../../support/http/raw-grpc.js";
+import { startServer, type TestServer } from "../../support/service/server.js";
 import { until } from "../../support/until.js";
 
 const streamRpc = "/latchkey.v1.AccessService/StreamCheckAccess";
@@ -69,7 +69,7 @@ const checksNamed = (names: readonly string[]) =>
   Buffer.concat(names.map((name) => envelope(checkNamed(name))));
 
 /** The names of the checks in the responses. All of them must have succeeded. */
-function answeredIn({ body }: Pick<WireAnswer, "body">): string[] {
+function answeredIn({ body }: Pick<WireResponse, "body">): string[] {
   return messagesIn(body).map((bytes) => {
     const { correlationId, result } = fromBinary(StreamCheckAccessResponseSchema, bytes);
     expect(result).toMatchObject({ allowed: true, applicationId: root.applicationId });
@@ -106,7 +106,7 @@ describe("checks in a gRPC stream", () => {
     const bytes = times(body.length, (at) => body.subarray(at, at + 1));
     for (const parts of [...cuts, bytes]) {
       const stream = open();
-      const [answer] = await Promise.all([answerOf(stream), sendParts(stream, wire, parts)]);
+      const [answer] = await Promise.all([responseOf(stream), sendParts(stream, wire, parts)]);
       expect(answer.trailers).toMatchObject({ "grpc-status": "0" });
       expect(answeredIn(answer)).toEqual(names);
     }
@@ -115,7 +115,7 @@ describe("checks in a gRPC stream", () => {
   it("may arrive in one frame in large numbers, and get their responses in order", async () => {
     const names = namesOf(1_000);
     const stream = open();
-    const answer = answerOf(stream);
+    const answer = responseOf(stream);
     stream.end(checksNamed(names));
     expect(answeredIn(await answer)).toEqual(names);
     expect((await answer).trailers).toMatchObject({ "grpc-status": "0" });
@@ -135,7 +135,7 @@ describe("checks in a gRPC stream", () => {
   it("that arrive together get their responses in fewer frames", async () => {
     const names = namesOf(200);
     const stream = open();
-    const answer = answerOf(stream);
+    const answer = responseOf(stream);
     stream.end(checksNamed(names));
     expect(answeredIn(await answer)).toEqual(names);
     const types = wire.answerFrames(stream).map(({ type }) => type);
@@ -149,7 +149,7 @@ describe("checks in a gRPC stream", () => {
     const names = namesOf(1_500);
     const narrow = openSession(server, { settings: { initialWindowSize: 500 } });
     const stream = open({}, narrow);
-    const answer = answerOf(stream);
+    const answer = responseOf(stream);
     stream.end(checksNamed(names));
     expect(answeredIn(await answer)).toEqual(names);
     expect((await answer).trailers).toMatchObject({ "grpc-status": "0" });
@@ -161,7 +161,7 @@ describe("checks in a gRPC stream", () => {
     const long = envelope(bytesOf({ correlationId: "x".repeat(bodyLimit - 10) }));
     const body = Buffer.concat([checksNamed(["a"]), long, checksNamed(["b"])]);
     const stream = open();
-    const answer = answerOf(stream);
+    const answer = responseOf(stream);
     for (let at = 0; at < body.length; at += 700) {
       if (!stream.write(body.subarray(at, at + 700)) || at % 7_000 === 0) {
         await wire.arrival();
@@ -181,14 +181,14 @@ describe("checks in a gRPC stream", () => {
 
   it("are requested with 100 Continue if the client expects it", async () => {
     const stream = open({ expect: "100-continue" });
-    const answer = answerOf(stream);
+    const answer = responseOf(stream);
     stream.on("continue", () => stream.end(checksNamed(["a"])));
     expect(answeredIn(await answer)).toEqual(["a"]);
   });
 
   it("are absent if the headers end the stream, and the response is only the status", async () => {
     const atOnce = wire.session.request(grpcHeaders(streamRpc, root.key), { endStream: true });
-    const { headers } = await answerOf(atOnce);
+    const { headers } = await responseOf(atOnce);
     expect(headers).toMatchObject({ "grpc-status": "0" });
     expect(wire.answerFrames(atOnce)).toMatchObject([{ type: "HEADERS", isLast: true }]);
   });
@@ -196,7 +196,7 @@ describe("checks in a gRPC stream", () => {
   it("may be compressed", async () => {
     const names = namesOf(20);
     const stream = open({ "grpc-encoding": "gzip", "grpc-accept-encoding": "identity" });
-    const answer = answerOf(stream);
+    const answer = responseOf(stream);
     const body = names.map((name) => envelope(gzipSync(checkNamed(name)), 1));
     stream.end(Buffer.concat(body));
     expect(answeredIn(await answer)).toEqual(names);
@@ -214,7 +214,7 @@ describe("a gRPC stream", () => {
     expect(await lineOf(stream)).toMatchObject({ level: 30, code: "canceled" });
     const other = open({}, openSession(server));
     other.end(checksNamed(["b"]));
-    expect(answeredIn(await answerOf(other))).toEqual(["b"]);
+    expect(answeredIn(await responseOf(other))).toEqual(["b"]);
   });
 
   it("ends when its client cancels it, and other streams of the connection continue", async () => {
@@ -251,7 +251,7 @@ describe("a gRPC stream", () => {
     // A slow machine needs longer to respond to the first check.
     for (let milliseconds = 250; answered.length === 0; milliseconds *= 2) {
       const stream = open({ "grpc-timeout": `${milliseconds}m` });
-      const answer = answerOf(stream);
+      const answer = responseOf(stream);
       stream.write(checksNamed(["a"]));
       const { headers, trailers, body } = await answer;
       answered = answeredIn({ body });
@@ -264,7 +264,7 @@ describe("a gRPC stream", () => {
 
   it("ends as DEADLINE_EXCEEDED while it waits for its only message", async () => {
     const stream = open({ "grpc-timeout": "100m" }, wire, watchRpc);
-    const answer = answerOf(stream);
+    const answer = responseOf(stream);
     stream.write(envelope("abc", 0, 100));
     const { headers } = await answer;
     expect(headers).toMatchObject({ "grpc-status": String(Code.DeadlineExceeded) });
@@ -274,7 +274,7 @@ describe("a gRPC stream", () => {
   it("is not aborted when its client stops sending long before the last response", async () => {
     const names = namesOf(300);
     const stream = open();
-    const answer = answerOf(stream);
+    const answer = responseOf(stream);
     stream.end(checksNamed(names));
     await until(async () => wire.answerFrames(stream).length > 0);
     expect(answeredIn(await answer)).toEqual(names);

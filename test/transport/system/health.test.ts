@@ -6,9 +6,9 @@ import {
   HealthCheckResponse_ServingStatus as Status,
 } from "../../../gen/grpc/health/v1/health_pb.js";
 import { StoreUnavailable } from "../../../src/store/port/errors.js";
-import { expectProblem, send } from "../../support/http.js";
-import { startServer, type TestServer } from "../../support/server.js";
-import { changed } from "../../support/store.js";
+import { expectProblem, send } from "../../support/http/http.js";
+import { startServer, type TestServer } from "../../support/service/server.js";
+import { changed } from "../../support/service/store.js";
 import { until } from "../../support/until.js";
 
 let base: TestServer;

@@ -11,7 +11,7 @@ import {
 } from "../../../gen/grpc/reflection/v1/reflection_pb.js";
 import { ServerReflection as ServerReflectionAlpha } from "../../../gen/grpc/reflection/v1alpha/reflection_pb.js";
 import type { BootstrapResult } from "../../../src/bootstrap.js";
-import { startServer, type TestServer } from "../../support/server.js";
+import { startServer, type TestServer } from "../../support/service/server.js";
 
 type Question = NonNullable<
   MessageInitShape<typeof ServerReflectionRequestSchema>["messageRequest"]

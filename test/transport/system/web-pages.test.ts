@@ -1,9 +1,9 @@
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { webPageNames } from "../../../src/transport/system/web-pages.js";
-import { send } from "../../support/http.js";
-import { callRaw } from "../../support/raw-grpc.js";
-import { startServer, type TestServer } from "../../support/server.js";
+import { send } from "../../support/http/http.js";
+import { callRaw } from "../../support/http/raw-grpc.js";
+import { startServer, type TestServer } from "../../support/service/server.js";
 
 describe("the pages for people", () => {
   let server: TestServer;

@@ -1,0 +1,63 @@
+import { describe, expect, it } from "@jest/globals";
+import type { Guard } from "../../src/client/guard.js";
+import type { MiddlewareOptions } from "../../src/client/middleware.js";
+import { defaultKeyHeader } from "../../src/contract/headers.js";
+import { send } from "../support/http/http.js";
+import {
+  createScriptedGuard,
+  describeMiddleware,
+  type GuardedService,
+  keys,
+  type Outcome,
+  type Sent,
+} from "./guarded-service.js";
+
+/** Calls a guarded service over HTTP. */
+export async function callOverHttp(
+  port: number,
+  { keys, header = defaultKeyHeader, origin }: Sent,
+): Promise<Outcome> {
+  const sent = {
+    ...(keys.length > 0 && { [header]: [...keys] }),
+    ...(origin !== undefined && { origin }),
+  };
+  const answer = await send({ port }, "/tokens/card-1", { headers: sent });
+  const { date: _date, ...headers } = answer.headers;
+  return {
+    status: answer.status,
+    detail: answer.status === 200 ? "" : detailIn(answer.body),
+    headers,
+    everything: JSON.stringify([answer.status, headers, answer.body]),
+  };
+}
+
+function detailIn(body: string): string {
+  return JSON.parse(body).detail ?? "";
+}
+
+type Start = (guard: Guard, options: MiddlewareOptions<unknown>) => Promise<GuardedService>;
+
+/** The behavior of every HTTP middleware. */
+export function describeHttpMiddleware(name: string, start: Start): void {
+  describeMiddleware(name, { protocol: "http", address: "127.0.0.1", start });
+
+  describe(`${name}: bodies`, () => {
+    it.each([
+      [keys.unknown, 401, "unauthenticated", "A valid key is required"],
+      [keys.missing, 403, "permission_denied", "The key does not allow this"],
+      [keys.stray, 403, "origin_not_allowed", "The key may not be used from this origin"],
+      [keys.remote, 403, "address_not_allowed", "The key may not be used from this address"],
+      [keys.invalid, 400, "invalid_request", "The request is not valid"],
+      [keys.unavailable, 503, "unavailable", "Keys cannot be checked now"],
+    ])("describe the problem of %s", async (key, status, code, title) => {
+      const service = await start(createScriptedGuard(), { permission: "token:read" });
+      const { headers, everything, detail } = await service.call({ keys: [key] });
+      await service.close();
+      const [, , body] = JSON.parse(everything);
+      expect(headers["content-type"]).toBe("application/problem+json");
+      expect(headers["content-length"]).toBe(String(body.length));
+      const type = `urn:latchkey:problem:${code}`;
+      expect(JSON.parse(body)).toEqual({ type, title, status, detail, code });
+    });
+  });
+}

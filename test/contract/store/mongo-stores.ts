@@ -1,0 +1,46 @@
+import type { Db } from "mongodb";
+import type { Clock, Store } from "../../../src/store/port/store.js";
+import { useMongo } from "../../support/mongo/mongo.js";
+import type { OpenStore, TestStore } from "./subject.js";
+
+/** Opens stores for the contract. All tests of a file share one database and two stores, because creating them is slow. */
+export function useContractStores(): { open: OpenStore; openEmpty: OpenStore } {
+  const mongo = useMongo();
+  let db: Db | undefined;
+  let first: Promise<Store> | undefined;
+  let second: Promise<Store> | undefined;
+
+  async function open(clock: Clock): Promise<TestStore> {
+    db ??= mongo.createDatabase();
+    const database = db;
+    const openAnew = () => mongo.open(database, { clock });
+    first ??= openAnew();
+    const opened: Store[] = [];
+    return {
+      store: await first,
+      another: () => {
+        second ??= openAnew();
+        return second;
+      },
+      async reopen() {
+        const store = await openAnew();
+        opened.push(store);
+        return store;
+      },
+      async release() {
+        await Promise.all(opened.map((store) => store.close()));
+      },
+    };
+  }
+
+  return {
+    open,
+
+    async openEmpty(clock) {
+      const opened = await open(clock);
+      const collections = (await db?.collections()) ?? [];
+      await Promise.all(collections.map((collection) => collection.deleteMany()));
+      return opened;
+    },
+  };
+}

@@ -1,0 +1,110 @@
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { mkdir, symlink } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { promisify } from "node:util";
+import { latchkeyPath } from "../support/service/process.js";
+
+/** A command block of a documentation page. */
+interface Command {
+  readonly script: string;
+  /** The output that the page shows. `…` stands for any text. */
+  readonly expected?: string | undefined;
+  /** How the test treats the block, from a comment above it: `<!-- test: skip -->`. */
+  readonly label?: string | undefined;
+}
+
+const fences = /^(?:<!-- test: ([a-z ]+) -->\n)?```(\w+)\n(.*?)^```$/gms;
+const fileName = /^(?:\/\/|<!--) (\S+\.\w+)/;
+
+/**
+ * The command blocks of a page, in order. A `json` or `text` block is the output of the command
+ * above it. A block of code whose first line is a comment with a file name becomes that file.
+ */
+export function commandsIn(page: string): Command[] {
+  const commands: Command[] = [];
+  for (const [, label, language, text = ""] of readFileSync(page, "utf8").matchAll(fences)) {
+    const [, file] = fileName.exec(text) ?? [];
+    const last = commands.at(-1);
+    if (language === "sh") {
+      commands.push({ script: text, label });
+    } else if (language === "json" || language === "text") {
+      if (last === undefined || last.expected !== undefined) {
+        throw new Error(`${page} shows output without a command: ${text}`);
+      }
+      commands.splice(-1, 1, { ...last, expected: text });
+    } else if (file !== undefined) {
+      commands.push({ script: `cat > ${file} <<'END_OF_FILE'\n${text}END_OF_FILE\n` });
+    }
+  }
+  return commands;
+}
+
+/** Whether output is what a page shows. White space is ignored: pages format JSON for reading. */
+export function patternOf(expected: string): RegExp {
+  const literal = withoutSpace(expected).replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&");
+  return new RegExp(`^${literal.replaceAll("…", ".*")}$`);
+}
+
+export const withoutSpace = (text: string) => text.replaceAll(/\s/g, "");
+
+const separator = "--- next command ---";
+
+/** Package managers of the page: links to what is installed here, as a test has no network. */
+const prelude = (repository: string) => `
+trap 'kill $(jobs -p) 2> /dev/null || true' EXIT
+npm() {
+  local name
+  for name in "\${@:2}"; do
+    case $name in
+      --*) continue ;;
+      ../latchkey) mkdir -p node_modules && ln -sfn "$(pwd)/$name" node_modules/latchkey ;;
+      *) mkdir -p "$(dirname "node_modules/$name")" && ln -sfn "${repository}/node_modules/$name" "node_modules/$name" ;;
+    esac
+  done
+}
+npx() {
+  case $1 in
+    latchkey) node "${repository}/${latchkeyPath}" "\${@:2}" ;;
+    *) "${repository}/node_modules/.bin/$1" "\${@:2}" ;;
+  esac
+}
+`;
+
+/** Creates a folder with the contents of this repository, in which a reader can write files. */
+export async function cloneFolder(parent: string): Promise<string> {
+  const folder = join(parent, "latchkey");
+  await mkdir(folder);
+  const names = ["dist", "docs", "examples", "node_modules", "package.json", "proto"];
+  await Promise.all(names.map((name) => symlink(resolve(name), join(folder, name))));
+  return folder;
+}
+
+interface RunOptions {
+  readonly cwd: string;
+  readonly environment: Readonly<Record<string, string>>;
+  /** What stands on the page, and what the test has in its place, such as another port. */
+  readonly replacements: Readonly<Record<string, string>>;
+}
+
+/** Runs the commands of a page in one shell. Returns the output of each next to the one shown. */
+export async function runCommands(
+  commands: readonly Command[],
+  { cwd, environment, replacements }: RunOptions,
+): Promise<{ script: string; expected: string | undefined; output: string }[]> {
+  const replaceAll = (text: string) =>
+    Object.entries(replacements).reduce((result, [from, to]) => result.replaceAll(from, to), text);
+  const run = commands.filter(({ label }) => label === undefined);
+  const scripts = run.map(({ script }) => replaceAll(script));
+  const whole = [prelude(resolve(".")), scripts.join(`\necho '\n${separator}'\n`)].join("\n");
+  const { stdout } = await promisify(execFile)("bash", ["-euo", "pipefail", "-c", whole], {
+    cwd,
+    env: { PATH: process.env.PATH ?? "", HOME: cwd, ...environment },
+  });
+  const outputs = stdout.split(`${separator}\n`);
+  return run.map(({ script, expected }, index) => ({
+    script,
+    expected: expected && replaceAll(expected),
+    output: outputs[index] ?? "",
+  }));
+}

@@ -1,0 +1,71 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from "@jest/globals";
+import type { BootstrapResult } from "../../../src/bootstrap.js";
+import type { Environment } from "../../../src/config/settings.js";
+import { send } from "../http/http.js";
+import { startServer, type TestServer } from "../service/server.js";
+import { keyOf } from "./api.js";
+import { createRestApi } from "./rest.js";
+
+/** A server with one tenant, for the tests of a file. */
+interface BadInputTarget {
+  readonly server: TestServer;
+  readonly port: number;
+  readonly root: BootstrapResult;
+  /** Keys of applications that hold `token:read`. */
+  readonly privateKey: string;
+  readonly publicKey: string;
+  readonly privateId: string;
+  /** The headers of a good JSON request by the tenant's root. */
+  readonly json: { readonly "svc-api-key": string; readonly "content-type": string };
+}
+
+/**
+ * Starts a server for the tests of a file, and sees after each of them that
+ * nothing was changed, that nothing was the server's own fault, and that it
+ * still serves.
+ */
+export function useBadInputTarget(environment: Environment = {}): BadInputTarget {
+  const target = {} as { -readonly [K in keyof BadInputTarget]: BadInputTarget[K] };
+  let before: string;
+
+  const snapshot = async () => {
+    const { key } = target.root;
+    const { body } = await send(target, "/applications?size=100", {
+      headers: { "svc-api-key": key },
+    });
+    // To use a key is no change.
+    return body.replaceAll(/,"last_used_at":"[^"]*"/g, "");
+  };
+
+  beforeAll(async () => {
+    const server = await startServer("lmdb", { environment });
+    const root = await server.createTenant();
+    const api = createRestApi(server.url);
+    const make = (type: string) =>
+      api.createApplication(root.key, { name: type, type, permissions: ["token:read"] });
+    const [privateOne, publicOne] = [await make("private"), await make("public")];
+    Object.assign(target, {
+      server,
+      port: server.port,
+      root,
+      privateKey: keyOf(privateOne),
+      publicKey: keyOf(publicOne),
+      privateId: privateOne.id,
+      json: { "svc-api-key": root.key, "content-type": "application/json" },
+    });
+  });
+
+  beforeEach(async () => {
+    before = await snapshot();
+  });
+
+  afterEach(async () => {
+    expect(await snapshot()).toBe(before);
+    expect(target.server.logs.filter(({ level }) => Number(level) >= 40)).toEqual([]);
+    expect((await send(target, "/healthz")).status).toBe(200);
+  });
+
+  afterAll(() => target.server?.close());
+
+  return target;
+}

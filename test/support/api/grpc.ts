@@ -1,0 +1,155 @@
+import { once } from "node:events";
+import {
+  create,
+  type DescMethod,
+  type DescMethodServerStreaming,
+  type DescMethodUnary,
+  fromBinary,
+  type MessageInitShape,
+  type MessageShape,
+  toBinary,
+} from "@bufbuild/protobuf";
+import { Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
+import { RetryInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
+import { AccessService } from "../../../gen/latchkey/v1/access_service_pb.js";
+import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { EventService } from "../../../gen/latchkey/v1/event_service_pb.js";
+import { SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
+import { readDetails } from "../http/raw-grpc.js";
+import {
+  type ApiFailure,
+  failureOf,
+  headersFor,
+  type Key,
+  type StreamingApi,
+  tellHeaders,
+} from "./api.js";
+
+/** The contract through @grpc/grpc-js, which shares no code with the server. */
+export function createGrpcApi(address: string): StreamingApi {
+  const client = new Client(address, credentials.createInsecure());
+  const { method: application } = ApplicationService;
+  const { method: session } = SessionService;
+  const { method: access } = AccessService;
+  const { method: event } = EventService;
+
+  function call<M extends DescMethodUnary>(
+    method: M,
+    key: Key,
+    request: MessageInitShape<M["input"]>,
+  ): Promise<MessageShape<M["output"]>> {
+    const { path, write, read, make } = codecOf(method);
+    return new Promise((resolve, reject) => {
+      client
+        .makeUnaryRequest(path, write, read, make(request), as(key), (error, message) =>
+          error ? reject(toFailure(error)) : resolve(message as never),
+        )
+        .on("metadata", (metadata: Metadata) =>
+          tellHeaders(key, new Headers(metadata.toHttp2Headers() as Record<string, string>)),
+        );
+    });
+  }
+
+  function watch<M extends DescMethodServerStreaming>(
+    method: M,
+    key: Key,
+    request: MessageInitShape<M["input"]>,
+    signal: AbortSignal,
+  ): AsyncIterable<MessageShape<M["output"]>> {
+    const { path, write, read, make } = codecOf(method);
+    const stream = client.makeServerStreamRequest(path, write, read, make(request), as(key));
+    signal.addEventListener("abort", () => stream.cancel());
+    return toldEach(stream);
+  }
+
+  return {
+    createApplication: (key, request) => call(application.createApplication, key, request),
+    listApplications: (key, request = {}) => call(application.listApplications, key, request),
+    getApplication: (key, request) => call(application.getApplication, key, request),
+    getApplicationByKey: (key) => call(application.getApplicationByKey, key, {}),
+    updateApplication: (key, request) => call(application.updateApplication, key, request),
+    regenerateApplicationKey: (key, request) =>
+      call(application.regenerateApplicationKey, key, request),
+    listApplicationKeys: (key, request) => call(application.listApplicationKeys, key, request),
+    deleteApplicationKey: async (key, request) => {
+      await call(application.deleteApplicationKey, key, request);
+    },
+    disableApplication: (key, request) => call(application.disableApplication, key, request),
+    enableApplication: (key, request) => call(application.enableApplication, key, request),
+    deleteApplication: async (key, request) => {
+      await call(application.deleteApplication, key, request);
+    },
+    createSession: (key) => call(session.createSession, key, {}),
+    authorizeSession: async (key, request) => {
+      await call(session.authorizeSession, key, request);
+    },
+    listSessions: (key, request = {}) => call(session.listSessions, key, request),
+    getSession: (key, request) => call(session.getSession, key, request),
+    deleteSession: async (key, request) => {
+      await call(session.deleteSession, key, request);
+    },
+    revokeAllSessions: async (key, request) => {
+      await call(session.revokeAllSessions, key, request);
+    },
+    checkAccess: (key, request) => call(access.checkAccess, key, request),
+    batchCheckAccess: (key, request) => call(access.batchCheckAccess, key, request),
+    whoAmI: (key) => call(access.whoAmI, key, {}),
+    listPermissions: (key, request = {}) => call(access.listPermissions, key, request),
+    listEvents: (key, request = {}) => call(event.listEvents, key, request),
+
+    watchCredentials: (key, request, signal) =>
+      watch(access.watchCredentials, key, request, signal),
+    watchEvents: (key, request, signal) => watch(event.watchEvents, key, request, signal),
+
+    streamCheckAccess(key, checks, signal) {
+      const { path, write, read, make } = codecOf(access.streamCheckAccess);
+      const stream = client.makeBidiStreamRequest(path, write, read, as(key));
+      signal.addEventListener("abort", () => stream.cancel());
+      void (async () => {
+        for await (const check of checks) {
+          if (!stream.write(make(check))) {
+            await once(stream, "drain");
+          }
+        }
+        stream.end();
+      })();
+      return toldEach(stream);
+    },
+
+    close: () => client.close(),
+  };
+}
+
+function as(key: Key): Metadata {
+  const metadata = new Metadata();
+  for (const [name, value] of Object.entries(headersFor(key))) {
+    metadata.set(name, value);
+  }
+  return metadata;
+}
+
+function codecOf<M extends DescMethod>({ parent, name, input, output }: M) {
+  type Input = MessageShape<M["input"]>;
+  type Output = MessageShape<M["output"]>;
+  return {
+    path: `/${parent.typeName}/${name}`,
+    write: (message: Input) => Buffer.from(toBinary(input, message)),
+    read: (bytes: Uint8Array) => fromBinary(output, bytes) as Output,
+    make: (request: MessageInitShape<M["input"]>) => create(input, request as never) as Input,
+  };
+}
+
+async function* toldEach<T>(answers: AsyncIterable<T>): AsyncGenerator<T> {
+  try {
+    yield* answers;
+  } catch (error) {
+    throw toFailure(error as ServiceError);
+  }
+}
+
+function toFailure(error: ServiceError): ApiFailure {
+  const [status = ""] = error.metadata.get("grpc-status-details-bin");
+  const { find, info, badRequest } = readDetails(Buffer.from(status));
+  const hasRetryHint = find(RetryInfoSchema) !== undefined;
+  return failureOf(error.code, error.details, info, badRequest, hasRetryHint);
+}

@@ -1,0 +1,185 @@
+import {
+  create,
+  type DescMessage,
+  fromJson,
+  type JsonValue,
+  type MessageShape,
+  toJson,
+} from "@bufbuild/protobuf";
+import {
+  BatchCheckAccessRequestSchema,
+  BatchCheckAccessResponseSchema,
+  CheckAccessRequestSchema,
+  CheckAccessResponseSchema,
+  ListPermissionsResponseSchema,
+  WhoAmIResponseSchema,
+} from "../../../gen/latchkey/v1/access_service_pb.js";
+import {
+  ApplicationSchema,
+  CreateApplicationRequestSchema,
+  ListApplicationKeysResponseSchema,
+  ListApplicationsRequestSchema,
+  ListApplicationsResponseSchema,
+  RegenerateApplicationKeyRequestSchema,
+  UpdateApplicationRequestSchema,
+} from "../../../gen/latchkey/v1/application_service_pb.js";
+import {
+  ListEventsRequestSchema,
+  ListEventsResponseSchema,
+} from "../../../gen/latchkey/v1/event_service_pb.js";
+import {
+  AuthorizeSessionRequestSchema,
+  CreateSessionResponseSchema,
+  ListSessionsRequestSchema,
+  ListSessionsResponseSchema,
+  SessionSchema,
+} from "../../../gen/latchkey/v1/session_service_pb.js";
+import { type Api, ApiFailure, headersFor, type Key, tellHeaders } from "./api.js";
+
+/** The contract through fetch, by the documented paths. */
+export function createRestApi(url: string): Api {
+  async function call(
+    key: Key,
+    method: string,
+    path: string,
+    status: number,
+    body?: JsonValue,
+    ifMatch?: string,
+  ) {
+    const response = await fetch(url + path, {
+      method,
+      headers: {
+        ...(ifMatch !== undefined && { "if-match": `"${ifMatch.replaceAll('"', "")}"` }),
+        ...headersFor(key),
+        ...(body !== undefined && { "content-type": "application/json" }),
+      },
+      body: body === undefined ? null : JSON.stringify(body),
+    });
+    const text = await response.text();
+    if (response.ok) {
+      expectStatus(response.status, status, text);
+      tellHeaders(key, response.headers);
+      return text;
+    }
+    const problem = JSON.parse(text);
+    if (response.headers.get("content-type") !== "application/problem+json") {
+      throw new Error(`${method} ${path} failed without a problem body`);
+    }
+    const { code, detail, errors = {}, request_id } = problem;
+    const hasRetryHint = response.headers.has("retry-after");
+    throw new ApiFailure(code, response.status, detail, errors, request_id, hasRetryHint);
+  }
+
+  const application = (text: string) => read(ApplicationSchema, text);
+  return {
+    createApplication: async (key, request) =>
+      application(
+        await call(
+          key,
+          "POST",
+          "/applications",
+          201,
+          write(CreateApplicationRequestSchema, request),
+        ),
+      ),
+    listApplications: async (key, request = {}) => {
+      const query = new URLSearchParams();
+      const fields = write(ListApplicationsRequestSchema, request) as Record<string, JsonValue>;
+      for (const [name, value] of Object.entries(fields)) {
+        for (const one of [value].flat()) {
+          query.append(name, String(one));
+        }
+      }
+      return read(
+        ListApplicationsResponseSchema,
+        await call(key, "GET", `/applications?${query}`, 200),
+      );
+    },
+    getApplication: async (key, { id }) =>
+      application(await call(key, "GET", `/applications/${id}`, 200)),
+    getApplicationByKey: async (key) =>
+      application(await call(key, "GET", "/applications/key", 200)),
+    updateApplication: async (key, { id, ifMatch, updateMask, ...request }) => {
+      const cleared = Object.fromEntries((updateMask?.paths ?? []).map((path) => [path, null]));
+      const body = { ...cleared, ...(write(UpdateApplicationRequestSchema, request) as object) };
+      return application(await call(key, "PUT", `/applications/${id}`, 200, body, ifMatch));
+    },
+    regenerateApplicationKey: async (key, { id, ifMatch, gracePeriod }) => {
+      const path = `/applications/${id}/regenerate`;
+      const body = gracePeriod && write(RegenerateApplicationKeyRequestSchema, { gracePeriod });
+      return application(await call(key, "POST", path, 200, body, ifMatch));
+    },
+    listApplicationKeys: async (key, { id }) =>
+      read(
+        ListApplicationKeysResponseSchema,
+        await call(key, "GET", `/applications/${id}/keys`, 200),
+      ),
+    deleteApplicationKey: async (key, { id, keyId, ifMatch }) => {
+      const path = `/applications/${id}/keys/${keyId}`;
+      expectEmpty(await call(key, "DELETE", path, 204, undefined, ifMatch));
+    },
+    disableApplication: async (key, { id, ifMatch }) =>
+      application(await call(key, "POST", `/applications/${id}/disable`, 200, undefined, ifMatch)),
+    enableApplication: async (key, { id, ifMatch }) =>
+      application(await call(key, "POST", `/applications/${id}/enable`, 200, undefined, ifMatch)),
+    deleteApplication: async (key, { id, ifMatch }) =>
+      expectEmpty(await call(key, "DELETE", `/applications/${id}`, 204, undefined, ifMatch)),
+    createSession: async (key) =>
+      read(CreateSessionResponseSchema, await call(key, "POST", "/sessions", 201)),
+    authorizeSession: async (key, request) => {
+      const body = write(AuthorizeSessionRequestSchema, request);
+      expectEmpty(await call(key, "POST", "/sessions/authorize", 204, body));
+    },
+    listSessions: async (key, request = {}) => {
+      const json = write(ListSessionsRequestSchema, request) as Record<string, string>;
+      const text = await call(key, "GET", `/sessions?${new URLSearchParams(json)}`, 200);
+      return read(ListSessionsResponseSchema, text);
+    },
+    getSession: async (key, { id }) =>
+      read(SessionSchema, await call(key, "GET", `/sessions/${id}`, 200)),
+    deleteSession: async (key, { id }) =>
+      expectEmpty(await call(key, "DELETE", `/sessions/${id}`, 204)),
+    revokeAllSessions: async (key, { id }) =>
+      expectEmpty(await call(key, "POST", `/applications/${id}/sessions/revoke-all`, 204)),
+    checkAccess: async (key, request) => {
+      const body = write(CheckAccessRequestSchema, request);
+      return read(CheckAccessResponseSchema, await call(key, "POST", "/access/check", 200, body));
+    },
+    batchCheckAccess: async (key, request) => {
+      const body = write(BatchCheckAccessRequestSchema, request);
+      const text = await call(key, "POST", "/access/check-batch", 200, body);
+      return read(BatchCheckAccessResponseSchema, text);
+    },
+    whoAmI: async (key) => read(WhoAmIResponseSchema, await call(key, "GET", "/whoami", 200)),
+    listPermissions: async (key, { type } = {}) => {
+      const query = type === undefined ? "" : `?${new URLSearchParams({ type })}`;
+      const text = await call(key, "GET", `/permissions${query}`, 200);
+      return read(ListPermissionsResponseSchema, text);
+    },
+    listEvents: async (key, request = {}) => {
+      const json = write(ListEventsRequestSchema, request) as Record<string, string>;
+      const text = await call(key, "GET", `/events?${new URLSearchParams(json)}`, 200);
+      return read(ListEventsResponseSchema, text);
+    },
+    close: () => {},
+  };
+}
+
+function read<Desc extends DescMessage>(schema: Desc, text: string): MessageShape<Desc> {
+  return fromJson(schema, JSON.parse(text));
+}
+
+function write<Desc extends DescMessage>(schema: Desc, init: unknown): JsonValue {
+  const message = create(schema, init as never);
+  return toJson(schema, message, { useProtoFieldName: true }) as JsonValue;
+}
+
+function expectEmpty(text: string): void {
+  expectStatus(text.length, 0, "a body");
+}
+
+function expectStatus(actual: number, expected: number, what: string): void {
+  if (actual !== expected) {
+    throw new Error(`expected ${expected} and got ${actual}: ${what}`);
+  }
+}

@@ -1,0 +1,64 @@
+import { expect } from "@jest/globals";
+import type { Locator, Page } from "playwright-core";
+import { until } from "../until.js";
+import type { OpenedPage, TestBrowser } from "./browser.js";
+
+/** Opens a console page and signs in. */
+export async function openSignedIn(
+  browser: TestBrowser,
+  url: string,
+  key: string,
+): Promise<OpenedPage> {
+  const opened = await browser.open(url);
+  await signIn(opened, key);
+  return opened;
+}
+
+export async function signIn({ page }: OpenedPage, key: string): Promise<void> {
+  await page.getByLabel("API key").fill(key);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("navigation", { name: "Pages" }).waitFor();
+}
+
+/** The horizontal overflow of a page in pixels. */
+export function horizontalOverflow(page: Page): Promise<number> {
+  return page.evaluate<number>("Math.max(0, document.documentElement.scrollWidth - innerWidth)");
+}
+
+export const button = (page: Page, name: string): Locator =>
+  page.getByRole("button", { name, exact: true });
+
+/** Waits until a control has the focus. */
+export const focused = (control: Locator): Promise<void> =>
+  control.and(control.page().locator("*:focus")).waitFor();
+
+/** Reads the new key from its dialog and closes it. The page must not store the key. */
+export async function takeKey({ page, faults }: OpenedPage): Promise<string> {
+  const dialog = page.getByRole("dialog", { name: "Store the new key now" });
+  const key = (await dialog.getByTestId("new-key").textContent()) ?? "";
+  for (const _ of ["once", "twice", "thrice"]) {
+    await page.keyboard.press("Escape");
+  }
+  await button(page, "I have stored it").click();
+  await dialog.waitFor({ state: "detached" });
+  expect(await page.content()).not.toContain(key);
+  const stored = await page.evaluate<string>(
+    "JSON.stringify([location.href, history.state, { ...localStorage }, { ...sessionStorage }, document.cookie])",
+  );
+  expect(stored).not.toContain("lk_");
+  expect(faults).toEqual([]);
+  return key;
+}
+
+/** Whether the service accepts a key from the shop's origin. */
+export async function keyWorks({ url }: { readonly url: string }, key: string): Promise<boolean> {
+  const headers = { "svc-api-key": key, origin: "https://shop.example.com" };
+  return (await fetch(`${url}/whoami`, { headers })).ok;
+}
+
+/** Waits until a value equals the expected one. */
+export async function expectEventually<T>(read: () => Promise<T> | T, expected: T): Promise<void> {
+  const wanted = JSON.stringify(expected);
+  await until(async () => JSON.stringify(await read()) === wanted, 60_000).catch(() => {});
+  expect(await read()).toEqual(expected);
+}

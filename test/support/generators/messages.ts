@@ -1,0 +1,83 @@
+import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
+import fc from "fast-check";
+
+type Init = Record<string, unknown>;
+
+/** Text of all kinds: empty, long, beyond ASCII, and what JSON must escape. */
+const text = fc.oneof(
+  fc.string(),
+  fc.string({ unit: "grapheme" }),
+  fc.string({ unit: "binary", maxLength: 80 }),
+  fc.string({ minLength: 100, maxLength: 300 }),
+  fc.constantFrom("", "\ufeffmarked", "\ufffd", '"\\\n\u2028\u0000', "é".repeat(70)),
+);
+
+/** What a message of plain fields may be made of: any of its fields, or none. */
+export function messageInits(schema: DescMessage): fc.Arbitrary<Init> {
+  const fields = schema.fields.map((field) => [field.localName, anyValue(field)]);
+  return fc.record(Object.fromEntries(fields), { requiredKeys: [] });
+}
+
+function anyValue(field: DescField): fc.Arbitrary<unknown> {
+  if (field.fieldKind === "list") {
+    const item: fc.Arbitrary<unknown> =
+      field.listKind === "message" ? messageInits(field.message) : text;
+    return fc.array(item, { maxLength: 4 });
+  }
+  return field.fieldKind === "message" ? anyMessage(field.message) : anyScalar(field.scalar);
+}
+
+function anyMessage(schema: DescMessage): fc.Arbitrary<Init> {
+  switch (schema.typeName) {
+    case "google.protobuf.Timestamp":
+      return anyTimestamp;
+    case "google.protobuf.Duration":
+      return durations;
+    case "google.protobuf.FieldMask":
+      return anyFieldMask;
+    default:
+      return messageInits(schema);
+  }
+}
+
+const anyNanos = fc.oneof(
+  fc.integer({ min: 0, max: 999_999_999 }),
+  fc.integer({ min: 0, max: 999 }).map((milliseconds) => milliseconds * 1_000_000),
+  fc.integer({ min: 0, max: 999_999 }).map((microseconds) => microseconds * 1_000),
+);
+
+/** A moment that JSON can tell too. */
+const anyTimestamp = fc.record({
+  seconds: fc.oneof(
+    fc.bigInt({ min: -62_135_596_800n, max: 253_402_300_799n }),
+    fc.constantFrom(0n, 1n, -1n, 253_402_300_799n, -62_135_596_800n),
+  ),
+  nanos: anyNanos,
+});
+
+/** A duration that JSON can tell too, and that is not negative. */
+export const durations = fc.record({
+  seconds: fc.oneof(
+    fc.bigInt({ min: 0n, max: 315_576_000_000n }),
+    fc.constantFrom(0n, 1n, 3_600n, 315_576_000_000n),
+  ),
+  nanos: anyNanos,
+});
+
+/** A mask that JSON can tell too. */
+const anyFieldMask = fc.record({
+  paths: fc.array(fc.stringMatching(/^[a-z]+(_[a-z]+){0,2}$/), { maxLength: 4 }),
+});
+
+function anyScalar(scalar: ScalarType | undefined): fc.Arbitrary<unknown> {
+  switch (scalar) {
+    case ScalarType.STRING:
+      return text;
+    case ScalarType.INT32:
+      return fc.oneof(fc.integer(), fc.constantFrom(0, 1, -1, 127, 128, 0x7fff_ffff, -0x8000_0000));
+    case ScalarType.BOOL:
+      return fc.boolean();
+    default:
+      throw new Error(`nobody said what values of the type ${scalar} there are`);
+  }
+}

@@ -1,0 +1,131 @@
+import { type OutgoingHttpHeaders, request } from "node:http";
+import { connect } from "node:net";
+import { expect } from "@jest/globals";
+
+/** An answer over HTTP/1.1, whole. */
+export interface HttpResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+interface HttpRequest {
+  readonly method?: string;
+  readonly headers?: OutgoingHttpHeaders;
+  readonly body?: string | Uint8Array;
+}
+
+/** Sends a request as it is said, on a connection of its own. Adds no header but host and length. */
+export function send(
+  { port }: { readonly port: number },
+  path: string,
+  { method = "GET", headers = {}, body }: HttpRequest = {},
+): Promise<HttpResponse> {
+  return new Promise((resolve, reject) => {
+    const outgoing = request({ host: "127.0.0.1", port, path, method, headers, agent: false });
+    outgoing.on("response", (incoming) => {
+      const chunks: Buffer[] = [];
+      incoming.on("data", (chunk) => chunks.push(chunk));
+      incoming.on("end", () =>
+        resolve({
+          status: incoming.statusCode ?? 0,
+          headers: incoming.headers as Record<string, string>,
+          body: Buffer.concat(chunks).toString(),
+        }),
+      );
+    });
+    outgoing.on("error", reject);
+    outgoing.end(body);
+  });
+}
+
+/** Only ends a hang: a busy machine can take many seconds. */
+const patience = 60_000;
+
+/**
+ * Writes bytes to a connection, one part after the other, and answers with
+ * all that comes back until the server closes it.
+ */
+export function sendRaw(
+  { port }: { readonly port: number },
+  ...parts: readonly (string | Uint8Array)[]
+): Promise<HttpResponse[]> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host: "127.0.0.1", port, noDelay: true });
+    const chunks: Buffer[] = [];
+    const timer = setTimeout(() => {
+      socket.destroy();
+      reject(new Error(`the server left the connection open after ${Buffer.concat(chunks)}`));
+    }, patience);
+    socket.on("data", (chunk) => chunks.push(chunk));
+    socket.on("error", () => {});
+    socket.on("close", () => {
+      clearTimeout(timer);
+      resolve(parseResponses(Buffer.concat(chunks).toString()));
+    });
+    for (const part of parts) {
+      socket.write(part);
+    }
+  });
+}
+
+/** The first answer to bytes that hold one request, or less. */
+export async function exchangeRaw(
+  server: { readonly port: number },
+  ...parts: readonly (string | Uint8Array)[]
+): Promise<HttpResponse> {
+  const [answer] = await sendRaw(server, ...parts);
+  if (!answer) {
+    throw new Error("the server closed the connection without an answer");
+  }
+  return answer;
+}
+
+/**
+ * Takes a text of answers apart, by their lengths. Answers here are all ASCII.
+ * One in chunks is the last, and its chunks stay as they are.
+ */
+export function parseResponses(text: string): HttpResponse[] {
+  const answers: HttpResponse[] = [];
+  let rest = text;
+  while (rest !== "") {
+    const end = rest.indexOf("\r\n\r\n");
+    const [statusLine = "", ...lines] = rest.slice(0, end).split("\r\n");
+    const headers = Object.fromEntries(
+      lines.map((line) => {
+        const colon = line.indexOf(":");
+        return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()];
+      }),
+    );
+    const isChunked = headers["transfer-encoding"] === "chunked";
+    const bodyEnd = isChunked ? rest.length : end + 4 + Number(headers["content-length"] ?? 0);
+    const status = Number(statusLine.split(" ")[1]);
+    answers.push({ status, headers, body: rest.slice(end + 4, bodyEnd) });
+    rest = rest.slice(bodyEnd);
+  }
+  return answers;
+}
+
+/** A problem body, as every refusal over REST has one. */
+interface ProblemBody {
+  readonly detail: string;
+  readonly code: string;
+  readonly errors?: Readonly<Record<string, readonly string[]>>;
+}
+
+/** Checks that an answer is a refusal as documented, and answers with its body. */
+export function expectProblem(answer: HttpResponse, status: number, code: string): ProblemBody {
+  expect({ status: answer.status, body: answer.body }).toMatchObject({ status });
+  expect(answer.headers["content-type"]).toBe("application/problem+json");
+  const problem = JSON.parse(answer.body);
+  expect(problem).toEqual({
+    type: `urn:latchkey:problem:${code}`,
+    title: expect.stringMatching(/./),
+    status,
+    detail: expect.stringMatching(/./),
+    code,
+    request_id: answer.headers["x-request-id"],
+    ...(problem.errors && { errors: expect.any(Object) }),
+  });
+  return problem;
+}

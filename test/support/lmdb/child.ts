@@ -1,0 +1,246 @@
+/**
+ * Another process that uses the data of an LMDB store, for tests:
+ *
+ *     node --import tsx test/support/lmdb/child.ts <task> <path> [argument]
+ *
+ * It tells what it does line by line, each as it happens, in JSON.
+ */
+import { writeSync } from "node:fs";
+import { open } from "lmdb";
+import { openLmdbStore } from "../../../src/store/lmdb/store.js";
+import type { ChangeContext } from "../../../src/store/port/audit.js";
+import { changeRetention } from "../../../src/store/port/changes.js";
+import { StoreUnavailable } from "../../../src/store/port/errors.js";
+import type { ApplicationRecord, NewSession } from "../../../src/store/port/records.js";
+import { anEvent } from "../../contract/store/event-fixtures.js";
+import {
+  aGrant,
+  aKey,
+  anApplication,
+  aSession,
+  must,
+  rekey,
+  rule,
+  times,
+} from "../../contract/store/fixtures.js";
+import { openLog } from "./numbered-log.js";
+
+const [, , task = "", path = "", argument = ""] = process.argv;
+
+function tell(line: object): void {
+  writeSync(1, `${JSON.stringify(line)}\n`);
+}
+
+const tasks: Record<string, () => Promise<void>> = {
+  /** Creates one application, of the id given. */
+  async create() {
+    const store = await openLmdbStore({ path });
+    await store.applications.create(anApplication({ id: argument }));
+    await store.close();
+  },
+
+  /** Replaces the key of the application given. */
+  async rekey() {
+    const store = await openLmdbStore({ path });
+    const application = must(await store.applications.find(argument));
+    await rekey(store, application, aKey({ hash: Buffer.from("replaced") }));
+    await store.close();
+  },
+
+  /** Authorizes the session given many times at once, as soon as it is told to. */
+  async authorize() {
+    const store = await openLmdbStore({ path });
+    const given = JSON.parse(argument);
+    const session: NewSession = { ...given, nonceHash: Buffer.from(given.nonceHash, "hex") };
+    tell({ ready: true });
+    await new Promise((resolve) => process.stdin.once("data", resolve));
+    const outcomes = times(25, () => store.sessions.authorize(aGrant(session)));
+    tell({ outcomes: await Promise.all(outcomes) });
+    await store.close();
+    process.stdin.destroy();
+  },
+
+  /** Opens sessions of the application given, many at once, within the quota given, as soon as it is told to. */
+  async openSessions() {
+    const store = await openLmdbStore({ path });
+    const { id, quota } = JSON.parse(argument);
+    const application = must(await store.applications.find(id));
+    tell({ ready: true });
+    await new Promise((resolve) => process.stdin.once("data", resolve));
+    const outcomes = times(25, () =>
+      store.sessions.create(aSession(application, { quota })).then(
+        () => "opened",
+        ({ name }) => name,
+      ),
+    );
+    tell({ outcomes: await Promise.all(outcomes) });
+    await store.close();
+    process.stdin.destroy();
+  },
+
+  /** Writes of every kind, several at a time, until it is killed. */
+  async churn() {
+    const store = await openLmdbStore({ path, sweepInterval: 20 });
+    const work = async (): Promise<never> => {
+      for (let round = 0; ; round++) {
+        const application = await store.applications.create(anApplication());
+        tell({ created: application.id });
+        const session = aSession(application);
+        await store.sessions.create(session);
+        await store.sessions.authorize(aGrant(session));
+        tell({ authorized: session.id });
+        await store.sessions.create(aSession(application, { ttl: 10 }));
+        if (round % 3 > 0) {
+          continue;
+        }
+        tell({ deleting: application.id, with: session.id });
+        await store.applications.delete(application.tenantId, application.id);
+        tell({ deleted: application.id });
+      }
+    };
+    await Promise.all(times(8, work));
+  },
+
+  /** Makes changes that leave audit in the tenant given, several at a time, until it is killed. */
+  async leaveTrails() {
+    const store = await openLmdbStore({ path });
+    const trail = (kind: string): ChangeContext<ApplicationRecord> => ({
+      entriesFor: ({ id, tenantId, name, permissions, rules }) => {
+        const after = { name, permissions, rules };
+        return { events: [anEvent({ tenantId, kind, target: { applicationId: id }, after })] };
+      },
+    });
+    const work = async (): Promise<never> => {
+      for (let round = 0; ; round++) {
+        const given = anApplication({ tenantId: argument, name: "0" });
+        const { id, tenantId } = await store.applications.create(given, trail("created"));
+        for (let count = 1; count < 4; count++) {
+          const change = () => ({ name: String(count), modifiedBy: id });
+          await store.applications.update(tenantId, id, change, trail("updated"));
+          tell({ updated: id, to: count });
+        }
+        if (round % 2 > 0) {
+          await store.applications.delete(tenantId, id, undefined, trail("deleted"));
+          tell({ deleted: id });
+        }
+      }
+    };
+    await Promise.all(times(8, work));
+  },
+
+  /** Adds an event of the tenant given. */
+  async addEvent() {
+    const store = await openLmdbStore({ path });
+    await store.events.add([anEvent({ tenantId: argument })]);
+    await store.close();
+  },
+
+  /** Changes the application given many times, as soon as it is told to: its key every other time. */
+  async alternate() {
+    const store = await openLmdbStore({ path });
+    const { id, tenantId } = must(await store.applications.find(argument));
+    tell({ ready: true });
+    await new Promise((resolve) => process.stdin.once("data", resolve));
+    for (let count = 0; count < 50; count++) {
+      await store.applications.update(tenantId, id, ({ name }) => ({
+        name: String(Number(name) + 1),
+        ...(Number(name) % 2 === 1 && { keys: [{ ...aKey(), createdAt: Date.now() }] }),
+        modifiedBy: id,
+      }));
+    }
+    tell({ done: true });
+    await store.close();
+    process.stdin.destroy();
+  },
+
+  /** Makes changes, and sees to it that all but the last are pruned. */
+  async outlive() {
+    let now = Date.now();
+    const store = await openLmdbStore({ path, clock: () => now, sweepInterval: 5 });
+    const log = openLog(path);
+    const { id, tenantId } = must(await store.applications.find(argument));
+    for (let count = 0; count < 4; count++) {
+      await store.applications.update(tenantId, id, () => ({ modifiedBy: id }));
+    }
+    now += changeRetention + 1;
+    while (log.entries().length > 1) {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    await log.close();
+    await store.close();
+  },
+
+  /** Opens a store and tells its id. */
+  async identify() {
+    const store = await openLmdbStore({ path });
+    tell({ id: store.id });
+    await store.close();
+  },
+
+  /** Follows a tenant for a while, and leaves without a word. */
+  async follow() {
+    const store = await openLmdbStore({ path });
+    const { signal } = new AbortController();
+    const feed = store.changes.follow({ tenantId: argument, heartbeat: 1, signal });
+    const batches = feed[Symbol.asyncIterator]();
+    await batches.next();
+    await batches.next();
+  },
+
+  /** Writes one by one, then many at once, and tells when each is called and acknowledged. */
+  async markWrites() {
+    const store = await openLmdbStore({ path });
+    for (let number = 0; number < 5; number++) {
+      tell({ called: number });
+      await store.applications.create(anApplication());
+      tell({ acknowledged: number });
+    }
+    tell({ called: "many" });
+    await Promise.all(times(32, () => store.applications.create(anApplication())));
+    tell({ acknowledged: "many" });
+    await store.close();
+  },
+
+  /** Writes until the disk is full, by itself and with others at once. */
+  async fill() {
+    const store = await openLmdbStore({ path });
+    const rules = times(100, () => rule);
+    const created: string[] = [];
+    const failures: string[] = [];
+    const create = async () => {
+      const application = anApplication({ rules });
+      await store.applications.create(application).then(
+        () => created.push(application.id),
+        (error) =>
+          failures.push(error instanceof StoreUnavailable && error.cause ? error.name : error),
+      );
+    };
+    while (failures.length < 20) {
+      await create();
+      await Promise.all(times(4, create));
+    }
+    const found = await Promise.all(created.map((id) => store.applications.find(id)));
+    tell({ created, failures, found: found.filter(Boolean).length });
+    await store.close();
+  },
+
+  /** Keeps every other process from writing, until it is killed. */
+  async hold() {
+    const database = open({ path, noSubdir: false, overlappingSync: false, encoding: "string" });
+    database.transactionSync(() => {
+      tell({ holding: true });
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+    });
+  },
+
+  /** Opens a store and leaves without a word. */
+  async leave() {
+    const store = await openLmdbStore({ path });
+    await store.applications.create(anApplication({ id: argument }));
+  },
+};
+
+must(tasks[task])().catch((error) => {
+  console.error(error);
+  process.exitCode = 1;
+});

@@ -1,0 +1,65 @@
+import { type Document, MongoClient } from "mongodb";
+import { openMongoStore } from "../../../src/store/mongo/store.js";
+import type { ApplicationRecord } from "../../../src/store/port/records.js";
+import type { Store } from "../../../src/store/port/store.js";
+import { anApplication } from "../../contract/store/fixtures.js";
+import { type Mongod, startMongod } from "./mongod.js";
+import { withOptions } from "./uri.js";
+
+/** A dedicated mongod with injectable failures, and a store with one application. */
+export interface FailingMongo {
+  readonly mongod: Mongod;
+  /** Not affected by `fail`. */
+  readonly admin: MongoClient;
+  readonly store: Store;
+  readonly application: ApplicationRecord;
+  /** Makes commands of the store fail. The server identifies them by the app name. */
+  fail(mode: unknown, data?: Document): Promise<Document>;
+  /** Delays the next command of this name by a second. Returns a function that resolves when it arrives. */
+  lag(command: string): Promise<() => Promise<unknown>>;
+  /** Opens a store with a short server selection timeout. */
+  openImpatient(): Promise<Store>;
+  stop(): Promise<void>;
+}
+
+export async function startFailingMongo(): Promise<FailingMongo> {
+  const mongod = await startMongod();
+  const admin = await new MongoClient(mongod.uri).connect();
+  // Detects a recovered server sooner.
+  const uri = withOptions(mongod.uri, { heartbeatFrequencyMS: "500" });
+  const store = await openMongoStore({ uri, database: "latchkey" });
+  const fail: FailingMongo["fail"] = (mode, data = {}) =>
+    admin.db("admin").command({
+      configureFailPoint: "failCommand",
+      mode,
+      data: { appName: "latchkey", ...data },
+    });
+  const others: Store[] = [];
+  return {
+    mongod,
+    admin,
+    store,
+    application: await store.applications.create(anApplication()),
+    fail,
+
+    async lag(command) {
+      const lag = { blockConnection: true, blockTimeMS: 1_000 };
+      const { count } = await fail({ times: 1 }, { failCommands: [command], ...lag });
+      const come = { waitForFailPoint: "failCommand", timesEntered: count + 1, maxTimeMS: 60_000 };
+      return () => admin.db("admin").command(come);
+    },
+
+    async openImpatient() {
+      const uri = withOptions(mongod.uri, { serverSelectionTimeoutMS: "1000" });
+      const impatient = await openMongoStore({ uri, database: "latchkey" });
+      others.push(impatient);
+      return impatient;
+    },
+
+    async stop() {
+      await Promise.all([store, ...others].map((one) => one.close()));
+      await admin.close();
+      await mongod.stop();
+    },
+  };
+}

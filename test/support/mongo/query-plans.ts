@@ -1,0 +1,96 @@
+import type { Db, Document } from "mongodb";
+
+/** On a busy machine the profiler misses some commands. */
+const mostAttempts = 10;
+
+/** Runs work and returns its commands from the server's profiler. Repeats it if the profiler missed some. */
+export async function profile(
+  db: Db,
+  work: () => Promise<unknown>,
+  atLeast = 1,
+): Promise<Document[]> {
+  for (let attempt = 1; ; attempt++) {
+    const seen = await profileOnce(db, work);
+    if (seen.length >= atLeast || attempt === mostAttempts) {
+      return seen;
+    }
+  }
+}
+
+async function profileOnce(db: Db, work: () => Promise<unknown>): Promise<Document[]> {
+  await db.setProfilingLevel("all");
+  await work();
+  await db.setProfilingLevel("off");
+  const names = ["applications", "sessions", "events", "answers", "marks"];
+  const ns = { $in: names.map((name) => `${db.databaseName}.${name}`) };
+  const seen = await db.collection("system.profile").find({ ns }).toArray();
+  await db.collection("system.profile").drop();
+  return seen;
+}
+
+/** How MongoDB executes a command. */
+export interface Plan {
+  /** The command and its collection, such as `find applications`. */
+  readonly command: string;
+  /** The stages of its plans, each with the index that it reads, such as `IXSCAN {"_id":1}`. */
+  readonly stages: readonly string[];
+  readonly keysExamined: number;
+  readonly docsExamined: number;
+}
+
+/** Runs work, then explains the plans of its commands. */
+export async function plansOf(db: Db, work: () => Promise<unknown>, atLeast = 1): Promise<Plan[]> {
+  const plans: Plan[] = [];
+  for (const entry of await profile(db, work, atLeast)) {
+    const command = commandOf(entry);
+    const explained = await db.command({ explain: command, verbosity: "executionStats" });
+    const parts = partsOf(explained);
+    const sum = (field: string) =>
+      parts.reduce((total, { executionStats }) => total + (executionStats?.[field] ?? 0), 0);
+    const [kind = ""] = Object.keys(command);
+    plans.push({
+      command: `${kind} ${command[kind]}`,
+      stages: parts.flatMap(stagesOf),
+      keysExamined: sum("totalKeysExamined"),
+      docsExamined: sum("totalDocsExamined"),
+    });
+  }
+  return plans;
+}
+
+/** A profiled command without the fields of its original call. */
+function commandOf({ op, ns, command }: Document): Document {
+  const collection = ns.slice(ns.indexOf(".") + 1);
+  if (op === "remove") {
+    return { delete: collection, deletes: [command] };
+  }
+  if (op === "update") {
+    return { update: collection, updates: [command] };
+  }
+  const { lsid, txnNumber, readConcern, writeConcern, maxTimeMS, ...rest } = command;
+  return Object.fromEntries(Object.entries(rest).filter(([name]) => !name.startsWith("$")));
+}
+
+/** All plans of an explanation. A pipeline has one for each collection. */
+function partsOf(explained: Document): Document[] {
+  if (explained.queryPlanner) {
+    return [explained];
+  }
+  return (explained.stages as Document[]).flatMap((stage) => {
+    const [[name, its] = ["", {}]] = Object.entries(stage);
+    const pipeline: Document[] = its.pipeline ?? [];
+    return [{ stage: name, ...its }, ...(pipeline.length > 0 ? partsOf({ stages: pipeline }) : [])];
+  });
+}
+
+/** The stages of a plan, or of a pipeline such as `$sort`. */
+function stagesOf({ stage, queryPlanner }: Document): string[] {
+  const plan = queryPlanner?.winningPlan;
+  return plan ? stagesOfPlan(plan.queryPlan ?? plan) : [stage];
+}
+
+function stagesOfPlan({ stage, keyPattern, inputStage, inputStages = [] }: Document): string[] {
+  const inputs: Document[] = inputStage ? [inputStage] : inputStages;
+  const name = keyPattern ? `${stage} ${JSON.stringify(keyPattern)}` : stage;
+  return [name, ...inputs.flatMap(stagesOfPlan)];
+}

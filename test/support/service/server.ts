@@ -1,0 +1,150 @@
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Db, MongoClient } from "mongodb";
+import pino from "pino";
+import { createKeyring } from "../../../src/auth/keys.js";
+import { type BootstrapResult, bootstrap } from "../../../src/bootstrap.js";
+import { type Environment, readSettings } from "../../../src/config/settings.js";
+import { newId } from "../../../src/lib/uuid.js";
+import { createServer } from "../../../src/server.js";
+import { openLmdbStore } from "../../../src/store/lmdb/store.js";
+import { openMongoStore } from "../../../src/store/mongo/store.js";
+import type { Clock, Store } from "../../../src/store/port/store.js";
+import type { Tracing } from "../../../src/telemetry/tracing.js";
+import { createTestClock, type TestClock } from "../clock.js";
+import { patientUri, uri } from "../mongo/uri.js";
+
+export type Engine = "lmdb" | "mongo";
+export const engines: readonly Engine[] = ["lmdb", "mongo"];
+
+export interface TestServer {
+  readonly url: string;
+  readonly port: number;
+  readonly store: Store;
+  readonly clock: TestClock;
+  /** Every line that the server logged, parsed. */
+  readonly logs: Record<string, unknown>[];
+  /** A tenant of its own, with a key that may do everything in it. */
+  createTenant(): Promise<BootstrapResult>;
+  /** All that a store of its own has stored, as it is stored. */
+  storedBytes(): Promise<Buffer>;
+  close(): Promise<void>;
+}
+
+interface TestServerOptions {
+  readonly environment?: Environment;
+  /** The store to serve, which is left open when the server is closed. */
+  readonly store?: Store | undefined;
+  /** Puts something before the store that the server uses. */
+  readonly wrapStore?: (store: Store) => Store;
+  /** How often an embedded store of its own removes what has expired, in milliseconds. */
+  readonly sweepInterval?: number;
+  /**
+   * How often the server writes when keys were last used, in milliseconds. By
+   * default not while a test runs: two reads of one application would differ.
+   */
+  readonly usesInterval?: number;
+  readonly tracing?: Tracing | undefined;
+}
+
+const hour = 3_600_000;
+
+/**
+ * Starts a real server on a free port of this machine, on a real and empty
+ * store where none is given.
+ */
+export async function startServer(
+  engine: Engine = "lmdb",
+  {
+    environment = {},
+    store: given,
+    wrapStore = (store) => store,
+    sweepInterval,
+    usesInterval = hour,
+    tracing,
+  }: TestServerOptions = {},
+): Promise<TestServer> {
+  const settings = readSettings({
+    ...{ HOST: "127.0.0.1", PORT: "0" },
+    // Tests send wrong keys as fast as they can, and all of them come from one address.
+    RATE_LIMIT_FAILURES: "off",
+    // Tests close servers without waiting for clients.
+    SHUTDOWN_GRACE: "10ms",
+    // A busy machine may need longer than the default for a call.
+    REQUEST_TIMEOUT: "5m",
+    ...environment,
+  });
+  const clock = createTestClock();
+  const own = given ? undefined : await openers[engine](clock.now, sweepInterval);
+  const store = given ?? (own as OpenedStore).store;
+  const logs: Record<string, unknown>[] = [];
+  const log = pino({ level: settings.logLevel }, { write: (line) => logs.push(JSON.parse(line)) });
+  const server = createServer({
+    ...{ store: wrapStore(store), settings, log, clock: clock.now, tracing, usesInterval },
+  });
+  const { port } = await server.listen();
+  return {
+    url: `${settings.tls ? "https" : "http"}://127.0.0.1:${port}`,
+    port,
+    store,
+    clock,
+    logs,
+    createTenant: () => bootstrap({ store, keyring: createKeyring(settings.peppers) }),
+    storedBytes: async () => own?.bytes() ?? Buffer.alloc(0),
+    close: async () => {
+      await server.close();
+      await own?.store.close();
+      await own?.remove();
+    },
+  };
+}
+
+interface OpenedStore {
+  readonly store: Store;
+  bytes(): Promise<Buffer>;
+  remove(): Promise<void>;
+}
+
+type Opener = (clock: Clock, sweepInterval?: number) => Promise<OpenedStore>;
+
+const openers: Readonly<Record<Engine, Opener>> = {
+  async lmdb(clock, sweepInterval = 1_000) {
+    const path = await mkdtemp(join(tmpdir(), "latchkey-test-"));
+    const store = await openLmdbStore({ path, clock, sweepInterval });
+    return {
+      store,
+      async bytes() {
+        const names = await readdir(path);
+        return Buffer.concat(await Promise.all(names.map((name) => readFile(join(path, name)))));
+      },
+      remove: () => rm(path, { recursive: true, force: true }),
+    };
+  },
+
+  async mongo(clock) {
+    const database = `latchkey-${newId(Date.now()).slice(-17)}`;
+    const store = await openMongoStore({ uri: patientUri, database, clock });
+    async function withDatabase<T>(use: (db: Db) => Promise<T>): Promise<T> {
+      const client = await new MongoClient(uri).connect();
+      try {
+        return await use(client.db(database));
+      } finally {
+        await client.close();
+      }
+    }
+    return {
+      store,
+      bytes: () =>
+        withDatabase(async (db) => {
+          const all = await Promise.all(
+            (await db.collections()).map((it) => it.find({}, { raw: true }).toArray()),
+          );
+          return Buffer.concat(all.flat() as unknown as Buffer[]);
+        }),
+      async remove() {
+        await withDatabase((db) => db.dropDatabase());
+      },
+    };
+  },
+};
