@@ -6,138 +6,149 @@ import { grpcHeaders } from "../../support/http/http2-wire.js";
 import { envelope } from "../../support/http/raw-grpc.js";
 import { latchkeyPath, withFolder } from "../../support/service/process.js";
 import { firstKeyPattern, listeningLine } from "../../support/service/service-process.js";
-import { type Probed, type Spent, startProbed } from "./probed.js";
-import { callEach, callOnce, sendEach } from "./steady-load.js";
+import { callGrpc, sendGrpcLoad, sendHttp1Load } from "./load-generator.js";
+import {
+  type AllocationStats,
+  type ProfiledProcess,
+  startProfiledProcess,
+} from "./profiled-process.js";
 
 /**
- * The allocations of the service per request in addition to Node's own. They are
+ * Compares the allocations per request with those of a minimal Node server. They are
  * counted, not timed, so the results are the same on every machine. See
  * docs/explanation/performance.md for timings.
  */
 
 const byKeyRpc = "/latchkey.v1.ApplicationService/GetApplicationByKey";
 const streamRpc = "/latchkey.v1.AccessService/StreamCheckAccess";
-const warmUp = 3_000;
-const counted = 3_000;
+const warmupRequests = 3_000;
+const measuredRequests = 3_000;
 /**
  * LMDB sets one timer in each tick with a read, to release its read transaction. If
  * the message arrives in a later tick than the headers, both ticks look up the caller.
  */
-const timersOfLookUp = 1;
+const timersPerLookup = 1;
 
 type Load = (count: number) => Promise<void>;
 
 jest.setTimeout(240_000);
 
-let service: Probed;
-let bare: Probed;
-let release: () => void;
+let service: ProfiledProcess;
+let baseline: ProfiledProcess;
+let removeFolder: () => void;
 let key: string;
 let ports: { readonly service: number; readonly http: number; readonly grpc: number };
 
 beforeAll(async () => {
-  const folder = await takeFolder();
-  service = startProbed([latchkeyPath, "serve"], {
+  const folder = await createFolder();
+  service = startProfiledProcess([latchkeyPath, "serve"], {
     ...{ HOST: "127.0.0.1", PORT: "0", WORKERS: "1", DATA_DIR: folder },
   });
-  bare = startProbed(["test/transport/allocations/bare-servers.mjs"]);
+  baseline = startProfiledProcess(["test/transport/allocations/baseline-servers.mjs"]);
   [key] = await service.until(firstKeyPattern);
   const [, url = ""] = await service.until(listeningLine);
-  const [floor] = await bare.until(/{.*}/);
-  ports = { service: Number(new URL(url).port), ...JSON.parse(floor) };
+  const [listening] = await baseline.until(/{.*}/);
+  ports = { service: Number(new URL(url).port), ...JSON.parse(listening) };
 });
 
 afterAll(() => {
   service.kill();
-  bare.kill();
-  release();
+  baseline.kill();
+  removeFolder();
 });
 
-/** A temporary folder. */
-function takeFolder(): Promise<string> {
+/** Creates a temporary folder that exists until `removeFolder` is called. */
+function createFolder(): Promise<string> {
   return new Promise((resolve) => {
     void withFolder(
       (folder) =>
         new Promise<void>((done) => {
-          release = done;
+          removeFolder = done;
           resolve(folder);
         }),
     );
   });
 }
 
-async function spentBy(process: Probed, load: Load, count = counted): Promise<Spent> {
-  await load(warmUp);
-  return process.spentOn(load, count);
+async function measure(
+  process: ProfiledProcess,
+  load: Load,
+  count = measuredRequests,
+): Promise<AllocationStats> {
+  await load(warmupRequests);
+  return process.profile(load, count);
 }
 
-const get = () =>
+const getRequest = () =>
   Buffer.from(`GET /applications/key HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${key}\r\n\r\n`);
 
-const post = () =>
+const connectRequest = () =>
   Buffer.from(
     `POST ${byKeyRpc} HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${key}\r\n` +
       "content-type: application/json\r\ncontent-length: 2\r\n\r\n{}",
   );
 
-const call = (port: number) => (count: number) =>
-  callEach(port, grpcHeaders(byKeyRpc, key), envelope(""), count);
+const grpcLoad = (port: number) => (count: number) =>
+  sendGrpcLoad(port, grpcHeaders(byKeyRpc, key), envelope(""), count);
 
-/** A request to the service, the same to a bare server, and the bytes that it may allocate in addition. */
-interface Row {
+/** The same request to the service and to a baseline server. */
+interface Scenario {
   readonly load: () => Load;
-  readonly floor: () => Load;
-  readonly more: number;
-  /** Whether the request has a body. */
-  readonly hasMessage: boolean;
+  readonly baselineLoad: () => Load;
+  /** Bytes that the service may allocate in addition to the baseline. */
+  readonly maxOverhead: number;
+  readonly hasBody: boolean;
 }
 
-const rows: Readonly<Record<string, Row>> = {
+const scenarios: Readonly<Record<string, Scenario>> = {
   "GET over REST": {
-    load: () => (count) => sendEach(ports.service, get(), count),
-    floor: () => (count) => sendEach(ports.http, get(), count),
-    more: 8_500,
-    hasMessage: false,
+    load: () => (count) => sendHttp1Load(ports.service, getRequest(), count),
+    baselineLoad: () => (count) => sendHttp1Load(ports.http, getRequest(), count),
+    maxOverhead: 8_500,
+    hasBody: false,
   },
-  "a call of Connect in JSON": {
-    load: () => (count) => sendEach(ports.service, post(), count),
-    floor: () => (count) => sendEach(ports.http, post(), count),
-    more: 11_000,
-    hasMessage: true,
+  "a Connect call in JSON": {
+    load: () => (count) => sendHttp1Load(ports.service, connectRequest(), count),
+    baselineLoad: () => (count) => sendHttp1Load(ports.http, connectRequest(), count),
+    maxOverhead: 11_000,
+    hasBody: true,
   },
-  "a call of gRPC": {
-    load: () => call(ports.service),
-    floor: () => call(ports.grpc),
-    more: 12_000,
-    hasMessage: true,
+  "a gRPC call": {
+    load: () => grpcLoad(ports.service),
+    baselineLoad: () => grpcLoad(ports.grpc),
+    maxOverhead: 12_000,
+    hasBody: true,
   },
 };
 
-describe.each(Object.entries(rows))("%s", (_what, { load, floor, more, hasMessage }) => {
-  let spent: Spent;
-  let least: Spent;
+describe.each(Object.entries(scenarios))(
+  "%s",
+  (_name, { load, baselineLoad, maxOverhead, hasBody }) => {
+    let stats: AllocationStats;
+    let baselineStats: AllocationStats;
 
-  beforeAll(async () => {
-    least = await spentBy(bare, floor());
-    spent = await spentBy(service, load());
-  });
+    beforeAll(async () => {
+      baselineStats = await measure(baseline, baselineLoad());
+      stats = await measure(service, load());
+    });
 
-  it("makes no timer of its own, no signal and no headers of the web", () => {
-    expectNothingDear(spent, hasMessage ? 2 * timersOfLookUp : timersOfLookUp);
-  });
+    it("creates no extra timer, AbortController or Headers object", () => {
+      expectNoExpensiveObjects(stats, hasBody ? 2 * timersPerLookup : timersPerLookup);
+    });
 
-  it("is released as soon as its response is sent", () => {
-    expectLetGo(spent, least);
-  });
+    it("is released as soon as its response is sent", () => {
+      expectReleased(stats, baselineStats);
+    });
 
-  it("allocates little more than Node does by itself", () => {
-    expect(spent.allocated - least.allocated).toBeLessThan(more);
-  });
-});
+    it("allocates little more than the baseline server", () => {
+      expect(stats.allocated - baselineStats.allocated).toBeLessThan(maxOverhead);
+    });
+  },
+);
 
-describe("a check in a stream of gRPC", () => {
-  let spent: Spent;
-  const inOneStream = 500;
+describe("a check in a gRPC stream", () => {
+  let stats: AllocationStats;
+  const checksPerStream = 500;
 
   beforeAll(async () => {
     const message = create(StreamCheckAccessRequestSchema, {
@@ -145,40 +156,46 @@ describe("a check in a stream of gRPC", () => {
       check: { key, permission: "access:check" },
     });
     const check = envelope(toBinary(StreamCheckAccessRequestSchema, message));
-    const checks = Buffer.concat(Array.from({ length: inOneStream }, () => check));
+    const checks = Buffer.concat(Array.from({ length: checksPerStream }, () => check));
     const load: Load = async (count) => {
       const session = connect(`http://127.0.0.1:${ports.service}`);
-      for (let sent = 0; sent < count; sent += inOneStream) {
-        await callOnce(session, grpcHeaders(streamRpc, key), checks);
+      for (let sent = 0; sent < count; sent += checksPerStream) {
+        await callGrpc(session, grpcHeaders(streamRpc, key), checks);
       }
       session.destroy();
     };
     // Checks are small, so it takes more of them to fill the young generation.
-    spent = await spentBy(service, load, 5 * counted);
+    stats = await measure(service, load, 5 * measuredRequests);
   });
 
-  it("makes no timer, no signal and no headers of the web", () => {
-    expectNothingDear(spent, 0);
+  it("creates no timer, AbortController or Headers object", () => {
+    expectNoExpensiveObjects(stats, 0);
   });
 
   it("is released as soon as its response is sent", () => {
-    expectLetGo(spent, { promoted: 0, retained: 0 });
+    expectReleased(stats, { promoted: 0, retained: 0 });
   });
 
   it("allocates little", () => {
-    expect(spent.allocated).toBeLessThan(5_500);
+    expect(stats.allocated).toBeLessThan(5_500);
   });
 });
 
-/** The service creates some of these from time to time, and a stream of hundreds of checks a few. */
-function expectNothingDear({ timers, abortControllers, headers }: Spent, given: number): void {
-  for (const each of [timers - given, abortControllers, headers]) {
-    expect(each).toBeLessThan(0.05);
+/** Allows for the few that periodic work and stream setup create. */
+function expectNoExpensiveObjects(
+  { timers, abortControllers, headers }: AllocationStats,
+  expectedTimers: number,
+): void {
+  for (const count of [timers - expectedTimers, abortControllers, headers]) {
+    expect(count).toBeLessThan(0.05);
   }
 }
 
-/** A retained call takes 10 kB or more. None may be retained. */
-function expectLetGo(spent: Spent, least: Pick<Spent, "promoted" | "retained">): void {
-  expect(spent.promoted - least.promoted).toBeLessThan(300);
-  expect(spent.retained - least.retained).toBeLessThan(300);
+/** A retained call would take 10 kB or more. */
+function expectReleased(
+  stats: AllocationStats,
+  baselineStats: Pick<AllocationStats, "promoted" | "retained">,
+): void {
+  expect(stats.promoted - baselineStats.promoted).toBeLessThan(300);
+  expect(stats.retained - baselineStats.retained).toBeLessThan(300);
 }

@@ -41,13 +41,13 @@ const schemas = [
   ...new Set(services.flatMap(({ methods }) => methods.flatMap((it) => [it.input, it.output]))),
 ];
 
-const withoutUnknown = { readUnknownFields: false };
+const ignoreUnknown = { readUnknownFields: false };
 const hex = (bytes: Buffer) => bytes.toString("hex");
 const libraryBytes = (schema: DescMessage, init: object) =>
   Buffer.from(toBinary(schema, create(schema, init as MessageInitShape<DescMessage>)));
 
-/** Types that the fast codecs do not support, each for another reason, with sample values. */
-const foreign: [DescMessage, object][] = [
+/** Types that the fast codecs do not support, each for a different reason, with sample values. */
+const unsupported: [DescMessage, object][] = [
   [FileDescriptorProtoSchema, { name: "a.proto", dependency: ["b.proto"] }],
   [StringValueSchema, { value: "a" }],
   [recursiveSchema, { next: { next: {} } }],
@@ -62,12 +62,12 @@ it.each(schemas)("the fast codecs support %s", (schema) => {
   expect(isSupported(schema)).toBe(true);
 });
 
-it.each(foreign)("the fast codecs leave %s to the library", (schema) => {
+it.each(unsupported)("the fast codecs leave %s to the library", (schema) => {
   expect(isSupported(schema)).toBe(false);
 });
 
 describe("encoding binary messages", () => {
-  it.each(schemas)("writes the bytes that the library writes for %s", (schema) => {
+  it.each(schemas)("writes the same bytes as the library for %s", (schema) => {
     const encode = createBinaryEncoder(schema);
     fc.assert(
       fc.property(messageInits(schema), (init) => {
@@ -78,7 +78,7 @@ describe("encoding binary messages", () => {
     );
   });
 
-  it.each(foreign)("writes %s too", (schema, init) => {
+  it.each(unsupported)("writes %s with the library", (schema, init) => {
     const bytes = createBinaryEncoder(schema)(init, 5);
     expect(bytes.subarray(5)).toEqual(libraryBytes(schema, init));
   });
@@ -125,8 +125,10 @@ describe("encoding binary messages", () => {
 
   it("writes a message larger than its buffer", () => {
     const encode = createBinaryEncoder(ApplicationSchema);
-    const borders = [2 ** 7, 2 ** 14, 2 ** 21];
-    const sizes = borders.flatMap((border) => [8, 6, 5, 4, 3, 2, 1, 0].map((it) => border - it));
+    const boundaries = [2 ** 7, 2 ** 14, 2 ** 21];
+    const sizes = boundaries.flatMap((boundary) =>
+      [8, 6, 5, 4, 3, 2, 1, 0].map((it) => boundary - it),
+    );
     for (const description of sizes.map((size) => "a".repeat(size))) {
       const application = { name: description, rules: [{ description }, { priority: 1 }] };
       const expected = libraryBytes(ApplicationSchema, application);
@@ -156,7 +158,7 @@ describe("encoding binary messages", () => {
 });
 
 describe("decoding binary messages", () => {
-  it.each(schemas)("reads the message that the library reads for %s", (schema) => {
+  it.each(schemas)("reads the same message as the library for %s", (schema) => {
     const decode = createBinaryDecoder(schema);
     fc.assert(
       fc.property(messageInits(schema), (init) => {
@@ -167,7 +169,7 @@ describe("decoding binary messages", () => {
     );
   });
 
-  it.each(schemas)("merges a %s that is sent in several parts", (schema) => {
+  it.each(schemas)("merges the parts of a %s", (schema) => {
     const decode = createBinaryDecoder(schema);
     fc.assert(
       fc.property(messageInits(schema), messageInits(schema), (first, second) => {
@@ -177,20 +179,20 @@ describe("decoding binary messages", () => {
     );
   });
 
-  it.each(foreign)("reads %s too", (schema, init) => {
+  it.each(unsupported)("reads %s with the library", (schema, init) => {
     const bytes = libraryBytes(schema, init);
     expect(createBinaryDecoder(schema)(bytes)).toStrictEqual(fromBinary(schema, bytes));
   });
 
   it.each(schemas)(
-    "takes no bytes for a %s that the library refuses or reads otherwise",
+    "accepts no bytes for a %s that the library refuses or reads differently",
     (schema) => {
       const decode = createBinaryDecoder(schema);
       fc.assert(
-        fc.property(spoiled(schema), (bytes) => {
-          const message = attempt(() => decode(bytes));
+        fc.property(corrupted(schema), (bytes) => {
+          const message = tryTo(() => decode(bytes));
           if (message !== undefined) {
-            expect(message).toStrictEqual(fromBinary(schema, bytes, withoutUnknown));
+            expect(message).toStrictEqual(fromBinary(schema, bytes, ignoreUnknown));
           }
         }),
         { numRuns: 300 },
@@ -200,7 +202,7 @@ describe("decoding binary messages", () => {
 
   const decode = createBinaryDecoder(StreamCheckAccessRequestSchema);
   const write = () => new BinaryWriter();
-  const known = write().tag(1, WireType.LengthDelimited).string("a").finish();
+  const knownField = write().tag(1, WireType.LengthDelimited).string("a").finish();
   const groups = (depth: number) => {
     const writer = write();
     for (let level = 0; level < depth; level++) {
@@ -217,39 +219,39 @@ describe("decoding binary messages", () => {
     ["a number", write().tag(99, WireType.Varint).int64(-1n).finish()],
     ["32 bits", write().tag(99, WireType.Bit32).fixed32(1).finish()],
     ["64 bits", write().tag(99, WireType.Bit64).fixed64(1n).finish()],
-    ["a text", write().tag(536_870_911, WireType.LengthDelimited).string("\u0000").finish()],
+    ["a string", write().tag(536_870_911, WireType.LengthDelimited).string("\u0000").finish()],
     ["a group", groups(1)],
-    ["a hundred groups, one in the other", groups(99)],
+    ["99 nested groups", groups(99)],
   ])("skips unknown %s", (_, unknown) => {
-    const bytes = Buffer.concat([unknown, known, unknown]);
+    const bytes = Buffer.concat([unknown, knownField, unknown]);
     expect(decode(bytes)).toStrictEqual(
       create(StreamCheckAccessRequestSchema, { correlationId: "a" }),
     );
     expect(decode(bytes)).toStrictEqual(
-      fromBinary(StreamCheckAccessRequestSchema, bytes, withoutUnknown),
+      fromBinary(StreamCheckAccessRequestSchema, bytes, ignoreUnknown),
     );
   });
 
   it.each([
-    ["a text that ends too soon", [0x0a, 5, 0x61]],
-    ["a text longer than 4 GB", [0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f]],
-    ["a text that is not UTF-8", [0x0a, 2, 0xc3, 0x28]],
+    ["a truncated string", [0x0a, 5, 0x61]],
+    ["a string longer than 4 GB", [0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f]],
+    ["a string that is not UTF-8", [0x0a, 2, 0xc3, 0x28]],
     ["a string with an unpaired surrogate", [0x0a, 3, 0xed, 0xa0, 0x80]],
-    ["a text in an overlong spelling", [0x0a, 2, 0xc0, 0x80]],
-    ["a text sent as a number", [0x08, 0]],
-    ["a message sent as a number", [0x10, 0]],
-    ["a message longer than what it is in", [0x12, 5, 0x0a, 1, 0x61]],
-    ["a text longer than the message it is in", [0x12, 3, 0x0a, 2, 0x61, 0x0a, 0]],
-    ["the number 0 for a field", [0x02, 0]],
-    ["a wire type that there is not", [0x0e, 0]],
-    ["a tag without an end", [0x8a]],
+    ["a string with an overlong UTF-8 encoding", [0x0a, 2, 0xc0, 0x80]],
+    ["a number for a string field", [0x08, 0]],
+    ["a number for a message field", [0x10, 0]],
+    ["a nested message longer than its parent", [0x12, 5, 0x0a, 1, 0x61]],
+    ["a string longer than its message", [0x12, 3, 0x0a, 2, 0x61, 0x0a, 0]],
+    ["field number 0", [0x02, 0]],
+    ["an unknown wire type", [0x0e, 0]],
+    ["a truncated tag", [0x8a]],
     ["a tag over 32 bits", [0x8a, 0x80, 0x80, 0x80, 0x10, 0]],
     ["a tag of six bytes", [0x8a, 0x80, 0x80, 0x80, 0x80, 0x00, 0]],
-    ["a number of eleven bytes", [0x98, 0x06, ...Array(10).fill(0x80), 0]],
-    ["the end of no group", [0x9c, 0x06]],
-    ["a group with the end of another", [0x9b, 0x06, 0xa4, 0x06]],
+    ["a varint of eleven bytes", [0x98, 0x06, ...Array(10).fill(0x80), 0]],
+    ["an end of a group without a start", [0x9c, 0x06]],
+    ["a group with the end tag of another", [0x9b, 0x06, 0xa4, 0x06]],
     ["a group without an end", [0x9b, 0x06]],
-    ["too many groups, one in the other", [...groups(101)]],
+    ["too many nested groups", [...groups(101)]],
   ])("refuses %s", (_, bytes) => {
     expect(() => decode(Uint8Array.from(bytes))).toThrow();
   });
@@ -259,33 +261,33 @@ describe("decoding binary messages", () => {
     [[2], true],
     [[0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 1], true],
     [[0x80, 0], false],
-  ])("reads the bits %j as %s", (bits, isTrue) => {
+  ])("reads the boolean %j as %s", (bytes, isTrue) => {
     const message = createBinaryDecoder(WatchCredentialsResponseSchema)(
-      Uint8Array.from([0x10, ...bits]),
+      Uint8Array.from([0x10, ...bytes]),
     );
     expect(message).toMatchObject({ reset: isTrue });
   });
 });
 
 /** The bytes of a message with some changed, removed or inserted. */
-function spoiled(schema: DescMessage): fc.Arbitrary<Uint8Array> {
+function corrupted(schema: DescMessage): fc.Arbitrary<Uint8Array> {
   const change = fc.record({
     at: fc.nat(400),
-    take: fc.nat(3),
-    put: fc.uint8Array({ maxLength: 3 }),
+    remove: fc.nat(3),
+    insert: fc.uint8Array({ maxLength: 3 }),
   });
   return fc
     .tuple(messageInits(schema), fc.array(change, { minLength: 1, maxLength: 3 }))
     .map(([init, changes]) => {
       const bytes = [...libraryBytes(schema, init)];
-      for (const { at, take, put } of changes) {
-        bytes.splice(at % (bytes.length + 1), take, ...put);
+      for (const { at, remove, insert } of changes) {
+        bytes.splice(at % (bytes.length + 1), remove, ...insert);
       }
       return Uint8Array.from(bytes);
     });
 }
 
-function attempt<T>(run: () => T): T | undefined {
+function tryTo<T>(run: () => T): T | undefined {
   try {
     return run();
   } catch {

@@ -40,15 +40,15 @@ import { repetitions } from "../../support/jest/suite.js";
 // Each property runs for every message of the contract.
 fc.configureGlobal({ numRuns: repetitions({ quick: 10, full: 30 }) });
 
-const jsonOptionsOf = (jsonDepth: number) => createJsonOptions([], jsonDepth);
-const jsonOptions = jsonOptionsOf(32);
+const jsonOptionsWith = (maxDepth: number) => createJsonOptions([], maxDepth);
+const jsonOptions = jsonOptionsWith(32);
 
 const schemas = [
   ...new Set(services.flatMap(({ methods }) => methods.flatMap((it) => [it.input, it.output]))),
 ];
 
 /** Types that the fast codecs leave to the library. */
-const foreign: [DescMessage, object][] = [
+const unsupported: [DescMessage, object][] = [
   [StringValueSchema, { value: "a" }],
   [StructSchema, { fields: { a: { kind: { case: "numberValue", value: 1 } } } }],
   [recursiveSchema, { next: { next: {} } }],
@@ -58,40 +58,40 @@ const foreign: [DescMessage, object][] = [
   ],
 ];
 
-const written = { alwaysEmitImplicit: true };
+const writeOptions = { alwaysEmitImplicit: true };
 const messageOf = (schema: DescMessage, init: object) =>
   create(schema, init as MessageInitShape<DescMessage>);
 
-/** The result of a function, or the error that it throws. */
+/** Returns the result of a function or the error that it throws. */
 function outcomeOf(call: () => unknown): unknown {
   try {
     return call();
   } catch (error) {
-    return { refused: (error as Error).message };
+    return { error: (error as Error).message };
   }
 }
 
-function textWriter(schema: DescMessage): (message: object) => string {
+function createTextEncoder(schema: DescMessage): (message: object) => string {
   const encode = createConnectJsonEncoder(schema, jsonOptions);
   return (message) => encode(message).toString();
 }
 
 describe("encoding Connect JSON", () => {
-  it.each(schemas)("writes what the library writes for %s", (schema) => {
-    const encode = textWriter(schema);
+  it.each(schemas)("writes the same JSON as the library for %s", (schema) => {
+    const encode = createTextEncoder(schema);
     fc.assert(
       fc.property(messageInits(schema), (init) => {
         const message = messageOf(schema, init);
-        const expected = toJson(schema, message, written);
+        const expected = toJson(schema, message, writeOptions);
         expect(JSON.parse(encode(init))).toStrictEqual(expected);
         expect(JSON.parse(encode(message))).toStrictEqual(expected);
       }),
     );
   });
 
-  it.each(foreign)("writes %s too", (schema, init) => {
-    const expected = toJson(schema, messageOf(schema, init), written);
-    expect(JSON.parse(textWriter(schema)(init))).toStrictEqual(expected);
+  it.each(unsupported)("writes %s with the library", (schema, init) => {
+    const expected = toJson(schema, messageOf(schema, init), writeOptions);
+    expect(JSON.parse(createTextEncoder(schema)(init))).toStrictEqual(expected);
   });
 
   it.each([
@@ -108,10 +108,10 @@ describe("encoding Connect JSON", () => {
     [{ seconds: 5n }],
     [{ nanos: 5 }],
     [{}],
-  ])("writes or refuses the timestamp %j as the library does", (moment) => {
-    const encode = textWriter(TimestampSchema);
-    expect(outcomeOf(() => JSON.parse(encode(moment)))).toStrictEqual(
-      outcomeOf(() => toJson(TimestampSchema, create(TimestampSchema, moment))),
+  ])("writes or refuses the timestamp %j as the library does", (timestamp) => {
+    const encode = createTextEncoder(TimestampSchema);
+    expect(outcomeOf(() => JSON.parse(encode(timestamp)))).toStrictEqual(
+      outcomeOf(() => toJson(TimestampSchema, create(TimestampSchema, timestamp))),
     );
   });
 
@@ -132,7 +132,7 @@ describe("encoding Connect JSON", () => {
     [{ nanos: 5 }],
     [{}],
   ])("writes or refuses the duration %j as the library does", (duration) => {
-    const encode = textWriter(DurationSchema);
+    const encode = createTextEncoder(DurationSchema);
     expect(outcomeOf(() => JSON.parse(encode(duration)))).toStrictEqual(
       outcomeOf(() => toJson(DurationSchema, create(DurationSchema, duration))),
     );
@@ -140,31 +140,31 @@ describe("encoding Connect JSON", () => {
 
   it("writes durations in a list as the library does", () => {
     const schema = schemaOf(fields.durations, {});
-    const encode = textWriter(schema);
+    const encode = createTextEncoder(schema);
     fc.assert(
       fc.property(fc.array(durations), (value) => {
-        const expected = toJson(schema, messageOf(schema, { value }), written);
+        const expected = toJson(schema, messageOf(schema, { value }), writeOptions);
         expect(JSON.parse(encode({ value }))).toStrictEqual(expected);
       }),
     );
   });
 
   it("recovers after a message that it cannot write", () => {
-    const encode = textWriter(CreateApplicationRequestSchema);
+    const encode = createTextEncoder(CreateApplicationRequestSchema);
     const expected = encode({ name: "a" });
     expect(() => encode({ name: "b", expiresAt: { seconds: 253_402_300_800n } })).toThrow();
     expect(encode({ name: "a" })).toBe(expected);
   });
 
   it("writes a message larger than its buffer", () => {
-    const encode = textWriter(CheckAccessRequestSchema);
+    const encode = createTextEncoder(CheckAccessRequestSchema);
     for (const key of ["a", "é", "\u0000", "\n"].map((part) => part.repeat(2_000_000))) {
       expect(JSON.parse(encode({ key })).key === key).toBe(true);
     }
   });
 
   it("writes every character as JSON does", () => {
-    const encode = textWriter(CheckAccessRequestSchema);
+    const encode = createTextEncoder(CheckAccessRequestSchema);
     for (const length of [1, 100]) {
       for (let code = 0; code <= 0xffff; code += code < 0x300 || code >= 0xd7f0 ? 1 : 99) {
         const key = String.fromCharCode(code).padStart(length, "a");
@@ -175,25 +175,25 @@ describe("encoding Connect JSON", () => {
 });
 
 describe("decoding Connect JSON", () => {
-  const libraryReads = (schema: DescMessage, bytes: Uint8Array) =>
+  const readWithLibrary = (schema: DescMessage, bytes: Uint8Array) =>
     outcomeOf(() =>
       fromJsonString(schema, new TextDecoder("utf-8", { fatal: true }).decode(bytes), {
         ignoreUnknownFields: false,
       }),
     );
 
-  /** Whether the decoder refuses what the library accepts: text after a duration, and days that do not exist. */
+  /** Whether the decoder is stricter than the library: trailing text after a duration, days that do not exist. */
   const isStricter = (outcome: unknown) =>
     / as a duration such as 3600s$| does not exist$/.test(
-      (outcome as { refused?: string }).refused ?? "",
+      (outcome as { error?: string }).error ?? "",
     );
 
-  function expectSameReading(schema: DescMessage, text: string): void {
+  function expectSameAsLibrary(schema: DescMessage, text: string): void {
     const bytes = Buffer.from(text);
     const decode = createConnectJsonDecoder(schema, jsonOptions);
     const outcome = outcomeOf(() => decode(bytes));
     if (!isStricter(outcome)) {
-      expect(outcome).toStrictEqual(libraryReads(schema, bytes));
+      expect(outcome).toStrictEqual(readWithLibrary(schema, bytes));
     }
   }
 
@@ -202,30 +202,30 @@ describe("decoding Connect JSON", () => {
     { requiredKeys: [] },
   );
 
-  it.each(schemas)("reads the message that the library reads for %s", (schema) => {
+  it.each(schemas)("reads the same message as the library for %s", (schema) => {
     fc.assert(
       fc.property(messageInits(schema), options, fc.nat(2), (init, options, prettySpaces) => {
         const message = messageOf(schema, init);
-        expectSameReading(schema, toJsonString(schema, message, { ...options, prettySpaces }));
+        expectSameAsLibrary(schema, toJsonString(schema, message, { ...options, prettySpaces }));
       }),
     );
   });
 
-  it.each(foreign)("reads %s too", (schema, init) => {
-    expectSameReading(schema, toJsonString(schema, messageOf(schema, init)));
+  it.each(unsupported)("reads %s with the library", (schema, init) => {
+    expectSameAsLibrary(schema, toJsonString(schema, messageOf(schema, init)));
   });
 
   it.each(schemas)("reads or refuses a corrupted %s as the library does", (schema) => {
     const part = fc.constantFrom("", '"', "\\", "{", "}", "[", "]", ",", ":", "null", "1", '"1"');
-    const change = fc.record({ at: fc.nat(400), take: fc.nat(4), put: part });
+    const change = fc.record({ at: fc.nat(400), remove: fc.nat(4), insert: part });
     fc.assert(
       fc.property(messageInits(schema), fc.array(change, { maxLength: 2 }), (init, changes) => {
         let text = toJsonString(schema, messageOf(schema, init));
-        for (const { at, take, put } of changes) {
-          const place = at % (text.length + 1);
-          text = text.slice(0, place) + put + text.slice(place + take);
+        for (const { at, remove, insert } of changes) {
+          const index = at % (text.length + 1);
+          text = text.slice(0, index) + insert + text.slice(index + remove);
         }
-        expectSameReading(schema, text);
+        expectSameAsLibrary(schema, text);
       }),
       { numRuns: 200 },
     );
@@ -254,7 +254,7 @@ describe("decoding Connect JSON", () => {
     ['{"token":{"container":"a","tokenId":"b"}}'],
     [`{"token":${"[".repeat(30)}${"]".repeat(30)}}`],
   ])("reads or refuses the check %s as the library does", (text) => {
-    expectSameReading(CheckAccessRequestSchema, text);
+    expectSameAsLibrary(CheckAccessRequestSchema, text);
   });
 
   it("refuses JSON over the depth limit before it is parsed", () => {
@@ -264,7 +264,7 @@ describe("decoding Connect JSON", () => {
   });
 
   it.each([8, 40])("enforces a depth limit of exactly %d levels", (limit) => {
-    const decode = createConnectJsonDecoder(CheckAccessRequestSchema, jsonOptionsOf(limit));
+    const decode = createConnectJsonDecoder(CheckAccessRequestSchema, jsonOptionsWith(limit));
     const nested = (levels: number) =>
       Buffer.from(`{"token":${"[".repeat(levels - 1)}${"]".repeat(levels - 1)}}`);
     expect(() => decode(nested(limit))).toThrow("cannot decode");
@@ -283,7 +283,7 @@ describe("decoding Connect JSON", () => {
     ['{"heartbeatMs":2147483648}'],
     ['{"heartbeatMs":true}'],
   ])("reads or refuses %s as the library does", (text) => {
-    expectSameReading(WatchCredentialsRequestSchema, text);
+    expectSameAsLibrary(WatchCredentialsRequestSchema, text);
   });
 
   it.each([
@@ -303,7 +303,7 @@ describe("decoding Connect JSON", () => {
     ['{"rules":[null]}'],
     ['{"rules":[[]]}'],
   ])("reads or refuses %s as the library does", (text) => {
-    expectSameReading(CreateApplicationRequestSchema, text);
+    expectSameAsLibrary(CreateApplicationRequestSchema, text);
   });
 
   it.each([
@@ -337,18 +337,18 @@ describe("decoding Connect JSON", () => {
     [{ seconds: 1 }],
   ])("reads or refuses the duration %j as the library does", (gracePeriod) => {
     const text = JSON.stringify({ gracePeriod });
-    expectSameReading(RegenerateApplicationKeyRequestSchema, text);
-    expectSameReading(DurationSchema, JSON.stringify(gracePeriod));
-    expectSameReading(schemaOf(fields.durations, {}), JSON.stringify({ value: [gracePeriod] }));
+    expectSameAsLibrary(RegenerateApplicationKeyRequestSchema, text);
+    expectSameAsLibrary(DurationSchema, JSON.stringify(gracePeriod));
+    expectSameAsLibrary(schemaOf(fields.durations, {}), JSON.stringify({ value: [gracePeriod] }));
   });
 
-  it("reads or refuses anything like a duration as the library does", () => {
+  it("reads or refuses texts similar to durations as the library does", () => {
     const part = fc.constantFrom("0", "1", "9", "12", "000000000", "-", "+", ".", "s", "e", " ");
     fc.assert(
       fc.property(fc.array(part, { maxLength: 5 }), (parts) => {
         const text = `${parts.join("")}s`;
         fc.pre(text.indexOf("s") === text.length - 1);
-        expectSameReading(DurationSchema, JSON.stringify(text));
+        expectSameAsLibrary(DurationSchema, JSON.stringify(text));
       }),
       { numRuns: 1_000 },
     );
@@ -368,14 +368,14 @@ describe("decoding Connect JSON", () => {
   it.each(["3600sfoo", "1s ", "1ss", "1s1s"])(
     "refuses the duration %j, with trailing text that the library ignores",
     (text) => {
-      const [ours, listed] = [
+      const [single, list] = [
         RegenerateApplicationKeyRequestSchema,
         schemaOf(fields.durations, {}),
       ];
       for (const [schema, json] of [
-        [ours, { gracePeriod: text }],
-        [ours, { grace_period: text }],
-        [listed, { value: ["1s", text] }],
+        [single, { gracePeriod: text }],
+        [single, { grace_period: text }],
+        [list, { value: ["1s", text] }],
         [DurationSchema, text],
       ] as const) {
         const decode = createConnectJsonDecoder(schema, jsonOptions);
@@ -413,8 +413,8 @@ describe("decoding Connect JSON", () => {
 describe("timestamps", () => {
   it("converts a timestamp as the library does", () => {
     fc.assert(
-      fc.property(fc.maxSafeInteger(), (moment) => {
-        expect(toTimestamp(moment)).toStrictEqual(timestampFromMs(moment));
+      fc.property(fc.maxSafeInteger(), (time) => {
+        expect(toTimestamp(time)).toStrictEqual(timestampFromMs(time));
       }),
     );
   });

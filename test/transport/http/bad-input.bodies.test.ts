@@ -18,7 +18,7 @@ const block = Buffer.alloc(megabyte, " ");
 const createRpc = "/latchkey.v1.ApplicationService/CreateApplication";
 
 interface Upload {
-  readonly answer: HttpResponse;
+  readonly response: HttpResponse;
   /** Bytes of the body that were written before the server stopped reading. */
   readonly sent: number;
 }
@@ -59,7 +59,7 @@ function uploadHttp1(path: string, type: string, options: UploadOptions): Promis
       text += chunk;
     });
     socket.on("error", () => {});
-    socket.on("close", () => resolve({ answer: parseResponses(text)[0] as HttpResponse, sent }));
+    socket.on("close", () => resolve({ response: parseResponses(text)[0] as HttpResponse, sent }));
     socket.write(
       `POST ${path} HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${key}\r\ncontent-type: ${type}\r\n${length}\r\n\r\n`,
     );
@@ -78,7 +78,7 @@ function uploadHttp2(path: string, type: string, options: UploadOptions): Promis
       "content-type": type,
       ...(!chunked && { "content-length": whole }),
     });
-    let answer: HttpResponse = { status: 0, headers: {}, body: "" };
+    let response: HttpResponse = { status: 0, headers: {}, body: "" };
     let sent = 0;
     const push = (error?: Error | null) => {
       if (sent < whole && !error) {
@@ -87,16 +87,16 @@ function uploadHttp2(path: string, type: string, options: UploadOptions): Promis
       }
     };
     stream.on("response", ({ ":status": status = 0, ...headers }) => {
-      answer = { status, headers: headers as Record<string, string>, body: "" };
+      response = { status, headers: headers as Record<string, string>, body: "" };
     });
     stream.on("data", (chunk) => {
-      answer = { ...answer, body: answer.body + chunk };
+      response = { ...response, body: response.body + chunk };
     });
     stream.on("trailers", (trailers) => {
-      answer = { ...answer, headers: { ...answer.headers, ...(trailers as object) } };
+      response = { ...response, headers: { ...response.headers, ...(trailers as object) } };
     });
     stream.on("error", reject);
-    stream.on("close", () => session.close(() => resolve({ answer, sent })));
+    stream.on("close", () => session.close(() => resolve({ response, sent })));
     push();
   });
 }
@@ -110,24 +110,24 @@ const ways: [name: string, options: UploadOptions][] = [
 
 describe.each(ways)("a body of 100 MB %s", (_name, options) => {
   it("is refused with 413 long before it is complete", async () => {
-    const { answer } = await upload("/applications", "application/json", options);
-    expectProblem(answer, 413, "body_too_large");
+    const { response } = await upload("/applications", "application/json", options);
+    expectProblem(response, 413, "body_too_large");
   });
 
   it("is not read without a key, or for an unknown path or type", async () => {
     const noKey = await upload("/applications", "application/json", { ...options, key: "x" });
-    expectProblem(noKey.answer, 401, "unauthenticated");
+    expectProblem(noKey.response, 401, "unauthenticated");
     const noPath = await upload("/nothing", "application/json", options);
-    expectProblem(noPath.answer, 404, "path_not_found");
+    expectProblem(noPath.response, 404, "path_not_found");
     const noMethod = await upload("/healthz", "application/json", options);
-    expectProblem(noMethod.answer, 405, "method_not_allowed");
+    expectProblem(noMethod.response, 405, "method_not_allowed");
     const noType = await upload(createRpc, "text/plain", options);
-    expectProblem(noType.answer, 415, "unsupported_media_type");
+    expectProblem(noType.response, 415, "unsupported_media_type");
   });
 
   it("is refused by Connect as resource_exhausted", async () => {
-    const { answer } = await upload(createRpc, "application/json", options);
-    expect({ status: answer.status, ...JSON.parse(answer.body) }).toMatchObject({
+    const { response } = await upload(createRpc, "application/json", options);
+    expect({ status: response.status, ...JSON.parse(response.body) }).toMatchObject({
       status: 429,
       code: "resource_exhausted",
       message: "The body may be at most 1048576 bytes. Send a smaller body.",
@@ -137,10 +137,10 @@ describe.each(ways)("a body of 100 MB %s", (_name, options) => {
 
   it("is refused by gRPC-Web and gRPC as RESOURCE_EXHAUSTED", async () => {
     const web = await upload(createRpc, "application/grpc-web+proto", options);
-    expect(web.answer.body).toContain("grpc-status: 8\r\n");
+    expect(web.response.body).toContain("grpc-status: 8\r\n");
     if (options.http2) {
-      const { answer } = await upload(createRpc, "application/grpc", options);
-      expect(answer).toMatchObject({ status: 200, headers: { "grpc-status": "8" } });
+      const { response } = await upload(createRpc, "application/grpc", options);
+      expect(response).toMatchObject({ status: 200, headers: { "grpc-status": "8" } });
     }
   });
 });
@@ -153,14 +153,14 @@ describe("a client that expects 100 Continue", () => {
   it.each(["/applications", createRpc])(
     "is refused without 100 Continue if the body is too large: %s",
     async (path) => {
-      const answer = await exchangeRaw(target, wait(path, target.root.key, whole));
-      expect([413, 429]).toContain(answer.status);
+      const response = await exchangeRaw(target, wait(path, target.root.key, whole));
+      expect([413, 429]).toContain(response.status);
     },
   );
 
   it("is refused without 100 Continue if it has no key", async () => {
-    const answer = await exchangeRaw(target, wait("/applications", "x", 2));
-    expectProblem(answer, 401, "unauthenticated");
+    const response = await exchangeRaw(target, wait("/applications", "x", 2));
+    expectProblem(response, 401, "unauthenticated");
   });
 
   it.each(["/applications", createRpc])(

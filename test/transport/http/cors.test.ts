@@ -24,8 +24,8 @@ function preflight(origin: string, path = "/sessions", method = "POST"): Promise
   });
 }
 
-function words(answer: HttpResponse, header: string): string[] {
-  return (answer.headers[header] ?? "").toLowerCase().split(", ");
+function words(response: HttpResponse, header: string): string[] {
+  return (response.headers[header] ?? "").toLowerCase().split(", ");
 }
 
 function corsHeaders({ headers }: HttpResponse): string[] {
@@ -51,13 +51,13 @@ describe("with CORS_ORIGINS", () => {
     server = await startServer("lmdb", {
       environment: { CORS_ORIGINS: `https://other.example.com, ${app}` },
     });
-    const answer = await preflight(app);
-    expect(answer.status).toBe(204);
-    expect(answer.headers["access-control-allow-origin"]).toBe(app);
-    expect(words(answer, "access-control-allow-methods")).toEqual(
+    const response = await preflight(app);
+    expect(response.status).toBe(204);
+    expect(response.headers["access-control-allow-origin"]).toBe(app);
+    expect(words(response, "access-control-allow-methods")).toEqual(
       expect.arrayContaining(["get", "post", "put", "delete"]),
     );
-    expect(words(answer, "access-control-allow-headers")).toEqual(
+    expect(words(response, "access-control-allow-headers")).toEqual(
       expect.arrayContaining([
         "svc-api-key",
         "content-type",
@@ -97,14 +97,14 @@ describe("with CORS_ORIGINS", () => {
       [createRpc, 401],
       ["/nothing", 404],
     ] as const) {
-      const answer = await send(server, path, {
+      const response = await send(server, path, {
         method: "POST",
         headers: { origin: app, "content-type": "application/json" },
         body: "{}",
       });
-      expect(answer.status).toBe(status);
-      expect(answer.headers["access-control-allow-origin"]).toBe(app);
-      expect(words(answer, "access-control-expose-headers")).toEqual(
+      expect(response.status).toBe(status);
+      expect(response.headers["access-control-allow-origin"]).toBe(app);
+      expect(words(response, "access-control-expose-headers")).toEqual(
         expect.arrayContaining([
           "grpc-status",
           "grpc-message",
@@ -129,13 +129,13 @@ describe("with CORS_ORIGINS", () => {
       "http://app.example.com",
       "null",
     ]) {
-      for (const answer of [
+      for (const response of [
         await preflight(origin),
         await send(server, "/healthz", { headers: { origin } }),
         await send(server, "/healthz"),
       ]) {
-        expect(corsHeaders(answer)).toEqual([]);
-        expect(answer.headers.vary).toBe("Origin");
+        expect(corsHeaders(response)).toEqual([]);
+        expect(response.headers.vary).toBe("Origin");
       }
     }
   });
@@ -187,18 +187,21 @@ describe("with CORS_ORIGINS", () => {
 describe("without CORS_ORIGINS", () => {
   it("sends no CORS headers to any origin", async () => {
     server = await startServer();
-    for (const answer of [
+    for (const response of [
       await preflight(app),
       await send(server, "/healthz", { headers: { origin: app } }),
     ]) {
-      expect(corsHeaders(answer)).toEqual([]);
-      expect(answer.headers).not.toHaveProperty("vary");
+      expect(corsHeaders(response)).toEqual([]);
+      expect(response.headers).not.toHaveProperty("vary");
     }
   });
 
   it("refuses OPTIONS without a preflight as a method that is not allowed", async () => {
     server = await startServer();
-    const answer = await send(server, "/sessions", { method: "OPTIONS", headers: { origin: app } });
-    expect([answer.status, answer.headers.allow]).toEqual([405, "POST, GET, HEAD"]);
+    const response = await send(server, "/sessions", {
+      method: "OPTIONS",
+      headers: { origin: app },
+    });
+    expect([response.status, response.headers.allow]).toEqual([405, "POST, GET, HEAD"]);
   });
 });

@@ -25,8 +25,8 @@ describe("a body with ambiguous length", () => {
     ["a line without a return", () => "x: 1\ncontent-length: 0"],
   ])("with %s is refused, and the rest is not handled as a request", async (_name, framing) => {
     const head = `POST /access/check HTTP/1.1\r\nhost: a\r\nsvc-api-key: junk\r\n${framing()}`;
-    const answers = await sendRaw(target, `${head}\r\n\r\n${inner()}`);
-    expect(answers.map(({ status }) => status)).toEqual([400]);
+    const responses = await sendRaw(target, `${head}\r\n\r\n${inner()}`);
+    expect(responses.map(({ status }) => status)).toEqual([400]);
   });
 });
 
@@ -60,12 +60,12 @@ describe("two If-Match headers, the second of them right", () => {
 
   it("are refused over HTTP/1.1", async () => {
     const lines = `if-match: "0"\r\nif-match: ${await right()}\r\n`;
-    const [answer] = await sendRaw(
+    const [response] = await sendRaw(
       target,
       `DELETE /applications/${target.privateId} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n` +
         `svc-api-key: ${target.root.key}\r\n${lines}\r\n`,
     );
-    expect(answer?.status).toBe(400);
+    expect(response?.status).toBe(400);
   });
 
   it("are refused over HTTP/2", async () => {

@@ -60,7 +60,7 @@ function openConnection() {
     socket,
     text: () => text,
     /** All responses, once there are this many. */
-    async answers(count: number): Promise<HttpResponse[]> {
+    async responses(count: number): Promise<HttpResponse[]> {
       await until(async () => wholeAnswersIn(text) >= count);
       return parseResponses(text);
     },
@@ -69,17 +69,17 @@ function openConnection() {
 
 /** The number of complete responses. */
 function wholeAnswersIn(text: string): number {
-  const answers = text.includes("\r\n\r\n") ? parseResponses(text) : [];
+  const responses = text.includes("\r\n\r\n") ? parseResponses(text) : [];
   const isWhole = ({ headers, body }: HttpResponse) =>
     body.length === Number(headers["content-length"] ?? 0);
-  return answers.filter(isWhole).length;
+  return responses.filter(isWhole).length;
 }
 
 const get: Ask = { method: "GET", path: "/applications/key" };
 
 describe("pipelined requests", () => {
   it("of REST, Connect and gRPC-Web get their responses in order", async () => {
-    const { socket, answers } = openConnection();
+    const { socket, responses } = openConnection();
     const asks: Ask[] = [
       get,
       { path: byKeyRpc, type: "application/json", body: "{}" },
@@ -91,7 +91,7 @@ describe("pipelined requests", () => {
       get,
     ];
     socket.write(Buffer.concat(asks.map(wireOf)));
-    const got = await answers(asks.length);
+    const got = await responses(asks.length);
     expect(got.map(({ status }) => status)).toEqual([200, 200, 200, 200, 400, 400, 404, 200]);
     expect(got.map(({ headers }) => headers["content-type"])).toEqual([
       "application/json",
@@ -110,7 +110,7 @@ describe("pipelined requests", () => {
   });
 
   it("are served after one whose Upgrade is ignored", async () => {
-    const { socket, answers } = openConnection();
+    const { socket, responses } = openConnection();
     const upgrade = ["connection: upgrade", "upgrade: websocket"];
     const asks: Ask[] = [
       get,
@@ -122,10 +122,10 @@ describe("pipelined requests", () => {
       get,
     ];
     socket.write(Buffer.concat(asks.map(wireOf)));
-    const got = await answers(asks.length);
+    const got = await responses(asks.length);
     expect(got.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 404, 200]);
     socket.write(wireOf(get));
-    expect((await answers(asks.length + 1)).at(-1)?.status).toBe(200);
+    expect((await responses(asks.length + 1)).at(-1)?.status).toBe(200);
   });
 
   it("are served after one whose Upgrade is ignored, however they are split", async () => {
@@ -134,21 +134,21 @@ describe("pipelined requests", () => {
       headers: ["connection: upgrade", "upgrade: websocket"],
     });
     const all = Buffer.concat([wireOf(get), one, wireOf(get)]);
-    const { socket, answers } = openConnection();
+    const { socket, responses } = openConnection();
     let count = 0;
     for (let at = 1; at < all.length; at += 25) {
       socket.write(all.subarray(0, at));
       await new Promise((resolve) => setImmediate(resolve));
       socket.write(all.subarray(at));
       count += 3;
-      expect((await answers(count)).every(({ status }) => status === 200)).toBe(true);
+      expect((await responses(count)).every(({ status }) => status === 200)).toBe(true);
     }
   });
 
   it("may be split anywhere", async () => {
     const one = wireOf({ path: byKeyRpc, type: "application/json", body: "{}" });
     const two = wireOf({ method: "GET", path: "/healthz" });
-    const { socket, answers } = openConnection();
+    const { socket, responses } = openConnection();
     let count = 0;
     for (let at = 1; at < one.length; at += 3) {
       socket.write(one.subarray(0, at));
@@ -156,16 +156,16 @@ describe("pipelined requests", () => {
       socket.write(Buffer.concat([one.subarray(at), two]));
       count += 2;
     }
-    const got = await answers(count);
+    const got = await responses(count);
     expect(got.map(({ status }) => status)).toEqual(got.map(() => 200));
     expect(got).toHaveLength(count);
   });
 
   it("are all served, even hundreds", async () => {
-    const { socket, answers } = openConnection();
+    const { socket, responses } = openConnection();
     const count = 300;
     socket.write(Buffer.concat(Array.from({ length: count }, () => wireOf(get))));
-    const got = await answers(count);
+    const got = await responses(count);
     expect(new Set(got.map(({ body }) => body)).size).toBe(1);
     expect(new Set(got.map(({ headers }) => headers["x-request-id"])).size).toBe(count);
   });
@@ -209,11 +209,11 @@ describe("a keep-alive connection", () => {
     ],
     ["a call of another type", { path: byKeyRpc, type: "text/plain", body: "{}" }, 415],
   ])("serves the next request after an error: %s", async (_what, ask, status) => {
-    const { socket, answers } = openConnection();
+    const { socket, responses } = openConnection();
     socket.write(wireOf(ask));
     socket.write(wireOf(get));
-    const got = await answers(2);
-    expect(got.map((answer) => answer.status)).toEqual([status, 200]);
+    const got = await responses(2);
+    expect(got.map((response) => response.status)).toEqual([status, 200]);
     expect(got[1]?.body).toContain(root.applicationId);
   });
 
@@ -235,17 +235,17 @@ describe("a keep-alive connection", () => {
       { ...get, headers: ["transfer-encoding: chunked", "connection: keep-alive"], type: "a/b" },
     ],
   ])("serves the next request after a GET with a body, by %s", async (what, ask) => {
-    const { socket, answers } = openConnection();
+    const { socket, responses } = openConnection();
     socket.write(wireOf(ask));
     if (what === "chunks") {
       socket.write("3\r\nabc\r\n0\r\n\r\n");
     }
     socket.write(wireOf(get));
-    expect((await answers(2)).map(({ status }) => status)).toEqual([200, 200]);
+    expect((await responses(2)).map(({ status }) => status)).toEqual([200, 200]);
   });
 
   it("serves the next request after one with Expect: 100-continue", async () => {
-    const { socket, answers, text } = openConnection();
+    const { socket, responses, text } = openConnection();
     const expecting = ["expect: 100-continue", "content-length: 2"];
     for (const path of ["/applications", createRpc]) {
       const before = text().length;
@@ -254,7 +254,7 @@ describe("a keep-alive connection", () => {
       socket.write("{}");
     }
     socket.write(wireOf(get));
-    const got = await answers(5);
+    const got = await responses(5);
     expect(got.map(({ status }) => status)).toEqual([100, 400, 100, 400, 200]);
   });
 });
@@ -269,24 +269,24 @@ describe("an empty body", () => {
       "0\r\n\r\n",
     ],
   ])("counts as none if it %s", async (_how, ask, after) => {
-    const { socket, answers } = openConnection();
+    const { socket, responses } = openConnection();
     socket.write(wireOf(ask));
     socket.write(after);
     socket.write(wireOf(get));
-    const [first, second] = await answers(2);
+    const [first, second] = await responses(2);
     // Only a public application opens sessions. This checks that the server does not wait for a body.
     expect([first?.status, second?.status]).toEqual([403, 200]);
   });
 
   it("is a valid message over binary Connect, and not in JSON", async () => {
-    const { socket, answers } = openConnection();
+    const { socket, responses } = openConnection();
     for (const type of ["application/proto", "application/json"]) {
       socket.write(wireOf({ path: byKeyRpc, type, body: "" }));
       socket.write(wireOf({ path: byKeyRpc, type, headers: ["transfer-encoding: chunked"] }));
       socket.write("0\r\n\r\n");
       socket.write(wireOf({ path: byKeyRpc, type }));
     }
-    const got = await answers(6);
+    const got = await responses(6);
     expect(got.map(({ status }) => status)).toEqual([200, 200, 200, 400, 400, 400]);
   });
 });

@@ -130,8 +130,8 @@ describe("a body over HTTP/2", () => {
     for (let at = 0; at <= body.length; at++) {
       const stream = open({ path: listRpc, headers: json });
       const parts = [body.subarray(0, at), body.subarray(at)];
-      const [answer] = await Promise.all([responseOf(stream), sendParts(stream, wire, parts)]);
-      const { data } = JSON.parse(answer.body.toString());
+      const [response] = await Promise.all([responseOf(stream), sendParts(stream, wire, parts)]);
+      const { data } = JSON.parse(response.body.toString());
       expect(data.map(({ id }: { id: string }) => id)).toEqual([root.applicationId]);
     }
   });
@@ -148,22 +148,22 @@ describe("a body over HTTP/2", () => {
   ])("of %s may be empty, however it ends", async (_protocol, ask, status) => {
     const atOnce = open(ask, wire, true);
     const [soon, late] = [open(ask), open(ask)];
-    const answers = [atOnce, soon, late].map(responseOf);
+    const responses = [atOnce, soon, late].map(responseOf);
     soon.end();
     await wire.arrival();
     late.end();
-    const statuses = (await Promise.all(answers)).map(({ headers }) => headers[":status"]);
+    const statuses = (await Promise.all(responses)).map(({ headers }) => headers[":status"]);
     expect(statuses).toEqual([status, status, status]);
   });
 
   it("of a GET is discarded, whether it ends or not", async () => {
     const [ending, staying] = [open(get), open(get)];
-    const answers = [ending, staying].map(responseOf);
+    const responses = [ending, staying].map(responseOf);
     ending.end("nobody asked for this");
     staying.write("nor for this");
     await until(async () => wire.answerFrames(staying).length > 1);
     staying.end();
-    for (const { headers } of await Promise.all(answers)) {
+    for (const { headers } of await Promise.all(responses)) {
       expect(headers[":status"]).toBe(200);
     }
   });
@@ -204,7 +204,7 @@ describe("an HTTP/2 connection", () => {
 
   it("has room for new streams while answered ones stay open", async () => {
     const left = times(100, () => open({ path: "/nothing", headers: json }));
-    const answers = left.map(responseOf);
+    const responses = left.map(responseOf);
     for (const stream of left) {
       stream.write("{");
     }
@@ -213,7 +213,7 @@ describe("an HTTP/2 connection", () => {
     for (const stream of left) {
       stream.end();
     }
-    for (const { headers } of await Promise.all(answers)) {
+    for (const { headers } of await Promise.all(responses)) {
       expect(headers[":status"]).toBe(404);
     }
   });

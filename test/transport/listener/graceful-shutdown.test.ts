@@ -56,13 +56,13 @@ afterEach(async () => {
 });
 
 /** Starts a call. Resolves when it is in flight. */
-async function begin<T>(call: () => Promise<T>): Promise<{ readonly answer: Promise<T> }> {
+async function begin<T>(call: () => Promise<T>): Promise<{ readonly response: Promise<T> }> {
   store.shut();
   const arrival = store.arrival();
-  const answer = call();
-  answer.catch(() => {});
+  const response = call();
+  response.catch(() => {});
   await arrival;
-  return { answer };
+  return { response };
 }
 
 async function isRefused(): Promise<boolean> {
@@ -97,21 +97,21 @@ function requestSeen(): Promise<void> {
 
 describe("a server that shuts down", () => {
   it("finishes a REST call in flight and refuses new connections", async () => {
-    const { answer } = await begin(() => createRestApi(server.url).getApplicationByKey(root.key));
+    const { response } = await begin(() => createRestApi(server.url).getApplicationByKey(root.key));
     const closed = server.close();
     await until(isRefused);
     store.open();
-    expect(await answer).toMatchObject({ id: root.applicationId });
+    expect(await response).toMatchObject({ id: root.applicationId });
     await closed;
   });
 
   it("finishes a gRPC call in flight", async () => {
     const api = createGrpcApi(`127.0.0.1:${server.port}`);
-    const { answer } = await begin(() => api.getApplicationByKey(root.key));
+    const { response } = await begin(() => api.getApplicationByKey(root.key));
     const closed = server.close();
     await until(isRefused);
     store.open();
-    expect(await answer).toMatchObject({ id: root.applicationId });
+    expect(await response).toMatchObject({ id: root.applicationId });
     api.close();
     await closed;
   });
@@ -212,7 +212,7 @@ describe("a server that shuts down", () => {
     const silent = connect(server.port, "127.0.0.1");
     await once(silent, "connect");
     const session = connectHttp2(server.url);
-    const { answer } = await begin(() =>
+    const { response } = await begin(() =>
       callRaw(
         server,
         byKeyRpc,
@@ -221,7 +221,7 @@ describe("a server that shuts down", () => {
       ),
     );
     session.destroy();
-    await answer.catch(() => {});
+    await response.catch(() => {});
     await server.close();
     silent.destroy();
   });
@@ -251,17 +251,17 @@ describe("a server that shuts down", () => {
 
   it("ends a reflection stream that waits for its next request", async () => {
     const client = createClient(ServerReflection, createGrpcTransport({ baseUrl: server.url }));
-    let answers = 0;
+    let responses = 0;
     const questions = (async function* () {
       yield { messageRequest: { case: "listServices", value: "" } } as const;
       await new Promise(() => {}); // The next one never comes.
     })();
     const ended = (async () => {
-      for await (const _answer of client.serverReflectionInfo(questions)) {
-        answers++;
+      for await (const _response of client.serverReflectionInfo(questions)) {
+        responses++;
       }
     })();
-    await until(async () => answers === 1);
+    await until(async () => responses === 1);
     await server.close();
     await ended;
   });
@@ -339,8 +339,8 @@ describe("after SHUTDOWN_GRACE", () => {
     const rest = await begin(() => createRestApi(hasty.url).getApplicationByKey(root.key));
     const grpc = await begin(() => api.getApplicationByKey(root.key));
     await hasty.close();
-    await expect(rest.answer).rejects.toThrow();
-    await expect(grpc.answer).rejects.toThrow();
+    await expect(rest.response).rejects.toThrow();
+    await expect(grpc.response).rejects.toThrow();
     api.close();
   });
 });

@@ -79,16 +79,16 @@ describe("with a certificate", () => {
       `GET /applications/key HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${root.key}\r\nconnection: close\r\n\r\n`,
       offered,
     );
-    const [answer] = parseResponses(text);
-    expect(JSON.parse(answer?.body ?? "")).toMatchObject({ id: root.applicationId });
+    const [response] = parseResponses(text);
+    expect(JSON.parse(response?.body ?? "")).toMatchObject({ id: root.applicationId });
   });
 
   it("REST works over HTTP/2", async () => {
     const session = connectHttp2(`https://127.0.0.1:${server.port}`, { ca });
     const headers = { ...key(), ":method": "GET", "content-type": "text/plain" };
-    const answer = await callRaw(server, "/applications/key", { headers }, session);
+    const response = await callRaw(server, "/applications/key", { headers }, session);
     session.destroy();
-    expect(JSON.parse(answer.body.toString())).toMatchObject({ id: root.applicationId });
+    expect(JSON.parse(response.body.toString())).toMatchObject({ id: root.applicationId });
   });
 
   const transports: [name: string, create: (baseUrl: string) => Transport][] = [
@@ -118,13 +118,13 @@ describe("with a certificate", () => {
     const metadata = new Metadata();
     metadata.set("svc-api-key", root.key);
     const bytes = (buffer: Buffer) => buffer;
-    const answer = await new Promise<Buffer | undefined>((resolve, reject) => {
+    const response = await new Promise<Buffer | undefined>((resolve, reject) => {
       client.makeUnaryRequest(byKeyRpc, bytes, bytes, Buffer.alloc(0), metadata, (error, value) =>
         error ? reject(error) : resolve(value),
       );
     });
     client.close();
-    expect(answer?.toString()).toContain(root.applicationId);
+    expect(response?.toString()).toContain(root.applicationId);
   });
 
   it("requests in several TLS records are served while earlier responses are being sent", async () => {
@@ -133,16 +133,16 @@ describe("with a certificate", () => {
     const padding = "a".repeat(500);
     const one = `GET /openapi.json HTTP/1.1\r\nhost: a\r\nx-padding: ${padding}\r\n`;
     const text = `${one}\r\n`.repeat(requests - 1);
-    const answers = parseResponses(await ask(`${text}${one}connection: close\r\n\r\n`));
-    expect(answers.map(({ status }) => status)).toEqual(Array(requests).fill(200));
+    const responses = parseResponses(await ask(`${text}${one}connection: close\r\n\r\n`));
+    expect(responses.map(({ status }) => status)).toEqual(Array(requests).fill(200));
   });
 
   it("requests after one whose Upgrade is ignored are served", async () => {
     const one = "GET /healthz HTTP/1.1\r\nhost: a\r\n";
     const upgrade = `${one}connection: upgrade\r\nupgrade: websocket\r\n\r\n`;
     const text = `${one}\r\n${upgrade}${upgrade}${one}connection: close\r\n\r\n`;
-    const answers = parseResponses(await ask(text));
-    expect(answers.map(({ status }) => status)).toEqual(Array(4).fill(200));
+    const responses = parseResponses(await ask(text));
+    expect(responses.map(({ status }) => status)).toEqual(Array(4).fill(200));
   });
 
   it.each<[what: string, text: string, status: number, code: string]>([

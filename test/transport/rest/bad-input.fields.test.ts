@@ -148,8 +148,8 @@ describe("text", () => {
     const { create, update } = operations;
     for (const operation of [create, update]) {
       for (const name of [bad, `a${bad}`, `${bad}a`, `a${bad}b`]) {
-        const answer = await call(operation, { ...operation.body, name });
-        const { errors } = expectProblem(answer, 400, "invalid_request");
+        const response = await call(operation, { ...operation.body, name });
+        const { errors } = expectProblem(response, 400, "invalid_request");
         expect(Object.keys(errors ?? {})).toEqual(["name"]);
       }
     }
@@ -177,8 +177,8 @@ describe("text", () => {
     "with %j in a description is refused",
     async (bad) => {
       const rules = [{ ...applicationRule, description: `two\nlines\t${bad}` }];
-      const answer = await call(operations.create, { ...operations.create.body, rules });
-      expect(expectProblem(answer, 400, "invalid_request").errors).toHaveProperty([
+      const response = await call(operations.create, { ...operations.create.body, rules });
+      expect(expectProblem(response, 400, "invalid_request").errors).toHaveProperty([
         "rules[0].description",
       ]);
     },
@@ -186,26 +186,28 @@ describe("text", () => {
 
   it("explains an unpaired surrogate", async () => {
     for (const name of halves) {
-      const answer = await call(operations.create, { ...operations.create.body, name });
-      expect(expectProblem(answer, 400, "invalid_request").detail).toContain("unpaired surrogate");
+      const response = await call(operations.create, { ...operations.create.body, name });
+      expect(expectProblem(response, 400, "invalid_request").detail).toContain(
+        "unpaired surrogate",
+      );
     }
   });
 
   it("refuses a name of 201 characters of any byte length", async () => {
     for (const name of ["a".repeat(201), "🗝".repeat(201), "é".repeat(201)]) {
-      const answer = await call(operations.create, { ...operations.create.body, name });
-      expect(expectProblem(answer, 400, "invalid_request").errors).toHaveProperty("name");
+      const response = await call(operations.create, { ...operations.create.body, name });
+      expect(expectProblem(response, 400, "invalid_request").errors).toHaveProperty("name");
     }
   });
 
   it("treats a malformed nonce as unknown", async () => {
     for (const nonce of ["\u0000", "'; drop table", "🗝", "a".repeat(100), "__proto__"]) {
-      const answer = await call(operations.authorize, { ...operations.authorize.body, nonce });
-      expectProblem(answer, 404, "nonce_not_found");
+      const response = await call(operations.authorize, { ...operations.authorize.body, nonce });
+      expectProblem(response, 404, "nonce_not_found");
     }
     const nonce = "a".repeat(101);
-    const answer = await call(operations.authorize, { ...operations.authorize.body, nonce });
-    expect(expectProblem(answer, 400, "invalid_request").errors).toHaveProperty("nonce");
+    const response = await call(operations.authorize, { ...operations.authorize.body, nonce });
+    expect(expectProblem(response, 400, "invalid_request").errors).toHaveProperty("nonce");
   });
 });
 
@@ -218,8 +220,8 @@ describe("a duration", () => {
     ["0.999999999s", "must be at least 1s, or 0s to revoke the key at once"],
     ["2592000.000000001s", "must be at most 2592000s"],
   ])("refuses %j: it %s", async (grace_period, complaint) => {
-    const answer = await call(operations.regenerate, { grace_period });
-    expect(expectProblem(answer, 400, "invalid_request").errors).toEqual({
+    const response = await call(operations.regenerate, { grace_period });
+    expect(expectProblem(response, 400, "invalid_request").errors).toEqual({
       grace_period: [complaint],
     });
   });
@@ -285,8 +287,8 @@ describe("in the path and the query", () => {
     ["size=NaN", "size"],
     [Array.from({ length: 101 }, () => `id=${newId(0)}`).join("&"), "id"],
   ])("refuses ?%s and names the parameter", async (query, field) => {
-    const answer = await get(`/applications?${query}`);
-    const { errors } = expectProblem(answer, 400, "invalid_request");
+    const response = await get(`/applications?${query}`);
+    const { errors } = expectProblem(response, 400, "invalid_request");
     expect(Object.keys(errors ?? {})).toEqual([field]);
   });
 
@@ -300,11 +302,11 @@ describe("in the path and the query", () => {
       ["PUT", `/applications/${id}`],
       ["POST", "/applications"],
     ] as const) {
-      const answer = await send(target, `${path}?force=1`, {
+      const response = await send(target, `${path}?force=1`, {
         method,
         headers: { ...target.json },
       });
-      expect(expectProblem(answer, 400, "invalid_request").errors).toHaveProperty("force");
+      expect(expectProblem(response, 400, "invalid_request").errors).toHaveProperty("force");
     }
   });
 

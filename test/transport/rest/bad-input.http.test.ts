@@ -83,9 +83,9 @@ describe("a method that a path does not allow", () => {
     const known = allow.split(", ");
     const methods = ["PATCH", "TRACE", "OPTIONS", "PROPFIND", "POST", "PUT", "DELETE", "GET"];
     for (const method of methods.filter((it) => !known.includes(it))) {
-      const answer = await ask(`${method} ${path} HTTP/1.1`);
-      expectProblem(answer, 405, "method_not_allowed");
-      expect(answer.headers.allow?.split(", ").sort()).toEqual(known.sort());
+      const response = await ask(`${method} ${path} HTTP/1.1`);
+      expectProblem(response, 405, "method_not_allowed");
+      expect(response.headers.allow?.split(", ").sort()).toEqual(known.sort());
     }
   });
 
@@ -99,10 +99,10 @@ describe("a method that a path does not allow", () => {
     const headers = { "svc-api-key": target.root.key };
     for (const path of ["/applications/key", "/healthz", "/openapi.json"]) {
       const got = await send(target, path, { headers });
-      const answer = await send(target, path, { method: "HEAD", headers });
-      expect(answer).toMatchObject({ status: 200, body: "" });
+      const response = await send(target, path, { method: "HEAD", headers });
+      expect(response).toMatchObject({ status: 200, body: "" });
       for (const name of ["content-type", "content-length"]) {
-        expect(answer.headers[name]).toBe(got.headers[name]);
+        expect(response.headers[name]).toBe(got.headers[name]);
       }
     }
     const refused = await send(target, "/sessions/authorize", { method: "HEAD", headers });
@@ -141,12 +141,12 @@ describe("malformed HTTP", () => {
   });
 
   it("gets a problem body in the middle of a request body", async () => {
-    const answer = await ask(
+    const response = await ask(
       "POST /applications HTTP/1.1",
       "host: a\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n",
       "zz\r\n{}\r\n",
     );
-    expectProblem(answer, 400, "invalid_request");
+    expectProblem(response, 400, "invalid_request");
   });
 
   it("does not interrupt a response in progress", async () => {
@@ -227,8 +227,8 @@ describe("size limits", () => {
   });
 
   it("allow a path of 8 kB, which returns 404", async () => {
-    const answer = await ask(`GET /${"a".repeat(8_000)} HTTP/1.1`);
-    expectProblem(answer, 404, "path_not_found");
+    const response = await ask(`GET /${"a".repeat(8_000)} HTTP/1.1`);
+    expectProblem(response, 404, "path_not_found");
   });
 });
 
@@ -259,9 +259,9 @@ describe("the key header", () => {
     ["the key is long", () => `svc-api-key: ${"a".repeat(10_000)}\r\n`],
   ])("is refused if %s", async (_what, headers) => {
     const bytes = `GET /applications/key HTTP/1.1\r\n${close}${headers(target.root.key)}\r\n`;
-    const answer = await exchangeRaw(target, bytes);
-    expectProblem(answer, 401, "unauthenticated");
-    expect(answer.body).not.toContain(target.root.key);
+    const response = await exchangeRaw(target, bytes);
+    expectProblem(response, 401, "unauthenticated");
+    expect(response.body).not.toContain(target.root.key);
   });
 
   it("may have spaces around the key", async () => {
@@ -270,8 +270,8 @@ describe("the key header", () => {
   });
 
   it("cannot be sent in the query", async () => {
-    const answer = await send(target, `/applications/key?svc-api-key=${target.root.key}`);
-    expectProblem(answer, 401, "unauthenticated");
+    const response = await send(target, `/applications/key?svc-api-key=${target.root.key}`);
+    expectProblem(response, 401, "unauthenticated");
   });
 });
 
@@ -290,8 +290,8 @@ describe("the Host header", () => {
   it.each(["1.1", "1.0"])("must not be repeated over HTTP/%s", async (version) => {
     for (const hosts of ["host: a\r\nhost: a\r\n", "Host: a\r\nx: y\r\nHOST: b\r\n"]) {
       for (const path of ["/healthz", "/applications/key"]) {
-        const answer = await ask(`GET ${path} HTTP/${version}`, `${hosts}connection: close\r\n`);
-        expect(expectProblem(answer, 400, "invalid_request").errors).toHaveProperty("host");
+        const response = await ask(`GET ${path} HTTP/${version}`, `${hosts}connection: close\r\n`);
+        expect(expectProblem(response, 400, "invalid_request").errors).toHaveProperty("host");
       }
       const rpc = await ask(`POST ${connectPath} HTTP/${version}`, `${hosts}${json}`, "{}");
       expect(rpc.status).toBe(400);
@@ -299,8 +299,8 @@ describe("the Host header", () => {
   });
 
   it("is required for Connect as for REST", async () => {
-    const answer = await ask(`POST ${connectPath} HTTP/1.1`, json, "{}");
-    expect(expectProblem(answer, 400, "invalid_request").errors).toHaveProperty("host");
+    const response = await ask(`POST ${connectPath} HTTP/1.1`, json, "{}");
+    expect(expectProblem(response, 400, "invalid_request").errors).toHaveProperty("host");
     expect((await ask(`POST ${connectPath} HTTP/1.0`, json, "{}")).status).toBe(200);
   });
 

@@ -46,8 +46,8 @@ describe("every row of the error table", () => {
   });
 
   it("refuses an id that is not a UUID with 400", async () => {
-    const answer = await send(target, "/applications/42", { headers: { ...target.json } });
-    expect(expectProblem(answer, 400, "invalid_request").errors).toHaveProperty("id");
+    const response = await send(target, "/applications/42", { headers: { ...target.json } });
+    expect(expectProblem(response, 400, "invalid_request").errors).toHaveProperty("id");
   });
 
   it("refuses a key that is missing, malformed, unknown or a nonce with one and the same 401", async () => {
@@ -56,9 +56,9 @@ describe("every row of the error table", () => {
     const details = new Set<string>();
     for (const key of bad) {
       const headers = key === undefined ? {} : { "svc-api-key": key };
-      const answer = await send(target, "/applications/key", { headers });
-      details.add(expectProblem(answer, 401, "unauthenticated").detail);
-      expect(answer.headers["www-authenticate"]).toBe(
+      const response = await send(target, "/applications/key", { headers });
+      details.add(expectProblem(response, 401, "unauthenticated").detail);
+      expect(response.headers["www-authenticate"]).toBe(
         'ApiKey realm="latchkey", header="SVC-API-KEY"',
       );
     }
@@ -67,22 +67,24 @@ describe("every row of the error table", () => {
 
   it("refuses a key without the permission with 403, which names it and the caller", async () => {
     const headers = { "svc-api-key": target.privateKey };
-    const answer = await send(target, "/applications", { headers });
-    const { detail } = expectProblem(answer, 403, "permission_denied");
+    const response = await send(target, "/applications", { headers });
+    const { detail } = expectProblem(response, 403, "permission_denied");
     expect(detail).toContain("application:read");
     expect(detail).toContain(target.privateId);
   });
 
   it("refuses the wrong kind of caller with 403", async () => {
     const headers = { "svc-api-key": target.root.key };
-    const answer = await send(target, "/sessions", { method: "POST", headers });
-    expect(expectProblem(answer, 403, "permission_denied").detail).toContain("public application");
+    const response = await send(target, "/sessions", { method: "POST", headers });
+    expect(expectProblem(response, 403, "permission_denied").detail).toContain(
+      "public application",
+    );
   });
 
   it("refuses a session that is not authorized yet with 403", async () => {
     const headers = { "svc-api-key": (await openSession()).session_key };
-    const answer = await send(target, "/applications/key", { headers });
-    const { detail } = expectProblem(answer, 403, "permission_denied");
+    const response = await send(target, "/applications/key", { headers });
+    const { detail } = expectProblem(response, 403, "permission_denied");
     expect(detail).toContain("not authorized yet");
   });
 
@@ -90,11 +92,11 @@ describe("every row of the error table", () => {
     const { applicationId } = await target.server.createTenant();
     for (const id of [applicationId, newId(0)]) {
       for (const method of ["GET", "DELETE"]) {
-        const answer = await send(target, `/applications/${id}`, {
+        const response = await send(target, `/applications/${id}`, {
           method,
           headers: { ...target.json },
         });
-        expectProblem(answer, 404, "application_not_found");
+        expectProblem(response, 404, "application_not_found");
       }
     }
   });
@@ -174,15 +176,15 @@ describe("an invalid JSON body", () => {
 
   it("with many violations reports the first ten and that there are more", async () => {
     const rules = Array.from({ length: 1000 }, () => ({}));
-    const answer = await create(JSON.stringify({ ...application, rules }));
-    const { detail, errors } = expectProblem(answer, 400, "invalid_request");
+    const response = await create(JSON.stringify({ ...application, rules }));
+    const { detail, errors } = expectProblem(response, 400, "invalid_request");
     expect(Object.keys(errors ?? {}).length).toBeLessThanOrEqual(10);
     expect(detail).toMatch(/; and more$/);
   });
 
   it("with a long name is reported with the start of the name only", async () => {
-    const answer = await create(`{"${"🗝".repeat(100_000)}":1}`);
-    expect(expectProblem(answer, 400, "invalid_request").detail.length).toBeLessThan(500);
+    const response = await create(`{"${"🗝".repeat(100_000)}":1}`);
+    expect(expectProblem(response, 400, "invalid_request").detail.length).toBeLessThan(500);
   });
 });
 
@@ -233,11 +235,11 @@ describe("content types", () => {
         ...(type !== undefined && { "content-type": type }),
       };
       for (const length of [{}, { "content-length": 0 }, { "transfer-encoding": "chunked" }]) {
-        const answer = await send(target, "/sessions", {
+        const response = await send(target, "/sessions", {
           method: "POST",
           headers: { ...headers, ...length },
         });
-        expect(answer.status).toBe(201);
+        expect(response.status).toBe(201);
       }
     },
   );
@@ -261,13 +263,13 @@ describe("content types", () => {
       ["application/json", '{"grace_period":null}'],
       ["application/json", '{"grace_period":"2592000s"}'],
     ]) {
-      const answer = await send(target, `/applications/${applicationId}/regenerate`, {
+      const response = await send(target, `/applications/${applicationId}/regenerate`, {
         method: "POST",
         headers: { "svc-api-key": current, "content-type": type },
         ...(body !== undefined && { body }),
       });
-      expect(answer.status).toBe(200);
-      current = JSON.parse(answer.body).key;
+      expect(response.status).toBe(200);
+      current = JSON.parse(response.body).key;
     }
   });
 
@@ -276,8 +278,8 @@ describe("content types", () => {
       ["POST", "/applications"],
       ["PUT", `/applications/${target.privateId}`],
     ] as const) {
-      const answer = await send(target, path, { method, headers: { ...target.json } });
-      expect(expectProblem(answer, 400, "invalid_request").errors).toHaveProperty("name");
+      const response = await send(target, path, { method, headers: { ...target.json } });
+      expect(expectProblem(response, 400, "invalid_request").errors).toHaveProperty("name");
     }
   });
 });

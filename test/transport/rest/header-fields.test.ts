@@ -16,16 +16,16 @@ const write = createHeaderWriter(ApplicationSchema, ["content-type", "applicatio
 const headersOf = (text: string) => ({
   get: (name: string) => (name === "if-match" ? text : null),
 });
-const none = { get: () => null };
+const noHeaders = { get: () => null };
 
-function tagIn(text: string): string | undefined {
+function readTag(text: string): string | undefined {
   const message = create(DeleteApplicationRequestSchema, { id: "42" });
   read(message, headersOf(text));
   return message.ifMatch;
 }
 
 /** The text between the quotes of an entity tag. */
-const visible = fc
+const tagText = fc
   .array(
     fc.integer({ min: 0x21, max: 0x7e }).filter((code) => code !== 0x22),
     { minLength: 1 },
@@ -35,26 +35,26 @@ const visible = fc
 describe("a header field", () => {
   it("round-trips any value", () => {
     fc.assert(
-      fc.property(visible, (version) => {
+      fc.property(tagText, (version) => {
         const [type, json, name, tag = ""] = write(create(ApplicationSchema, { version }));
         expect([type, json, name]).toEqual(["content-type", "application/json", "etag"]);
-        expect(tagIn(tag)).toBe(version);
+        expect(readTag(tag)).toBe(version);
       }),
     );
   });
 
   it("is absent if the header is absent", () => {
     const message = create(DeleteApplicationRequestSchema, { id: "42" });
-    read(message, none);
+    read(message, noHeaders);
     expect(message).toEqual(create(DeleteApplicationRequestSchema, { id: "42" }));
   });
 
   it("is read with or without quotes from the message", () => {
     fc.assert(
-      fc.property(visible, (version) => {
+      fc.property(tagText, (version) => {
         for (const ifMatch of [version, `"${version}"`]) {
           const message = create(DeleteApplicationRequestSchema, { ifMatch });
-          read(message, none);
+          read(message, noHeaders);
           expect(message.ifMatch).toBe(version);
           read(message, headersOf(`"${version}"`));
           expect(message.ifMatch).toBe(version);
@@ -64,16 +64,16 @@ describe("a header field", () => {
     );
   });
 
-  it("any text is one tag, nothing, or a problem that names the header", () => {
-    const pieces = fc.constantFrom('"', "W/", "*", ",", " ", "1", "a", "\\", "\u00fc", "\n");
+  it("accepts one tag or * and refuses anything else with a problem for the header", () => {
+    const part = fc.constantFrom('"', "W/", "*", ",", " ", "1", "a", "\\", "\u00fc", "\n");
     const text = fc.oneof(
       fc.string(),
-      fc.array(pieces).map((parts) => parts.join("")),
+      fc.array(part).map((parts) => parts.join("")),
     );
     fc.assert(
       fc.property(text, (text) => {
         try {
-          const tag = tagIn(text);
+          const tag = readTag(text);
           expect(text).toBe(tag === "*" ? "*" : `"${tag}"`);
         } catch (error) {
           expect(error).toBeInstanceOf(Problem);
@@ -85,20 +85,20 @@ describe("a header field", () => {
 
   it("leaves messages without such a field unchanged", () => {
     const message = create(GetApplicationRequestSchema, { id: "42" });
-    const readNothing = createHeaderReader(GetApplicationRequestSchema);
-    readNothing(message, headersOf("nonsense"));
+    const readNoFields = createHeaderReader(GetApplicationRequestSchema);
+    readNoFields(message, headersOf("nonsense"));
     expect(message).toEqual(create(GetApplicationRequestSchema, { id: "42" }));
     const headers = ["a", "b"];
     expect(createHeaderWriter(GetApplicationRequestSchema, headers)(message)).toBe(headers);
   });
 
-  it("must be a string; otherwise the server does not start", () => {
+  it("must be a string, or the reader cannot be created", () => {
     const [id] = ApplicationSchema.fields;
     const version = ApplicationSchema.field.version;
     const rules = Object.create(ApplicationSchema.field.rules, {
       proto: { value: version.proto },
     });
-    const odd = { ...ApplicationSchema, fields: [id, rules] } as typeof ApplicationSchema;
-    expect(() => createHeaderReader(odd)).toThrow("must be a string to be carried by a header");
+    const invalid = { ...ApplicationSchema, fields: [id, rules] } as typeof ApplicationSchema;
+    expect(() => createHeaderReader(invalid)).toThrow("must be a string to be carried by a header");
   });
 });

@@ -28,14 +28,14 @@ function call(method: string, path: string, headers: OutgoingHttpHeaders, body?:
   });
 }
 
-const newName = () => ({ "Idempotency-Key": newId(Date.now()) });
+const newIdempotencyKey = () => ({ "Idempotency-Key": newId(Date.now()) });
 const create = (headers: OutgoingHttpHeaders) =>
   call("POST", "/applications", headers, application);
 
 describe("a replayed response", () => {
   it("has the status, body and ETag of the first one, and a replay header", async () => {
-    const made = await create(newName());
-    const path = `/applications/${JSON.parse(made.body).id}`;
+    const created = await create(newIdempotencyKey());
+    const path = `/applications/${JSON.parse(created.body).id}`;
     const { name, permissions } = application;
     for (const [method, at, body] of [
       ["POST", "/applications", application],
@@ -44,7 +44,7 @@ describe("a replayed response", () => {
       ["POST", `${path}/disable`],
       ["POST", `${path}/enable`],
     ] as const) {
-      const headers = newName();
+      const headers = newIdempotencyKey();
       const first = await call(method, at, headers, body);
       const again = await call(method, at, headers, body);
       expect(first.status).toBeLessThan(300);
@@ -60,20 +60,22 @@ describe("a replayed response", () => {
   });
 
   it("has no body if the first one had none", async () => {
-    const shop = await call("POST", "/applications", {}, { ...application, type: "public" });
-    const backend = await call("POST", "/applications", {}, application);
-    const opened = await call("POST", "/sessions", { "svc-api-key": JSON.parse(shop.body).key });
+    const publicApp = await call("POST", "/applications", {}, { ...application, type: "public" });
+    const privateApp = await call("POST", "/applications", {}, application);
+    const opened = await call("POST", "/sessions", {
+      "svc-api-key": JSON.parse(publicApp.body).key,
+    });
     const grant = { nonce: JSON.parse(opened.body).nonce, permissions: ["token:read"] };
-    const headers = { ...newName(), "svc-api-key": JSON.parse(backend.body).key };
+    const headers = { ...newIdempotencyKey(), "svc-api-key": JSON.parse(privateApp.body).key };
     for (const replayed of [undefined, "true"]) {
-      const answer = await call("POST", "/sessions/authorize", headers, grant);
-      expect([answer.status, answer.body]).toEqual([204, ""]);
-      expect(answer.headers["idempotent-replayed"]).toBe(replayed);
+      const response = await call("POST", "/sessions/authorize", headers, grant);
+      expect([response.status, response.body]).toEqual([204, ""]);
+      expect(response.headers["idempotent-replayed"]).toBe(replayed);
     }
   });
 
   it("is replayed over other protocols for the same message", async () => {
-    const headers = newName();
+    const headers = newIdempotencyKey();
     const first = JSON.parse((await create(headers)).body);
     const path = "/latchkey.v1.ApplicationService/CreateApplication";
     const plain = Buffer.from(JSON.stringify(application));
@@ -95,43 +97,46 @@ describe("a replayed response", () => {
 });
 
 describe("Idempotency-Key over REST", () => {
-  it("refuses another body with 422", async () => {
-    const headers = newName();
+  it("refuses reuse with another body with 422", async () => {
+    const headers = newIdempotencyKey();
     await create(headers);
     const other = { ...application, name: "other" };
-    const answer = await call("POST", "/applications", headers, other);
-    expect([answer.status, JSON.parse(answer.body).code]).toEqual([422, "idempotency_key_reused"]);
-    expect(answer.headers).not.toHaveProperty("idempotent-replayed");
+    const response = await call("POST", "/applications", headers, other);
+    expect([response.status, JSON.parse(response.body).code]).toEqual([
+      422,
+      "idempotency_key_reused",
+    ]);
+    expect(response.headers).not.toHaveProperty("idempotent-replayed");
   });
 
   it("treats another If-Match as another request", async () => {
-    const made = await create({});
-    const path = `/applications/${JSON.parse(made.body).id}/disable`;
-    const headers = { ...newName(), "If-Match": made.headers.etag };
+    const created = await create({});
+    const path = `/applications/${JSON.parse(created.body).id}/disable`;
+    const headers = { ...newIdempotencyKey(), "If-Match": created.headers.etag };
     expect((await call("POST", path, headers)).status).toBe(200);
     expect((await call("POST", path, headers)).headers["idempotent-replayed"]).toBe("true");
     const { "If-Match": _, ...without } = headers;
     expect((await call("POST", path, without)).status).toBe(422);
   });
 
-  it.each<[what: string, name: string | string[]]>([
-    ["nothing in it", ""],
-    ["two texts", ["a", "b"]],
-    ["the same text twice", ["a", "a"]],
-    ["letters beyond ASCII", "\u00fc"],
+  it.each<[what: string, value: string | string[]]>([
+    ["no characters", ""],
+    ["two values", ["a", "b"]],
+    ["the same value twice", ["a", "a"]],
+    ["non-ASCII characters", "\u00fc"],
     ["a tab", "a\tb"],
-  ])("refuses a key with %s", async (_what, name) => {
-    const answer = await create({ "Idempotency-Key": name });
-    expect(answer.status).toBe(400);
-    expect(JSON.parse(answer.body).errors).toEqual({
+  ])("refuses a key with %s", async (_what, value) => {
+    const response = await create({ "Idempotency-Key": value });
+    expect(response.status).toBe(400);
+    expect(JSON.parse(response.body).errors).toEqual({
       "Idempotency-Key": [expect.stringContaining("1 to 255 visible ASCII characters")],
     });
   });
 
   it("is checked after validation", async () => {
     const headers = { "Idempotency-Key": "" };
-    const answer = await call("POST", "/applications", headers, { ...application, name: "" });
-    expect(Object.keys(JSON.parse(answer.body).errors)).toEqual(["name"]);
+    const response = await call("POST", "/applications", headers, { ...application, name: "" });
+    expect(Object.keys(JSON.parse(response.body).errors)).toEqual(["name"]);
     expect((await call("POST", "/applications", { ...headers, "svc-api-key": "" })).status).toBe(
       401,
     );

@@ -28,12 +28,12 @@ import { fields, schemaOf } from "../../support/generators/schemas.js";
 
 type ApplicationInit = MessageInitShape<typeof ApplicationSchema>;
 
-const none = new URLSearchParams();
-const deepest = 32;
-const parse = (text: string) => parseJson(Buffer.from(text), deepest);
+const noQuery = new URLSearchParams();
+const maxDepth = 32;
+const parse = (text: string) => parseJson(Buffer.from(text), maxDepth);
 
-/** The violations, by field, of a call that must be refused. */
-function complaintsOf(run: () => unknown): Record<string, string> {
+/** Runs a function that must throw a problem and returns its violations by field. */
+function violationsOf(run: () => unknown): Record<string, string> {
   try {
     run();
   } catch (error) {
@@ -42,11 +42,11 @@ function complaintsOf(run: () => unknown): Record<string, string> {
     }
     throw error;
   }
-  throw new Error("it was not refused");
+  throw new Error("expected a problem");
 }
 
 describe("parsing a body", () => {
-  it("reads what JSON.parse reads", () => {
+  it("returns the same value as JSON.parse", () => {
     fc.assert(
       fc.property(fc.json({ maxDepth: 8 }), (text) => {
         expect(parse(text)).toEqual(JSON.parse(text));
@@ -62,7 +62,7 @@ describe("parsing a body", () => {
     fc.assert(
       fc.property(bytes, (bytes) => {
         try {
-          parseJson(bytes, deepest);
+          parseJson(bytes, maxDepth);
         } catch (error) {
           expect(error).toBeInstanceOf(Problem);
         }
@@ -71,8 +71,8 @@ describe("parsing a body", () => {
   });
 
   it("refuses a duplicate name, even with escapes", () => {
-    expect(complaintsOf(() => parse('{"name":1,"name":2}'))).toHaveProperty("name");
-    expect(complaintsOf(() => parse('{"a":{"b":1,"\\u0062" : 2}}'))).toHaveProperty("b");
+    expect(violationsOf(() => parse('{"name":1,"name":2}'))).toHaveProperty("name");
+    expect(violationsOf(() => parse('{"a":{"b":1,"\\u0062" : 2}}'))).toHaveProperty("b");
   });
 
   it("refuses duplicate names and nothing else", () => {
@@ -89,7 +89,7 @@ describe("parsing a body", () => {
           if (new Set(names).size === names.length) {
             expect(parse(text)).toEqual(JSON.parse(text));
           } else {
-            expect(Object.values(complaintsOf(() => parse(text)))).toEqual([
+            expect(Object.values(violationsOf(() => parse(text)))).toEqual([
               "is duplicated: send it once",
             ]);
           }
@@ -101,7 +101,7 @@ describe("parsing a body", () => {
   it("reads JSON up to the depth limit and refuses deeper nesting", () => {
     const nested = (depth: number) => `${'{"a":'.repeat(depth)}1${"}".repeat(depth)}`;
     expect(parse(nested(32))).toEqual(JSON.parse(nested(32)));
-    expect(complaintsOf(() => parse(nested(33)))).toEqual({
+    expect(violationsOf(() => parse(nested(33)))).toEqual({
       request: "is nested deeper than 32 levels",
     });
   });
@@ -114,31 +114,31 @@ describe("parsing a body", () => {
   });
 
   it("refuses nesting of any depth over the limit", () => {
-    expect(complaintsOf(() => parse("[".repeat(500_000) + "]".repeat(500_000)))).toEqual({
+    expect(violationsOf(() => parse("[".repeat(500_000) + "]".repeat(500_000)))).toEqual({
       request: "is nested deeper than 32 levels",
     });
   });
 
   it("parses adversarial input in linear time", () => {
     const escapes = `"${'\\"'.repeat(500_000)}`;
-    expect(complaintsOf(() => parse(escapes))).toHaveProperty("request");
+    expect(violationsOf(() => parse(escapes))).toHaveProperty("request");
     expect(parse(`${escapes}"`)).toHaveLength(500_000);
   });
 
   it.each<[what: string, text: string]>([
     ["a list", `[${"1,".repeat(5_000)}1]`],
-    ["a list in another", `{"a":[1,[${"{},".repeat(5_000)}{}]]}`],
+    ["a nested list", `{"a":[1,[${"{},".repeat(5_000)}{}]]}`],
     ["an object", `{${Array.from({ length: 5_001 }, (_, at) => `"${at}":1`).join()}}`],
-    ["a list that never ends", `[${"1,".repeat(5_000)}`],
+    ["an unterminated list", `[${"1,".repeat(5_000)}`],
   ])("refuses %s with more than 5000 members before it is parsed", (_, text) => {
-    const parsing = jest.spyOn(JSON, "parse");
+    const parseSpy = jest.spyOn(JSON, "parse");
     try {
-      expect(complaintsOf(() => parse(text))).toEqual({
+      expect(violationsOf(() => parse(text))).toEqual({
         request: "contains an array or object with more than 5000 members",
       });
-      expect(parsing).not.toHaveBeenCalled();
+      expect(parseSpy).not.toHaveBeenCalled();
     } finally {
-      parsing.mockRestore();
+      parseSpy.mockRestore();
     }
   });
 
@@ -150,7 +150,7 @@ describe("parsing a body", () => {
 
   it("refuses bytes that are not UTF-8", () => {
     const bytes = Buffer.from([0x22, 0xc3, 0x28, 0x22]);
-    expect(complaintsOf(() => parseJson(bytes, deepest))).toEqual({
+    expect(violationsOf(() => parseJson(bytes, maxDepth))).toEqual({
       request: "is not valid UTF-8",
     });
   });
@@ -158,32 +158,32 @@ describe("parsing a body", () => {
 
 describe("decoding a request", () => {
   const decoder = createDecoder(CreateApplicationRequestSchema, [], true);
-  const decode = (body: unknown) => decoder.decode(body, {}, none);
+  const decode = (body: unknown) => decoder.decode(body, {}, noQuery);
 
   it("refuses a list over its limit without checking its items", () => {
-    const untouchable = new Proxy({}, { get: () => expect("an item").toBe("not looked at") });
-    const rules = Array.from({ length: 1_001 }, () => untouchable);
-    expect(complaintsOf(() => decode({ name: 1, rules }))).toEqual({
+    const unreadable = new Proxy({}, { get: () => expect("an item").toBe("not read") });
+    const rules = Array.from({ length: 1_001 }, () => unreadable);
+    expect(violationsOf(() => decode({ name: 1, rules }))).toEqual({
       rules: "must contain no more than 1000 items",
     });
     const permissions = Array.from({ length: 51 }, () => 1);
-    expect(complaintsOf(() => decode({ rules: [{}, { permissions }] }))).toEqual({
+    expect(violationsOf(() => decode({ rules: [{}, { permissions }] }))).toEqual({
       "rules[1].permissions": "must contain no more than 50 items",
     });
   });
 
   it("stops at the first ten violations", () => {
-    let looked = 0;
+    let reads = 0;
     const rule = {
       get priority() {
-        looked++;
+        reads++;
         return "none";
       },
     };
     const body = { rules: Array.from({ length: 1_000 }, () => rule) };
-    expect(Object.keys(complaintsOf(() => decode(body)))).toHaveLength(10);
+    expect(Object.keys(violationsOf(() => decode(body)))).toHaveLength(10);
     expect(() => decode(body)).toThrow(/rules\[9\]\.priority: .*; and more$/);
-    expect(looked).toBeLessThan(50);
+    expect(reads).toBeLessThan(50);
   });
 
   it("reads every field under its documented name", () => {
@@ -204,14 +204,14 @@ describe("decoding a request", () => {
   });
 
   it.each([CreateApplicationRequestSchema, BatchCheckAccessRequestSchema])(
-    "reads what the library reads for %s",
+    "reads the same message as the library for %s",
     (schema) => {
       const { decode } = createDecoder(schema, [], true);
       fc.assert(
         fc.property(messageInits(schema), (init) => {
           const message = create(schema as DescMessage, init as MessageInitShape<DescMessage>);
           const body = toJson(schema, message as never, { useProtoFieldName: true });
-          expect(decode(body, {}, none)).toStrictEqual(message);
+          expect(decode(body, {}, noQuery)).toStrictEqual(message);
         }),
       );
     },
@@ -232,7 +232,7 @@ describe("decoding a request", () => {
       expires_at: "tomorrow",
       expiresAt: "2030-01-01T00:00:00Z",
     };
-    expect(Object.keys(complaintsOf(() => decode(body))).sort()).toEqual([
+    expect(Object.keys(violationsOf(() => decode(body))).sort()).toEqual([
       "expiresAt",
       "expires_at",
       "nam",
@@ -248,7 +248,7 @@ describe("decoding a request", () => {
 
   it("does not echo a key that was sent as a field name", () => {
     const key = makeKey("prv", newId(0));
-    expect(JSON.stringify(complaintsOf(() => decode({ [key]: 1 })))).not.toContain(key);
+    expect(JSON.stringify(violationsOf(() => decode({ [key]: 1 })))).not.toContain(key);
   });
 
   it.each([
@@ -258,7 +258,7 @@ describe("decoding a request", () => {
     ["2030-01-31T12:00:00"],
     [1_900_000_000],
   ])("refuses %j as a timestamp", (expires_at) => {
-    expect(complaintsOf(() => decode({ expires_at }))).toHaveProperty("expires_at");
+    expect(violationsOf(() => decode({ expires_at }))).toHaveProperty("expires_at");
   });
 
   it("reads a timestamp in lower case", () => {
@@ -269,12 +269,15 @@ describe("decoding a request", () => {
 
   it("reads a duration with a fraction of a second", () => {
     const decoder = createDecoder(RegenerateApplicationKeyRequestSchema, ["id"], true);
-    const period = (grace_period: unknown) => decoder.decode({ grace_period }, { id: "42" }, none);
-    expect(period("3600s")).toEqual(
+    const decodePeriod = (grace_period: unknown) =>
+      decoder.decode({ grace_period }, { id: "42" }, noQuery);
+    expect(decodePeriod("3600s")).toEqual(
       create(RegenerateApplicationKeyRequestSchema, { id: "42", gracePeriod: { seconds: 3_600n } }),
     );
-    expect(period("1.5s")).toMatchObject({ gracePeriod: { seconds: 1n, nanos: 500_000_000 } });
-    expect(period(null)).toEqual(create(RegenerateApplicationKeyRequestSchema, { id: "42" }));
+    expect(decodePeriod("1.5s")).toMatchObject({
+      gracePeriod: { seconds: 1n, nanos: 500_000_000 },
+    });
+    expect(decodePeriod(null)).toEqual(create(RegenerateApplicationKeyRequestSchema, { id: "42" }));
   });
 
   it("reads durations as the library does, alone and in a list", () => {
@@ -287,7 +290,7 @@ describe("decoding a request", () => {
       fc.assert(
         fc.property(values, (value) => {
           const message = create(schema, { value } as MessageInitShape<DescMessage>);
-          expect(decode(toJson(schema, message), {}, none)).toStrictEqual(message);
+          expect(decode(toJson(schema, message), {}, noQuery)).toStrictEqual(message);
         }),
       );
     }
@@ -315,11 +318,11 @@ describe("decoding a request", () => {
     [["1s"]],
   ])("refuses %j as a duration and names its path", (value) => {
     const message = "must be a duration such as 3600s";
-    const alone = createDecoder(schemaOf(fields.duration, {}), [], true);
-    expect(complaintsOf(() => alone.decode({ value }, {}, none))).toEqual({ value: message });
-    const listed = createDecoder(schemaOf(fields.durations, {}), [], true);
+    const single = createDecoder(schemaOf(fields.duration, {}), [], true);
+    expect(violationsOf(() => single.decode({ value }, {}, noQuery))).toEqual({ value: message });
+    const list = createDecoder(schemaOf(fields.durations, {}), [], true);
     const body = { value: ["1s", value] };
-    expect(complaintsOf(() => listed.decode(body, {}, none))).toEqual({ "value[1]": message });
+    expect(violationsOf(() => list.decode(body, {}, noQuery))).toEqual({ "value[1]": message });
   });
 
   it("reads every accepted duration as the library does", () => {
@@ -329,7 +332,7 @@ describe("decoding a request", () => {
       fc.property(fc.array(part, { maxLength: 5 }), (parts) => {
         const value = `${parts.join("")}s`;
         try {
-          const message = decode({ value }, {}, none);
+          const message = decode({ value }, {}, noQuery);
           expect(message).toMatchObject({ value: fromJson(DurationSchema, value) });
         } catch (error) {
           expect(error).toBeInstanceOf(Problem);
@@ -341,7 +344,7 @@ describe("decoding a request", () => {
 
   it("treats names of inherited properties as unknown", () => {
     const body = JSON.parse('{"__proto__":{"name":"a"},"constructor":1,"toString":2}');
-    expect(Object.keys(complaintsOf(() => decode(body)))).toEqual([
+    expect(Object.keys(violationsOf(() => decode(body)))).toEqual([
       "__proto__",
       "constructor",
       "toString",
@@ -350,11 +353,11 @@ describe("decoding a request", () => {
   });
 
   it("refuses an unpaired surrogate", () => {
-    expect(complaintsOf(() => decode({ name: "\ud83d" }))).toHaveProperty("name");
+    expect(violationsOf(() => decode({ name: "\ud83d" }))).toHaveProperty("name");
   });
 
   it.each([[null], [[]], ["{}"], [7], [true]])("refuses a body that is %j", (body) => {
-    expect(complaintsOf(() => decode(body))).toEqual({ request: "must be an object" });
+    expect(violationsOf(() => decode(body))).toEqual({ request: "must be an object" });
   });
 
   it("throws only problems for arbitrary JSON", () => {
@@ -373,11 +376,11 @@ describe("decoding a request", () => {
 describe("decoding a path and a query", () => {
   it("reads path fields from the path and not from the body", () => {
     const decoder = createDecoder(UpdateApplicationRequestSchema, ["id"], true);
-    expect(decoder.decode({ name: "a" }, { id: "42" }, none)).toMatchObject({
+    expect(decoder.decode({ name: "a" }, { id: "42" }, noQuery)).toMatchObject({
       id: "42",
       name: "a",
     });
-    expect(complaintsOf(() => decoder.decode({ id: "43" }, { id: "42" }, none))).toHaveProperty(
+    expect(violationsOf(() => decoder.decode({ id: "43" }, { id: "42" }, noQuery))).toHaveProperty(
       "id",
     );
   });
@@ -385,7 +388,7 @@ describe("decoding a path and a query", () => {
   it("does not read header fields from the path or the query", () => {
     const decoder = createDecoder(DeleteApplicationRequestSchema, ["id"], false);
     const parameters = new URLSearchParams("if_match=17");
-    expect(complaintsOf(() => decoder.decode({}, { id: "42" }, parameters))).toEqual({
+    expect(violationsOf(() => decoder.decode({}, { id: "42" }, parameters))).toEqual({
       if_match: "is not a parameter of this path",
     });
   });
@@ -407,18 +410,18 @@ describe("decoding a path and a query", () => {
       value: { seconds: 1n, nanos: 500_000_000 },
     });
     const bad = new URLSearchParams("value=90");
-    expect(complaintsOf(() => decode({}, {}, bad))).toHaveProperty("value");
+    expect(violationsOf(() => decode({}, {}, bad))).toHaveProperty("value");
   });
 
   it("refuses unknown, repeated and non-numeric parameters", () => {
-    const complaints = complaintsOf(() => query("pag=1&size=2&size=3&page=1e3"));
-    expect(Object.keys(complaints).sort()).toEqual(["pag", "page", "size"]);
+    const violations = violationsOf(() => query("pag=1&size=2&size=3&page=1e3"));
+    expect(Object.keys(violations).sort()).toEqual(["pag", "page", "size"]);
   });
 
   it("refuses query parameters on methods with a body", () => {
     const decoder = createDecoder(CreateApplicationRequestSchema, [], true);
     const parameters = new URLSearchParams("name=b");
-    expect(complaintsOf(() => decoder.decode({ name: "a" }, {}, parameters))).toEqual({
+    expect(violationsOf(() => decoder.decode({ name: "a" }, {}, parameters))).toEqual({
       name: "is not a parameter of this path",
     });
   });
@@ -464,8 +467,8 @@ describe("encoding a response", () => {
     fc.assert(
       fc.property(messageInits(ApplicationSchema), (init) => {
         const { createdAt, modifiedAt, expiresAt, lastUsedAt, ...others } = init;
-        const moments = createdAt ? { createdAt: timestampFromMs(1) } : {};
-        const message = create(ApplicationSchema, { ...others, ...moments } as ApplicationInit);
+        const timestamps = createdAt ? { createdAt: timestampFromMs(1) } : {};
+        const message = create(ApplicationSchema, { ...others, ...timestamps } as ApplicationInit);
         const options = { useProtoFieldName: true, alwaysEmitImplicit: true };
         expect(JSON.parse(encode(message))).toEqual(toJson(ApplicationSchema, message, options));
       }),

@@ -15,14 +15,14 @@ beforeAll(async () => {
 
 afterAll(() => server.close());
 
-interface Asked {
+interface CallOptions {
   readonly headers?: OutgoingHttpHeaders;
   readonly body?: object;
 }
 
-/** Sends a request with a key. Returns the response and its parsed body. */
-async function call(method: string, path: string, { headers = {}, body }: Asked = {}) {
-  const answer = await send(server, path, {
+/** Sends an authenticated request and parses the response body. */
+async function call(method: string, path: string, { headers = {}, body }: CallOptions = {}) {
+  const response = await send(server, path, {
     method,
     headers: {
       "svc-api-key": key,
@@ -31,7 +31,7 @@ async function call(method: string, path: string, { headers = {}, body }: Asked 
     },
     ...(body && { body: JSON.stringify(body) }),
   });
-  return { ...answer, json: answer.body === "" ? undefined : JSON.parse(answer.body) };
+  return { ...response, json: response.body === "" ? undefined : JSON.parse(response.body) };
 }
 
 const create = () =>
@@ -43,7 +43,7 @@ describe("a response with an application", () => {
   it("has its version as the ETag, for every method", async () => {
     const created = await create();
     const path = `/applications/${created.json.id}`;
-    const answers = [
+    const responses = [
       created,
       await call("GET", path),
       await call("GET", "/applications/key"),
@@ -52,17 +52,17 @@ describe("a response with an application", () => {
       await call("POST", `${path}/disable`),
       await call("POST", `${path}/enable`),
     ];
-    for (const { status, headers, json } of answers) {
+    for (const { status, headers, json } of responses) {
       expect(status).toBeLessThan(300);
       expect(json.version).toMatch(/^[0-9]+$/);
       expect(headers.etag).toBe(`"${json.version}"`);
     }
-    expect(new Set(answers.map(({ headers }) => headers.etag)).size).toBeGreaterThan(4);
+    expect(new Set(responses.map(({ headers }) => headers.etag)).size).toBeGreaterThan(4);
   });
 
   it("has the ETag when the response is cached", async () => {
     const { json } = await create();
-    for (let time = 0; time < 20; time++) {
+    for (let attempt = 0; attempt < 20; attempt++) {
       expect((await read(json.id)).headers.etag).toBe(`"${json.version}"`);
     }
   });
@@ -71,21 +71,21 @@ describe("a response with an application", () => {
     const { json } = await create();
     const path = `/applications/${json.id}`;
     expect((await call("HEAD", path)).headers.etag).toBe(`"${json.version}"`);
-    const { headers } = await callByHttp2({ ":path": path });
+    const { headers } = await callOverHttp2({ ":path": path });
     expect(headers.etag).toBe(`"${json.version}"`);
   });
 
   it("has no ETag for a list, an empty response or an error", async () => {
     const { json } = await create();
     const path = `/applications/${json.id}`;
-    for (const answer of [
+    for (const response of [
       await call("GET", "/applications"),
       await call("GET", `${path}/keys`),
       await call("PUT", path, { body: {} }),
       await call("DELETE", path),
       await call("GET", path),
     ]) {
-      expect(answer.headers).not.toHaveProperty("etag");
+      expect(response.headers).not.toHaveProperty("etag");
     }
   });
 });
@@ -94,20 +94,20 @@ describe("If-Match", () => {
   it("accepts the ETag of a response unchanged", async () => {
     const { json, headers } = await create();
     const path = `/applications/${json.id}`;
-    const asked = { headers: { "If-Match": headers.etag }, body: update };
-    const first = await call("PUT", path, asked);
+    const options = { headers: { "If-Match": headers.etag }, body: update };
+    const first = await call("PUT", path, options);
     expect([first.status, first.json.name]).toEqual([200, "renamed"]);
-    const second = await call("PUT", path, asked);
+    const second = await call("PUT", path, options);
     expect([second.status, second.json.code]).toEqual([412, "version_mismatch"]);
     expect(second.json.detail).toContain(`current version is ${first.json.version}`);
   });
 
   it("* matches any existing application and returns 404 for a missing one", async () => {
     const { json } = await create();
-    const asked = { headers: { "If-Match": "*" } };
-    expect((await call("POST", `/applications/${json.id}/disable`, asked)).status).toBe(200);
-    expect((await call("DELETE", `/applications/${json.id}`, asked)).status).toBe(204);
-    expect((await call("DELETE", `/applications/${json.id}`, asked)).status).toBe(404);
+    const options = { headers: { "If-Match": "*" } };
+    expect((await call("POST", `/applications/${json.id}/disable`, options)).status).toBe(200);
+    expect((await call("DELETE", `/applications/${json.id}`, options)).status).toBe(204);
+    expect((await call("DELETE", `/applications/${json.id}`, options)).status).toBe(404);
   });
 
   it.each<[what: string, tag: string | string[]]>([
@@ -115,25 +115,25 @@ describe("If-Match", () => {
     ["several tags", '"1", "2"'],
     ["several headers", ['"1"', '"2"']],
     ["the same header twice", ['"1"', '"1"']],
-    ["a star among tags", '*, "1"'],
+    ["a star in a list of tags", '*, "1"'],
     ["no quotes", "1"],
     ["one quote", '"1'],
-    ["nothing between its quotes", '""'],
-    ["a space between its quotes", '"1 2"'],
-    ["nothing at all", ""],
-    ["a letter beyond ASCII", '"\u00fc"'],
+    ["empty quotes", '""'],
+    ["a space in the tag", '"1 2"'],
+    ["an empty header", ""],
+    ["a non-ASCII character", '"\u00fc"'],
   ])("refuses %s and explains what to send", async (_what, tag) => {
     const { json } = await create();
     const path = `/applications/${json.id}`;
     const headers = { "If-Match": tag };
-    for (const answer of [
+    for (const response of [
       await call("PUT", path, { headers, body: update }),
       await call("DELETE", path, { headers }),
       await call("POST", `${path}/regenerate`, { headers }),
     ]) {
-      expect([answer.status, answer.json.code]).toEqual([400, "invalid_request"]);
-      expect(answer.json.errors["If-Match"]).toEqual([expect.stringContaining("quotes")]);
-      expect(answer.json.detail).toContain("If-Match: must be one entity tag");
+      expect([response.status, response.json.code]).toEqual([400, "invalid_request"]);
+      expect(response.json.errors["If-Match"]).toEqual([expect.stringContaining("quotes")]);
+      expect(response.json.detail).toContain("If-Match: must be one entity tag");
     }
     expect((await read(json.id)).json).toMatchObject({ name: "one", version: json.version });
   });
@@ -141,32 +141,32 @@ describe("If-Match", () => {
   it("refuses a tag longer than any version", async () => {
     const { json } = await create();
     const headers = { "If-Match": `"${"1".repeat(101)}"` };
-    const answer = await call("DELETE", `/applications/${json.id}`, { headers });
-    expect([answer.status, answer.json.code]).toEqual([400, "invalid_request"]);
+    const response = await call("DELETE", `/applications/${json.id}`, { headers });
+    expect([response.status, response.json.code]).toEqual([400, "invalid_request"]);
   });
 
   it("works over HTTP/2", async () => {
     const { json } = await create();
     const path = `/applications/${json.id}`;
-    const refuse = (tag: string) =>
-      callByHttp2({ ":method": "DELETE", ":path": path, "if-match": tag });
-    expect((await refuse("1")).headers[":status"]).toBe(400);
-    expect((await refuse('"no-version"')).headers[":status"]).toBe(412);
-    expect((await refuse(`"${json.version}"`)).headers[":status"]).toBe(204);
+    const deleteIfMatch = (tag: string) =>
+      callOverHttp2({ ":method": "DELETE", ":path": path, "if-match": tag });
+    expect((await deleteIfMatch("1")).headers[":status"]).toBe(400);
+    expect((await deleteIfMatch('"no-version"')).headers[":status"]).toBe(412);
+    expect((await deleteIfMatch(`"${json.version}"`)).headers[":status"]).toBe(204);
   });
 
   it("is a header and not a field of the body or the query", async () => {
     const { json } = await create();
     const path = `/applications/${json.id}`;
     const if_match = json.version;
-    for (const answer of [
+    for (const response of [
       await call("PUT", path, { body: { ...update, if_match } }),
       await call("POST", `${path}/regenerate`, { body: { if_match } }),
       await call("PUT", `${path}?if_match=${if_match}`, { body: update }),
       await call("DELETE", `${path}?if_match=${if_match}`),
     ]) {
-      expect([answer.status, answer.json.code]).toEqual([400, "invalid_request"]);
-      expect(Object.keys(answer.json.errors)).toEqual(["if_match"]);
+      expect([response.status, response.json.code]).toEqual([400, "invalid_request"]);
+      expect(Object.keys(response.json.errors)).toEqual(["if_match"]);
     }
     expect((await read(json.id)).json.version).toBe(json.version);
   });
@@ -179,18 +179,18 @@ describe("If-Match", () => {
 });
 
 /** Sends a request over HTTP/2. Returns the response headers. */
-async function callByHttp2(
+async function callOverHttp2(
   headers: OutgoingHttpHeaders,
 ): Promise<{ readonly headers: IncomingHttpHeaders }> {
   const session = connect(server.url);
   try {
     const stream = session.request({ "svc-api-key": key, ...headers });
-    const answer = new Promise<IncomingHttpHeaders>((resolve, reject) => {
+    const responseHeaders = new Promise<IncomingHttpHeaders>((resolve, reject) => {
       stream.on("response", resolve);
       stream.on("error", reject);
     });
     await text(stream);
-    return { headers: await answer };
+    return { headers: await responseHeaders };
   } finally {
     session.close();
   }

@@ -12,7 +12,7 @@ describe("a path template", () => {
   });
 
   it.each(["applications", "", "/a//b", "/{}", "/{Id}", "/a{id}", "/{id", "/*", "/a?b", "/{a.b}"])(
-    "that reads %j is refused",
+    "is refused if it is %j",
     (template) => {
       expect(() => parseTemplate(template)).toThrow(/the path/);
     },
@@ -38,8 +38,8 @@ describe("a request path", () => {
   });
 });
 
-describe("the router", () => {
-  function routerOf(...routes: [verb: string, template: string][]) {
+describe("router", () => {
+  function createMatcher(...routes: [verb: string, template: string][]) {
     const router = createRouter<string>();
     for (const [verb, template] of routes) {
       router.add(verb, parseTemplate(template), `${verb} ${template}`);
@@ -47,7 +47,7 @@ describe("the router", () => {
     return (verb: string, path: string) => router.match(verb, splitPath(path) ?? []);
   }
 
-  const match = routerOf(
+  const match = createMatcher(
     ["GET", "/applications"],
     ["POST", "/applications"],
     ["GET", "/applications/{id}"],
@@ -89,8 +89,8 @@ describe("the router", () => {
   });
 
   it("refuses two routes for the same verb and path", () => {
-    expect(() => routerOf(["GET", "/a/{id}"], ["GET", "/a/{id}"])).toThrow("two methods");
-    expect(() => routerOf(["GET", "/a/{id}"], ["PUT", "/a/{name}"])).toThrow(
+    expect(() => createMatcher(["GET", "/a/{id}"], ["GET", "/a/{id}"])).toThrow("two methods");
+    expect(() => createMatcher(["GET", "/a/{id}"], ["PUT", "/a/{name}"])).toThrow(
       "both {id} and {name}",
     );
   });

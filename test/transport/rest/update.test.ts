@@ -19,19 +19,19 @@ afterAll(() => server.close());
 
 async function call(method: string, path: string, body: object) {
   const headers = { "svc-api-key": key, "content-type": "application/json" };
-  const answer = await send(server, path, { method, headers, body: JSON.stringify(body) });
-  return { status: answer.status, json: JSON.parse(answer.body) };
+  const response = await send(server, path, { method, headers, body: JSON.stringify(body) });
+  return { status: response.status, json: JSON.parse(response.body) };
 }
 
-/** Creates an application with restrictions. Returns its path. */
-async function restricted(): Promise<string> {
+/** Creates an application with restrictions and returns its path. */
+async function createRestricted(): Promise<string> {
   const body = { name: "one", type: "public", permissions: ["token:use"], ...restrictions };
   return `/applications/${(await call("POST", "/applications", body)).json.id}`;
 }
 
 describe("PUT /applications/{id}", () => {
   it("leaves restrictions that are not in the body unchanged", async () => {
-    const { status, json } = await call("PUT", await restricted(), update);
+    const { status, json } = await call("PUT", await createRestricted(), update);
     expect([status, json]).toMatchObject([200, { ...update, rules: [], ...restrictions }]);
   });
 
@@ -39,7 +39,7 @@ describe("PUT /applications/{id}", () => {
     "clears %s with [] and with null",
     async (field) => {
       for (const empty of [[], null]) {
-        const { status, json } = await call("PUT", await restricted(), {
+        const { status, json } = await call("PUT", await createRestricted(), {
           ...update,
           [field]: empty,
         });
@@ -50,13 +50,13 @@ describe("PUT /applications/{id}", () => {
 
   it("replaces a restriction in the body and leaves the other", async () => {
     const allowed_cidrs = ["10.0.0.0/8"];
-    const { json } = await call("PUT", await restricted(), { ...update, allowed_cidrs });
+    const { json } = await call("PUT", await createRestricted(), { ...update, allowed_cidrs });
     expect(json).toMatchObject({ ...restrictions, allowed_cidrs });
   });
 
   it("refuses update_mask in a REST body", async () => {
     const body = { ...update, update_mask: "allowedCidrs" };
-    const { status, json } = await call("PUT", await restricted(), body);
+    const { status, json } = await call("PUT", await createRestricted(), body);
     expect([status, json.errors]).toEqual([
       400,
       { update_mask: ["is not a field of this request"] },

@@ -26,9 +26,9 @@ function call(
 }
 
 /** Expects an error response of Connect with all details. Returns its message. */
-function expectError(answer: HttpResponse, status: number, code: string): string {
-  expect({ status: answer.status, body: answer.body }).toMatchObject({ status });
-  const error = JSON.parse(answer.body);
+function expectError(response: HttpResponse, status: number, code: string): string {
+  expect({ status: response.status, body: response.body }).toMatchObject({ status });
+  const error = JSON.parse(response.body);
   expect(error.code).toBe(code);
   const [info, bad] = error.details.map(({ type, value }: { type: string; value: string }) => {
     const schema = type === ErrorInfoSchema.typeName ? ErrorInfoSchema : BadRequestSchema;
@@ -36,7 +36,7 @@ function expectError(answer: HttpResponse, status: number, code: string): string
   });
   expect(info).toMatchObject({
     domain: "latchkey",
-    metadata: { request_id: answer.headers["x-request-id"] },
+    metadata: { request_id: response.headers["x-request-id"] },
   });
   if (code === "invalid_argument") {
     expect(info.reason).toBe("INVALID_REQUEST");
@@ -81,14 +81,14 @@ describe("an invalid JSON message over Connect", () => {
 
   it("is refused in the same way for every Accept-Encoding", async () => {
     const body = `{"${"a".repeat(10_000)}":1}`;
-    const answer = await call("application/json", body, { "accept-encoding": "gzip, br" });
-    expect(answer.status).toBe(400);
+    const response = await call("application/json", body, { "accept-encoding": "gzip, br" });
+    expect(response.status).toBe(400);
   });
 
   it("is refused with the name of its unknown field", async () => {
     const body = JSON.stringify({ ...application, expire: "never" });
-    const answer = await call("application/json", body);
-    expect(expectError(answer, 400, "invalid_argument")).toContain("expire");
+    const response = await call("application/json", body);
+    expect(expectError(response, 400, "invalid_argument")).toContain("expire");
   });
 });
 
@@ -123,19 +123,19 @@ describe("an invalid binary message over Connect", () => {
 describe("compression over Connect", () => {
   it("refuses corrupt data as invalid_argument", async () => {
     for (const body of [Buffer.from("nonsense"), gzipSync("{}".repeat(50)).subarray(0, 15)]) {
-      const answer = await call("application/json", body, { "content-encoding": "gzip" });
-      expectError(answer, 400, "invalid_argument");
+      const response = await call("application/json", body, { "content-encoding": "gzip" });
+      expectError(response, 400, "invalid_argument");
     }
   });
 
   it("refuses an unknown encoding as unimplemented", async () => {
-    const answer = await call("application/json", "{}", { "content-encoding": "snappy" });
-    expect(expectError(answer, 501, "unimplemented")).toContain("gzip");
+    const response = await call("application/json", "{}", { "content-encoding": "snappy" });
+    expect(expectError(response, 501, "unimplemented")).toContain("gzip");
   });
 
   it("accepts a valid message", async () => {
-    const answer = await call("application/json", gzipSync("{}"), { "content-encoding": "gzip" });
-    expect(expectError(answer, 400, "invalid_argument")).toContain("name: is required");
+    const response = await call("application/json", gzipSync("{}"), { "content-encoding": "gzip" });
+    expect(expectError(response, 400, "invalid_argument")).toContain("name: is required");
   });
 });
 
@@ -145,8 +145,8 @@ describe("a GET call over Connect", () => {
 
   it("reads its message from the query", async () => {
     const message = encodeURIComponent(JSON.stringify({ id: target.privateId }));
-    const answer = await get(`connect=v1&encoding=json&message=${message}`);
-    expect(JSON.parse(answer.body)).toMatchObject({ id: target.privateId });
+    const response = await get(`connect=v1&encoding=json&message=${message}`);
+    expect(JSON.parse(response.body)).toMatchObject({ id: target.privateId });
   });
 
   it.each(["encoding=json&message=%7B", "encoding=json", "encoding=proto&base64=1&message=!!"])(
@@ -173,10 +173,10 @@ describe("gRPC-Web", () => {
     ["no message", Buffer.alloc(0), 12],
     ["two messages", Buffer.concat([envelope(""), envelope("")]), 12],
   ])("refuses %s in its trailers", async (_what, body, code) => {
-    const answer = await call("application/grpc-web+proto", body);
-    expect(answer.status).toBe(200);
+    const response = await call("application/grpc-web+proto", body);
+    expect(response.status).toBe(200);
     const trailers = Object.fromEntries(
-      answer.body
+      response.body
         .slice(5)
         .trim()
         .split("\r\n")
@@ -184,13 +184,13 @@ describe("gRPC-Web", () => {
     );
     expect(trailers["grpc-status"]).toBe(String(code));
     const { info } = readDetails(Buffer.from(trailers["grpc-status-details-bin"], "base64"));
-    expect(info?.metadata.request_id).toBe(answer.headers["x-request-id"]);
+    expect(info?.metadata.request_id).toBe(response.headers["x-request-id"]);
   });
 
   it("refuses the text format and unknown content types with 415", async () => {
     for (const type of ["application/grpc-web-text", "application/grpc-webx", "text/html", ""]) {
-      const answer = await call(type, "AAAAAAA=");
-      expectProblem(answer, 415, "unsupported_media_type");
+      const response = await call(type, "AAAAAAA=");
+      expectProblem(response, 415, "unsupported_media_type");
     }
   });
 });

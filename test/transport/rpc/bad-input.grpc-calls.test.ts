@@ -52,19 +52,19 @@ function call(headers: object, body: Uint8Array = envelope("")) {
 
 describe("a deadline", () => {
   it.each(["0n", "0S"])("that has already passed fails the call: %s", async (timeout) => {
-    const answer = await call({ "grpc-timeout": timeout });
-    expect(answer.headers["grpc-status"]).toBe(String(Code.DeadlineExceeded));
+    const response = await call({ "grpc-timeout": timeout });
+    expect(response.headers["grpc-status"]).toBe(String(Code.DeadlineExceeded));
   });
 
   it.each(["1n", "1u", "1m", "30m"])(
     "that passes during the call cancels it: %s",
     async (timeout) => {
       store.shut();
-      const answer = await call({ "grpc-timeout": timeout });
-      expect(answer.headers["grpc-status"]).toBe(String(Code.DeadlineExceeded));
-      expect(detailsOf(answer).info).toMatchObject({
+      const response = await call({ "grpc-timeout": timeout });
+      expect(response.headers["grpc-status"]).toBe(String(Code.DeadlineExceeded));
+      expect(detailsOf(response).info).toMatchObject({
         reason: "DEADLINE_EXCEEDED",
-        metadata: { request_id: answer.headers["x-request-id"] },
+        metadata: { request_id: response.headers["x-request-id"] },
       });
     },
   );
@@ -72,12 +72,12 @@ describe("a deadline", () => {
   it("of Connect cancels the call, too", async () => {
     store.shut();
     for (const timeout of ["0", "1", "30"]) {
-      const answer = await call(
+      const response = await call(
         { "content-type": "application/json", "connect-timeout-ms": timeout },
         Buffer.from("{}"),
       );
-      expect(answer.status).toBe(504);
-      expect(JSON.parse(answer.body.toString()).code).toBe("deadline_exceeded");
+      expect(response.status).toBe(504);
+      expect(JSON.parse(response.body.toString()).code).toBe("deadline_exceeded");
     }
   });
 
@@ -99,7 +99,7 @@ describe("a deadline", () => {
     lists.shut();
     const arrival = lists.arrival();
     const isConnect = name === "connect-timeout-ms";
-    const answer = callRaw(other, "/latchkey.v1.ApplicationService/ListApplications", {
+    const response = callRaw(other, "/latchkey.v1.ApplicationService/ListApplications", {
       headers: {
         ...keyHeader(),
         [name]: far,
@@ -110,7 +110,7 @@ describe("a deadline", () => {
     await arrival;
     await new Promise((resolve) => setTimeout(resolve, 20));
     lists.open();
-    const { status, headers } = await answer;
+    const { status, headers } = await response;
     expect([status, headers["grpc-status"]]).toEqual([200, isConnect ? undefined : "0"]);
     await other.close();
   });
@@ -184,7 +184,7 @@ describe("a client that disconnects", () => {
     for (const path of ["/applications/key", byKeyRpc]) {
       const arrival = store.arrival();
       const abort = new AbortController();
-      const answer = fetch(`${server.url}${path}`, {
+      const response = fetch(`${server.url}${path}`, {
         method: path === byKeyRpc ? "POST" : "GET",
         headers: { ...keyHeader(), "content-type": "application/json" },
         ...(path === byKeyRpc && { body: "{}" }),
@@ -193,7 +193,7 @@ describe("a client that disconnects", () => {
       await arrival;
       server.logs.length = 0;
       abort.abort();
-      await expect(answer).rejects.toThrow();
+      await expect(response).rejects.toThrow();
       await untilLogged("canceled");
     }
   });

@@ -24,14 +24,14 @@ function call(body: Uint8Array, headers: object = {}, path = createRpc): Promise
 }
 
 /** Expects an error response with this code and its details. */
-function expectRefusal(answer: StreamResponse, code: Code, reason: string) {
-  expect(answer).toMatchObject({ status: 200, headers: { "grpc-status": String(code) } });
-  expect(answer.headers["grpc-message"]).toMatch(/./);
-  const { info, badRequest } = detailsOf(answer);
+function expectRefusal(response: StreamResponse, code: Code, reason: string) {
+  expect(response).toMatchObject({ status: 200, headers: { "grpc-status": String(code) } });
+  expect(response.headers["grpc-message"]).toMatch(/./);
+  const { info, badRequest } = detailsOf(response);
   expect(info).toMatchObject({
     reason,
     domain: "latchkey",
-    metadata: { request_id: answer.headers["x-request-id"] },
+    metadata: { request_id: response.headers["x-request-id"] },
   });
   expect(badRequest === undefined).toBe(code !== Code.InvalidArgument);
 }
@@ -127,15 +127,15 @@ describe("compression", () => {
 
   it("refuses a compressed flag without an encoding as INVALID_ARGUMENT", async () => {
     for (const encoding of [{}, { "grpc-encoding": "identity" }]) {
-      const answer = await call(envelope(gzipSync(good), 1), encoding);
-      expectRefusal(answer, Code.InvalidArgument, "INVALID_REQUEST");
+      const response = await call(envelope(gzipSync(good), 1), encoding);
+      expectRefusal(response, Code.InvalidArgument, "INVALID_REQUEST");
     }
   });
 
   it("refuses an unknown encoding as UNIMPLEMENTED and lists the known ones", async () => {
-    const answer = await call(envelope("a", 1), { "grpc-encoding": "snappy" });
-    expectRefusal(answer, Code.Unimplemented, "UNIMPLEMENTED");
-    expect(answer.headers["grpc-message"]).toContain("gzip");
+    const response = await call(envelope("a", 1), { "grpc-encoding": "snappy" });
+    expectRefusal(response, Code.Unimplemented, "UNIMPLEMENTED");
+    expect(response.headers["grpc-message"]).toContain("gzip");
   });
 
   it.each<[what: string, encoding: string, bytes: Uint8Array]>([
@@ -145,13 +145,13 @@ describe("compression", () => {
     ["half of a brotli", "br", brotliCompressSync("a".repeat(100)).subarray(0, 4)],
     ["nonsense", "br", Buffer.from("nonsense")],
   ])("refuses corrupt data: %s as %s", async (_what, encoding, bytes) => {
-    const answer = await call(envelope(bytes, 1), { "grpc-encoding": encoding });
-    expectRefusal(answer, Code.InvalidArgument, "INVALID_REQUEST");
+    const response = await call(envelope(bytes, 1), { "grpc-encoding": encoding });
+    expectRefusal(response, Code.InvalidArgument, "INVALID_REQUEST");
   });
 
   it("accepts a valid message", async () => {
-    const answer = await call(envelope(gzipSync(good), 1), { "grpc-encoding": "gzip" });
-    expect(answer.headers["grpc-message"]).toContain("name: is required");
+    const response = await call(envelope(gzipSync(good), 1), { "grpc-encoding": "gzip" });
+    expect(response.headers["grpc-message"]).toContain("name: is required");
   });
 
   function flipped(bytes: Buffer): Buffer {
@@ -175,8 +175,8 @@ describe("an invalid message", () => {
     ["not UTF-8 in a list", field(3, Buffer.from([0xff]))],
     ["not UTF-8 deep inside", field(4, field(3, Buffer.from([0xff])))],
   ])("is refused as INVALID_ARGUMENT: %s", async (_what, message) => {
-    const answer = await call(envelope(message));
-    expectRefusal(answer, Code.InvalidArgument, "INVALID_REQUEST");
+    const response = await call(envelope(message));
+    expectRefusal(response, Code.InvalidArgument, "INVALID_REQUEST");
   });
 
   it("of arbitrary bytes is refused with a client error", async () => {
@@ -185,8 +185,8 @@ describe("an invalid message", () => {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: 64 }), async (bytes) => {
         for (const body of [bytes, envelope(bytes)]) {
-          const answer = await callRaw(target.server, createRpc, { headers, body }, session);
-          expect(["3", "8", "12"]).toContain(answer.headers["grpc-status"]);
+          const response = await callRaw(target.server, createRpc, { headers, body }, session);
+          expect(["3", "8", "12"]).toContain(response.headers["grpc-status"]);
         }
       }),
       { numRuns: 100 },
@@ -197,8 +197,8 @@ describe("an invalid message", () => {
   it("is refused on streams as well", async () => {
     for (const path of [watchRpc, reflectionRpc]) {
       for (const body of [envelope(Buffer.from([0xff])), envelope("a", 0, 9), envelope("a", 1)]) {
-        const answer = await call(body, {}, path);
-        expectRefusal(answer, Code.InvalidArgument, "INVALID_REQUEST");
+        const response = await call(body, {}, path);
+        expectRefusal(response, Code.InvalidArgument, "INVALID_REQUEST");
       }
     }
   });
@@ -206,9 +206,9 @@ describe("an invalid message", () => {
   it("with very many violations fits in the trailers", async () => {
     const rules = Array.from({ length: 1000 }, () => ({}));
     const message = create(CreateApplicationRequestSchema, { rules });
-    const answer = await call(envelope(toBinary(CreateApplicationRequestSchema, message)));
-    expectRefusal(answer, Code.InvalidArgument, "INVALID_REQUEST");
-    expect(JSON.stringify(answer.headers).length).toBeLessThan(8_192);
+    const response = await call(envelope(toBinary(CreateApplicationRequestSchema, message)));
+    expectRefusal(response, Code.InvalidArgument, "INVALID_REQUEST");
+    expect(JSON.stringify(response.headers).length).toBeLessThan(8_192);
   });
 });
 

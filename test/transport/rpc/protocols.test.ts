@@ -30,8 +30,8 @@ const key = () => ({ "svc-api-key": root.key });
 
 describe("one port", () => {
   it.each(["1.1", "2"] as const)("serves REST over HTTP/%s", async (version) => {
-    const answer = await (version === "1.1" ? restOverHttp1 : restOverHttp2)("/applications/key");
-    expect(JSON.parse(answer)).toMatchObject({ id: root.applicationId });
+    const response = await (version === "1.1" ? restOverHttp1 : restOverHttp2)("/applications/key");
+    expect(JSON.parse(response)).toMatchObject({ id: root.applicationId });
   });
 
   it.each(["1.1", "2"] as const)(
@@ -74,7 +74,7 @@ describe("one port", () => {
 
   it("serves all protocols on one HTTP/2 connection", async () => {
     const session = connectHttp2(server.url);
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 200 }, (_, at) => {
         const isRest = at % 2 === 0;
         const path = isRest
@@ -89,7 +89,7 @@ describe("one port", () => {
       }),
     );
     session.destroy();
-    for (const { status, body } of answers) {
+    for (const { status, body } of responses) {
       expect(status).toBe(200);
       expect(JSON.parse(body.toString())).toMatchObject({ id: root.applicationId });
     }
@@ -120,8 +120,8 @@ describe("one port", () => {
     const settings = Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]);
     const goAway = Buffer.from([0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
-    const answer = await drip(Buffer.concat([preface, settings, goAway]));
-    expect(answer.readUInt8(3)).toBe(4); // SETTINGS, the first frame of every server.
+    const response = await drip(Buffer.concat([preface, settings, goAway]));
+    expect(response.readUInt8(3)).toBe(4); // SETTINGS, the first frame of every server.
   });
 
   it.each([
@@ -129,8 +129,8 @@ describe("one port", () => {
     ["PUT /healthz HTTP/1.1", 405],
     ["PR /healthz HTTP/1.1", 400],
   ])("accepts an HTTP/1.1 request that arrives byte by byte: %s", async (line, status) => {
-    const answer = await drip(Buffer.from(`${line}\r\nhost: a\r\nconnection: close\r\n\r\n`));
-    expect(parseResponses(answer.toString())[0]?.status).toBe(status);
+    const response = await drip(Buffer.from(`${line}\r\nhost: a\r\nconnection: close\r\n\r\n`));
+    expect(parseResponses(response.toString())[0]?.status).toBe(status);
   });
 
   it("releases a connection that closes before its protocol is known", async () => {

@@ -150,24 +150,24 @@ describe("an error response", () => {
   )("%s consists of one HEADERS frame", async (_what, path, code, headers, body) => {
     const stream = open(path, headers);
     stream.end(body);
-    const answer = await responseOf(stream);
-    expect(answer.headers).toMatchObject({
+    const response = await responseOf(stream);
+    expect(response.headers).toMatchObject({
       ":status": 200,
       "grpc-status": String(code),
       "content-type": expect.stringMatching(/^application\/grpc(\+proto)?$/),
     });
-    expect(answer.trailers).toBeUndefined();
+    expect(response.trailers).toBeUndefined();
     expect(wire.answerFrames(stream)).toMatchObject([{ type: "HEADERS", isLast: true }]);
   });
 
   it("is sent before the message arrives, and the client may keep sending", async () => {
     const stream = open(listRpc, noKey);
-    const answer = responseOf(stream);
+    const response = responseOf(stream);
     stream.write(envelope("a", 0, 100));
     await until(async () => wire.answerFrames(stream).length > 0);
     stream.write(Buffer.alloc(99));
     stream.end();
-    expect((await answer).headers).toMatchObject({ "grpc-status": String(Code.Unauthenticated) });
+    expect((await response).headers).toMatchObject({ "grpc-status": String(Code.Unauthenticated) });
     expect((await call(byKeyRpc, envelope(""))).trailers).toMatchObject({ "grpc-status": "0" });
   });
 });
@@ -182,7 +182,7 @@ describe("a message", () => {
     const body = framed(UpdateApplicationRequestSchema, { ...named, name });
     expect(body.length).toBeGreaterThan(bodyLimit - 50);
     const stream = open(updateRpc);
-    const answer = responseOf(stream);
+    const response = responseOf(stream);
     for (let at = 0; at < body.length; at += 700) {
       const isTaken = stream.write(body.subarray(at, at + 700));
       if (!isTaken || at % 7_000 === 0) {
@@ -190,7 +190,7 @@ describe("a message", () => {
       }
     }
     stream.end();
-    const { headers } = await answer;
+    const { headers } = await response;
     expect(headers["grpc-status"]).toBe(String(Code.InvalidArgument));
     const { badRequest } = detailsOf({ headers } as never);
     expect(badRequest?.fieldViolations.map(({ field }) => field)).toEqual(["name"]);
@@ -203,9 +203,9 @@ describe("a message", () => {
     const bytes = times(body.length, (at) => body.subarray(at, at + 1));
     for (const parts of [...cuts, bytes]) {
       const stream = open(listRpc);
-      const [answer] = await Promise.all([responseOf(stream), sendParts(stream, wire, parts)]);
-      expect(answer.trailers).toMatchObject({ "grpc-status": "0" });
-      expect(messagesIn(answer.body).map(listedIn)).toEqual([id]);
+      const [response] = await Promise.all([responseOf(stream), sendParts(stream, wire, parts)]);
+      expect(response.trailers).toMatchObject({ "grpc-status": "0" });
+      expect(messagesIn(response.body).map(listedIn)).toEqual([id]);
     }
   });
 
@@ -213,11 +213,11 @@ describe("a message", () => {
     const atOnce = wire.session.request(grpcHeaders(byKeyRpc, root.key), { endStream: true });
     const soon = open(byKeyRpc);
     const late = open(byKeyRpc);
-    const answers = [atOnce, soon, late].map(responseOf);
+    const responses = [atOnce, soon, late].map(responseOf);
     soon.end();
     await wire.arrival();
     late.end();
-    for (const { headers } of await Promise.all(answers)) {
+    for (const { headers } of await Promise.all(responses)) {
       expect(headers["grpc-status"]).toBe(String(Code.Unimplemented));
       expect(headers["grpc-message"]).toContain("no message");
     }
@@ -232,9 +232,9 @@ describe("a message", () => {
           asked = "asked";
           stream.end(envelope(""));
         });
-        const answer = responseOf(stream);
+        const response = responseOf(stream);
         stream.on("response", () => stream.end());
-        answer.then(({ headers, trailers }) =>
+        response.then(({ headers, trailers }) =>
           resolve(`${asked}, ${(trailers ?? headers)["grpc-status"]}`),
         );
       });
@@ -249,25 +249,25 @@ describe("compression", () => {
   it("works for requests, and for long responses if the client accepts it", async () => {
     const plain = await call(listRpc, listAll());
     const headers = { "grpc-encoding": "gzip", "grpc-accept-encoding": "gzip" };
-    const answer = await call(listRpc, gzipped(listAll()), headers);
-    expect(answer.headers).toMatchObject({ "grpc-encoding": "gzip" });
-    expect(answer.trailers).toMatchObject({ "grpc-status": "0" });
-    expect(answer.body.readUInt8(0)).toBe(1);
-    expect(answer.body.length).toBeLessThan(plain.body.length / 10);
-    expect(gunzipSync(answer.body.subarray(5)).equals(plain.body.subarray(5))).toBe(true);
+    const response = await call(listRpc, gzipped(listAll()), headers);
+    expect(response.headers).toMatchObject({ "grpc-encoding": "gzip" });
+    expect(response.trailers).toMatchObject({ "grpc-status": "0" });
+    expect(response.body.readUInt8(0)).toBe(1);
+    expect(response.body.length).toBeLessThan(plain.body.length / 10);
+    expect(gunzipSync(response.body.subarray(5)).equals(plain.body.subarray(5))).toBe(true);
   });
 
   it("of a request does not compress the response if the client does not accept it", async () => {
     const headers = { "grpc-encoding": "gzip", "grpc-accept-encoding": "identity" };
-    const answer = await call(listRpc, gzipped(listAll()), headers);
-    expect(answer.trailers).toMatchObject({ "grpc-status": "0" });
-    expect(answer.body.readUInt8(0)).toBe(0);
-    expect(messagesIn(answer.body).map(listedIn)).toHaveLength(1);
+    const response = await call(listRpc, gzipped(listAll()), headers);
+    expect(response.trailers).toMatchObject({ "grpc-status": "0" });
+    expect(response.body.readUInt8(0)).toBe(0);
+    expect(messagesIn(response.body).map(listedIn)).toHaveLength(1);
   });
 
   it("may be announced and not used", async () => {
-    const answer = await call(listRpc, listAll(), { "grpc-encoding": "gzip" });
-    expect(answer.trailers).toMatchObject({ "grpc-status": "0" });
+    const response = await call(listRpc, listAll(), { "grpc-encoding": "gzip" });
+    expect(response.trailers).toMatchObject({ "grpc-status": "0" });
   });
 
   it("works for an independent client", async () => {
@@ -276,9 +276,9 @@ describe("compression", () => {
     const client = new Client(`127.0.0.1:${server.port}`, credentials.createInsecure(), {
       "grpc.default_compression_algorithm": gzip,
     });
-    const { answer } = await callWith(client, listRpc, listAll().subarray(5));
+    const { response } = await callWith(client, listRpc, listAll().subarray(5));
     client.close();
-    expect(answer?.equals(plain.body.subarray(5))).toBe(true);
+    expect(response?.equals(plain.body.subarray(5))).toBe(true);
   });
 
   it("does not change the responses of Connect", async () => {
@@ -312,15 +312,15 @@ function callWith(client: Client, path: string, request: Buffer, given: [string,
   }
   interface Heard {
     error?: ServiceError;
-    answer?: Buffer;
+    response?: Buffer;
     first?: Metadata;
   }
   const bytes = (buffer: Buffer) => buffer;
   return new Promise<Heard>((resolve) => {
     const heard: Heard = {};
     client
-      .makeUnaryRequest(path, bytes, bytes, request, metadata, (error, answer) => {
-        resolve({ ...heard, ...(error && { error }), ...(answer && { answer }) });
+      .makeUnaryRequest(path, bytes, bytes, request, metadata, (error, response) => {
+        resolve({ ...heard, ...(error && { error }), ...(response && { response }) });
       })
       .on("metadata", (first) => {
         heard.first = first;
@@ -338,13 +338,13 @@ describe("metadata", () => {
   afterAll(() => client.close());
 
   it("ignores unknown, binary and repeated metadata", async () => {
-    const { answer } = await callWith(client, byKeyRpc, Buffer.alloc(0), [
+    const { response } = await callWith(client, byKeyRpc, Buffer.alloc(0), [
       ["x-twice", "a"],
       ["x-twice", "b"],
       ["x-odd-bin", "\0\r\n\xff"],
       ["x-odd-bin", ""],
     ]);
-    expect(answer?.toString()).toContain(root.applicationId);
+    expect(response?.toString()).toContain(root.applicationId);
   });
 
   it("with two keys is unauthenticated", async () => {
@@ -374,8 +374,8 @@ describe("a connection that is reset", () => {
     await untilLogged("canceled");
     store.open();
     const other = openSession(server);
-    const answer = await call(byKeyRpc, envelope(""), {}, other);
-    expect(answer.trailers).toMatchObject({ "grpc-status": "0" });
+    const response = await call(byKeyRpc, envelope(""), {}, other);
+    expect(response.trailers).toMatchObject({ "grpc-status": "0" });
     expect(server.logs.filter(({ level }) => Number(level) >= 40)).toEqual([]);
   });
 
@@ -392,8 +392,8 @@ describe("a connection that is reset", () => {
     narrow.reset();
     await untilLogged("ok");
 
-    const answer = await call(byKeyRpc, envelope(""), {}, openSession(server));
-    expect(answer.trailers).toMatchObject({ "grpc-status": "0" });
+    const response = await call(byKeyRpc, envelope(""), {}, openSession(server));
+    expect(response.trailers).toMatchObject({ "grpc-status": "0" });
     expect(server.logs.filter(({ level }) => Number(level) >= 40)).toEqual([]);
   });
 

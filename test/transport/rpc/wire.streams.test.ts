@@ -106,38 +106,38 @@ describe("checks in a gRPC stream", () => {
     const bytes = times(body.length, (at) => body.subarray(at, at + 1));
     for (const parts of [...cuts, bytes]) {
       const stream = open();
-      const [answer] = await Promise.all([responseOf(stream), sendParts(stream, wire, parts)]);
-      expect(answer.trailers).toMatchObject({ "grpc-status": "0" });
-      expect(answeredIn(answer)).toEqual(names);
+      const [response] = await Promise.all([responseOf(stream), sendParts(stream, wire, parts)]);
+      expect(response.trailers).toMatchObject({ "grpc-status": "0" });
+      expect(answeredIn(response)).toEqual(names);
     }
   });
 
   it("may arrive in one frame in large numbers, and get their responses in order", async () => {
     const names = namesOf(1_000);
     const stream = open();
-    const answer = responseOf(stream);
+    const response = responseOf(stream);
     stream.end(checksNamed(names));
-    expect(answeredIn(await answer)).toEqual(names);
-    expect((await answer).trailers).toMatchObject({ "grpc-status": "0" });
+    expect(answeredIn(await response)).toEqual(names);
+    expect((await response).trailers).toMatchObject({ "grpc-status": "0" });
   });
 
   it("get their responses before the client has sent all of them", async () => {
     const stream = open();
-    const answers = follow(stream);
+    const responses = follow(stream);
     const [one, two] = [checksNamed(["a"]), checksNamed(["b", "c"])];
     stream.write(Buffer.concat([one, two.subarray(0, 7)]));
-    await answers.untilAnswered("a");
+    await responses.untilAnswered("a");
     stream.write(two.subarray(7));
-    await answers.untilAnswered("a", "b", "c");
+    await responses.untilAnswered("a", "b", "c");
     stream.end();
   });
 
   it("that arrive together get their responses in fewer frames", async () => {
     const names = namesOf(200);
     const stream = open();
-    const answer = responseOf(stream);
+    const response = responseOf(stream);
     stream.end(checksNamed(names));
-    expect(answeredIn(await answer)).toEqual(names);
+    expect(answeredIn(await response)).toEqual(names);
     const types = wire.answerFrames(stream).map(({ type }) => type);
     expect(types.at(0)).toBe("HEADERS");
     expect(types.at(-1)).toBe("HEADERS");
@@ -149,10 +149,10 @@ describe("checks in a gRPC stream", () => {
     const names = namesOf(1_500);
     const narrow = openSession(server, { settings: { initialWindowSize: 500 } });
     const stream = open({}, narrow);
-    const answer = responseOf(stream);
+    const response = responseOf(stream);
     stream.end(checksNamed(names));
-    expect(answeredIn(await answer)).toEqual(names);
-    expect((await answer).trailers).toMatchObject({ "grpc-status": "0" });
+    expect(answeredIn(await response)).toEqual(names);
+    expect((await response).trailers).toMatchObject({ "grpc-status": "0" });
     const sizes = narrow.answerFrames(stream).map(({ payload }) => payload.length);
     expect(Math.max(...sizes)).toBeLessThanOrEqual(500);
   });
@@ -161,14 +161,14 @@ describe("checks in a gRPC stream", () => {
     const long = envelope(bytesOf({ correlationId: "x".repeat(bodyLimit - 10) }));
     const body = Buffer.concat([checksNamed(["a"]), long, checksNamed(["b"])]);
     const stream = open();
-    const answer = responseOf(stream);
+    const response = responseOf(stream);
     for (let at = 0; at < body.length; at += 700) {
       if (!stream.write(body.subarray(at, at + 700)) || at % 7_000 === 0) {
         await wire.arrival();
       }
     }
     stream.end();
-    const told = messagesIn((await answer).body).map((bytes) =>
+    const told = messagesIn((await response).body).map((bytes) =>
       fromBinary(StreamCheckAccessResponseSchema, bytes),
     );
     expect(told.map(({ result }) => result?.reason)).toEqual([
@@ -181,9 +181,9 @@ describe("checks in a gRPC stream", () => {
 
   it("are requested with 100 Continue if the client expects it", async () => {
     const stream = open({ expect: "100-continue" });
-    const answer = responseOf(stream);
+    const response = responseOf(stream);
     stream.on("continue", () => stream.end(checksNamed(["a"])));
-    expect(answeredIn(await answer)).toEqual(["a"]);
+    expect(answeredIn(await response)).toEqual(["a"]);
   });
 
   it("are absent if the headers end the stream, and the response is only the status", async () => {
@@ -196,20 +196,20 @@ describe("checks in a gRPC stream", () => {
   it("may be compressed", async () => {
     const names = namesOf(20);
     const stream = open({ "grpc-encoding": "gzip", "grpc-accept-encoding": "identity" });
-    const answer = responseOf(stream);
+    const response = responseOf(stream);
     const body = names.map((name) => envelope(gzipSync(checkNamed(name)), 1));
     stream.end(Buffer.concat(body));
-    expect(answeredIn(await answer)).toEqual(names);
-    expect((await answer).trailers).toMatchObject({ "grpc-status": "0" });
+    expect(answeredIn(await response)).toEqual(names);
+    expect((await response).trailers).toMatchObject({ "grpc-status": "0" });
   });
 });
 
 describe("a gRPC stream", () => {
   it("ends when its connection is reset, and the process is not affected", async () => {
     const stream = open();
-    const answers = follow(stream);
+    const responses = follow(stream);
     stream.write(Buffer.concat([checksNamed(["a"]), Buffer.from([0, 0])]));
-    await answers.untilAnswered("a");
+    await responses.untilAnswered("a");
     wire.reset();
     expect(await lineOf(stream)).toMatchObject({ level: 30, code: "canceled" });
     const other = open({}, openSession(server));
@@ -219,7 +219,7 @@ describe("a gRPC stream", () => {
 
   it("ends when its client cancels it, and other streams of the connection continue", async () => {
     const [left, staying] = [open(), open()];
-    const answers = follow(staying);
+    const responses = follow(staying);
     const others = follow(left);
     left.write(checksNamed(["a"]));
     await others.untilAnswered("a");
@@ -227,19 +227,19 @@ describe("a gRPC stream", () => {
     // The client may end its request before it cancels.
     expect((await lineOf(left))?.code).toMatch(/^(canceled|ok)$/);
     staying.write(checksNamed(["b"]));
-    await answers.untilAnswered("b");
+    await responses.untilAnswered("b");
     staying.end();
   });
 
   it("continues after its client has sent GOAWAY", async () => {
     const stream = open();
-    const answers = follow(stream);
+    const responses = follow(stream);
     stream.write(checksNamed(["a"]));
-    await answers.untilAnswered("a");
+    await responses.untilAnswered("a");
     wire.session.goaway(constants.NGHTTP2_NO_ERROR);
     wire.session.close();
     stream.write(checksNamed(["b"]));
-    await answers.untilAnswered("a", "b");
+    await responses.untilAnswered("a", "b");
     const closed = new Promise((resolve) => wire.session.on("close", resolve));
     stream.end();
     await closed;
@@ -251,9 +251,9 @@ describe("a gRPC stream", () => {
     // A slow machine needs longer to respond to the first check.
     for (let milliseconds = 250; answered.length === 0; milliseconds *= 2) {
       const stream = open({ "grpc-timeout": `${milliseconds}m` });
-      const answer = responseOf(stream);
+      const response = responseOf(stream);
       stream.write(checksNamed(["a"]));
-      const { headers, trailers, body } = await answer;
+      const { headers, trailers, body } = await response;
       answered = answeredIn({ body });
       const status = { "grpc-status": String(Code.DeadlineExceeded) };
       expect(trailers ?? headers).toMatchObject(status);
@@ -264,9 +264,9 @@ describe("a gRPC stream", () => {
 
   it("ends as DEADLINE_EXCEEDED while it waits for its only message", async () => {
     const stream = open({ "grpc-timeout": "100m" }, wire, watchRpc);
-    const answer = responseOf(stream);
+    const response = responseOf(stream);
     stream.write(envelope("abc", 0, 100));
-    const { headers } = await answer;
+    const { headers } = await response;
     expect(headers).toMatchObject({ "grpc-status": String(Code.DeadlineExceeded) });
     expect(await lineOf(stream)).toMatchObject({ code: "deadline_exceeded" });
   });
@@ -274,11 +274,11 @@ describe("a gRPC stream", () => {
   it("is not aborted when its client stops sending long before the last response", async () => {
     const names = namesOf(300);
     const stream = open();
-    const answer = responseOf(stream);
+    const response = responseOf(stream);
     stream.end(checksNamed(names));
     await until(async () => wire.answerFrames(stream).length > 0);
-    expect(answeredIn(await answer)).toEqual(names);
-    expect((await answer).code).toBe(constants.NGHTTP2_NO_ERROR);
+    expect(answeredIn(await response)).toEqual(names);
+    expect((await response).code).toBe(constants.NGHTTP2_NO_ERROR);
   });
 
   it("accepts its only message in two parts", async () => {

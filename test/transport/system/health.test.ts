@@ -62,10 +62,10 @@ describe("/readyz", () => {
 
   it("returns 503 with Retry-After and without details while the store does not respond", async () => {
     isReachable = false;
-    const answer = await send(server, "/readyz");
-    expectProblem(answer, 503, "store_unavailable");
-    expect(answer.headers["retry-after"]).toBe("1");
-    expect(answer.body).not.toContain("10.0.0.1");
+    const response = await send(server, "/readyz");
+    expectProblem(response, 503, "store_unavailable");
+    expect(response.headers["retry-after"]).toBe("1");
+    expect(response.body).not.toContain("10.0.0.1");
   });
 
   it("does not let callers make the store work", async () => {

@@ -42,23 +42,24 @@ describe.each(Object.entries(versions))("%s", (_name, service) => {
         yield { host: "h", messageRequest };
       }
     })();
-    const answers: Answer[] = [];
+    const responses: Answer[] = [];
     for await (const { validHost, messageResponse } of client.serverReflectionInfo(requests)) {
       expect(validHost).toBe("h");
-      answers.push(messageResponse);
+      responses.push(messageResponse);
     }
-    return answers;
+    return responses;
   }
 
   async function filesFor(question: Question): Promise<FileDescriptorProto[]> {
-    const [answer] = await ask(question);
-    const files = answer?.case === "fileDescriptorResponse" ? answer.value.fileDescriptorProto : [];
+    const [response] = await ask(question);
+    const files =
+      response?.case === "fileDescriptorResponse" ? response.value.fileDescriptorProto : [];
     return files.map((bytes) => fromBinary(FileDescriptorProtoSchema, bytes));
   }
 
   it("lists every service, without a key", async () => {
-    const [answer] = await ask({ case: "listServices", value: "" });
-    const listed = answer?.case === "listServicesResponse" ? answer.value.service : [];
+    const [response] = await ask({ case: "listServices", value: "" });
+    const listed = response?.case === "listServicesResponse" ? response.value.service : [];
     expect(listed.map(({ name }) => name).sort()).toEqual([
       "grpc.health.v1.Health",
       "grpc.reflection.v1.ServerReflection",
@@ -103,8 +104,8 @@ describe.each(Object.entries(versions))("%s", (_name, service) => {
 
   it("lists the numbers of the extensions of a type", async () => {
     const value = "google.protobuf.MethodOptions";
-    const [answer] = await ask({ case: "allExtensionNumbersOfType", value });
-    expect(answer).toMatchObject({
+    const [response] = await ask({ case: "allExtensionNumbersOfType", value });
+    expect(response).toMatchObject({
       case: "allExtensionNumbersResponse",
       value: {
         baseTypeName: value,

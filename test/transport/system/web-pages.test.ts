@@ -24,9 +24,9 @@ describe("the pages for people", () => {
   describe.each(webPageNames)("/%s", (name) => {
     it("is there with and without a slash, and below", async () => {
       const pages = [`/${name}`, `/${name}/`, `/${name}/applications/new?type=public`];
-      const answers = await Promise.all(pages.map((path) => send(server, path)));
-      expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
-      expect(new Set(answers.map(({ body }) => body)).size).toBe(1);
+      const responses = await Promise.all(pages.map((path) => send(server, path)));
+      expect(responses.map(({ status }) => status)).toEqual([200, 200, 200]);
+      expect(new Set(responses.map(({ body }) => body)).size).toBe(1);
     });
 
     it("may load and call nothing but this service, and stand in no frame", async () => {
@@ -163,8 +163,8 @@ describe("CONSOLE=off", () => {
     try {
       const headers = { accept: "text/html" };
       const paths = [...webPageNames.map((name) => `/${name}`), "/"];
-      const answers = await Promise.all(paths.map((path) => send(server, path, { headers })));
-      expect(answers.map(({ status }) => status)).toEqual(paths.map(() => 404));
+      const responses = await Promise.all(paths.map((path) => send(server, path, { headers })));
+      expect(responses.map(({ status }) => status)).toEqual(paths.map(() => 404));
     } finally {
       await server.close();
     }

@@ -10,16 +10,16 @@ import { until } from "../support/until.js";
 
 let server: TestServer;
 let root: BootstrapResult;
-/** The signals of the lists that the store was queried for. */
+/** The signals of the list queries that the store received. */
 let signals: AbortSignal[] = [];
 
 beforeAll(async () => {
-  /** Reads until its caller cancels. */
+  /** Never resolves; rejects when the caller cancels. */
   const list = (_query: unknown, signal?: AbortSignal) =>
     new Promise<never>((_, reject) => {
-      const given = signal ?? new AbortController().signal;
-      signals.push(given);
-      given.addEventListener("abort", () => reject(given.reason));
+      const received = signal ?? new AbortController().signal;
+      signals.push(received);
+      received.addEventListener("abort", () => reject(received.reason));
     });
   const wrapStore = (store: Parameters<typeof changed>[0]) =>
     changed(store, { applications: { list }, sessions: { list }, events: { list } });
@@ -29,15 +29,15 @@ beforeAll(async () => {
 
 afterAll(() => server?.close());
 
-/** The signal of the only list in progress. */
-async function begun(): Promise<AbortSignal> {
+/** Waits for the only query in progress and returns its signal. */
+async function nextSignal(): Promise<AbortSignal> {
   await until(async () => signals.length > 0);
   const [signal] = signals;
   signals = [];
   return signal as AbortSignal;
 }
 
-async function expectToEnd(signal: AbortSignal, code: Code): Promise<void> {
+async function expectAborted(signal: AbortSignal, code: Code): Promise<void> {
   await until(async () => signal.aborted);
   expect(ConnectError.from(signal.reason).code).toBe(code);
 }
@@ -46,7 +46,7 @@ describe.each([
   ["events", "/events?kind=application.created", "EventService/ListEvents"],
   ["applications", "/applications?type=public", "ApplicationService/ListApplications"],
   ["sessions", "/sessions", "SessionService/ListSessions"],
-])("a list of %s", (_, path, rpc) => {
+])("listing %s", (_, path, rpc) => {
   function callGrpc(headers: Record<string, string> = {}) {
     const session = connect(server.url);
     const stream = session.request({
@@ -62,25 +62,25 @@ describe.each([
     return stream;
   }
 
-  it("ends when its connection is closed", async () => {
+  it("is canceled when its connection is closed", async () => {
     const { socket, write } = openRaw(server.port);
     write(`GET ${path} HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${root.key}\r\n\r\n`);
-    const signal = await begun();
+    const signal = await nextSignal();
     expect(signal.aborted).toBe(false);
     socket.destroy();
-    await expectToEnd(signal, Code.Canceled);
+    await expectAborted(signal, Code.Canceled);
   });
 
-  it("ends when its stream is reset", async () => {
+  it("is canceled when its stream is reset", async () => {
     const stream = callGrpc();
-    const signal = await begun();
+    const signal = await nextSignal();
     expect(signal.aborted).toBe(false);
     stream.close();
-    await expectToEnd(signal, Code.Canceled);
+    await expectAborted(signal, Code.Canceled);
   });
 
-  it("ends with its deadline", async () => {
+  it("is canceled at its deadline", async () => {
     callGrpc({ "grpc-timeout": "300m" });
-    await expectToEnd(await begun(), Code.DeadlineExceeded);
+    await expectAborted(await nextSignal(), Code.DeadlineExceeded);
   });
 });

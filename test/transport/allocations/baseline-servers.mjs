@@ -1,4 +1,4 @@
-/** The floor: servers of HTTP/1.1 and of gRPC that know their answer beforehand and do nothing else. */
+/** The baseline: HTTP/1.1 and gRPC servers that return a fixed response. */
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { createServer as createHttp2Server } from "node:http2";
