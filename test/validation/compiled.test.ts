@@ -59,7 +59,7 @@ import { repetitions } from "../support/jest/suite.js";
 type Init = MessageInitShape<DescMessage>;
 
 const requests = services.flatMap(({ methods }) => methods.map(({ input }) => input));
-const ownRules = [
+const customRules = [
   permission_name,
   one_line,
   plain_text,
@@ -73,11 +73,11 @@ const validator = createValidator({ registry: validationRules });
 const isValid = (schema: DescMessage, message: Message) =>
   validator.validate(schema, message).kind === "valid";
 
-function isSure(schema: DescMessage, init: object): boolean {
+function passesQuickCheck(schema: DescMessage, init: object): boolean {
   return createQuickCheck(schema)?.(create(schema, init as Init)) ?? false;
 }
 
-describe("the quick check", () => {
+describe("quick check", () => {
   it.each(requests)("supports all rules of %s", (schema) => {
     expect(createQuickCheck(schema)).toBeDefined();
   });
@@ -121,7 +121,7 @@ describe("the quick check", () => {
     [ListPermissionsRequestSchema, { type: "public" }],
     [WatchCredentialsRequestSchema, { heartbeatMs: 50 }],
   ])("accepts a valid %s", (schema, init) => {
-    expect(isSure(schema, init)).toBe(true);
+    expect(passesQuickCheck(schema, init)).toBe(true);
     expect(isValid(schema, create(schema, init as Init))).toBe(true);
   });
 
@@ -130,7 +130,7 @@ describe("the quick check", () => {
     fc.assert(
       fc.property(path, fc.constantFrom("equals", "starts_with"), (parts, operator) => {
         const init = { attribute: "container", operator, value: parts.join("") };
-        expect(isSure(AccessRuleConditionSchema, init)).toBe(
+        expect(passesQuickCheck(AccessRuleConditionSchema, init)).toBe(
           isValid(AccessRuleConditionSchema, create(AccessRuleConditionSchema, init)),
         );
       }),
@@ -139,14 +139,18 @@ describe("the quick check", () => {
 
   it("leaves characters of newer Unicode versions to protovalidate", () => {
     expect(
-      isSure(CreateApplicationRequestSchema, { name: "\u{1fae8}", type: "private", ...grants }),
+      passesQuickCheck(CreateApplicationRequestSchema, {
+        name: "\u{1fae8}",
+        type: "private",
+        ...grants,
+      }),
     ).toBe(false);
   });
 
   it.each(requests)("accepts no %s that protovalidate refuses", (schema) => {
     const quickCheck = createQuickCheck(schema);
     fc.assert(
-      fc.property(nearlyGood(schema), (init) => {
+      fc.property(boundaryMessage(schema), (init) => {
         const message = create(schema, init as Init);
         if (quickCheck?.(message)) {
           expect(validator.validate(schema, message)).toMatchObject({ kind: "valid" });
@@ -230,7 +234,7 @@ describe("single rules", () => {
     },
     { requiredKeys: [] },
   );
-  const rulesOfDuration = fc.record(
+  const durationFieldRules = fc.record(
     {
       ...common,
       type: fc.record({ case: fc.constant("duration" as const), value: durationRules }),
@@ -240,14 +244,14 @@ describe("single rules", () => {
 
   it("agree on a duration", () => {
     expectAgreement(
-      rulesOfDuration.map((rules) => schemaOf(fields.duration, rules)),
+      durationFieldRules.map((rules) => schemaOf(fields.duration, rules)),
       fc.oneof(duration, fc.constant(undefined)),
     );
   });
 
   it("agree on durations in a list", () => {
     expectAgreement(
-      rulesOfDuration.map((items) =>
+      durationFieldRules.map((items) =>
         schemaOf(fields.durations, { type: { case: "repeated", value: { items } } }),
       ),
       fc.array(duration, { maxLength: 3 }),
@@ -259,13 +263,13 @@ describe("single rules", () => {
     ["gte", "1s", ["1s", "1.000000001s", "2s"]],
     ["lt", "1s", ["-1s", "0s", "0.999999999s"]],
     ["lte", "1s", ["-1s", "0s", "0.999999999s", "1s"]],
-  ])("accept durations that are %s %s: %j", (kind, bound, sure) => {
+  ])("accept durations that are %s %s: %j", (kind, bound, expected) => {
     const value = fromJson(DurationRulesSchema, { [kind]: bound });
     const schema = schemaOf(fields.duration, { type: { case: "duration", value } });
     const texts = ["-1s", "0s", "0.999999999s", "1s", "1.000000001s", "2s"];
     expect(
-      texts.filter((text) => isSure(schema, { value: fromJson(DurationSchema, text) })),
-    ).toEqual(sure);
+      texts.filter((text) => passesQuickCheck(schema, { value: fromJson(DurationSchema, text) })),
+    ).toEqual(expected);
   });
 
   it("agree on a list", () => {
@@ -369,42 +373,42 @@ describe("single rules", () => {
 });
 
 describe("patterns", () => {
-  const expressions = ownRules.flatMap((rule) => getOption(rule, predefined).cel);
+  const expressions = customRules.flatMap((rule) => getOption(rule, predefined).cel);
   const tests = expressions.map(({ expression }) => readExpression(expression, "string"));
-  const schemas = ownRules.map((rule) => {
+  const schemas = customRules.map((rule) => {
     const value = create(StringRulesSchema);
     setExtension(value, rule, true);
     return schemaOf(fields.string, { type: { case: "string", value } });
   });
-  const validators = ownRules.map(() => createValidator({ registry: validationRules }));
+  const validators = customRules.map(() => createValidator({ registry: validationRules }));
 
-  const placesFor = (it: string) => [it, `a${it}b`, `a:${it}`, `/${it}/`, `https://a${it}`];
+  const embed = (it: string) => [it, `a${it}b`, `a:${it}`, `/${it}/`, `https://a${it}`];
 
-  function isTaken(rule: number, value: string): boolean {
+  function acceptsValue(rule: number, value: string): boolean {
     const schema = schemas[rule] as DescMessage;
     const message = create(schema, { value } as Init);
     return validators[rule]?.validate(schema, message).kind === "valid";
   }
 
-  it.each(ownRules.map(({ name }, at) => [name, at] as const))(
+  it.each(customRules.map(({ name }, at) => [name, at] as const))(
     "of %s have the same meaning for every character up to U+00FF",
     (_, at) => {
       for (let code = 0; code <= 0xff; code++) {
         const character = String.fromCharCode(code);
-        for (const text of placesFor(character)) {
-          expect([text, tests[at]?.(text)]).toEqual([text, isTaken(at, text)]);
+        for (const text of embed(character)) {
+          expect([text, tests[at]?.(text)]).toEqual([text, acceptsValue(at, text)]);
         }
       }
     },
   );
 
-  it.each(ownRules.map(({ name }, at) => [name, at] as const))(
+  it.each(customRules.map(({ name }, at) => [name, at] as const))(
     "of %s match no text that the rule refuses",
     (_, at) => {
       fc.assert(
         fc.property(hostileText, (text) => {
           if (tests[at]?.(text)) {
-            expect([text, isTaken(at, text)]).toEqual([text, true]);
+            expect([text, acceptsValue(at, text)]).toEqual([text, true]);
           }
         }),
         { numRuns: repetitions({ quick: 50, full: 150 }) },
@@ -438,7 +442,7 @@ describe("patterns", () => {
   });
 
   // A backtracking match of these would not terminate.
-  it.each(ownRules.map(({ name }, at) => [name, at] as const))(
+  it.each(customRules.map(({ name }, at) => [name, at] as const))(
     "of %s do not backtrack on ambiguous text",
     (_, at) => {
       const parts = ["a", "a:", ":a", "/a", "a/", "/", ".", "./", "../", "\n", " ", "-", "lk_prv_"];
@@ -455,8 +459,8 @@ describe("patterns", () => {
     const schema = schemaOf(fields.string, {
       type: { case: "string", value: { pattern: "^(a|b)*$" } },
     });
-    expect(isSure(schema, { value: "a".repeat(1_000) })).toBe(true);
-    expect(isSure(schema, { value: "a".repeat(1_001) })).toBe(false);
+    expect(passesQuickCheck(schema, { value: "a".repeat(1_000) })).toBe(true);
+    expect(passesQuickCheck(schema, { value: "a".repeat(1_001) })).toBe(false);
   });
 });
 
@@ -493,42 +497,42 @@ const hostilePart = fc.constantFrom(
 );
 const hostileText = fc.array(hostilePart, { maxLength: 6 }).map((parts) => parts.join(""));
 
-/** Values at the limits of the rules of a message. */
-function nearlyGood(schema: DescMessage): fc.Arbitrary<object> {
-  const entries = schema.fields.map((field) => [field.localName, nearlyGoodValue(field)]);
-  const most = fc.record(Object.fromEntries(entries));
+/** Generates messages with values at the limits of their rules. */
+function boundaryMessage(schema: DescMessage): fc.Arbitrary<object> {
+  const entries = schema.fields.map((field) => [field.localName, boundaryValue(field)]);
+  const complete = fc.record(Object.fromEntries(entries));
   return fc.oneof(
-    { weight: 3, arbitrary: most },
+    { weight: 3, arbitrary: complete },
     { weight: 1, arbitrary: fc.record(Object.fromEntries(entries), { requiredKeys: [] }) },
   );
 }
 
-function nearlyGoodValue(field: DescField): fc.Arbitrary<unknown> {
+function boundaryValue(field: DescField): fc.Arbitrary<unknown> {
   if (field.fieldKind !== "list") {
     return fc.oneof(
-      { weight: 9, arbitrary: nearlyGoodItem(field, getOption(field, fieldRules)) },
+      { weight: 9, arbitrary: boundaryItem(field, getOption(field, fieldRules)) },
       { weight: 1, arbitrary: fc.constant(undefined) },
     );
   }
   const { type } = getOption(field, fieldRules);
-  const item = nearlyGoodItem(field, type.case === "repeated" ? type.value.items : undefined);
-  const most = type.case === "repeated" ? Number(type.value.maxItems) : 0;
+  const item = boundaryItem(field, type.case === "repeated" ? type.value.items : undefined);
+  const maxItems = type.case === "repeated" ? Number(type.value.maxItems) : 0;
   return fc.oneof(
     { weight: 20, arbitrary: fc.array(item, { maxLength: 3 }) },
-    { weight: 1, arbitrary: item.map((value) => Array(Math.min(most + 1, 60)).fill(value)) },
+    { weight: 1, arbitrary: item.map((value) => Array(Math.min(maxItems + 1, 60)).fill(value)) },
   );
 }
 
-function nearlyGoodItem(field: DescField, rules: FieldRules | undefined): fc.Arbitrary<unknown> {
+function boundaryItem(field: DescField, rules: FieldRules | undefined): fc.Arbitrary<unknown> {
   if (rules?.type.case === "duration") {
-    return nearlyGoodDuration(rules.type.value);
+    return boundaryDuration(rules.type.value);
   }
   if (field.message) {
-    return nearlyGood(field.message);
+    return boundaryMessage(field.message);
   }
   switch (rules?.type.case) {
     case "string":
-      return nearlyGoodText(rules.type.value);
+      return boundaryText(rules.type.value);
     case "int32": {
       const bounds = [
         rules.type.value.lessThan.value ?? 0,
@@ -541,7 +545,7 @@ function nearlyGoodItem(field: DescField, rules: FieldRules | undefined): fc.Arb
   }
 }
 
-function nearlyGoodDuration({ lessThan, greaterThan, example }: DurationRules) {
+function boundaryDuration({ lessThan, greaterThan, example }: DurationRules) {
   const bounds = [...example, lessThan.value, greaterThan.value].filter((it) => it !== undefined);
   return fc
     .tuple(fc.constantFrom(...bounds), fc.constantFrom(-1n, 0n, 1n), fc.constantFrom(-1, 0, 1))
@@ -551,24 +555,24 @@ function nearlyGoodDuration({ lessThan, greaterThan, example }: DurationRules) {
     }));
 }
 
-function nearlyGoodText(rules: StringRules): fc.Arbitrary<string> {
-  const good = fc.constantFrom(...rules.in, ...rules.example);
+function boundaryText(rules: StringRules): fc.Arbitrary<string> {
+  const valid = fc.constantFrom(...rules.in, ...rules.example);
   const lengths = [rules.minLen, rules.maxLen].flatMap((length) => [
     length - 1n,
     length,
     length + 1n,
   ]);
   const padded = fc
-    .tuple(good, fc.constantFrom(...lengths.map(Number)), fc.constantFrom("a", "😀", "é"))
-    .map(([text, length, filling]) => text.padEnd(length * filling.length, filling));
-  const spoiled = fc.tuple(good, fc.nat(), hostilePart).map(([text, at, part]) => {
-    const place = at % (text.length + 1);
-    return text.slice(0, place) + part + text.slice(place + (at % 2));
+    .tuple(valid, fc.constantFrom(...lengths.map(Number)), fc.constantFrom("a", "😀", "é"))
+    .map(([text, length, filler]) => text.padEnd(length * filler.length, filler));
+  const corrupted = fc.tuple(valid, fc.nat(), hostilePart).map(([text, at, part]) => {
+    const index = at % (text.length + 1);
+    return text.slice(0, index) + part + text.slice(index + (at % 2));
   });
   return fc.oneof(
-    { weight: 6, arbitrary: good },
+    { weight: 6, arbitrary: valid },
     { weight: 1, arbitrary: padded },
-    { weight: 1, arbitrary: spoiled },
+    { weight: 1, arbitrary: corrupted },
     { weight: 1, arbitrary: hostileText },
   );
 }

@@ -91,11 +91,11 @@ describe("a validation message", () => {
       "must contain at least 1 item",
       { rules: [{ ...rule, permissions: [] }] },
     ],
-  ])("of %s reads %j", (field, message, request) => {
+  ])("for %s is %j", (field, message, request) => {
     expect(violationsOf({ ...good, ...request })).toContainEqual({ field, message });
   });
 
-  it("is plain for durations, field masks and items of lists", () => {
+  it("names the limit for durations, field masks and list items", () => {
     const id = "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a";
     const gracePeriod = { seconds: 2_592_001n };
     const regenerate = create(RegenerateApplicationKeyRequestSchema, { id, gracePeriod });
@@ -116,7 +116,7 @@ describe("a validation message", () => {
     ]);
   });
 
-  it("never is protovalidate's own text", () => {
+  it("never contains the wording of protovalidate", () => {
     const violations = services.flatMap(({ methods }) =>
       methods.flatMap(({ input }) => findFieldViolations(input, create(input))),
     );
@@ -138,21 +138,21 @@ describe("validation of a request", () => {
       10_000,
     );
 
-  /** The problem of a refused request. */
-  async function refusalOf(init: Init): Promise<Problem | undefined> {
+  /** Returns the problem of a refused request. */
+  async function getProblem(init: Init): Promise<Problem | undefined> {
     return check(init).then(
       () => undefined,
       (reason) => reason,
     );
   }
 
-  /** Two UTF-16 units per character, so the quick check cannot tell that the length is valid. */
-  const unsure = { ...rule, description: "😀".repeat(400) };
+  /** Two UTF-16 units per character, so the quick check cannot confirm that the length is valid. */
+  const undecidedRule = { ...rule, description: "😀".repeat(400) };
 
   it("reports the violations that protovalidate reports for the whole message", async () => {
     const anyRule = fc.oneof(
       fc.constant(rule),
-      fc.constant(unsure),
+      fc.constant(undecidedRule),
       fc.record({
         priority: fc.constantFrom(0, 1),
         container: fc.constantFrom("/pci/", "a\nb"),
@@ -167,14 +167,14 @@ describe("validation of a request", () => {
       permissions: fc.constantFrom([], ["token:read"]),
       rules: fc.array(anyRule, { maxLength: 20 }),
     });
-    const byField = (one: { field: string }, other: { field: string }) =>
-      one.field < other.field ? -1 : Number(one.field > other.field);
+    const byField = (a: { field: string }, b: { field: string }) =>
+      a.field < b.field ? -1 : Number(a.field > b.field);
     await fc.assert(
       fc.asyncProperty(anyRequest, async (request) => {
         const init = request as unknown as Init;
         const message = create(CreateApplicationRequestSchema, init);
         const all = findFieldViolations(CreateApplicationRequestSchema, message);
-        const reported = (await refusalOf(init))?.violations ?? [];
+        const reported = (await getProblem(init))?.violations ?? [];
         if (all.length <= 10) {
           expect([...reported].sort(byField)).toEqual([...all].sort(byField));
         } else {
@@ -186,9 +186,9 @@ describe("validation of a request", () => {
   });
 
   it("stops after ten violations and reports that there are more", async () => {
-    let looked = 0;
+    let reads = 0;
     const get = () => {
-      looked++;
+      reads++;
       return "none";
     };
     const rules = times(1_000, () =>
@@ -196,29 +196,29 @@ describe("validation of a request", () => {
     );
     const message = create(CreateApplicationRequestSchema, good as Init);
     Object.assign(message, { rules });
-    const refused = checkRequest(CreateApplicationRequestSchema, message, 10_000);
-    const refusal = await Promise.resolve(refused).catch((reason: Problem) => reason);
-    expect(refusal).toBeInstanceOf(Problem);
-    expect((refusal as Problem).violations).toHaveLength(10);
-    expect((refusal as Problem).rawMessage).toMatch(/; and more$/);
-    expect(looked).toBeLessThan(200);
+    const result = checkRequest(CreateApplicationRequestSchema, message, 10_000);
+    const problem = await Promise.resolve(result).catch((reason: Problem) => reason);
+    expect(problem).toBeInstanceOf(Problem);
+    expect((problem as Problem).violations).toHaveLength(10);
+    expect((problem as Problem).rawMessage).toMatch(/; and more$/);
+    expect(reads).toBeLessThan(200);
   });
 
   it("refuses a list that is too long without reading its items", () => {
     const message = create(CreateApplicationRequestSchema, good as Init);
-    const untouchable = new Proxy({}, { get: () => expect("an item").toBe("not looked at") });
-    Object.assign(message, { rules: times(1_001, () => untouchable) });
+    const unreadable = new Proxy({}, { get: () => expect("an item").toBe("not read") });
+    Object.assign(message, { rules: times(1_001, () => unreadable) });
     expect(() => checkRequest(CreateApplicationRequestSchema, message, 1_000)).toThrow(
       "rules: must contain no more than 1000 items",
     );
   });
 
   it("yields to the event loop and to other validations", async () => {
-    const large = { ...good, rules: times(500, () => unsure) } as Init;
-    const one = await countTicksUntil(check(large));
-    expect(one).toBeGreaterThan(50);
+    const large = { ...good, rules: times(500, () => undecidedRule) } as Init;
+    const single = await countTicksUntil(check(large));
+    expect(single).toBeGreaterThan(50);
     const both = Promise.all([check(large), check(large)]);
-    expect(await countTicksUntil(both)).toBeGreaterThan(1.8 * one);
+    expect(await countTicksUntil(both)).toBeGreaterThan(1.8 * single);
     await both;
   });
 });

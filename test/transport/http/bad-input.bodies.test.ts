@@ -13,7 +13,7 @@ import {
 const target = useBadInputTarget();
 
 const megabyte = 1024 * 1024;
-const whole = 100 * megabyte;
+const bodySize = 100 * megabyte;
 const block = Buffer.alloc(megabyte, " ");
 const createRpc = "/latchkey.v1.ApplicationService/CreateApplication";
 
@@ -23,17 +23,17 @@ interface Upload {
   readonly sent: number;
 }
 
-/** Sends 100 MB as fast as possible and checks that other requests are served meanwhile. */
+/** Sends 100 MB as fast as possible and expects other requests to be served meanwhile. */
 async function upload(path: string, type: string, options: UploadOptions = {}): Promise<Upload> {
-  const [done, ...others] = await Promise.all([
+  const [result, ...others] = await Promise.all([
     (options.http2 ? uploadHttp2 : uploadHttp1)(path, type, options),
     ...Array.from({ length: 5 }, () =>
       send(target, "/applications/key", { headers: { "svc-api-key": target.root.key } }),
     ),
   ]);
   expect(others.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
-  expect(done.sent).toBeLessThan(whole / 2);
-  return done;
+  expect(result.sent).toBeLessThan(bodySize / 2);
+  return result;
 }
 
 interface UploadOptions {
@@ -44,13 +44,13 @@ interface UploadOptions {
 
 function uploadHttp1(path: string, type: string, options: UploadOptions): Promise<Upload> {
   const { key = target.root.key, chunked = false } = options;
-  const length = chunked ? "transfer-encoding: chunked" : `content-length: ${whole}`;
+  const length = chunked ? "transfer-encoding: chunked" : `content-length: ${bodySize}`;
   return new Promise((resolve) => {
     const socket = connect(target.port, "127.0.0.1");
     let text = "";
     let sent = 0;
     const push = (error?: Error | null) => {
-      if (sent < whole && !error) {
+      if (sent < bodySize && !error) {
         sent += block.length;
         socket.write(chunked ? `${block.length.toString(16)}\r\n${block}\r\n` : block, push);
       }
@@ -76,12 +76,12 @@ function uploadHttp2(path: string, type: string, options: UploadOptions): Promis
       ":path": path,
       "svc-api-key": key,
       "content-type": type,
-      ...(!chunked && { "content-length": whole }),
+      ...(!chunked && { "content-length": bodySize }),
     });
     let response: HttpResponse = { status: 0, headers: {}, body: "" };
     let sent = 0;
     const push = (error?: Error | null) => {
-      if (sent < whole && !error) {
+      if (sent < bodySize && !error) {
         sent += block.length;
         stream.write(block, push);
       }
@@ -101,14 +101,14 @@ function uploadHttp2(path: string, type: string, options: UploadOptions): Promis
   });
 }
 
-const ways: [name: string, options: UploadOptions][] = [
+const uploads: [name: string, options: UploadOptions][] = [
   ["with a length, over HTTP/1.1", {}],
-  ["in chunks, over HTTP/1.1", { chunked: true }],
+  ["with chunked encoding, over HTTP/1.1", { chunked: true }],
   ["with a length, over HTTP/2", { http2: true }],
   ["without a length, over HTTP/2", { http2: true, chunked: true }],
 ];
 
-describe.each(ways)("a body of 100 MB %s", (_name, options) => {
+describe.each(uploads)("a body of 100 MB %s", (_name, options) => {
   it("is refused with 413 long before it is complete", async () => {
     const { response } = await upload("/applications", "application/json", options);
     expectProblem(response, 413, "body_too_large");
@@ -146,20 +146,23 @@ describe.each(ways)("a body of 100 MB %s", (_name, options) => {
 });
 
 describe("a client that expects 100 Continue", () => {
-  const wait = (path: string, key: string, length: number) =>
+  const requestWithExpect = (path: string, key: string, length: number) =>
     `POST ${path} HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${key}\r\ncontent-type: application/json\r\n` +
     `expect: 100-continue\r\nconnection: close\r\ncontent-length: ${length}\r\n\r\n`;
 
   it.each(["/applications", createRpc])(
     "is refused without 100 Continue if the body is too large: %s",
     async (path) => {
-      const response = await exchangeRaw(target, wait(path, target.root.key, whole));
+      const response = await exchangeRaw(
+        target,
+        requestWithExpect(path, target.root.key, bodySize),
+      );
       expect([413, 429]).toContain(response.status);
     },
   );
 
   it("is refused without 100 Continue if it has no key", async () => {
-    const response = await exchangeRaw(target, wait("/applications", "x", 2));
+    const response = await exchangeRaw(target, requestWithExpect("/applications", "x", 2));
     expectProblem(response, 401, "unauthenticated");
   });
 
@@ -176,7 +179,7 @@ describe("a client that expects 100 Continue", () => {
           }
         });
         socket.on("close", () => resolve(text));
-        socket.write(wait(path, target.root.key, 2));
+        socket.write(requestWithExpect(path, target.root.key, 2));
       });
       expect(parseResponses(text).map(({ status }) => status)).toEqual([100, 400]);
     },
@@ -188,14 +191,14 @@ describe("a client that expects 100 Continue", () => {
         const socket = connect(target.port, "127.0.0.1");
         socket.on("data", () => socket.destroy());
         socket.on("close", resolve);
-        socket.write(wait(path, target.root.key, 2));
+        socket.write(requestWithExpect(path, target.root.key, 2));
       });
     }
   });
 
   it("gets 100 Continue over HTTP/2 only if the request is acceptable", async () => {
     const session = connectHttp2(target.server.url);
-    const ask = (path: string, length: number) =>
+    const call = (path: string, length: number) =>
       new Promise((resolve, reject) => {
         const stream = session.request({
           ":method": "POST",
@@ -205,18 +208,18 @@ describe("a client that expects 100 Continue", () => {
           "content-type": "application/json",
           "content-length": length,
         });
-        let asked = false;
+        let hasContinue = false;
         stream.on("continue", () => {
-          asked = true;
+          hasContinue = true;
           stream.end("{}");
         });
-        stream.on("response", ({ ":status": status }) => resolve({ asked, status }));
+        stream.on("response", ({ ":status": status }) => resolve({ hasContinue, status }));
         stream.on("error", reject);
       });
-    expect(await ask("/applications", 2)).toEqual({ asked: true, status: 400 });
-    expect(await ask("/applications", whole)).toEqual({ asked: false, status: 413 });
-    expect(await ask(createRpc, 2)).toEqual({ asked: true, status: 400 });
-    expect(await ask(createRpc, whole)).toEqual({ asked: false, status: 429 });
+    expect(await call("/applications", 2)).toEqual({ hasContinue: true, status: 400 });
+    expect(await call("/applications", bodySize)).toEqual({ hasContinue: false, status: 413 });
+    expect(await call(createRpc, 2)).toEqual({ hasContinue: true, status: 400 });
+    expect(await call(createRpc, bodySize)).toEqual({ hasContinue: false, status: 429 });
     session.destroy();
   });
 

@@ -24,7 +24,7 @@ function preflight(origin: string, path = "/sessions", method = "POST"): Promise
   });
 }
 
-function words(response: HttpResponse, header: string): string[] {
+function readList(response: HttpResponse, header: string): string[] {
   return (response.headers[header] ?? "").toLowerCase().split(", ");
 }
 
@@ -54,10 +54,10 @@ describe("with CORS_ORIGINS", () => {
     const response = await preflight(app);
     expect(response.status).toBe(204);
     expect(response.headers["access-control-allow-origin"]).toBe(app);
-    expect(words(response, "access-control-allow-methods")).toEqual(
+    expect(readList(response, "access-control-allow-methods")).toEqual(
       expect.arrayContaining(["get", "post", "put", "delete"]),
     );
-    expect(words(response, "access-control-allow-headers")).toEqual(
+    expect(readList(response, "access-control-allow-headers")).toEqual(
       expect.arrayContaining([
         "svc-api-key",
         "content-type",
@@ -90,7 +90,7 @@ describe("with CORS_ORIGINS", () => {
     }
   });
 
-  it("exposes the response headers of the protocols, also of errors", async () => {
+  it("exposes the response headers of the protocols, including those of errors", async () => {
     server = await startServer("lmdb", { environment: { CORS_ORIGINS: app } });
     for (const [path, status] of [
       ["/sessions", 401],
@@ -104,7 +104,7 @@ describe("with CORS_ORIGINS", () => {
       });
       expect(response.status).toBe(status);
       expect(response.headers["access-control-allow-origin"]).toBe(app);
-      expect(words(response, "access-control-expose-headers")).toEqual(
+      expect(readList(response, "access-control-expose-headers")).toEqual(
         expect.arrayContaining([
           "grpc-status",
           "grpc-message",
@@ -156,12 +156,12 @@ describe("with CORS_ORIGINS", () => {
     server = await startServer("lmdb", {
       environment: { CORS_ORIGINS: app, KEY_HEADER: "X-Latchkey" },
     });
-    const allowed = words(await preflight(app), "access-control-allow-headers");
+    const allowed = readList(await preflight(app), "access-control-allow-headers");
     expect(allowed).toContain("x-latchkey");
     expect(allowed).not.toContain("svc-api-key");
   });
 
-  it("opens a session over each web protocol", async () => {
+  it("allows browsers to open sessions over Connect and gRPC-Web", async () => {
     server = await startServer("lmdb", { environment: { CORS_ORIGINS: app } });
     const root = await server.createTenant();
     const key = keyOf(
@@ -196,7 +196,7 @@ describe("without CORS_ORIGINS", () => {
     }
   });
 
-  it("refuses OPTIONS without a preflight as a method that is not allowed", async () => {
+  it("returns 405 for OPTIONS without a preflight", async () => {
     server = await startServer();
     const response = await send(server, "/sessions", {
       method: "OPTIONS",

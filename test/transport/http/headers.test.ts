@@ -19,7 +19,7 @@ beforeEach(() => {
   view = new HeadersView(source);
 });
 
-describe("the headers of a request", () => {
+describe("request headers", () => {
   it("are case-insensitive", () => {
     for (const name of ["svc-api-key", "SVC-API-KEY", "Svc-Api-Key"]) {
       expect(view.get(name)).toBe("a");
@@ -52,11 +52,11 @@ describe("the headers of a request", () => {
     expect([...view].map(([name]) => name)).toEqual(names);
     expect([...view.entries()]).toEqual([...view]);
     expect([...view.values()]).toEqual(["application/json", "a=1, b=2", "a", "a, b"]);
-    const each: string[] = [];
+    const lines: string[] = [];
     view.forEach((value, name) => {
-      each.push(`${name}: ${value}`);
+      lines.push(`${name}: ${value}`);
     });
-    expect(each).toEqual([...view].map(([name, value]) => `${name}: ${value}`));
+    expect(lines).toEqual([...view].map(([name, value]) => `${name}: ${value}`));
   });
 });
 
@@ -83,23 +83,23 @@ it("HeadersView behaves like Headers for arbitrary requests", () => {
   const headers = fc.dictionary(name, fc.oneof(value, fc.array(value, { minLength: 1 })));
   fc.assert(
     fc.property(headers, fc.array(name), (fields, others) => {
-      const looked = new HeadersView(fields);
-      const real = new Headers();
+      const view = new HeadersView(fields);
+      const expected = new Headers();
       for (const [key, text] of Object.entries(fields)) {
-        for (const one of [text].flat()) {
-          real.append(key, one);
+        for (const item of [text].flat()) {
+          expected.append(key, item);
         }
       }
-      real.delete("set-cookie");
-      looked.delete("set-cookie");
+      expected.delete("set-cookie");
+      view.delete("set-cookie");
       const fresh = new HeadersView(fields);
       for (const key of [...Object.keys(fields), ...others]) {
         if (key !== "set-cookie") {
-          expect(fresh.get(key)).toBe(real.get(key));
-          expect(fresh.has(key)).toBe(real.has(key));
+          expect(fresh.get(key)).toBe(expected.get(key));
+          expect(fresh.has(key)).toBe(expected.has(key));
         }
       }
-      expect([...looked]).toEqual([...real]);
+      expect([...view]).toEqual([...expected]);
     }),
   );
 });

@@ -13,16 +13,16 @@ describe("a body with ambiguous length", () => {
 
   it.each([
     [
-      "a length and chunks",
+      "a length and chunked encoding",
       () => `content-length: ${inner().length}\r\ntransfer-encoding: chunked`,
     ],
-    ["chunks and a length", () => "transfer-encoding: chunked\r\ncontent-length: 0"],
+    ["chunked encoding and a length", () => "transfer-encoding: chunked\r\ncontent-length: 0"],
     ["two lengths", () => `content-length: 0\r\ncontent-length: ${inner().length}`],
-    ["two lengths in one", () => `content-length: 0, ${inner().length}`],
-    ["a coding that is none", () => "transfer-encoding:"],
-    ["a coding that is not chunked", () => "transfer-encoding: identity"],
-    ["a name with a space", () => "content-length : 0"],
-    ["a line without a return", () => "x: 1\ncontent-length: 0"],
+    ["two lengths in one header", () => `content-length: 0, ${inner().length}`],
+    ["an empty transfer encoding", () => "transfer-encoding:"],
+    ["an unsupported transfer encoding", () => "transfer-encoding: identity"],
+    ["a space after a header name", () => "content-length : 0"],
+    ["a line without a carriage return", () => "x: 1\ncontent-length: 0"],
   ])("with %s is refused, and the rest is not handled as a request", async (_name, framing) => {
     const head = `POST /access/check HTTP/1.1\r\nhost: a\r\nsvc-api-key: junk\r\n${framing()}`;
     const responses = await sendRaw(target, `${head}\r\n\r\n${inner()}`);
@@ -32,7 +32,7 @@ describe("a body with ambiguous length", () => {
 
 describe("a method override", () => {
   it.each(["x-http-method-override", "x-http-method", "x-method-override"])(
-    "in %s is not listened to",
+    "in %s is ignored",
     async (name) => {
       const headers = { "svc-api-key": target.root.key, [name]: "DELETE" };
       const path = `/applications/${target.privateId}`;
@@ -51,15 +51,17 @@ describe("a method override", () => {
   );
 });
 
-describe("two If-Match headers, the second of them right", () => {
-  const right = async () => {
+describe("two If-Match headers, the second one current", () => {
+  const getCurrentTag = async () => {
     const headers = { "svc-api-key": target.root.key };
-    const { headers: got } = await send(target, `/applications/${target.privateId}`, { headers });
-    return String(got.etag);
+    const { headers: responseHeaders } = await send(target, `/applications/${target.privateId}`, {
+      headers,
+    });
+    return String(responseHeaders.etag);
   };
 
   it("are refused over HTTP/1.1", async () => {
-    const lines = `if-match: "0"\r\nif-match: ${await right()}\r\n`;
+    const lines = `if-match: "0"\r\nif-match: ${await getCurrentTag()}\r\n`;
     const [response] = await sendRaw(
       target,
       `DELETE /applications/${target.privateId} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n` +
@@ -76,15 +78,15 @@ describe("two If-Match headers, the second of them right", () => {
       [":authority", "localhost"],
       ["svc-api-key", target.root.key],
       ["if-match", '"0"'],
-      ["if-match", await right()],
+      ["if-match", await getCurrentTag()],
     ]);
-    const frames = await answerTo(frame(frameType.headers, endHeaders | endStream, 1, head));
+    const frames = await exchangeFrames(frame(frameType.headers, endHeaders | endStream, 1, head));
     const body = frames.filter(({ type }) => type === "DATA").map(({ payload }) => payload);
     expect(JSON.parse(Buffer.concat(body).toString()).code).toBe("version_mismatch");
   });
 
-  /** Sends a frame on an HTTP/2 connection and reads until the stream ends. */
-  async function answerTo(sent: Buffer): Promise<Frame[]> {
+  /** Sends a frame on an HTTP/2 connection and returns all frames until the stream ends. */
+  async function exchangeFrames(sent: Buffer): Promise<Frame[]> {
     const { socket, received, ended, write } = openRawHttp2(target.port);
     let frames: Frame[] = [];
     socket.on("data", () => {

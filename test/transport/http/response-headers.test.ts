@@ -21,25 +21,25 @@ describe("every response", () => {
 
   afterAll(() => server.close());
 
-  const key = () => ({ "svc-api-key": root.key });
+  const keyHeader = () => ({ "svc-api-key": root.key });
   type Headers = Readonly<Record<string, string>>;
   const post = (path: string, type: string, body: Uint8Array | string) => () =>
-    send(server, path, { method: "POST", headers: { ...key(), "content-type": type }, body });
-  const asked: [what: string, ask: () => Promise<{ headers: Headers }>][] = [
-    ["of REST", () => send(server, "/applications/key", { headers: key() })],
-    ["without a body", () => send(server, "/applications/key", { method: "OPTIONS" })],
+    send(server, path, { method: "POST", headers: { ...keyHeader(), "content-type": type }, body });
+  const cases: [what: string, call: () => Promise<{ headers: Headers }>][] = [
+    ["over REST", () => send(server, "/applications/key", { headers: keyHeader() })],
+    ["to OPTIONS", () => send(server, "/applications/key", { method: "OPTIONS" })],
     ["to a preflight", () => preflight()],
-    ["that refuses", () => send(server, "/applications/key")],
-    ["that finds nothing", () => send(server, "/nowhere")],
-    ["about health", () => send(server, "/healthz")],
-    ["that describes the API", () => send(server, "/openapi.json")],
-    ["to what is no HTTP", () => exchangeRaw(server, "nonsense\r\n\r\n")],
-    ["of Connect", post(byKeyRpc, "application/json", "{}")],
-    ["of gRPC-Web", post(byKeyRpc, "application/grpc-web+proto", envelope(""))],
-    ["of Connect's streams", post(watchRpc, "application/connect+json", envelope("x"))],
+    ["to an unauthenticated request", () => send(server, "/applications/key")],
+    ["to an unknown path", () => send(server, "/nowhere")],
+    ["of the health check", () => send(server, "/healthz")],
+    ["with the OpenAPI document", () => send(server, "/openapi.json")],
+    ["to malformed HTTP", () => exchangeRaw(server, "nonsense\r\n\r\n")],
+    ["over Connect", post(byKeyRpc, "application/json", "{}")],
+    ["over gRPC-Web", post(byKeyRpc, "application/grpc-web+proto", envelope(""))],
+    ["of a Connect stream", post(watchRpc, "application/connect+json", envelope("x"))],
     [
-      "of REST over HTTP/2",
-      () => callRaw(server, "/applications/key", { headers: { ...key(), ":method": "GET" } }),
+      "over REST on HTTP/2",
+      () => callRaw(server, "/applications/key", { headers: { ...keyHeader(), ":method": "GET" } }),
     ],
   ];
   const preflight = () =>
@@ -48,8 +48,8 @@ describe("every response", () => {
       headers: { origin: "https://a.example", "access-control-request-method": "POST" },
     });
 
-  it.each(asked)("%s is not cached and not rendered as a page", async (_what, ask) => {
-    const { headers } = await ask();
+  it.each(cases)("%s is not cached and not rendered as a page", async (_what, call) => {
+    const { headers } = await call();
     expect(headers).toMatchObject({
       "cache-control": "no-store",
       "x-content-type-options": "nosniff",
@@ -60,8 +60,11 @@ describe("every response", () => {
     expect(headers).not.toHaveProperty("strict-transport-security");
   });
 
-  it("of gRPC is not cached and has no browser headers", async () => {
-    const { headers } = await callRaw(server, byKeyRpc, { headers: key(), body: envelope("") });
+  it("over gRPC is not cached and has no browser headers", async () => {
+    const { headers } = await callRaw(server, byKeyRpc, {
+      headers: keyHeader(),
+      body: envelope(""),
+    });
     expect(headers).toMatchObject({ "grpc-status": "0", "cache-control": "no-store" });
     expect(headers).not.toHaveProperty("content-security-policy");
   });

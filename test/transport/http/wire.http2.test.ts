@@ -41,30 +41,34 @@ afterAll(async () => {
   await server.close();
 });
 
-interface Ask {
+interface RequestOptions {
   readonly method?: string;
   readonly path: string;
   readonly headers?: OutgoingHttpHeaders;
 }
 
-function open({ method = "POST", path, headers }: Ask, on = wire, endStream = false) {
-  const all = { ":method": method, ":path": path, "svc-api-key": root.key, ...headers };
-  const stream = on.session.request(all, { endStream });
+function open({ method = "POST", path, headers }: RequestOptions, on = wire, endStream = false) {
+  const allHeaders = { ":method": method, ":path": path, "svc-api-key": root.key, ...headers };
+  const stream = on.session.request(allHeaders, { endStream });
   stream.on("error", () => {});
   return stream;
 }
 
-async function call(ask: Ask, body?: Uint8Array | string, on = wire): Promise<WireResponse> {
-  const stream = open(ask, on, body === undefined);
+async function call(
+  request: RequestOptions,
+  body?: Uint8Array | string,
+  on = wire,
+): Promise<WireResponse> {
+  const stream = open(request, on, body === undefined);
   if (body !== undefined) {
     stream.end(body);
   }
   return responseOf(stream);
 }
 
-const get: Ask = { method: "GET", path: "/applications/key" };
+const get: RequestOptions = { method: "GET", path: "/applications/key" };
 
-function typesOf(stream: ClientHttp2Stream): string[] {
+function frameTypesOf(stream: ClientHttp2Stream): string[] {
   return wire.answerFrames(stream).map(({ type, isLast }) => (isLast ? `${type} end` : type));
 }
 
@@ -74,19 +78,19 @@ describe("a response over HTTP/2", () => {
     const { headers, body } = await responseOf(stream);
     expect(headers).toMatchObject({ ":status": 200, "content-length": String(body.length) });
     expect(JSON.parse(body.toString())).toMatchObject({ id: root.applicationId });
-    expect(typesOf(stream)[0]).toBe("HEADERS");
-    expect(typesOf(stream).at(-1)).toBe("DATA end");
+    expect(frameTypesOf(stream)[0]).toBe("HEADERS");
+    expect(frameTypesOf(stream).at(-1)).toBe("DATA end");
   });
 
   it("to HEAD consists of the headers of GET", async () => {
     for (const path of ["/applications/key", "/healthz", "/openapi.json", "/nothing"]) {
-      const got = await call({ method: "GET", path });
+      const getResponse = await call({ method: "GET", path });
       const stream = open({ method: "HEAD", path }, wire, true);
       const { headers, body } = await responseOf(stream);
       expect(body).toHaveLength(0);
-      expect(typesOf(stream)).toEqual(["HEADERS end"]);
+      expect(frameTypesOf(stream)).toEqual(["HEADERS end"]);
       for (const name of [":status", "content-type", "content-length"]) {
-        expect(headers[name]).toBe(got.headers[name]);
+        expect(headers[name]).toBe(getResponse.headers[name]);
       }
     }
   });
@@ -98,10 +102,10 @@ describe("a response over HTTP/2", () => {
     const { headers } = await responseOf(stream);
     expect(headers[":status"]).toBe(204);
     expect(headers).not.toHaveProperty("content-length");
-    expect(typesOf(stream)).toEqual(["HEADERS end"]);
+    expect(frameTypesOf(stream)).toEqual(["HEADERS end"]);
   });
 
-  it.each<[protocol: string, ask: Ask, body: string | Uint8Array | undefined]>([
+  it.each<[protocol: string, request: RequestOptions, body: string | Uint8Array | undefined]>([
     ["REST", { method: "GET", path: "/applications?size=100" }, undefined],
     ["Connect", { path: listRpc, headers: json }, '{"size":100}'],
     [
@@ -114,14 +118,17 @@ describe("a response over HTTP/2", () => {
         ),
       ),
     ],
-  ])("of %s reaches a client that reads a kilobyte at a time", async (_protocol, ask, body) => {
-    const whole = await call(ask, body);
-    const narrow = openSession(server, { settings: { initialWindowSize: 1_000 } });
-    const slow = await call(ask, body, narrow);
-    expect(slow.headers[":status"]).toBe(200);
-    expect(slow.body.length).toBeGreaterThan(200_000);
-    expect(slow.body.equals(whole.body)).toBe(true);
-  });
+  ])(
+    "of %s reaches a client with a flow-control window of 1 kB",
+    async (_protocol, request, body) => {
+      const full = await call(request, body);
+      const narrow = openSession(server, { settings: { initialWindowSize: 1_000 } });
+      const slow = await call(request, body, narrow);
+      expect(slow.headers[":status"]).toBe(200);
+      expect(slow.body.length).toBeGreaterThan(200_000);
+      expect(slow.body.equals(full.body)).toBe(true);
+    },
+  );
 });
 
 describe("a body over HTTP/2", () => {
@@ -136,7 +143,7 @@ describe("a body over HTTP/2", () => {
     }
   });
 
-  it.each<[protocol: string, ask: Ask, status: number]>([
+  it.each<[protocol: string, request: RequestOptions, status: number]>([
     ["REST", { path: "/sessions" }, 403],
     ["REST with a type", { path: "/sessions", headers: json }, 403],
     [
@@ -145,10 +152,10 @@ describe("a body over HTTP/2", () => {
       200,
     ],
     ["Connect in JSON", { path: byKeyRpc, headers: json }, 400],
-  ])("of %s may be empty, however it ends", async (_protocol, ask, status) => {
-    const atOnce = open(ask, wire, true);
-    const [soon, late] = [open(ask), open(ask)];
-    const responses = [atOnce, soon, late].map(responseOf);
+  ])("of %s may be empty, however it ends", async (_protocol, request, status) => {
+    const withHeaders = open(request, wire, true);
+    const [soon, late] = [open(request), open(request)];
+    const responses = [withHeaders, soon, late].map(responseOf);
     soon.end();
     await wire.arrival();
     late.end();
@@ -157,12 +164,12 @@ describe("a body over HTTP/2", () => {
   });
 
   it("of a GET is discarded, whether it ends or not", async () => {
-    const [ending, staying] = [open(get), open(get)];
-    const responses = [ending, staying].map(responseOf);
-    ending.end("nobody asked for this");
-    staying.write("nor for this");
-    await until(async () => wire.answerFrames(staying).length > 1);
-    staying.end();
+    const [ended, unfinished] = [open(get), open(get)];
+    const responses = [ended, unfinished].map(responseOf);
+    ended.end("unexpected body");
+    unfinished.write("unexpected body");
+    await until(async () => wire.answerFrames(unfinished).length > 1);
+    unfinished.end();
     for (const { headers } of await Promise.all(responses)) {
       expect(headers[":status"]).toBe(200);
     }
@@ -176,7 +183,11 @@ describe("an HTTP/2 connection", () => {
   const grpc = { "content-type": "application/grpc", te: "trailers" };
 
   it("serves the next request after each error", async () => {
-    const refusals: [ask: Ask, body: string | Uint8Array | undefined, status: number][] = [
+    const failures: [
+      request: RequestOptions,
+      body: string | Uint8Array | undefined,
+      status: number,
+    ][] = [
       [{ ...get, headers: noKey }, undefined, 401],
       [{ path: "/applications", headers: { ...json, ...noKey } }, large, 401],
       [{ path: "/applications", headers: json }, large, 413],
@@ -194,23 +205,23 @@ describe("an HTTP/2 connection", () => {
       [{ path: createRpc, headers: grpc }, envelope(large), 200],
       [{ path: "/a.B/C", headers: grpc }, envelope(""), 200],
     ];
-    for (const [ask, body, status] of refusals) {
-      const refused = await call(ask, body);
-      expect([ask.path, refused.headers[":status"]]).toEqual([ask.path, status]);
+    for (const [request, body, status] of failures) {
+      const failed = await call(request, body);
+      expect([request.path, failed.headers[":status"]]).toEqual([request.path, status]);
       expect((await call(get)).headers[":status"]).toBe(200);
     }
     expect(wire.session.closed).toBe(false);
   });
 
-  it("has room for new streams while answered ones stay open", async () => {
-    const left = times(100, () => open({ path: "/nothing", headers: json }));
-    const responses = left.map(responseOf);
-    for (const stream of left) {
+  it("accepts new streams while earlier ones with responses stay open", async () => {
+    const openStreams = times(100, () => open({ path: "/nothing", headers: json }));
+    const responses = openStreams.map(responseOf);
+    for (const stream of openStreams) {
       stream.write("{");
     }
-    await until(async () => left.every((stream) => wire.answerFrames(stream).length > 1));
+    await until(async () => openStreams.every((stream) => wire.answerFrames(stream).length > 1));
     expect((await call(get)).headers[":status"]).toBe(200);
-    for (const stream of left) {
+    for (const stream of openStreams) {
       stream.end();
     }
     for (const { headers } of await Promise.all(responses)) {

@@ -17,7 +17,7 @@ import { startServer, type TestServer } from "../../support/service/server.js";
 import { until } from "../../support/until.js";
 
 describe("call scheduler", () => {
-  /** Schedules calls of a connection, and records the name of each that runs. */
+  /** Schedules calls of a connection and records the name of each call that runs. */
   function schedule(scheduler: CallScheduler, count: number, name: string, ran: string[]): void {
     for (let call = 0; call < count; call++) {
       if (scheduler.canRunNow()) {
@@ -28,10 +28,11 @@ describe("call scheduler", () => {
     }
   }
 
-  /** Advances the clock by more than the budget of a tick. */
   let now = 0;
   const clock = () => now;
-  function workLong(): void {
+
+  /** Advances the clock by more than the budget of a tick. */
+  function exceedBudget(): void {
     now += 15;
   }
 
@@ -58,7 +59,7 @@ describe("call scheduler", () => {
       for (let connection = 0; connection < 8; connection++) {
         schedule(create(), 1, "early", ran);
       }
-      workLong();
+      exceedBudget();
       schedule(create(), 1, "late", ran);
       expect(ran).not.toContain("late");
     });
@@ -104,13 +105,13 @@ describe("call scheduler", () => {
       const scheduler = create();
       for (let call = 0; call < 100; call++) {
         scheduler.enqueue(() => {
-          workLong();
+          exceedBudget();
           ran.push("a");
         });
       }
       await waitForNextTick();
       const counts: number[] = [];
-      for (let turn = 0; turn < 10; turn++) {
+      for (let tick = 0; tick < 10; tick++) {
         create();
         const before = ran.length;
         await waitForNextTick();
@@ -124,24 +125,24 @@ describe("call scheduler", () => {
     it("runs few calls per tick", async () => {
       const ran: number[] = [];
       const scheduler = createCallSchedulers(clock)();
-      let turn = 0;
+      let tick = 0;
       for (let call = 0; call < 100; call++) {
         scheduler.enqueue(() => {
-          workLong();
-          ran.push(turn);
+          exceedBudget();
+          ran.push(tick);
         });
       }
-      for (; turn < 6; turn++) {
+      for (; tick < 6; tick++) {
         await waitForNextTick();
       }
-      const inLast = ran.filter((at) => at === 5).length;
-      expect(inLast).toBeGreaterThan(0);
-      expect(inLast).toBeLessThanOrEqual(4);
+      const inLastTick = ran.filter((at) => at === 5).length;
+      expect(inLastTick).toBeGreaterThan(0);
+      expect(inLastTick).toBeLessThanOrEqual(4);
     });
   });
 
   describe("when thousands of calls are queued", () => {
-    it("every connection is full", () => {
+    it("reports every connection as full", () => {
       const create = createCallSchedulers(clock);
       const scheduler = create();
       for (let call = 0; call < 24_000; call++) {

@@ -20,7 +20,7 @@ describe("flow control", () => {
     jest.restoreAllMocks();
   });
 
-  /** The connections of a server, and whether each is being read. */
+  /** Opens connections and records whether each is being read. */
   function createServer() {
     const createFlow = createFlowControls();
     return {
@@ -38,26 +38,26 @@ describe("flow control", () => {
         flow.start(() => {
           isStarted = true;
         });
-        const readOn = () => {
+        const resumeByNode = () => {
           isRead = true;
         };
-        return { flow, isRead: () => isRead, isStarted: () => isStarted, readOn };
+        return { flow, isRead: () => isRead, isStarted: () => isStarted, resumeByNode };
       },
     };
   }
 
   /** Queues calls. Returns a function that runs all of them. */
   function queueCalls(flow: FlowControl, count: number): () => void {
-    const waiting = Array.from({ length: count }, () => flow.trackQueuedCall(doNothing));
+    const queued = Array.from({ length: count }, () => flow.trackQueuedCall(doNothing));
     return () => {
-      for (const serve of waiting) {
+      for (const serve of queued) {
         serve();
       }
     };
   }
 
-  async function ticks(count: number): Promise<void> {
-    for (let turn = 0; turn < count; turn++) {
+  async function waitForTicks(count: number): Promise<void> {
+    for (let tick = 0; tick < count; tick++) {
       await waitForNextTick();
     }
   }
@@ -69,7 +69,7 @@ describe("flow control", () => {
       queueCalls(flood.flow, 499);
       expect([flood.isRead(), other.isRead()]).toEqual([true, true]);
       queueCalls(flood.flow, 1);
-      await ticks(10);
+      await waitForTicks(10);
       expect([flood.isRead(), other.isRead()]).toEqual([false, false]);
       expect([flood.flow.isPaused, other.flow.isPaused]).toEqual([true, true]);
     });
@@ -90,7 +90,7 @@ describe("flow control", () => {
       const newConnection = server.open();
       expect(newConnection.isStarted()).toBe(false);
       serve();
-      await ticks(1);
+      await waitForTicks(1);
       expect([newConnection.isStarted(), newConnection.isRead()]).toEqual([true, true]);
     });
 
@@ -100,7 +100,7 @@ describe("flow control", () => {
       const newConnection = server.open();
       newConnection.flow.close();
       serve();
-      await ticks(10);
+      await waitForTicks(10);
       expect([newConnection.isStarted(), newConnection.isRead()]).toEqual([false, false]);
     });
   });
@@ -110,13 +110,13 @@ describe("flow control", () => {
       const server = createServer();
       const [flood, other] = [server.open(), server.open()];
       queueCalls(flood.flow, 500);
-      await ticks(10);
+      await waitForTicks(10);
       expect(other.isRead()).toBe(false);
       time.advance(100);
-      await ticks(1);
+      await waitForTicks(1);
       expect([flood.isRead(), other.isRead()].filter(Boolean)).toHaveLength(1);
       time.advance(100);
-      await ticks(1);
+      await waitForTicks(1);
       expect(other.isRead()).toBe(true);
     });
 
@@ -124,7 +124,7 @@ describe("flow control", () => {
       const server = createServer();
       const flood = server.open();
       queueCalls(flood.flow, 500);
-      flood.readOn();
+      flood.resumeByNode();
       expect(flood.isRead()).toBe(true);
       queueCalls(flood.flow, 1);
       expect(flood.isRead()).toBe(false);
@@ -139,9 +139,9 @@ describe("flow control", () => {
       serve();
       const read = () => connections.filter(({ isRead }) => isRead()).length;
       expect(read()).toBe(0);
-      await ticks(1);
+      await waitForTicks(1);
       expect(read()).toBe(4);
-      await ticks(10);
+      await waitForTicks(10);
       expect(read()).toBe(20);
     });
 
@@ -152,10 +152,10 @@ describe("flow control", () => {
       lowConcurrency.flow.callEnded();
       const serve = flood.map(({ flow }) => queueCalls(flow, 5));
       expect(lowConcurrency.isRead()).toBe(false);
-      for (const one of serve) {
-        one();
+      for (const serveAll of serve) {
+        serveAll();
       }
-      await ticks(1);
+      await waitForTicks(1);
       expect(lowConcurrency.isRead()).toBe(true);
       expect(flood.filter(({ isRead }) => isRead()).length).toBeLessThan(5);
     });
@@ -173,7 +173,7 @@ describe("flow control", () => {
       expect(started()).toBe(0);
       for (let count = 1; count <= 20; count++) {
         time.advance(10);
-        await ticks(3);
+        await waitForTicks(3);
         expect(started()).toBe(count);
       }
     });
@@ -186,9 +186,9 @@ describe("flow control", () => {
       flood.flow.markAuthenticated();
       const newConnections = Array.from({ length: 5 }, server.open);
       expect(newConnections.some(({ isStarted }) => isStarted())).toBe(false);
-      for (let released = 0; released < newConnections.length + 1; released++) {
+      for (let resumed = 0; resumed < newConnections.length + 1; resumed++) {
         time.advance(10);
-        await ticks(1);
+        await waitForTicks(1);
       }
       expect(other.isRead()).toBe(true);
     });

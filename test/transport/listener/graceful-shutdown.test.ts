@@ -30,7 +30,7 @@ import { until } from "../../support/until.js";
 const byKeyRpc = "/latchkey.v1.ApplicationService/GetApplicationByKey";
 
 // With an hour of grace, a server that waits for the wrong thing never closes.
-const patient = { SHUTDOWN_GRACE: "1h" };
+const longGrace = { SHUTDOWN_GRACE: "1h" };
 
 const read = useReaders();
 let base: TestServer;
@@ -47,7 +47,7 @@ afterAll(() => base.close());
 
 beforeEach(async () => {
   store = gated(base.store);
-  server = await startServer("lmdb", { environment: patient, store });
+  server = await startServer("lmdb", { environment: longGrace, store });
 });
 
 afterEach(async () => {
@@ -55,8 +55,8 @@ afterEach(async () => {
   await server.close().catch(() => {}); // Most tests have closed it already.
 });
 
-/** Starts a call. Resolves when it is in flight. */
-async function begin<T>(call: () => Promise<T>): Promise<{ readonly response: Promise<T> }> {
+/** Starts a call and resolves when it is in flight. */
+async function startCall<T>(call: () => Promise<T>): Promise<{ readonly response: Promise<T> }> {
   store.shut();
   const arrival = store.arrival();
   const response = call();
@@ -75,29 +75,31 @@ async function isRefused(): Promise<boolean> {
   return outcome;
 }
 
-/** Connects to a server. Returns a promise that resolves when it sends GOAWAY. */
-async function watchGoodbye({ url } = server): Promise<() => Promise<unknown>> {
+/** Connects to a server and returns a function that waits for its GOAWAY. */
+async function watchGoaway({ url } = server): Promise<() => Promise<unknown>> {
   const session = connectHttp2(url);
   await once(session, "remoteSettings");
-  const heard = once(session, "goaway").then(() => session.destroy());
-  return () => heard;
+  const received = once(session, "goaway").then(() => session.destroy());
+  return () => received;
 }
 
 /** Resolves when any server of this process receives the next HTTP/1.1 request. */
-function requestSeen(): Promise<void> {
+function nextHttp1Request(): Promise<void> {
   const channel = "http.server.request.start";
   return new Promise((resolve) => {
-    const notice = () => {
-      unsubscribe(channel, notice);
+    const onRequest = () => {
+      unsubscribe(channel, onRequest);
       resolve();
     };
-    subscribe(channel, notice);
+    subscribe(channel, onRequest);
   });
 }
 
 describe("a server that shuts down", () => {
   it("finishes a REST call in flight and refuses new connections", async () => {
-    const { response } = await begin(() => createRestApi(server.url).getApplicationByKey(root.key));
+    const { response } = await startCall(() =>
+      createRestApi(server.url).getApplicationByKey(root.key),
+    );
     const closed = server.close();
     await until(isRefused);
     store.open();
@@ -107,7 +109,7 @@ describe("a server that shuts down", () => {
 
   it("finishes a gRPC call in flight", async () => {
     const api = createGrpcApi(`127.0.0.1:${server.port}`);
-    const { response } = await begin(() => api.getApplicationByKey(root.key));
+    const { response } = await startCall(() => api.getApplicationByKey(root.key));
     const closed = server.close();
     await until(isRefused);
     store.open();
@@ -116,7 +118,7 @@ describe("a server that shuts down", () => {
     await closed;
   });
 
-  it("finishes a call whose body is still arriving", async () => {
+  it("finishes a call whose body is still being received", async () => {
     const socket = connect(server.port, "127.0.0.1");
     let text = "";
     socket.on("data", (chunk) => {
@@ -137,20 +139,20 @@ describe("a server that shuts down", () => {
   });
 
   it("serves later requests on an open connection, announces the shutdown and closes it", async () => {
-    const ask = (path: string) =>
+    const get = (path: string) =>
       `GET ${path} HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${root.key}\r\n\r\n`;
     const socket = connect(server.port, "127.0.0.1");
     let text = "";
     socket.on("data", (chunk) => {
       text += chunk;
     });
-    const goodbye = await watchGoodbye();
-    await begin(async () => socket.write(ask("/applications/key")));
+    const goaway = await watchGoaway();
+    await startCall(async () => socket.write(get("/applications/key")));
     const closed = server.close();
-    await goodbye();
-    const isSeen = requestSeen();
-    socket.write(ask("/readyz"));
-    await isSeen;
+    await goaway();
+    const received = nextHttp1Request();
+    socket.write(get("/readyz"));
+    await received;
     store.open();
     await once(socket, "close");
     const [first, second] = parseResponses(text);
@@ -160,21 +162,21 @@ describe("a server that shuts down", () => {
   });
 
   it("serves requests that arrived while the process was blocked", async () => {
-    const ask = "GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n";
+    const healthCheck = "GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n";
     for (let isInTime = false; !isInTime; ) {
-      const closing = await startServer("lmdb", { environment: patient, store });
+      const closing = await startServer("lmdb", { environment: longGrace, store });
       const { socket, write, ended, received } = openRaw(closing.port);
-      write(ask);
+      write(healthCheck);
       await once(socket, "data");
-      const goodbye = await watchGoodbye(closing);
-      const begun = performance.now();
+      const goaway = await watchGoaway(closing);
+      const startedAt = performance.now();
       const closed = closing.close();
-      await goodbye();
+      await goaway();
       // The server closes idle connections 600 ms after the shutdown starts, while the process is
       // blocked. A machine that was too slow to send the request before that has to retry.
       await runThenBlock(() => {
-        write(ask);
-        isInTime = performance.now() - begun < 590;
+        write(healthCheck);
+        isInTime = performance.now() - startedAt < 590;
       }, 1_000);
       await ended;
       await closed;
@@ -212,7 +214,7 @@ describe("a server that shuts down", () => {
     const silent = connect(server.port, "127.0.0.1");
     await once(silent, "connect");
     const session = connectHttp2(server.url);
-    const { response } = await begin(() =>
+    const { response } = await startCall(() =>
       callRaw(
         server,
         byKeyRpc,
@@ -227,9 +229,9 @@ describe("a server that shuts down", () => {
   });
 
   it("closes HTTP/2 connections whose clients sent GOAWAY and stay connected", async () => {
-    const goodbye = Buffer.alloc(8);
+    const goaway = Buffer.alloc(8);
     const socket = connect({ port: server.port, host: "127.0.0.1", allowHalfOpen: true });
-    socket.write(Buffer.concat([preface(), frame(frameType.goaway, 0, 0, goodbye)]));
+    socket.write(Buffer.concat([preface(), frame(frameType.goaway, 0, 0, goaway)]));
     await once(socket.resume(), "end");
     await server.close();
     socket.destroy();
@@ -252,12 +254,12 @@ describe("a server that shuts down", () => {
   it("ends a reflection stream that waits for its next request", async () => {
     const client = createClient(ServerReflection, createGrpcTransport({ baseUrl: server.url }));
     let responses = 0;
-    const questions = (async function* () {
+    const requests = (async function* () {
       yield { messageRequest: { case: "listServices", value: "" } } as const;
-      await new Promise(() => {}); // The next one never comes.
+      await new Promise(() => {}); // Never sends the next request.
     })();
     const ended = (async () => {
-      for await (const _response of client.serverReflectionInfo(questions)) {
+      for await (const _response of client.serverReflectionInfo(requests)) {
         responses++;
       }
     })();
@@ -266,7 +268,7 @@ describe("a server that shuts down", () => {
     await ended;
   });
 
-  it("ends a stream of checks after the responses to all received ones", async () => {
+  it("ends a stream of checks after it has responded to all received ones", async () => {
     const api = createGrpcApi(`127.0.0.1:${server.port}`);
     const outbox = createOutbox<StreamedCheck>();
     const stream = read((signal) => api.streamCheckAccess(root.key, outbox, signal));
@@ -283,12 +285,12 @@ describe("a server that shuts down", () => {
   });
 
   it("does not wait for clients that keep sending to an ended stream", async () => {
-    const patient = await startServer("lmdb", { environment: { SHUTDOWN_GRACE: "1h" } });
-    const admin = await patient.createTenant();
-    const api = createRestApi(patient.url);
-    const made = { name: "checker", type: "private", permissions: ["access:check"] };
-    const checker = await api.createApplication(admin.key, made);
-    const session = connectHttp2(patient.url);
+    const closing = await startServer("lmdb", { environment: longGrace });
+    const admin = await closing.createTenant();
+    const api = createRestApi(closing.url);
+    const attributes = { name: "checker", type: "private", permissions: ["access:check"] };
+    const checker = await api.createApplication(admin.key, attributes);
+    const session = connectHttp2(closing.url);
     const stream = session.request({
       ":method": "POST",
       ":path": "/latchkey.v1.AccessService/StreamCheckAccess",
@@ -297,8 +299,8 @@ describe("a server that shuts down", () => {
     });
     const check = { key: admin.key, permission: "token:read" };
     const message = create(StreamCheckAccessRequestSchema, { check });
-    const one = envelope(toBinary(StreamCheckAccessRequestSchema, message));
-    const sendMany = () => stream.write(Buffer.concat(Array.from({ length: 2_000 }, () => one)));
+    const framed = envelope(toBinary(StreamCheckAccessRequestSchema, message));
+    const sendMany = () => stream.write(Buffer.concat(Array.from({ length: 2_000 }, () => framed)));
     sendMany();
     await once(stream, "data");
     stream.resume();
@@ -306,7 +308,7 @@ describe("a server that shuts down", () => {
     sendMany();
     const [trailers] = await once(stream, "trailers");
     expect(trailers).toMatchObject({ "grpc-status": String(Code.Unauthenticated) });
-    await patient.close();
+    await closing.close();
     session.destroy();
   });
 
@@ -334,11 +336,11 @@ describe("a server that shuts down", () => {
 
 describe("after SHUTDOWN_GRACE", () => {
   it("closes connections with calls in flight", async () => {
-    const hasty = await startServer("lmdb", { environment: { SHUTDOWN_GRACE: "30ms" }, store });
-    const api = createGrpcApi(`127.0.0.1:${hasty.port}`);
-    const rest = await begin(() => createRestApi(hasty.url).getApplicationByKey(root.key));
-    const grpc = await begin(() => api.getApplicationByKey(root.key));
-    await hasty.close();
+    const closing = await startServer("lmdb", { environment: { SHUTDOWN_GRACE: "30ms" }, store });
+    const api = createGrpcApi(`127.0.0.1:${closing.port}`);
+    const rest = await startCall(() => createRestApi(closing.url).getApplicationByKey(root.key));
+    const grpc = await startCall(() => api.getApplicationByKey(root.key));
+    await closing.close();
     await expect(rest.response).rejects.toThrow();
     await expect(grpc.response).rejects.toThrow();
     api.close();

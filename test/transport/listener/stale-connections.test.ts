@@ -31,14 +31,14 @@ function silentConnection({ isAlive }: { isAlive: boolean }): Connection {
 }
 
 /** Checks about a second apart. */
-const times = fc
+const checkTimes = fc
   .array(fc.integer({ min: 900, max: 1_100 }), { minLength: 8, maxLength: 20 })
   .map((gaps) => gaps.map((_, index) => gaps.slice(0, index).reduce((sum, gap) => sum + gap, 0)));
 
 describe("a connection with a silent stream", () => {
   it("is not stale while its client acknowledges pings, at any check times", () => {
     fc.assert(
-      fc.property(times, (checks) => {
+      fc.property(checkTimes, (checks) => {
         const isStale = createStaleDetector({ bodyTimeout });
         const connection = silentConnection({ isAlive: true });
         expect(checks.filter((now) => isStale(connection, now))).toEqual([]);
@@ -48,7 +48,7 @@ describe("a connection with a silent stream", () => {
 
   it("is stale if its client does not acknowledge a ping within the body timeout", () => {
     fc.assert(
-      fc.property(times, (checks) => {
+      fc.property(checkTimes, (checks) => {
         const isStale = createStaleDetector({ bodyTimeout });
         const connection = silentConnection({ isAlive: false });
         const end = checks.find((now) => isStale(connection, now)) ?? Number.POSITIVE_INFINITY;
@@ -63,9 +63,9 @@ describe("a connection with a silent stream", () => {
 function slowConnection({ acknowledges }: { acknowledges: boolean }) {
   const session = {
     destroyed: false,
-    ping(take: (error: Error | null) => void) {
+    ping(callback: (error: Error | null) => void) {
       if (acknowledges) {
-        take(null);
+        callback(null);
       }
       return true;
     },
@@ -79,12 +79,12 @@ function slowConnection({ acknowledges }: { acknowledges: boolean }) {
 
 describe("a connection that sends headers byte by byte", () => {
   const { headerTimeout } = readSettings({}).limits;
-  const inTime = fc
+  const slowCheckTimes = fc
     .array(fc.integer({ min: 900, max: 1_100 }), { minLength: 20, maxLength: 20 })
     .map((gaps) => gaps.map((_, index) => gaps.slice(0, index + 1).reduce((a, b) => a + b, 0)));
 
-  /** The first check that detects a slow frame. */
-  function findEnd(checks: readonly number[], acknowledges: boolean): number | undefined {
+  /** Returns the time of the first check that detects a slow frame. */
+  function findSlowFrame(checks: readonly number[], acknowledges: boolean): number | undefined {
     const isSlowFrame = createSlowFrameDetector({ headerTimeout });
     const { connection, session } = slowConnection({ acknowledges });
     return checks.find((now) => {
@@ -95,8 +95,8 @@ describe("a connection that sends headers byte by byte", () => {
 
   it("is detected as slow after the header timeout and within ten seconds", () => {
     fc.assert(
-      fc.property(inTime, (checks) => {
-        const end = findEnd(checks, false) ?? Number.POSITIVE_INFINITY;
+      fc.property(slowCheckTimes, (checks) => {
+        const end = findSlowFrame(checks, false) ?? Number.POSITIVE_INFINITY;
         expect(end).toBeGreaterThan(headerTimeout);
         expect(end).toBeLessThan(10_000);
       }),
@@ -105,8 +105,8 @@ describe("a connection that sends headers byte by byte", () => {
 
   it("is not slow if its client acknowledges a ping", () => {
     fc.assert(
-      fc.property(inTime, (checks) => {
-        expect(findEnd(checks, true)).toBeUndefined();
+      fc.property(slowCheckTimes, (checks) => {
+        expect(findSlowFrame(checks, true)).toBeUndefined();
       }),
     );
   });
@@ -115,14 +115,14 @@ describe("a connection that sends headers byte by byte", () => {
 describe("stale connections", () => {
   const interval = 1_000;
   const limits = { headerTimeout: 2_000, bodyTimeout: 3_600_000, idleTimeout: 3_600_000 };
-  /** Milliseconds after which a first call is too late. */
+  /** Milliseconds after which a connection without a call is stale. */
   const tooLate = limits.headerTimeout + interval + 1;
 
   let now: number;
   let connection: Connection;
   let isDropped: boolean;
-  let isHeld: boolean;
-  let releasedAt: number;
+  let isPaused: boolean;
+  let resumedAt: number;
   let stop: () => void;
 
   beforeEach(() => {
@@ -130,16 +130,16 @@ describe("stale connections", () => {
     now = 0;
     jest.spyOn(performance, "now").mockImplementation(() => now);
     isDropped = false;
-    isHeld = false;
-    releasedAt = Number.NEGATIVE_INFINITY;
+    isPaused = false;
+    resumedAt = Number.NEGATIVE_INFINITY;
     connection = {
       ...{ openedAt: 0, openRequests: 0, streams: new Map() },
       flow: {
         get isPaused() {
-          return isHeld;
+          return isPaused;
         },
         get resumedAt() {
-          return releasedAt;
+          return resumedAt;
         },
       },
       drop: () => {
@@ -159,7 +159,7 @@ describe("stale connections", () => {
   function checkAfter(milliseconds: number): void {
     now += milliseconds;
     jest.advanceTimersByTime(interval);
-    // Lets pending I/O run first.
+    // Runs the part of the check that waits for pending I/O.
     jest.advanceTimersByTime(1);
   }
 
@@ -174,13 +174,13 @@ describe("stale connections", () => {
     });
 
     it("is not closed while it is paused: its call may be unread", () => {
-      isHeld = true;
+      isPaused = true;
       while (now < 2 * tooLate) {
         checkAfter(interval);
       }
       expect(isDropped).toBe(false);
-      isHeld = false;
-      releasedAt = now;
+      isPaused = false;
+      resumedAt = now;
       checkAfter(interval);
       expect(isDropped).toBe(false);
     });

@@ -22,33 +22,33 @@ const fixture = (name: string) => join("test/fixtures", name);
 const ca = [readFileSync(fixture("localhost.crt")), readFileSync(fixture("localhost-renewed.crt"))];
 const serialOf = (name: string) =>
   new X509Certificate(readFileSync(fixture(`${name}.crt`))).serialNumber;
-const first = serialOf("localhost");
-const renewed = serialOf("localhost-renewed");
+const firstSerial = serialOf("localhost");
+const renewedSerial = serialOf("localhost-renewed");
 const start = useServices();
 
-function connected(port: number): Promise<TLSSocket> {
+function connectTo(port: number): Promise<TLSSocket> {
   return new Promise((resolve, reject) => {
     const socket = connectTls({ port, host: "127.0.0.1", ca }, () => resolve(socket));
     socket.on("error", reject);
   });
 }
 
-/** The serial number of the certificate that a new connection receives. */
-async function shownBy({ port }: { readonly port: number }): Promise<string> {
-  const socket = await connected(port);
+/** Returns the serial number of the certificate that a new connection receives. */
+async function getServedSerial({ port }: { readonly port: number }): Promise<string> {
+  const socket = await connectTo(port);
   const { serialNumber } = socket.getPeerCertificate();
   socket.destroy();
   return serialNumber;
 }
 
-/** Sends an HTTP/1.1 request. Returns the status and the local port of the connection. */
-function askHttp1(port: number, options: AgentOptions, agent: Agent | false = false) {
-  return new Promise<{ status: number | undefined; from: number | undefined }>(
+/** Sends an HTTP/1.1 request and returns the status and the local port of the connection. */
+function callHttp1(port: number, options: AgentOptions, agent: Agent | false = false) {
+  return new Promise<{ status: number | undefined; localPort: number | undefined }>(
     (resolve, reject) => {
-      const to = { port, host: "127.0.0.1", path: "/healthz", ca, agent, ...options };
-      const outgoing = request(to, (incoming) => {
-        const from = incoming.socket.localPort;
-        incoming.resume().on("end", () => resolve({ status: incoming.statusCode, from }));
+      const target = { port, host: "127.0.0.1", path: "/healthz", ca, agent, ...options };
+      const outgoing = request(target, (incoming) => {
+        const { localPort } = incoming.socket;
+        incoming.resume().on("end", () => resolve({ status: incoming.statusCode, localPort }));
       });
       outgoing.on("error", reject);
       outgoing.end();
@@ -56,39 +56,39 @@ function askHttp1(port: number, options: AgentOptions, agent: Agent | false = fa
   );
 }
 
-function askHttp2(server: { readonly url: string }, session: ClientHttp2Session) {
+function callHttp2(server: { readonly url: string }, session: ClientHttp2Session) {
   session.on("error", () => {});
   return callRaw(server, "/healthz", { headers: { ":method": "GET" } }, session);
 }
 
-/** Files in the layout of a mounted Kubernetes secret: links to links, one of which is replaced. */
+/** Creates files in the layout of a mounted Kubernetes secret: links to a link that updates replace. */
 async function mountSecret(folder: string, name: string) {
-  const put = async (version: string, pair: string) => {
+  const update = async (version: string, pair: string) => {
     await mkdir(join(folder, version));
     await copyFile(fixture(`${pair}.crt`), join(folder, version, "tls.crt"));
     await copyFile(fixture(`${pair}.key`), join(folder, version, "tls.key"));
     await symlink(version, join(folder, "next"));
     await rename(join(folder, "next"), join(folder, "data"));
   };
-  await put("1", name);
+  await update("1", name);
   for (const file of ["tls.crt", "tls.key"]) {
     await symlink(join("data", file), join(folder, file));
   }
-  return { put };
+  return { update };
 }
 
-const inFolder = (folder: string) => ({
+const tlsFilesIn = (folder: string) => ({
   TLS_CERT: join(folder, "tls.crt"),
   TLS_KEY: join(folder, "tls.key"),
 });
 
 async function withServer(
   environment: Environment,
-  use: (server: TestServer) => Promise<void>,
+  run: (server: TestServer) => Promise<void>,
 ): Promise<void> {
   const server = await startServer("lmdb", { environment });
   try {
-    await use(server);
+    await run(server);
   } finally {
     await server.close();
   }
@@ -98,32 +98,32 @@ describe("a replaced certificate", () => {
   it("is used for new connections, and open ones continue", () =>
     withFolder(async (folder) => {
       const secret = await mountSecret(folder, "localhost");
-      await withServer(inFolder(folder), async (server) => {
+      await withServer(tlsFilesIn(folder), async (server) => {
         const { key } = await server.createTenant();
         const agent = new Agent({ keepAlive: true, maxSockets: 1, ca });
         const session = connectHttp2(server.url, { ca });
         const transport = createGrpcTransport({ baseUrl: server.url, nodeOptions: { ca } });
         const headers = { "svc-api-key": key };
-        const end = new AbortController();
+        const abort = new AbortController();
         const stream = createClient(AccessService, transport)
-          .watchCredentials({}, { headers, signal: end.signal })
+          .watchCredentials({}, { headers, signal: abort.signal })
           [Symbol.asyncIterator]();
-        const { from } = await askHttp1(server.port, {}, agent);
-        await askHttp2(server, session);
+        const { localPort } = await callHttp1(server.port, {}, agent);
+        await callHttp2(server, session);
         await stream.next();
-        expect(await shownBy(server)).toBe(first);
+        expect(await getServedSerial(server)).toBe(firstSerial);
 
-        await secret.put("2", "localhost-renewed");
-        await until(async () => (await shownBy(server)) === renewed);
+        await secret.update("2", "localhost-renewed");
+        await until(async () => (await getServedSerial(server)) === renewedSerial);
 
-        expect(await askHttp1(server.port, {}, agent)).toEqual({ status: 200, from });
-        expect(await askHttp2(server, session)).toMatchObject({ status: 200 });
+        expect(await callHttp1(server.port, {}, agent)).toEqual({ status: 200, localPort });
+        expect(await callHttp2(server, session)).toMatchObject({ status: 200 });
         // The stream yields more than its first message.
         expect(await stream.next()).toMatchObject({ done: false });
         expect(server.logs).toContainEqual(
           expect.objectContaining({ level: 30, msg: "TLS certificate reloaded" }),
         );
-        end.abort();
+        abort.abort();
         session.destroy();
         agent.destroy();
       });
@@ -131,30 +131,30 @@ describe("a replaced certificate", () => {
 
   it("is used once its key matches, and the old pair until then", () =>
     withFolder(async (folder) => {
-      const { TLS_CERT, TLS_KEY } = inFolder(folder);
+      const { TLS_CERT, TLS_KEY } = tlsFilesIn(folder);
       await copyFile(fixture("localhost.crt"), TLS_CERT);
       await copyFile(fixture("localhost.key"), TLS_KEY);
       await withServer({ TLS_CERT, TLS_KEY }, async (server) => {
-        const told = () => server.logs.map(({ level, msg }) => ({ level, msg }));
-        const isTold = (part: string) => told().some(({ msg }) => String(msg).includes(part));
+        const logLines = () => server.logs.map(({ level, msg }) => ({ level, msg }));
+        const isLogged = (part: string) => logLines().some(({ msg }) => String(msg).includes(part));
 
         await copyFile(fixture("localhost-renewed.crt"), TLS_CERT);
-        await until(async () => isTold("a certificate and its private key"));
-        expect(await shownBy(server)).toBe(first);
+        await until(async () => isLogged("a certificate and its private key"));
+        expect(await getServedSerial(server)).toBe(firstSerial);
 
         await unlink(TLS_KEY);
-        await until(async () => isTold("ENOENT"));
-        expect(await shownBy(server)).toBe(first);
+        await until(async () => isLogged("ENOENT"));
+        expect(await getServedSerial(server)).toBe(firstSerial);
 
         await writeFile(TLS_KEY, "");
-        await until(async () => told().length === 3);
-        expect(await shownBy(server)).toBe(first);
+        await until(async () => logLines().length === 3);
+        expect(await getServedSerial(server)).toBe(firstSerial);
 
         await copyFile(fixture("localhost-renewed.key"), TLS_KEY);
-        await until(async () => (await shownBy(server)) === renewed);
-        // Each fault is logged once, however often the files are read.
-        expect(told().map(({ level }) => level)).toEqual([40, 40, 40, 30]);
-        expect(JSON.stringify(told())).not.toContain("PRIVATE");
+        await until(async () => (await getServedSerial(server)) === renewedSerial);
+        // Each error is logged once, however often the files are read.
+        expect(logLines().map(({ level }) => level)).toEqual([40, 40, 40, 30]);
+        expect(JSON.stringify(logLines())).not.toContain("PRIVATE");
       });
     }));
 
@@ -162,13 +162,13 @@ describe("a replaced certificate", () => {
     withFolder(async (folder) => {
       const secret = await mountSecret(folder, "localhost");
       const service = await start({
-        ...inFolder(folder),
+        ...tlsFilesIn(folder),
         ...{ DATA_DIR: join(folder, "store"), WORKERS: "2" },
       });
-      await secret.put("2", "localhost-renewed");
+      await secret.update("2", "localhost-renewed");
       await service.process.until(/certificate reloaded(.|\n)*certificate reloaded/);
       for (let connection = 0; connection < 4; connection++) {
-        expect(await shownBy(service)).toBe(renewed);
+        expect(await getServedSerial(service)).toBe(renewedSerial);
       }
       service.process.child.kill("SIGTERM");
       expect(await service.process.ended()).toBe(0);
@@ -180,68 +180,68 @@ describe("with client certificates required", () => {
     cert: readFileSync(fixture(`${name}.crt`)),
     key: readFileSync(fixture(`${name}.key`)),
   });
-  const known = pair("client");
-  const stranger = pair("localhost-renewed");
+  const trusted = pair("client");
+  const untrusted = pair("localhost-renewed");
   const environment = {
     TLS_CERT: fixture("localhost.crt"),
     TLS_KEY: fixture("localhost.key"),
     TLS_CLIENT_CA: fixture("client-ca.crt"),
   };
-  const callers: [
+  const clients: [
     string,
-    (server: TestServer, key: string, shown: Partial<typeof known>) => Promise<unknown>,
+    (server: TestServer, key: string, certificate: Partial<typeof trusted>) => Promise<unknown>,
   ][] = [
-    ["HTTP/1.1", ({ port }, _key, shown) => askHttp1(port, shown)],
+    ["HTTP/1.1", ({ port }, _key, certificate) => callHttp1(port, certificate)],
     [
       "HTTP/2",
-      async (server, _key, shown) => {
-        const session = connectHttp2(server.url, { ca, ...shown });
-        const { status } = await askHttp2(server, session).finally(() => session.destroy());
+      async (server, _key, certificate) => {
+        const session = connectHttp2(server.url, { ca, ...certificate });
+        const { status } = await callHttp2(server, session).finally(() => session.destroy());
         expect(status).toBe(200);
       },
     ],
     [
       "gRPC",
-      ({ url: baseUrl }, key, shown) => {
-        const transport = createGrpcTransport({ baseUrl, nodeOptions: { ca, ...shown } });
+      ({ url: baseUrl }, key, certificate) => {
+        const transport = createGrpcTransport({ baseUrl, nodeOptions: { ca, ...certificate } });
         const headers = { "svc-api-key": key };
         return createClient(ApplicationService, transport).getApplicationByKey({}, { headers });
       },
     ],
   ];
 
-  it.each(callers)(
+  it.each(clients)(
     "accepts a certificate of the configured CA over %s and refuses others",
     (_name, call) =>
       withServer(environment, async (server) => {
         const { key } = await server.createTenant();
-        await call(server, key, known);
+        await call(server, key, trusted);
         await expect(call(server, key, {})).rejects.toThrow();
-        await expect(call(server, key, stranger)).rejects.toThrow();
-        await call(server, key, known);
+        await expect(call(server, key, untrusted)).rejects.toThrow();
+        await call(server, key, trusted);
       }),
   );
 
   it("reloads the CA when its file is replaced", () =>
     withFolder(async (folder) => {
-      const authority = join(folder, "clients.crt");
-      await copyFile(fixture("client-ca.crt"), authority);
-      await withServer({ ...environment, TLS_CLIENT_CA: authority }, async (server) => {
-        const mayCall = (shown: typeof known) =>
-          askHttp1(server.port, shown).then(
+      const caFile = join(folder, "clients.crt");
+      await copyFile(fixture("client-ca.crt"), caFile);
+      await withServer({ ...environment, TLS_CLIENT_CA: caFile }, async (server) => {
+        const canCall = (certificate: typeof trusted) =>
+          callHttp1(server.port, certificate).then(
             () => true,
             () => false,
           );
-        await writeFile(authority, "nobody");
+        await writeFile(caFile, "not a certificate");
         await until(async () => server.logs.length > 0);
         expect(server.logs[0]?.msg).toContain(
           "TLS_CLIENT_CA must be a PEM file with the certificate",
         );
-        expect([await mayCall(known), await mayCall(stranger)]).toEqual([true, false]);
+        expect([await canCall(trusted), await canCall(untrusted)]).toEqual([true, false]);
 
-        await copyFile(fixture("localhost-renewed.crt"), authority);
-        await until(() => mayCall(stranger));
-        expect(await mayCall(known)).toBe(false);
+        await copyFile(fixture("localhost-renewed.crt"), caFile);
+        await until(() => canCall(untrusted));
+        expect(await canCall(trusted)).toBe(false);
       });
     }));
 });
@@ -250,7 +250,11 @@ it("refuses TLS versions before 1.2", () =>
   withServer(
     { TLS_CERT: fixture("localhost.crt"), TLS_KEY: fixture("localhost.key") },
     async ({ port }) => {
-      const old = { maxVersion: "TLSv1.1", minVersion: "TLSv1", ciphers: "DEFAULT@SECLEVEL=0" };
-      await expect(askHttp1(port, old as AgentOptions)).rejects.toThrow(/version|alert/i);
+      const oldVersions = {
+        maxVersion: "TLSv1.1",
+        minVersion: "TLSv1",
+        ciphers: "DEFAULT@SECLEVEL=0",
+      };
+      await expect(callHttp1(port, oldVersions as AgentOptions)).rejects.toThrow(/version|alert/i);
     },
   ));

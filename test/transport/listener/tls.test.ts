@@ -35,28 +35,28 @@ describe("with a certificate", () => {
 
   afterAll(() => server.close());
 
-  const key = () => ({ "svc-api-key": root.key });
+  const keyHeader = () => ({ "svc-api-key": root.key });
 
-  /** Sends text over TLS with these ALPN protocols. Returns everything received. */
-  function ask(text: string, offered: string[] = ["http/1.1"]): Promise<string> {
+  /** Sends text over TLS with these ALPN protocols and returns everything received. */
+  function exchange(text: string, alpnProtocols: string[] = ["http/1.1"]): Promise<string> {
     return new Promise((resolve, reject) => {
       const socket = connectTls({
         port: server.port,
         host: "127.0.0.1",
         ca,
-        ALPNProtocols: offered,
+        ALPNProtocols: alpnProtocols,
       });
-      let got = "";
+      let received = "";
       socket.on("data", (chunk) => {
-        got += chunk;
+        received += chunk;
       });
       socket.on("error", reject);
-      socket.on("close", () => resolve(got));
+      socket.on("close", () => resolve(received));
       socket.write(text);
     });
   }
 
-  it("ALPN selects HTTP/1.1 or HTTP/2", async () => {
+  it("selects HTTP/1.1 or HTTP/2 by ALPN", async () => {
     for (const [offered, chosen] of [
       [["h2", "http/1.1"], "h2"],
       [["http/1.1"], "http/1.1"],
@@ -74,18 +74,21 @@ describe("with a certificate", () => {
     }
   });
 
-  it.each([[["http/1.1"]], [[]]])("REST works over HTTP/1.1, offered as %j", async (offered) => {
-    const text = await ask(
-      `GET /applications/key HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${root.key}\r\nconnection: close\r\n\r\n`,
-      offered,
-    );
-    const [response] = parseResponses(text);
-    expect(JSON.parse(response?.body ?? "")).toMatchObject({ id: root.applicationId });
-  });
+  it.each([[["http/1.1"]], [[]]])(
+    "serves REST over HTTP/1.1 with ALPN protocols %j",
+    async (offered) => {
+      const text = await exchange(
+        `GET /applications/key HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${root.key}\r\nconnection: close\r\n\r\n`,
+        offered,
+      );
+      const [response] = parseResponses(text);
+      expect(JSON.parse(response?.body ?? "")).toMatchObject({ id: root.applicationId });
+    },
+  );
 
-  it("REST works over HTTP/2", async () => {
+  it("serves REST over HTTP/2", async () => {
     const session = connectHttp2(`https://127.0.0.1:${server.port}`, { ca });
-    const headers = { ...key(), ":method": "GET", "content-type": "text/plain" };
+    const headers = { ...keyHeader(), ":method": "GET", "content-type": "text/plain" };
     const response = await callRaw(server, "/applications/key", { headers }, session);
     session.destroy();
     expect(JSON.parse(response.body.toString())).toMatchObject({ id: root.applicationId });
@@ -107,13 +110,13 @@ describe("with a certificate", () => {
     ],
   ];
 
-  it.each(transports)("%s works", async (_name, create) => {
+  it.each(transports)("serves %s", async (_name, create) => {
     const client = createClient(ApplicationService, create(`https://127.0.0.1:${server.port}`));
-    const { id } = await client.getApplicationByKey({}, { headers: key() });
+    const { id } = await client.getApplicationByKey({}, { headers: keyHeader() });
     expect(id).toBe(root.applicationId);
   });
 
-  it("gRPC works for an independent client", async () => {
+  it("serves gRPC to grpc-js", async () => {
     const client = new Client(`localhost:${server.port}`, credentials.createSsl(ca));
     const metadata = new Metadata();
     metadata.set("svc-api-key", root.key);
@@ -127,27 +130,34 @@ describe("with a certificate", () => {
     expect(response?.toString()).toContain(root.applicationId);
   });
 
-  it("requests in several TLS records are served while earlier responses are being sent", async () => {
-    const requests = 100;
+  it("serves requests in several TLS records while earlier responses are being sent", async () => {
+    const count = 100;
     // A TLS record holds 16 kB, so the padded requests take several.
     const padding = "a".repeat(500);
-    const one = `GET /openapi.json HTTP/1.1\r\nhost: a\r\nx-padding: ${padding}\r\n`;
-    const text = `${one}\r\n`.repeat(requests - 1);
-    const responses = parseResponses(await ask(`${text}${one}connection: close\r\n\r\n`));
-    expect(responses.map(({ status }) => status)).toEqual(Array(requests).fill(200));
+    const requestHead = `GET /openapi.json HTTP/1.1\r\nhost: a\r\nx-padding: ${padding}\r\n`;
+    const text = `${requestHead}\r\n`.repeat(count - 1);
+    const responses = parseResponses(
+      await exchange(`${text}${requestHead}connection: close\r\n\r\n`),
+    );
+    expect(responses.map(({ status }) => status)).toEqual(Array(count).fill(200));
   });
 
-  it("requests after one whose Upgrade is ignored are served", async () => {
-    const one = "GET /healthz HTTP/1.1\r\nhost: a\r\n";
-    const upgrade = `${one}connection: upgrade\r\nupgrade: websocket\r\n\r\n`;
-    const text = `${one}\r\n${upgrade}${upgrade}${one}connection: close\r\n\r\n`;
-    const responses = parseResponses(await ask(text));
+  it("serves requests after one whose Upgrade is ignored", async () => {
+    const requestHead = "GET /healthz HTTP/1.1\r\nhost: a\r\n";
+    const upgrade = `${requestHead}connection: upgrade\r\nupgrade: websocket\r\n\r\n`;
+    const text = `${requestHead}\r\n${upgrade}${upgrade}${requestHead}connection: close\r\n\r\n`;
+    const responses = parseResponses(await exchange(text));
     expect(responses.map(({ status }) => status)).toEqual(Array(4).fill(200));
   });
 
   it.each<[what: string, text: string, status: number, code: string]>([
-    ["nonsense", "nonsense\r\n\r\n", 400, "invalid_request"],
-    ["no host", "GET /healthz HTTP/1.1\r\nconnection: close\r\n\r\n", 400, "invalid_request"],
+    ["malformed HTTP", "nonsense\r\n\r\n", 400, "invalid_request"],
+    [
+      "a missing Host header",
+      "GET /healthz HTTP/1.1\r\nconnection: close\r\n\r\n",
+      400,
+      "invalid_request",
+    ],
     [
       "long headers",
       `GET /healthz HTTP/1.1\r\nhost: a\r\nx: ${"a".repeat(20_000)}\r\n\r\n`,
@@ -160,19 +170,19 @@ describe("with a certificate", () => {
       404,
       "path_not_found",
     ],
-  ])("errors are the same as without TLS: %s", async (_what, text, status, code) => {
-    expectProblem(parseResponses(await ask(text))[0] as HttpResponse, status, code);
+  ])("returns the same errors as without TLS: %s", async (_what, text, status, code) => {
+    expectProblem(parseResponses(await exchange(text))[0] as HttpResponse, status, code);
   });
 
-  it("a client without TLS is refused and does not affect others", async () => {
+  it("refuses a client without TLS without affecting others", async () => {
     const socket = connectTcp(server.port, "127.0.0.1");
     const closed = new Promise((resolve) => socket.on("close", resolve));
     socket.on("error", () => {});
     socket.write("GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n");
     await closed;
-    expect(await ask("GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")).toContain(
-      "ok",
-    );
+    expect(
+      await exchange("GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n"),
+    ).toContain("ok");
   });
 });
 

@@ -63,22 +63,22 @@ const operations = {
 } as const;
 
 type Operation = (typeof operations)[keyof typeof operations];
-const named = Object.entries(operations) as [string, Operation][];
+const namedOperations = Object.entries(operations) as [string, Operation][];
 
 function call({ method, path, key }: Operation, body: unknown): Promise<HttpResponse> {
   const headers = { "svc-api-key": key(), "content-type": "application/json" };
   return send(target, path(), { method, headers, body: JSON.stringify(body) });
 }
 
-/** A copy of a JSON value with one more member in one of its objects. */
-function extended(value: unknown, path: Path, name: string, member: unknown): unknown {
+/** Returns a copy of a JSON value with one more member in one of its objects. */
+function withMember(value: unknown, path: Path, name: string, member: unknown): unknown {
   const object = path.reduce<unknown>((inner, at) => (inner as never)[at], value);
   const copy = structuredClone(object) as object;
   Object.defineProperty(copy, name, { value: member, enumerable: true });
   return replaced(value, path, copy);
 }
 
-const hostile = [
+const hostileValues = [
   { $gt: "" },
   { $ne: null },
   { $where: "sleep(1000)" },
@@ -92,12 +92,12 @@ const hostile = [
   -0.5,
 ];
 
-describe.each(named)("in every field of %s", (_name, operation) => {
+describe.each(namedOperations)("every field of %s", (_name, operation) => {
   const places = placesIn(operation.body);
 
   it("refuses operators, prototype names and values of the wrong type", async () => {
     for (const place of places) {
-      for (const value of hostile) {
+      for (const value of hostileValues) {
         const body = replaced(operation.body, place, value);
         expectProblem(await call(operation, body), 400, "invalid_request");
       }
@@ -105,7 +105,7 @@ describe.each(named)("in every field of %s", (_name, operation) => {
   });
 
   it.each(["$gt", "$set", "__proto__", "constructor", "toString", "hasOwnProperty", "", "a.b"])(
-    "a member named %j is unknown, and named",
+    "refuses an unknown member %j and names it",
     async (member) => {
       const objects = places.filter((place) => {
         const at = place.reduce<unknown>((inner, step) => (inner as never)[step], operation.body);
@@ -113,7 +113,7 @@ describe.each(named)("in every field of %s", (_name, operation) => {
       });
       expect(objects.length).toBeGreaterThan(0);
       for (const place of objects) {
-        const body = extended(operation.body, place, member, { polluted: true });
+        const body = withMember(operation.body, place, member, { polluted: true });
         const { errors } = expectProblem(await call(operation, body), 400, "invalid_request");
         expect(Object.keys(errors ?? {}).some((field) => field.endsWith(member))).toBe(true);
       }
@@ -142,9 +142,9 @@ describe.each(named)("in every field of %s", (_name, operation) => {
 describe("text", () => {
   const controls = ["\u0000", "\u0007", "\b", "\n", "\r", "\t", "\u001b", "\u007f", "\u0085"];
   const separators = ["\u2028", "\u2029"];
-  const halves = ["\ud83d", "\udd11", "\udd11\ud83d"];
+  const surrogates = ["\ud83d", "\udd11", "\udd11\ud83d"];
 
-  it.each([...controls, ...separators, ...halves])("refuses a name with %j", async (bad) => {
+  it.each([...controls, ...separators, ...surrogates])("refuses a name with %j", async (bad) => {
     const { create, update } = operations;
     for (const operation of [create, update]) {
       for (const name of [bad, `a${bad}`, `${bad}a`, `a${bad}b`]) {
@@ -155,12 +155,12 @@ describe("text", () => {
     }
   });
 
-  it.each([...controls, ...separators, ...halves])(
-    "with %j in a container or a value is refused",
+  it.each([...controls, ...separators, ...surrogates])(
+    "refuses a container and a condition value with %j",
     async (bad) => {
       const rule = { ...applicationRule, container: `/a${bad}/` };
-      const made = await call(operations.create, { ...operations.create.body, rules: [rule] });
-      const { errors } = expectProblem(made, 400, "invalid_request");
+      const created = await call(operations.create, { ...operations.create.body, rules: [rule] });
+      const { errors } = expectProblem(created, 400, "invalid_request");
       expect(Object.keys(errors ?? {})).toEqual(["rules[0].container"]);
       const condition = { attribute: "id", operator: "equals", value: `a${bad}b` };
       const granted = await call(operations.authorize, {
@@ -173,19 +173,16 @@ describe("text", () => {
     },
   );
 
-  it.each(["\u0000", "\r", "\u001b", "\ud83d"])(
-    "with %j in a description is refused",
-    async (bad) => {
-      const rules = [{ ...applicationRule, description: `two\nlines\t${bad}` }];
-      const response = await call(operations.create, { ...operations.create.body, rules });
-      expect(expectProblem(response, 400, "invalid_request").errors).toHaveProperty([
-        "rules[0].description",
-      ]);
-    },
-  );
+  it.each(["\u0000", "\r", "\u001b", "\ud83d"])("refuses a description with %j", async (bad) => {
+    const rules = [{ ...applicationRule, description: `two\nlines\t${bad}` }];
+    const response = await call(operations.create, { ...operations.create.body, rules });
+    expect(expectProblem(response, 400, "invalid_request").errors).toHaveProperty([
+      "rules[0].description",
+    ]);
+  });
 
   it("explains an unpaired surrogate", async () => {
-    for (const name of halves) {
+    for (const name of surrogates) {
       const response = await call(operations.create, { ...operations.create.body, name });
       expect(expectProblem(response, 400, "invalid_request").detail).toContain(
         "unpaired surrogate",
@@ -212,22 +209,22 @@ describe("text", () => {
 });
 
 describe("a duration", () => {
-  it.each<[grace_period: string, complaint: string]>([
+  it.each<[grace_period: string, message: string]>([
     ["soon", "must be a duration such as 3600s"],
     ["-1s", "must be a duration such as 3600s"],
     ["315576000001s", "must be a duration such as 3600s"],
     ["0.000000001s", "must be at least 1s, or 0s to revoke the key at once"],
     ["0.999999999s", "must be at least 1s, or 0s to revoke the key at once"],
     ["2592000.000000001s", "must be at most 2592000s"],
-  ])("refuses %j: it %s", async (grace_period, complaint) => {
+  ])("refuses %j: it %s", async (grace_period, message) => {
     const response = await call(operations.regenerate, { grace_period });
     expect(expectProblem(response, 400, "invalid_request").errors).toEqual({
-      grace_period: [complaint],
+      grace_period: [message],
     });
   });
 });
 
-describe("in the path and the query", () => {
+describe("the path and the query", () => {
   const get = (path: string) => send(target, path, { headers: { ...target.json } });
 
   it.each([
@@ -245,7 +242,7 @@ describe("in the path and the query", () => {
     "{0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a}",
     "0198c8a27f3e7c1d9b5a2f4e6d8c0b1a",
     "%200198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
-  ])("%s is not a valid id", async (id) => {
+  ])("refuses %s as an id", async (id) => {
     expect(expectProblem(await get(`/applications/${id}`), 400, "invalid_request").errors).toEqual({
       id: ["must be a valid UUID"],
     });
@@ -292,7 +289,7 @@ describe("in the path and the query", () => {
     expect(Object.keys(errors ?? {})).toEqual([field]);
   });
 
-  it("refuses query parameters on every path without any", async () => {
+  it("refuses query parameters on every path that has none", async () => {
     const id = target.privateId;
     for (const [method, path] of [
       ["GET", "/applications/key"],
@@ -318,7 +315,7 @@ describe("in the path and the query", () => {
     expect(data).toEqual([expect.objectContaining({ id: target.privateId })]);
   });
 
-  it("returns an empty last page", async () => {
+  it("returns an empty page after the last one", async () => {
     const { status, body } = await get("/applications?page=2147483647&size=100");
     expect({ status, ...JSON.parse(body) }).toMatchObject({ status: 200, data: [] });
   });

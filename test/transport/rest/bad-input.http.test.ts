@@ -13,12 +13,12 @@ import {
 const target = useBadInputTarget();
 const close = "host: a\r\nconnection: close\r\n";
 
-/** Sends a raw request line and headers. */
-function ask(line: string, headers = close, body = "") {
+/** Sends a raw request line and headers with a key. */
+function sendRequest(line: string, headers = close, body = "") {
   return exchangeRaw(target, `${line}\r\nsvc-api-key: ${target.root.key}\r\n${headers}\r\n${body}`);
 }
 
-describe("an unknown path", () => {
+describe("a path", () => {
   it.each([
     "/",
     "/application",
@@ -47,22 +47,22 @@ describe("an unknown path", () => {
     "/latchkey.v1.ApplicationService",
     "/latchkey.v1.ApplicationService/Nothing",
     "/grpc.health.v1.Health/constructor",
-  ])("returns 404: %s", async (path) => {
-    expectProblem(await ask(`GET ${path} HTTP/1.1`), 404, "path_not_found");
+  ])("that is unknown returns 404: %s", async (path) => {
+    expectProblem(await sendRequest(`GET ${path} HTTP/1.1`), 404, "path_not_found");
   });
 
-  it("returns 404 before the key is checked", async () => {
+  it("that is unknown returns 404 without a key", async () => {
     expectProblem(await send(target, "/nothing"), 404, "path_not_found");
   });
 
-  it("a path matches with percent-encoding and with a trailing slash", async () => {
+  it("matches with percent-encoding and with a trailing slash", async () => {
     for (const path of ["/%61pplications/k%65y", "/applications/key/", "/healthz/", "/readyz/"]) {
-      expect((await ask(`GET ${path} HTTP/1.1`)).status).toBe(200);
+      expect((await sendRequest(`GET ${path} HTTP/1.1`)).status).toBe(200);
     }
   });
 });
 
-describe("a method that a path does not allow", () => {
+describe("an HTTP method", () => {
   const allowed: [path: string, allow: string][] = [
     ["/applications", "POST, GET, HEAD"],
     ["/applications/key", "GET, HEAD"],
@@ -79,19 +79,19 @@ describe("a method that a path does not allow", () => {
     ["/grpc.health.v1.Health/Watch", "POST"],
   ];
 
-  it.each(allowed)("%s returns 405 with Allow: %s", async (path, allow) => {
-    const known = allow.split(", ");
+  it.each(allowed)("that %s does not allow returns 405 with Allow: %s", async (path, allow) => {
+    const allowedMethods = allow.split(", ");
     const methods = ["PATCH", "TRACE", "OPTIONS", "PROPFIND", "POST", "PUT", "DELETE", "GET"];
-    for (const method of methods.filter((it) => !known.includes(it))) {
-      const response = await ask(`${method} ${path} HTTP/1.1`);
+    for (const method of methods.filter((it) => !allowedMethods.includes(it))) {
+      const response = await sendRequest(`${method} ${path} HTTP/1.1`);
       expectProblem(response, 405, "method_not_allowed");
-      expect(response.headers.allow?.split(", ").sort()).toEqual(known.sort());
+      expect(response.headers.allow?.split(", ").sort()).toEqual(allowedMethods.sort());
     }
   });
 
-  it("an unknown HTTP method is malformed", async () => {
+  it("that is unknown is refused as malformed", async () => {
     for (const method of ["FETCH", "get", "GET\t", "GÉT"]) {
-      expectProblem(await ask(`${method} /applications HTTP/1.1`), 400, "invalid_request");
+      expectProblem(await sendRequest(`${method} /applications HTTP/1.1`), 400, "invalid_request");
     }
   });
 
@@ -110,38 +110,41 @@ describe("a method that a path does not allow", () => {
   });
 });
 
-describe("malformed HTTP", () => {
+describe("HTTP parsing", () => {
   it.each<[what: string, bytes: string | Uint8Array]>([
-    ["nonsense", "hello\r\n\r\n"],
-    ["bytes", Buffer.from([0, 1, 2, 3, 255, 254, 13, 10, 13, 10])],
-    ["a TLS greeting", Buffer.from("160301020001", "hex")],
-    ["half of the preface of HTTP/2", "PRX * HTTP/2.0\r\n\r\n"],
-    ["a version that there is not", "GET / HTTP/9.9\r\n\r\n"],
+    ["text that is not HTTP", "hello\r\n\r\n"],
+    ["binary data", Buffer.from([0, 1, 2, 3, 255, 254, 13, 10, 13, 10])],
+    ["a TLS ClientHello", Buffer.from("160301020001", "hex")],
+    ["a wrong HTTP/2 preface", "PRX * HTTP/2.0\r\n\r\n"],
+    ["an unknown HTTP version", "GET / HTTP/9.9\r\n\r\n"],
     ["a space in the path", "GET /a b HTTP/1.1\r\nhost: a\r\n\r\n"],
     ["a header without a colon", "GET / HTTP/1.1\r\nhost\r\n\r\n"],
     ["a header name with a space", "GET / HTTP/1.1\r\nho st: a\r\n\r\n"],
     ["a folded header", "GET / HTTP/1.1\r\nhost: a\r\n b\r\n\r\n"],
     ["a NUL in a header", "GET / HTTP/1.1\r\nhost: a\u0000b\r\n\r\n"],
     ["a negative length", "POST /sessions HTTP/1.1\r\nhost: a\r\ncontent-length: -1\r\n\r\n"],
-    ["a length in words", "POST /sessions HTTP/1.1\r\nhost: a\r\ncontent-length: ten\r\n\r\n"],
+    [
+      "a length that is not a number",
+      "POST /sessions HTTP/1.1\r\nhost: a\r\ncontent-length: ten\r\n\r\n",
+    ],
     [
       "two lengths",
       "POST /sessions HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n",
     ],
     [
-      "a length and chunks",
+      "a length and chunked encoding",
       "POST /sessions HTTP/1.1\r\nhost: a\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
     ],
     [
-      "chunks that are not the last encoding",
+      "chunked before another encoding",
       "POST /sessions HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked, gzip\r\n\r\n",
     ],
-  ])("gets a problem body and the connection closes: %s", async (_what, bytes) => {
+  ])("refuses %s with a problem body and closes the connection", async (_what, bytes) => {
     expectProblem(await exchangeRaw(target, bytes), 400, "invalid_request");
   });
 
-  it("gets a problem body in the middle of a request body", async () => {
-    const response = await ask(
+  it("refuses a malformed chunk with a problem body", async () => {
+    const response = await sendRequest(
       "POST /applications HTTP/1.1",
       "host: a\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n",
       "zz\r\n{}\r\n",
@@ -149,8 +152,8 @@ describe("malformed HTTP", () => {
     expectProblem(response, 400, "invalid_request");
   });
 
-  it("does not interrupt a response in progress", async () => {
-    const question = Buffer.concat([Buffer.from([0, 0, 0, 0, 2]), Buffer.from("{}")]);
+  it("does not interrupt a response in progress when malformed data follows", async () => {
+    const watchRequest = Buffer.concat([Buffer.from([0, 0, 0, 0, 2]), Buffer.from("{}")]);
     const socket = connect(target.port, "127.0.0.1");
     let text = "";
     socket.on("data", (chunk) => {
@@ -163,20 +166,20 @@ describe("malformed HTTP", () => {
       "POST /grpc.health.v1.Health/Watch HTTP/1.1\r\nhost: a\r\n" +
         "content-type: application/connect+json\r\ncontent-length: 7\r\n\r\n",
     );
-    socket.write(question);
+    socket.write(watchRequest);
     await once(socket, "close");
     expect(text).toContain("SERVING");
     expect(text).not.toContain("HTTP/1.1 400");
   });
 
-  it("an unknown Expect header is ignored", async () => {
-    const headers = `${close}expect: miracles\r\n`;
-    expect((await ask("GET /applications/key HTTP/1.1", headers)).status).toBe(200);
+  it("ignores an unknown Expect header", async () => {
+    const headers = `${close}expect: unknown\r\n`;
+    expect((await sendRequest("GET /applications/key HTTP/1.1", headers)).status).toBe(200);
   });
 
-  it("an Upgrade header is ignored", async () => {
+  it("ignores an Upgrade header", async () => {
     const headers = "host: a\r\nconnection: upgrade, close\r\nupgrade: websocket\r\n";
-    expect((await ask("GET /applications/key HTTP/1.1", headers)).status).toBe(200);
+    expect((await sendRequest("GET /applications/key HTTP/1.1", headers)).status).toBe(200);
   });
 });
 
@@ -186,24 +189,21 @@ describe("size limits", () => {
     ["a long header name", "GET /healthz HTTP/1.1", `${close}${"a".repeat(20_000)}: x\r\n`],
     ["many headers", "GET /healthz HTTP/1.1", `${close}${"a: bbbbbbb\r\n".repeat(4_000)}`],
   ])("refuse large headers with 431: %s", async (_what, line, headers) => {
-    expectProblem(await ask(line, headers), 431, "headers_too_large");
+    expectProblem(await sendRequest(line, headers), 431, "headers_too_large");
   });
 
   it.each([8_193, 10_000, 16_384, 20_000, 70_000, 200_000])(
-    "of a URL is refused with 414: %d bytes",
+    "refuse a URL of %d bytes with 414",
     async (size) => {
       for (const start of ["/", "/applications?id="]) {
         const url = start.padEnd(size, "a");
-        expectProblem(await ask(`GET ${url} HTTP/1.1`), 414, "url_too_long");
+        expectProblem(await sendRequest(`GET ${url} HTTP/1.1`), 414, "url_too_long");
       }
     },
   );
 
   it.each([
-    [
-      "a long header behind it",
-      [`GET /${"a".repeat(10_000)} HTTP/1.1\r\nx: ${"b".repeat(10_000)}`],
-    ],
+    ["a long header after it", [`GET /${"a".repeat(10_000)} HTTP/1.1\r\nx: ${"b".repeat(10_000)}`]],
     ["several packets", [`GET /${"a".repeat(10_000)}`, "b".repeat(5_000), "c".repeat(5_000)]],
     [
       "a request before it",
@@ -227,14 +227,14 @@ describe("size limits", () => {
   });
 
   it("allow a path of 8 kB, which returns 404", async () => {
-    const response = await ask(`GET /${"a".repeat(8_000)} HTTP/1.1`);
+    const response = await sendRequest(`GET /${"a".repeat(8_000)} HTTP/1.1`);
     expectProblem(response, 404, "path_not_found");
   });
 });
 
 describe("the key header", () => {
   it.each(["SVC-API-KEY", "svc-api-key", "Svc-Api-Key", "sVC-aPI-kEY"])(
-    "is %s as much as any other spelling",
+    "is case-insensitive: %s",
     async (name) => {
       const { status } = await send(target, "/applications/key", {
         headers: { [name]: target.root.key },
@@ -244,12 +244,15 @@ describe("the key header", () => {
   );
 
   it.each<[what: string, headers: (key: string) => string]>([
-    ["it is there twice", (key) => `svc-api-key: ${key}\r\nsvc-api-key: ${key}\r\n`],
-    ["two keys are in it", (key) => `svc-api-key: ${key}, ${key}\r\n`],
-    ["it is there once good and once empty", (key) => `svc-api-key: ${key}\r\nsvc-api-key:\r\n`],
+    ["it is repeated", (key) => `svc-api-key: ${key}\r\nsvc-api-key: ${key}\r\n`],
+    ["it contains two keys", (key) => `svc-api-key: ${key}, ${key}\r\n`],
+    [
+      "it is repeated and empty the second time",
+      (key) => `svc-api-key: ${key}\r\nsvc-api-key:\r\n`,
+    ],
     ["the key is in quotes", (key) => `svc-api-key: "${key}"\r\n`],
     ["the key is a bearer token", (key) => `svc-api-key: Bearer ${key}\r\n`],
-    ["the key is in capitals", (key) => `svc-api-key: ${key.toUpperCase()}\r\n`],
+    ["the key is in upper case", (key) => `svc-api-key: ${key.toUpperCase()}\r\n`],
     ["the key is in Authorization", (key) => `authorization: Bearer ${key}\r\n`],
     ["the key is in X-API-Key", (key) => `x-api-key: ${key}\r\n`],
     ["the key is in a cookie", (key) => `cookie: svc-api-key=${key}\r\n`],
@@ -281,38 +284,45 @@ describe("the Host header", () => {
 
   it("is required for HTTP/1.1 and optional for HTTP/1.0", async () => {
     for (const path of ["/healthz", "/applications/key", "/readyz"]) {
-      const refused = await ask(`GET ${path} HTTP/1.1`, "connection: close\r\n");
+      const refused = await sendRequest(`GET ${path} HTTP/1.1`, "connection: close\r\n");
       expect(expectProblem(refused, 400, "invalid_request").errors).toHaveProperty("host");
-      expect((await ask(`GET ${path} HTTP/1.0`, "")).status).toBe(200);
+      expect((await sendRequest(`GET ${path} HTTP/1.0`, "")).status).toBe(200);
     }
   });
 
   it.each(["1.1", "1.0"])("must not be repeated over HTTP/%s", async (version) => {
     for (const hosts of ["host: a\r\nhost: a\r\n", "Host: a\r\nx: y\r\nHOST: b\r\n"]) {
       for (const path of ["/healthz", "/applications/key"]) {
-        const response = await ask(`GET ${path} HTTP/${version}`, `${hosts}connection: close\r\n`);
+        const response = await sendRequest(
+          `GET ${path} HTTP/${version}`,
+          `${hosts}connection: close\r\n`,
+        );
         expect(expectProblem(response, 400, "invalid_request").errors).toHaveProperty("host");
       }
-      const rpc = await ask(`POST ${connectPath} HTTP/${version}`, `${hosts}${json}`, "{}");
+      const rpc = await sendRequest(`POST ${connectPath} HTTP/${version}`, `${hosts}${json}`, "{}");
       expect(rpc.status).toBe(400);
     }
   });
 
   it("is required for Connect as for REST", async () => {
-    const response = await ask(`POST ${connectPath} HTTP/1.1`, json, "{}");
+    const response = await sendRequest(`POST ${connectPath} HTTP/1.1`, json, "{}");
     expect(expectProblem(response, 400, "invalid_request").errors).toHaveProperty("host");
-    expect((await ask(`POST ${connectPath} HTTP/1.0`, json, "{}")).status).toBe(200);
+    expect((await sendRequest(`POST ${connectPath} HTTP/1.0`, json, "{}")).status).toBe(200);
   });
 
   it.each(["", "a b", "[::1", "a:99999999", "a<b>", "%", "🗝", "a/b?c#d"])(
-    "%j harms nobody",
+    "causes no server error if it is %j",
     async (host) => {
-      const rest = await ask(
+      const rest = await sendRequest(
         "GET /applications/key HTTP/1.1",
         `connection: close\r\nhost: ${host}\r\n`,
       );
       expect(rest.status).toBe(200);
-      const connect = await ask(`POST ${connectPath} HTTP/1.1`, `${json}host: ${host}\r\n`, "{}");
+      const connect = await sendRequest(
+        `POST ${connectPath} HTTP/1.1`,
+        `${json}host: ${host}\r\n`,
+        "{}",
+      );
       expect([200, 400]).toContain(connect.status);
     },
   );

@@ -7,7 +7,6 @@ import { expectProblem, type HttpResponse, send } from "../../support/http/http.
 const target = useBadInputTarget();
 const application = { name: "a", type: "private", permissions: ["token:read"] };
 
-/** Sends a body to create an application with. */
 function create(body: string | Uint8Array, headers: object = target.json): Promise<HttpResponse> {
   return send(target, "/applications", { method: "POST", headers: { ...headers }, body });
 }
@@ -23,20 +22,20 @@ async function openSession(): Promise<{ session_key: string; nonce: string }> {
   return JSON.parse((await send(target, "/sessions", { method: "POST", headers })).body);
 }
 
-describe("every row of the error table", () => {
+describe("documented errors", () => {
   it.each<[what: string, field: string, body: string]>([
     ["malformed JSON", "request", "{"],
     ["an unknown field", "expiresAt", JSON.stringify({ ...application, expiresAt: null })],
-    ["a rule broken", "name", JSON.stringify({ ...application, name: "" })],
-    ["a date that is no date", "expires_at", '{"expires_at":"tomorrow"}'],
-    ["a day that no month has", "expires_at", '{"expires_at":"2030-02-30T00:00:00Z"}'],
-    ["a leap day in another year", "expires_at", '{"expires_at":"2031-02-29T00:00:00Z"}'],
+    ["an invalid value", "name", JSON.stringify({ ...application, name: "" })],
+    ["text for a timestamp", "expires_at", '{"expires_at":"tomorrow"}'],
+    ["a day that does not exist", "expires_at", '{"expires_at":"2030-02-30T00:00:00Z"}'],
+    ["a leap day in a common year", "expires_at", '{"expires_at":"2031-02-29T00:00:00Z"}'],
     ["a date without a time", "expires_at", '{"expires_at":"2030-01-01"}'],
     ["a time without an offset", "expires_at", '{"expires_at":"2030-01-01T00:00:00"}'],
-    ["a year of five digits", "expires_at", '{"expires_at":"+10000-01-01T00:00:00Z"}'],
-    ["a date as a number", "expires_at", '{"expires_at":1900000000}'],
+    ["a five-digit year", "expires_at", '{"expires_at":"+10000-01-01T00:00:00Z"}'],
+    ["a number for a timestamp", "expires_at", '{"expires_at":1900000000}'],
     [
-      "an expiry that is not in the future",
+      "an expiry in the past",
       "expires_at",
       JSON.stringify({ ...application, expires_at: "2020-01-01T00:00:00Z" }),
     ],
@@ -50,11 +49,18 @@ describe("every row of the error table", () => {
     expect(expectProblem(response, 400, "invalid_request").errors).toHaveProperty("id");
   });
 
-  it("refuses a key that is missing, malformed, unknown or a nonce with one and the same 401", async () => {
+  it("refuses a key that is missing, malformed, unknown or a nonce with the same 401", async () => {
     const { nonce } = await openSession();
-    const bad = [undefined, "", "x", `${target.root.key}x`, makeKey("mgt", newId(0)), nonce];
+    const invalidKeys = [
+      undefined,
+      "",
+      "x",
+      `${target.root.key}x`,
+      makeKey("mgt", newId(0)),
+      nonce,
+    ];
     const details = new Set<string>();
-    for (const key of bad) {
+    for (const key of invalidKeys) {
       const headers = key === undefined ? {} : { "svc-api-key": key };
       const response = await send(target, "/applications/key", { headers });
       details.add(expectProblem(response, 401, "unauthenticated").detail);
@@ -65,7 +71,7 @@ describe("every row of the error table", () => {
     expect(details.size).toBe(1);
   });
 
-  it("refuses a key without the permission with 403, which names it and the caller", async () => {
+  it("refuses a key without the permission with 403 and names the permission and the caller", async () => {
     const headers = { "svc-api-key": target.privateKey };
     const response = await send(target, "/applications", { headers });
     const { detail } = expectProblem(response, 403, "permission_denied");
@@ -102,8 +108,8 @@ describe("every row of the error table", () => {
   });
 
   it("returns 404 for an unknown nonce and for one of an expired session", async () => {
-    const madeUp = await authorize(target.privateKey, { nonce: makeKey("non", newId(0)) });
-    expectProblem(madeUp, 404, "nonce_not_found");
+    const unknown = await authorize(target.privateKey, { nonce: makeKey("non", newId(0)) });
+    expectProblem(unknown, 404, "nonce_not_found");
     const { nonce } = await openSession();
     target.server.clock.advance(180_000);
     expectProblem(await authorize(target.privateKey, { nonce }), 404, "nonce_not_found");
@@ -142,8 +148,8 @@ describe("an invalid JSON body", () => {
   const nested = (levels: number) => '{"a":'.repeat(levels) + good + "}".repeat(levels);
   const bytes = (name: string) => Buffer.from(good.replace('"a"', `"${name}"`), "latin1");
 
-  it.each<[what: string, body: string | Uint8Array, complaint: RegExp]>([
-    ["nothing but a brace", "{", /not valid JSON/],
+  it.each<[what: string, body: string | Uint8Array, detail: RegExp]>([
+    ["only a brace", "{", /not valid JSON/],
     ["a trailing comma", good.replace("}", ",}"), /not valid JSON/],
     ["a comment", good.replace("{", "{/* */"), /not valid JSON/],
     ["single quotes", good.replaceAll('"', "'"), /not valid JSON/],
@@ -153,14 +159,18 @@ describe("an invalid JSON body", () => {
     ["a NUL", `${good}\u0000`, /not valid JSON/],
     ["a megabyte of quotes", '"'.repeat(1024 * 1024), /not valid JSON/],
     ["a megabyte of backslashes", `"${"\\".repeat(1024 * 1024 - 2)}`, /not valid JSON/],
-    ["a string that does not end", `{"name":"${"a".repeat(100_000)}`, /not valid JSON/],
+    ["an unterminated string", `{"name":"${"a".repeat(100_000)}`, /not valid JSON/],
     ["an array", `[${good}]`, /must be an object/],
     ["a string", JSON.stringify(good), /must be an object/],
     ["a number", "42", /must be an object/],
     ["null", "null", /must be an object/],
-    ["a name given twice", good.replace("{", '{"name":"b",'), /name: is duplicated/],
-    ["one of them with escapes", good.replace("{", '{"n\\u0061me":"b",'), /name: is duplicated/],
-    ["a name given twice inside", '{"rules":[{"priority":1,"priority":2}]}', /is duplicated/],
+    ["a duplicate name", good.replace("{", '{"name":"b",'), /name: is duplicated/],
+    [
+      "a duplicate name with escapes",
+      good.replace("{", '{"n\\u0061me":"b",'),
+      /name: is duplicated/,
+    ],
+    ["a nested duplicate name", '{"rules":[{"priority":1,"priority":2}]}', /is duplicated/],
     ["33 levels of nesting", nested(33), /nested deeper/],
     ["100000 levels of nesting", nested(100_000), /nested deeper/],
     ["a megabyte of brackets", "[".repeat(1024 * 1024), /not valid JSON|nested deeper/],
@@ -170,8 +180,8 @@ describe("an invalid JSON body", () => {
     ["a surrogate encoded as UTF-8", bytes("\xed\xa0\x80"), /not valid UTF-8/],
     ["compressed bytes", Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0]), /not valid UTF-8/],
     ["UTF-16", Buffer.from(good, "utf16le"), /not valid JSON/],
-  ])("is refused: %s", async (_what, body, complaint) => {
-    expect(expectProblem(await create(body), 400, "invalid_request").detail).toMatch(complaint);
+  ])("is refused: %s", async (_what, body, detail) => {
+    expect(expectProblem(await create(body), 400, "invalid_request").detail).toMatch(detail);
   });
 
   it("with many violations reports the first ten and that there are more", async () => {
@@ -228,7 +238,7 @@ describe("content types", () => {
   });
 
   it.each([undefined, "text/plain", "application/x-www-form-urlencoded", "nonsense"])(
-    "without a body, %j opens a session",
+    "accepts %j without a body",
     async (type) => {
       const headers = {
         "svc-api-key": target.publicKey,

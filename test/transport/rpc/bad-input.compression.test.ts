@@ -5,10 +5,10 @@ import { repetitions } from "../../support/jest/suite.js";
 import { useService } from "../../support/service/service-process.js";
 import { watchMemory } from "../../support/watch-memory.js";
 
-// In a separate process, because its memory is measured, and because the library
+// Runs in a separate process, because its memory is measured, and because the library
 // cannot distinguish zlib errors in jest's sandbox.
 const megabyte = 1024 * 1024;
-/** The decompressed message. The limit is one megabyte. */
+/** The size of the decompressed message. The limit is one megabyte. */
 const size = 256 * megabyte;
 const rounds = repetitions({ quick: 1, full: 4 });
 const createRpc = "/latchkey.v1.ApplicationService/CreateApplication";

@@ -25,7 +25,7 @@ function call(
   });
 }
 
-/** Expects an error response of Connect with all details. Returns its message. */
+/** Expects a Connect error with all details and returns its message. */
 function expectError(response: HttpResponse, status: number, code: string): string {
   expect({ status: response.status, body: response.body }).toMatchObject({ status });
   const error = JSON.parse(response.body);
@@ -47,22 +47,22 @@ function expectError(response: HttpResponse, status: number, code: string): stri
 
 describe("an invalid JSON message over Connect", () => {
   it.each<[what: string, body: string | Uint8Array]>([
-    ["nothing", ""],
-    ["half an object", "{"],
+    ["an empty body", ""],
+    ["a truncated object", "{"],
     ["an array", "[]"],
     ["null", "null"],
     ["an unknown field", JSON.stringify({ ...application, nam: "a" })],
-    ["an unknown field deep inside", '{"rules":[{"priority":1,"conditions":[{"x":1}]}]}'],
-    ["an operator", '{"name":{"$gt":""}}'],
+    ["a nested unknown field", '{"rules":[{"priority":1,"conditions":[{"x":1}]}]}'],
+    ["a MongoDB operator", '{"name":{"$gt":""}}'],
     ["__proto__", JSON.stringify(application).replace("{", '{"__proto__":{"name":"b"},')],
     ["constructor", JSON.stringify({ ...application, constructor: {} })],
-    ["a name given twice", JSON.stringify(application).replace("{", '{"name":"b",')],
+    ["a duplicate name", JSON.stringify(application).replace("{", '{"name":"b",')],
     ["a number for a string", '{"name":1}'],
     ["a string for a list", '{"permissions":"token:read"}'],
     ["a list of numbers", '{"permissions":[1]}'],
-    ["a fraction for a whole number", '{"rules":[{"priority":1.5}]}'],
+    ["a fraction for an integer", '{"rules":[{"priority":1.5}]}'],
     ["a number over 32 bits", '{"rules":[{"priority":2147483648}]}'],
-    ["words for a date", '{"expiresAt":"tomorrow"}'],
+    ["text for a timestamp", '{"expiresAt":"tomorrow"}'],
     ["an unpaired surrogate", JSON.stringify({ ...application, name: "a\ud83d" })],
     ["an unpaired surrogate in a name", '{"\\ud800":1}'],
     ["a control character", JSON.stringify({ ...application, name: "a\u0000" })],
@@ -111,10 +111,10 @@ describe("a duration over Connect", () => {
 
 describe("an invalid binary message over Connect", () => {
   it.each<[what: string, body: Uint8Array]>([
-    ["bytes that are no tag", Buffer.from([0xff, 0xff, 0xff])],
+    ["an invalid tag", Buffer.from([0xff, 0xff, 0xff])],
     ["a string longer than the message", Buffer.from([0x0a, 0x7f, 0x61])],
-    ["not UTF-8", Buffer.from([0x0a, 0x02, 0xc3, 0x28])],
-    ["a megabyte of groups in groups", Buffer.alloc(1024 * 1024, 0x0b)],
+    ["bytes that are not UTF-8", Buffer.from([0x0a, 0x02, 0xc3, 0x28])],
+    ["a megabyte of nested groups", Buffer.alloc(1024 * 1024, 0x0b)],
   ])("is refused as invalid_argument: %s", async (_what, body) => {
     expectError(await call("application/proto", body), 400, "invalid_argument");
   });
@@ -150,7 +150,7 @@ describe("a GET call over Connect", () => {
   });
 
   it.each(["encoding=json&message=%7B", "encoding=json", "encoding=proto&base64=1&message=!!"])(
-    "that has no message is refused as invalid_argument: ?%s",
+    "without a valid message is refused as invalid_argument: ?%s",
     async (query) => {
       expectError(await get(query), 400, "invalid_argument");
     },
@@ -165,10 +165,10 @@ describe("a GET call over Connect", () => {
 
 describe("gRPC-Web", () => {
   it.each<[what: string, body: Uint8Array, code: number]>([
-    ["bytes that are no message", envelope(Buffer.from([0xff])), 3],
-    ["half of a frame", envelope("a", 0, 10), 3],
-    ["a flag of compression", envelope("a", 1), 3],
-    ["not UTF-8", envelope(Buffer.from([0x0a, 0x02, 0xc3, 0x28])), 3],
+    ["an undecodable message", envelope(Buffer.from([0xff])), 3],
+    ["a truncated frame", envelope("a", 0, 10), 3],
+    ["a compressed flag without an encoding", envelope("a", 1), 3],
+    ["bytes that are not UTF-8", envelope(Buffer.from([0x0a, 0x02, 0xc3, 0x28])), 3],
     ["a frame of 4 GiB", envelope("a", 0, 0xffff_ffff), 8],
     ["no message", Buffer.alloc(0), 12],
     ["two messages", Buffer.concat([envelope(""), envelope("")]), 12],

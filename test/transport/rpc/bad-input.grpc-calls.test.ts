@@ -69,7 +69,7 @@ describe("a deadline", () => {
     },
   );
 
-  it("of Connect cancels the call, too", async () => {
+  it("over Connect cancels the call", async () => {
     store.shut();
     for (const timeout of ["0", "1", "30"]) {
       const response = await call(
@@ -82,18 +82,18 @@ describe("a deadline", () => {
   });
 
   it.each(["1", "m", "-1m", "1.5S", "1e3m", "999999999S", "1 S", "1x"])(
-    "that is none is refused: %j",
+    "that is malformed is refused: %j",
     async (timeout) => {
       const { headers } = await call({ "grpc-timeout": timeout });
       expect(headers["grpc-status"]).toBe(String(Code.InvalidArgument));
     },
   );
 
-  it.each<[name: string, far: string]>([
+  it.each<[name: string, timeout: string]>([
     ["grpc-timeout", "99999999H"],
     ["grpc-timeout", "2147484S"],
     ["connect-timeout-ms", "9999999999"],
-  ])("beyond the range of timers is ignored: %s %s", async (name, far) => {
+  ])("beyond the range of timers is ignored: %s %s", async (name, timeout) => {
     const lists = gated(base.store, "list");
     const other = await startServer("lmdb", { store: lists });
     lists.shut();
@@ -102,7 +102,7 @@ describe("a deadline", () => {
     const response = callRaw(other, "/latchkey.v1.ApplicationService/ListApplications", {
       headers: {
         ...keyHeader(),
-        [name]: far,
+        [name]: timeout,
         ...(isConnect && { "content-type": "application/json" }),
       },
       body: isConnect ? "{}" : envelope(""),
@@ -121,12 +121,11 @@ describe("a deadline", () => {
     const metadata = new Metadata();
     metadata.set("svc-api-key", root.key);
     const bytes = (buffer: Buffer) => buffer;
-    const callFor = (milliseconds: number) =>
+    const callWithTimeout = (milliseconds: number) =>
       new Promise<ServiceError | null>((resolve) => {
-        const deadline = Date.now() + milliseconds;
-        const options = { deadline };
-        const nothing = Buffer.alloc(0);
-        client.makeUnaryRequest(byKeyRpc, bytes, bytes, nothing, metadata, options, resolve);
+        const options = { deadline: Date.now() + milliseconds };
+        const message = Buffer.alloc(0);
+        client.makeUnaryRequest(byKeyRpc, bytes, bytes, message, metadata, options, resolve);
       });
     let hasArrived = false;
     // A slow machine needs longer to send the call.
@@ -135,7 +134,7 @@ describe("a deadline", () => {
       void store.arrival().then(() => {
         hasArrived = true;
       });
-      expect((await callFor(milliseconds))?.code).toBe(Code.DeadlineExceeded);
+      expect((await callWithTimeout(milliseconds))?.code).toBe(Code.DeadlineExceeded);
     }
     client.close();
     await untilLogged("deadline_exceeded", "canceled");

@@ -36,17 +36,17 @@ function expectRefusal(response: StreamResponse, code: Code, reason: string) {
   expect(badRequest === undefined).toBe(code !== Code.InvalidArgument);
 }
 
-/** A protobuf field of bytes. */
-function field(number: number, bytes: Uint8Array | string): Buffer {
+/** Encodes a length-delimited protobuf field. */
+function encodeField(number: number, bytes: Uint8Array | string): Buffer {
   const value = Buffer.from(bytes as Uint8Array);
   return Buffer.concat([Buffer.from([(number << 3) | 2, value.length]), value]);
 }
 
-describe("every row of the error table", () => {
-  async function failureOf(run: (api: Api) => Promise<unknown>) {
+describe("documented errors", () => {
+  async function getFailure(run: (api: Api) => Promise<unknown>) {
     const api = createGrpcApi(`127.0.0.1:${target.port}`);
     const failure = await run(api).then(
-      () => new Error("it was not refused"),
+      () => new Error("the call succeeded"),
       (error) => error,
     );
     api.close();
@@ -87,17 +87,17 @@ describe("every row of the error table", () => {
       (api) => api.createApplication(target.root.key, { name: "a".repeat(bodyLimit) }),
     ],
   ])("%s returns code %d", async (reason, code, run) => {
-    expect(await failureOf(run)).toEqual({ reason, code, requestId: expect.stringMatching(/./) });
+    expect(await getFailure(run)).toEqual({ reason, code, requestId: expect.stringMatching(/./) });
   });
 });
 
 describe("a malformed gRPC frame", () => {
   it.each<[what: string, body: Uint8Array]>([
-    ["half of a prefix", Buffer.from([0, 0, 0])],
-    ["a prefix and none of the message that it tells of", envelope("", 0, 10)],
-    ["a message shorter than its prefix says", envelope("abc", 0, 10)],
-    ["a good message and half of a prefix", Buffer.concat([envelope(""), Buffer.from([0, 0])])],
-    ["a message of JSON without a prefix", Buffer.from('{"a"')],
+    ["a truncated prefix", Buffer.from([0, 0, 0])],
+    ["a prefix without its message", envelope("", 0, 10)],
+    ["a message shorter than its length prefix", envelope("abc", 0, 10)],
+    ["a valid message and a truncated prefix", Buffer.concat([envelope(""), Buffer.from([0, 0])])],
+    ["JSON without a prefix", Buffer.from('{"a"')],
   ])("is refused as INVALID_ARGUMENT: %s", async (_what, body) => {
     expectRefusal(await call(body), Code.InvalidArgument, "INVALID_REQUEST");
   });
@@ -105,9 +105,9 @@ describe("a malformed gRPC frame", () => {
   it.each<[what: string, body: Uint8Array]>([
     ["one byte over the limit", envelope(Buffer.alloc(bodyLimit + 1))],
     ["2 MB", envelope(Buffer.alloc(2 * bodyLimit))],
-    ["a prefix that says 4 GiB", envelope("abc", 0, 0xffff_ffff)],
-    ["a prefix that says 2 GiB", envelope("", 0, 0x8000_0000)],
-    ["JSON, whose first bytes are a huge length", Buffer.from('{"name":"a"}')],
+    ["a length prefix of 4 GiB", envelope("abc", 0, 0xffff_ffff)],
+    ["a length prefix of 2 GiB", envelope("", 0, 0x8000_0000)],
+    ["JSON, read as a huge length prefix", Buffer.from('{"name":"a"}')],
   ])("over the limit is refused as RESOURCE_EXHAUSTED: %s", async (_what, body) => {
     expectRefusal(await call(body), Code.ResourceExhausted, "BODY_TOO_LARGE");
   });
@@ -139,11 +139,11 @@ describe("compression", () => {
   });
 
   it.each<[what: string, encoding: string, bytes: Uint8Array]>([
-    ["nonsense", "gzip", Buffer.from("nonsense")],
-    ["half of a gzip", "gzip", gzipSync("a".repeat(100)).subarray(0, 15)],
-    ["a gzip with a wrong sum", "gzip", flipped(gzipSync("abc"))],
-    ["half of a brotli", "br", brotliCompressSync("a".repeat(100)).subarray(0, 4)],
-    ["nonsense", "br", Buffer.from("nonsense")],
+    ["text", "gzip", Buffer.from("nonsense")],
+    ["truncated gzip data", "gzip", gzipSync("a".repeat(100)).subarray(0, 15)],
+    ["gzip data with a wrong checksum", "gzip", corruptChecksum(gzipSync("abc"))],
+    ["truncated brotli data", "br", brotliCompressSync("a".repeat(100)).subarray(0, 4)],
+    ["text", "br", Buffer.from("nonsense")],
   ])("refuses corrupt data: %s as %s", async (_what, encoding, bytes) => {
     const response = await call(envelope(bytes, 1), { "grpc-encoding": encoding });
     expectRefusal(response, Code.InvalidArgument, "INVALID_REQUEST");
@@ -154,7 +154,7 @@ describe("compression", () => {
     expect(response.headers["grpc-message"]).toContain("name: is required");
   });
 
-  function flipped(bytes: Buffer): Buffer {
+  function corruptChecksum(bytes: Buffer): Buffer {
     bytes.writeUInt8(bytes.readUInt8(bytes.length - 6) ^ 0xff, bytes.length - 6);
     return bytes;
   }
@@ -162,18 +162,21 @@ describe("compression", () => {
 
 describe("an invalid message", () => {
   it.each<[what: string, message: Uint8Array]>([
-    ["bytes that are no tag", Buffer.from([0xff, 0xff, 0xff])],
-    ["a tag of field 0", Buffer.from([0x02, 0x00])],
+    ["an invalid tag", Buffer.from([0xff, 0xff, 0xff])],
+    ["field number 0", Buffer.from([0x02, 0x00])],
     ["a string longer than the message", Buffer.from([0x0a, 0x7f, 0x61])],
-    ["a varint without an end", Buffer.alloc(20, 0xff)],
-    ["a megabyte of groups in groups", Buffer.alloc(bodyLimit - 8, 0x0b)],
-    ["unknown groups in groups", Buffer.alloc(bodyLimit - 8, 0x7b)],
-    ["a group that ends without a start", Buffer.from([0x7c])],
-    ["a number where a string should be", Buffer.from([0x0d, 1, 2, 3, 4])],
-    ["bytes that are not UTF-8 in a string", field(1, Buffer.from([0xc3, 0x28]))],
-    ["an unpaired surrogate in a string", field(1, Buffer.from([0xed, 0xa0, 0x80]))],
-    ["not UTF-8 in a list", field(3, Buffer.from([0xff]))],
-    ["not UTF-8 deep inside", field(4, field(3, Buffer.from([0xff])))],
+    ["an unterminated varint", Buffer.alloc(20, 0xff)],
+    ["a megabyte of nested groups", Buffer.alloc(bodyLimit - 8, 0x0b)],
+    ["unknown nested groups", Buffer.alloc(bodyLimit - 8, 0x7b)],
+    ["an end of a group without a start", Buffer.from([0x7c])],
+    ["a number for a string", Buffer.from([0x0d, 1, 2, 3, 4])],
+    ["bytes that are not UTF-8 in a string", encodeField(1, Buffer.from([0xc3, 0x28]))],
+    ["an unpaired surrogate in a string", encodeField(1, Buffer.from([0xed, 0xa0, 0x80]))],
+    ["bytes that are not UTF-8 in a list", encodeField(3, Buffer.from([0xff]))],
+    [
+      "bytes that are not UTF-8 in a nested message",
+      encodeField(4, encodeField(3, Buffer.from([0xff]))),
+    ],
   ])("is refused as INVALID_ARGUMENT: %s", async (_what, message) => {
     const response = await call(envelope(message));
     expectRefusal(response, Code.InvalidArgument, "INVALID_REQUEST");
@@ -203,7 +206,7 @@ describe("an invalid message", () => {
     }
   });
 
-  it("with very many violations fits in the trailers", async () => {
+  it("with very many violations has details that fit in the trailers", async () => {
     const rules = Array.from({ length: 1000 }, () => ({}));
     const message = create(CreateApplicationRequestSchema, { rules });
     const response = await call(envelope(toBinary(CreateApplicationRequestSchema, message)));
@@ -212,7 +215,7 @@ describe("an invalid message", () => {
   });
 });
 
-describe("a call of an unknown method", () => {
+describe("a call", () => {
   it.each([
     "/latchkey.v1.ApplicationService/Nothing",
     "/latchkey.v1.Nothing/CreateApplication",
@@ -222,7 +225,7 @@ describe("a call of an unknown method", () => {
     "/",
     "/%zz/é%00",
     "/applications",
-  ])("is refused as UNIMPLEMENTED: %s", async (path) => {
+  ])("of an unknown method is refused as UNIMPLEMENTED: %s", async (path) => {
     const { status, headers } = await call(envelope(""), {}, path);
     expect({ status, code: headers["grpc-status"] }).toEqual({ status: 200, code: "12" });
     expect(headers["grpc-message"]).toContain("unknown method");
@@ -240,7 +243,7 @@ describe("a call of an unknown method", () => {
     expect(headers["content-type"]).toBe("application/problem+json");
   });
 
-  it("other HTTP methods than POST are refused with 405", async () => {
+  it("with another HTTP method than POST is refused with 405", async () => {
     for (const method of ["PUT", "PATCH"]) {
       const { status, headers } = await call(envelope(""), { ":method": method });
       expect({ status, allow: headers.allow }).toEqual({ status: 405, allow: "POST" });

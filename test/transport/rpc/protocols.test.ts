@@ -26,21 +26,21 @@ beforeAll(async () => {
 
 afterAll(() => server.close());
 
-const key = () => ({ "svc-api-key": root.key });
+const keyHeader = () => ({ "svc-api-key": root.key });
 
-describe("one port", () => {
+describe("a single port", () => {
   it.each(["1.1", "2"] as const)("serves REST over HTTP/%s", async (version) => {
     const response = await (version === "1.1" ? restOverHttp1 : restOverHttp2)("/applications/key");
     expect(JSON.parse(response)).toMatchObject({ id: root.applicationId });
   });
 
   it.each(["1.1", "2"] as const)(
-    "speaks Connect and gRPC-Web over HTTP/%s",
+    "serves Connect and gRPC-Web over HTTP/%s",
     async (httpVersion) => {
       for (const createTransport of [createConnectTransport, createGrpcWebTransport]) {
         const transport = createTransport({ baseUrl: server.url, httpVersion });
         const client = createClient(ApplicationService, transport);
-        const { id } = await client.getApplicationByKey({}, { headers: key() });
+        const { id } = await client.getApplicationByKey({}, { headers: keyHeader() });
         expect(id).toBe(root.applicationId);
       }
     },
@@ -49,7 +49,7 @@ describe("one port", () => {
   it("serves gRPC over HTTP/2", async () => {
     const transport = createGrpcTransport({ baseUrl: server.url });
     const client = createClient(ApplicationService, transport);
-    const { id } = await client.getApplicationByKey({}, { headers: key() });
+    const { id } = await client.getApplicationByKey({}, { headers: keyHeader() });
     expect(id).toBe(root.applicationId);
   });
 
@@ -63,9 +63,12 @@ describe("one port", () => {
       const transport = createTransport({ baseUrl: server.url, httpVersion: "2" });
       const client = createClient(ApplicationService, transport);
       const request = { name: "one", type: "private", permissions: ["token:read"] };
-      const { id, version } = await client.createApplication(request, { headers: key() });
+      const { id, version } = await client.createApplication(request, { headers: keyHeader() });
       const disable = (ifMatch: string, tag: string) =>
-        client.disableApplication({ id, ifMatch }, { headers: { ...key(), "if-match": tag } });
+        client.disableApplication(
+          { id, ifMatch },
+          { headers: { ...keyHeader(), "if-match": tag } },
+        );
       await expect(disable(version, '"other"')).rejects.toThrow("differs from the If-Match header");
       await expect(disable(`W/"${version}"`, `"${version}"`)).rejects.toThrow("one entity tag");
       await expect(disable(`"${version}"`, `"${version}"`)).resolves.toMatchObject({ id });
@@ -81,7 +84,7 @@ describe("one port", () => {
           ? "/applications/key"
           : "/latchkey.v1.ApplicationService/GetApplicationByKey";
         const headers = {
-          ...key(),
+          ...keyHeader(),
           ":method": isRest ? "GET" : "POST",
           "content-type": "application/json",
         };
@@ -96,19 +99,19 @@ describe("one port", () => {
   });
 
   it("serves every REST method over HTTP/2 as over HTTP/1.1", async () => {
-    const json = { ...key(), "content-type": "application/json" };
+    const json = { ...keyHeader(), "content-type": "application/json" };
     const call = (method: string, path: string, body?: string) =>
       callRaw(server, path, {
         headers: { ...json, ":method": method },
         ...(body !== undefined && { body }),
       });
     const request = { name: "a", type: "private", permissions: ["token:read"] };
-    const made = await call("POST", "/applications", JSON.stringify(request));
-    expect(made.status).toBe(201);
-    const { id } = JSON.parse(made.body.toString());
+    const created = await call("POST", "/applications", JSON.stringify(request));
+    expect(created.status).toBe(201);
+    const { id } = JSON.parse(created.body.toString());
     const { type: _type, ...change } = request;
-    const changed = await call("PUT", `/applications/${id}`, JSON.stringify(change));
-    expect(changed.status).toBe(200);
+    const updated = await call("PUT", `/applications/${id}`, JSON.stringify(change));
+    expect(updated.status).toBe(200);
     const deleted = await call("DELETE", `/applications/${id}`);
     expect({ status: deleted.status, body: deleted.body.length }).toEqual({ status: 204, body: 0 });
     const { status, headers, body } = await call("GET", `/applications/${id}`);
@@ -120,7 +123,7 @@ describe("one port", () => {
     const settings = Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]);
     const goAway = Buffer.from([0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
-    const response = await drip(Buffer.concat([preface, settings, goAway]));
+    const response = await sendByteByByte(Buffer.concat([preface, settings, goAway]));
     expect(response.readUInt8(3)).toBe(4); // SETTINGS, the first frame of every server.
   });
 
@@ -129,7 +132,9 @@ describe("one port", () => {
     ["PUT /healthz HTTP/1.1", 405],
     ["PR /healthz HTTP/1.1", 400],
   ])("accepts an HTTP/1.1 request that arrives byte by byte: %s", async (line, status) => {
-    const response = await drip(Buffer.from(`${line}\r\nhost: a\r\nconnection: close\r\n\r\n`));
+    const response = await sendByteByByte(
+      Buffer.from(`${line}\r\nhost: a\r\nconnection: close\r\n\r\n`),
+    );
     expect(parseResponses(response.toString())[0]?.status).toBe(status);
   });
 
@@ -164,28 +169,28 @@ describe("an HTTP/1.1 connection", () => {
   });
 
   it("accepts pipelined requests and responds in order", async () => {
-    const ask = (path: string, extra = "") =>
-      `GET ${path} HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${root.key}\r\n${extra}\r\n`;
+    const get = (path: string, extraHeaders = "") =>
+      `GET ${path} HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${root.key}\r\n${extraHeaders}\r\n`;
     const socket = connect(server.port, "127.0.0.1");
     const text = new Promise<string>((resolve) => {
-      let got = "";
+      let received = "";
       socket.on("data", (chunk) => {
-        got += chunk;
+        received += chunk;
       });
-      socket.on("close", () => resolve(got));
+      socket.on("close", () => resolve(received));
     });
     socket.write(
-      ask("/applications/key") +
+      get("/applications/key") +
         "POST /applications HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\n\r\nabc" +
-        ask("/nothing") +
-        ask("/healthz", "connection: close\r\n"),
+        get("/nothing") +
+        get("/healthz", "connection: close\r\n"),
     );
     expect(parseResponses(await text).map(({ status }) => status)).toEqual([200, 401, 404, 200]);
   });
 });
 
-/** Sends bytes one by one. Returns everything received until the server closes the connection. */
-async function drip(bytes: Buffer): Promise<Buffer> {
+/** Sends bytes one by one and returns everything received until the server closes the connection. */
+async function sendByteByByte(bytes: Buffer): Promise<Buffer> {
   const socket = connect({ port: server.port, host: "127.0.0.1", noDelay: true });
   const chunks: Buffer[] = [];
   socket.on("data", (chunk) => chunks.push(chunk));
@@ -200,12 +205,12 @@ async function drip(bytes: Buffer): Promise<Buffer> {
 }
 
 function restOverHttp1(path: string): Promise<string> {
-  return fetch(server.url + path, { headers: key() }).then((response) => response.text());
+  return fetch(server.url + path, { headers: keyHeader() }).then((response) => response.text());
 }
 
 async function restOverHttp2(path: string): Promise<string> {
   const { body } = await callRaw(server, path, {
-    headers: { ...key(), ":method": "GET", "content-type": "text/plain" },
+    headers: { ...keyHeader(), ":method": "GET", "content-type": "text/plain" },
   });
   return body.toString();
 }
@@ -234,13 +239,13 @@ describe("a response in Connect JSON", () => {
   });
 });
 
-describe("a caller without a valid key is refused before its message arrives", () => {
-  /** Sends headers and a body that never ends. Returns the response. */
-  async function ask(path: string, type: string): Promise<Record<string, unknown>> {
+describe("an unauthenticated call is refused before its message arrives", () => {
+  /** Sends headers and an unfinished body, and returns the response headers and trailers. */
+  async function call(path: string, type: string): Promise<Record<string, unknown>> {
     const session = connectHttp2(server.url);
     const stream = session.request({ ":method": "POST", ":path": path, "content-type": type });
     stream.write("{");
-    const got = await new Promise<Record<string, unknown>>((resolve, reject) => {
+    const result = await new Promise<Record<string, unknown>>((resolve, reject) => {
       let headers = {};
       stream.on("response", (response) => {
         headers = response;
@@ -253,20 +258,20 @@ describe("a caller without a valid key is refused before its message arrives", (
       stream.resume();
     });
     session.destroy();
-    return got;
+    return result;
   }
 
   it("over REST", async () => {
-    expect(await ask("/applications", "application/json")).toMatchObject({ ":status": 401 });
+    expect(await call("/applications", "application/json")).toMatchObject({ ":status": 401 });
   });
 
   it("over Connect", async () => {
     const path = "/latchkey.v1.ApplicationService/CreateApplication";
-    expect(await ask(path, "application/json")).toMatchObject({ ":status": 401 });
+    expect(await call(path, "application/json")).toMatchObject({ ":status": 401 });
   });
 
   it("over gRPC", async () => {
     const path = "/latchkey.v1.ApplicationService/CreateApplication";
-    expect(await ask(path, "application/grpc")).toMatchObject({ "grpc-status": "16" });
+    expect(await call(path, "application/grpc")).toMatchObject({ "grpc-status": "16" });
   });
 });

@@ -41,8 +41,8 @@ beforeEach(async () => {
 
 afterEach(() => server.close());
 
-/** The log lines of a method, once there is one and a later request has been logged too. */
-async function linesOf(method: string): Promise<Record<string, unknown>[]> {
+/** Waits until calls of a method and a later request are logged, and returns the lines of the method. */
+async function waitForLogLines(method: string): Promise<Record<string, unknown>[]> {
   const isOfMethod = (line: Record<string, unknown>) => line.method === method;
   await until(async () => server.logs.some(isOfMethod));
   return (await logLinesSoFar(server)).filter(isOfMethod);
@@ -51,7 +51,7 @@ async function linesOf(method: string): Promise<Record<string, unknown>[]> {
 function openChecks(api: StreamingApi, key: string) {
   const outbox = createOutbox<StreamedCheck>();
   const stream = read((signal) => api.streamCheckAccess(key, outbox, signal));
-  return { ...stream, ...outbox, end: stream.end, hangUp: outbox.end };
+  return { ...stream, ...outbox, end: stream.end, endInput: outbox.end };
 }
 
 describe.each(duplexClients)("a stream of checks over %s", (_client, connect) => {
@@ -69,9 +69,9 @@ describe.each(duplexClients)("a stream of checks over %s", (_client, connect) =>
     await stream.next();
     await stream.next();
     expect(server.logs).toEqual([]);
-    stream.hangUp();
+    stream.endInput();
     await stream.end();
-    const lines = await linesOf(checkMethod);
+    const lines = await waitForLogLines(checkMethod);
     expect(lines).toMatchObject([{ level: 30, code: "ok", application_id: root.applicationId }]);
   });
 
@@ -80,12 +80,12 @@ describe.each(duplexClients)("a stream of checks over %s", (_client, connect) =>
     stream.send({ check: { key: root.key, permission } });
     await stream.next();
     stream.stop();
-    expect(await linesOf(checkMethod)).toMatchObject([
+    expect(await waitForLogLines(checkMethod)).toMatchObject([
       { level: 30, code: expect.stringMatching(/^(ok|canceled)$/) },
     ]);
   });
 
-  it("is logged with the reason of its end", async () => {
+  it("is logged with the reason why it ended", async () => {
     const request = { name: "brief", type: "private", permissions: [permission] };
     const caller = await api.createApplication(root.key, request);
     const stream = openChecks(api, keyOf(caller));
@@ -95,7 +95,9 @@ describe.each(duplexClients)("a stream of checks over %s", (_client, connect) =>
     await api.deleteApplication(root.key, caller);
     stream.send({ check });
     expect(await stream.end()).toMatchObject({ status: Code.Unauthenticated });
-    expect(await linesOf(checkMethod)).toMatchObject([{ level: 30, code: "unauthenticated" }]);
+    expect(await waitForLogLines(checkMethod)).toMatchObject([
+      { level: 30, code: "unauthenticated" },
+    ]);
   });
 
   it("ends as UNAVAILABLE without details if the store does not respond", async () => {
@@ -103,12 +105,14 @@ describe.each(duplexClients)("a stream of checks over %s", (_client, connect) =>
     const check = { key: root.key, permission };
     stream.send({ check });
     await stream.next();
-    find = () => Promise.reject(new StoreUnavailable("the disk at /secret/path is gone"));
+    find = () => Promise.reject(new StoreUnavailable("cannot read /secret/path"));
     stream.send({ check });
     const failure = await stream.end();
     expect(failure).toMatchObject({ status: Code.Unavailable, reason: "store_unavailable" });
     expect(failure?.message).not.toContain("secret");
-    expect(await linesOf(checkMethod)).toMatchObject([{ level: 40, code: "store_unavailable" }]);
+    expect(await waitForLogLines(checkMethod)).toMatchObject([
+      { level: 40, code: "store_unavailable" },
+    ]);
   });
 
   it("ends as INTERNAL without details if the server fails", async () => {
@@ -121,7 +125,7 @@ describe.each(duplexClients)("a stream of checks over %s", (_client, connect) =>
     const failure = await stream.end();
     expect(failure).toMatchObject({ status: Code.Internal, reason: "internal" });
     expect(failure?.message).not.toContain("secret");
-    expect(await linesOf(checkMethod)).toMatchObject([{ level: 50, code: "internal" }]);
+    expect(await waitForLogLines(checkMethod)).toMatchObject([{ level: 50, code: "internal" }]);
   });
 });
 
@@ -144,23 +148,27 @@ describe.each(streamClients)("a watch over %s", (_client, connect) => {
     await watcher.next();
     expect(server.logs).toEqual([]);
     watcher.stop();
-    expect(await linesOf(watchMethod)).toMatchObject([
+    expect(await waitForLogLines(watchMethod)).toMatchObject([
       { level: 30, code: "canceled", application_id: root.applicationId },
     ]);
   });
 
-  it("is logged with the reason of its end", async () => {
+  it("is logged with the reason why it ended", async () => {
     const request = { name: "brief", type: "private", permissions: [permission] };
     const caller = await api.createApplication(root.key, request);
     const watcher = watch(keyOf(caller));
     await watcher.next();
     await api.regenerateApplicationKey(root.key, caller);
     expect(await watcher.end()).toMatchObject({ status: Code.Unauthenticated });
-    expect(await linesOf(watchMethod)).toMatchObject([{ level: 30, code: "unauthenticated" }]);
+    expect(await waitForLogLines(watchMethod)).toMatchObject([
+      { level: 30, code: "unauthenticated" },
+    ]);
   });
 
   it("is logged once with the reason if it is refused", async () => {
     expect(await watch("secret").end()).toMatchObject({ status: Code.Unauthenticated });
-    expect(await linesOf(watchMethod)).toMatchObject([{ level: 30, code: "unauthenticated" }]);
+    expect(await waitForLogLines(watchMethod)).toMatchObject([
+      { level: 30, code: "unauthenticated" },
+    ]);
   });
 });

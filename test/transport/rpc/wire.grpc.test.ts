@@ -77,13 +77,13 @@ async function call(
   return responseOf(stream);
 }
 
-function framed<Desc extends DescMessage>(schema: Desc, request: object = {}): Buffer {
+function encodeFramed<Desc extends DescMessage>(schema: Desc, request: object = {}): Buffer {
   return envelope(toBinary(schema, create(schema, request as never)));
 }
 
-const listAll = () => framed(ListApplicationsRequestSchema, { size: 100 });
+const listRequest = () => encodeFramed(ListApplicationsRequestSchema, { size: 100 });
 
-function listedIn(message: Uint8Array): string[] {
+function readListedIds(message: Uint8Array): string[] {
   return fromBinary(ListApplicationsResponseSchema, message).data.map(({ id }) => id);
 }
 
@@ -106,14 +106,14 @@ describe("a successful response", () => {
     expect(frames.map(({ isLast }) => isLast)).toEqual([false, false, true]);
   });
 
-  it("of hundreds of kilobytes reaches a client that reads a kilobyte at a time", async () => {
-    const whole = await call(listRpc, listAll());
+  it("of hundreds of kilobytes reaches a client with a flow-control window of 1 kB", async () => {
+    const full = await call(listRpc, listRequest());
     const narrow = openSession(server, { settings: { initialWindowSize: 1_000 } });
     const stream = open(listRpc, {}, narrow);
-    stream.end(listAll());
+    stream.end(listRequest());
     const slow = await responseOf(stream);
     expect(slow.body.length).toBeGreaterThan(300_000);
-    expect(slow.body.equals(whole.body)).toBe(true);
+    expect(slow.body.equals(full.body)).toBe(true);
     expect(slow.trailers).toMatchObject({ "grpc-status": "0" });
     const data = narrow.answerFrames(stream).filter(({ type }) => type === "DATA");
     expect(Math.max(...data.map(({ payload }) => payload.length))).toBeLessThanOrEqual(1_000);
@@ -125,22 +125,22 @@ describe("an error response", () => {
 
   it.each<[what: string, path: string, code: Code, headers: OutgoingHttpHeaders, body: Uint8Array]>(
     [
-      ["of a caller without a key", byKeyRpc, Code.Unauthenticated, noKey, envelope("")],
-      ["of a stream without a key", streamRpc, Code.Unauthenticated, noKey, envelope("")],
-      ["of bytes that are no message", listRpc, Code.InvalidArgument, {}, envelope("\xff\xff")],
-      ["of a message that is too large", listRpc, Code.ResourceExhausted, {}, envelope("", 0, 2e9)],
-      ["of what breaks a rule", updateRpc, Code.InvalidArgument, {}, envelope("")],
-      ["of no message at all", listRpc, Code.Unimplemented, {}, Buffer.alloc(0)],
-      ["of a method that is not there", "/a.B/C", Code.Unimplemented, {}, envelope("")],
+      ["to an unauthenticated call", byKeyRpc, Code.Unauthenticated, noKey, envelope("")],
+      ["to an unauthenticated stream", streamRpc, Code.Unauthenticated, noKey, envelope("")],
+      ["to an undecodable message", listRpc, Code.InvalidArgument, {}, envelope("\xff\xff")],
+      ["to a message over the limit", listRpc, Code.ResourceExhausted, {}, envelope("", 0, 2e9)],
+      ["to an invalid request", updateRpc, Code.InvalidArgument, {}, envelope("")],
+      ["to a call without a message", listRpc, Code.Unimplemented, {}, Buffer.alloc(0)],
+      ["to an unknown method", "/a.B/C", Code.Unimplemented, {}, envelope("")],
       [
-        "of time that is up",
+        "to an expired deadline",
         byKeyRpc,
         Code.DeadlineExceeded,
         { "grpc-timeout": "0S" },
         envelope(""),
       ],
       [
-        "with an unknown compression",
+        "to an unknown compression",
         byKeyRpc,
         Code.Unimplemented,
         { "grpc-encoding": "snappy" },
@@ -176,16 +176,16 @@ describe("a message", () => {
   it("just below the limit arrives in many small frames", async () => {
     const id = root.applicationId;
     const named = { id, name: "a", permissions: ["token:read"] };
-    const empty = framed(UpdateApplicationRequestSchema, named).length;
+    const empty = encodeFramed(UpdateApplicationRequestSchema, named).length;
     // Too long for a name, which is reported only after all of it has been read.
     const name = "x".repeat(bodyLimit - empty - 10);
-    const body = framed(UpdateApplicationRequestSchema, { ...named, name });
+    const body = encodeFramed(UpdateApplicationRequestSchema, { ...named, name });
     expect(body.length).toBeGreaterThan(bodyLimit - 50);
     const stream = open(updateRpc);
     const response = responseOf(stream);
     for (let at = 0; at < body.length; at += 700) {
-      const isTaken = stream.write(body.subarray(at, at + 700));
-      if (!isTaken || at % 7_000 === 0) {
+      const isAccepted = stream.write(body.subarray(at, at + 700));
+      if (!isAccepted || at % 7_000 === 0) {
         await wire.arrival();
       }
     }
@@ -198,22 +198,22 @@ describe("a message", () => {
 
   it("may be split anywhere, even into single bytes", async () => {
     const id = [root.applicationId];
-    const body = framed(ListApplicationsRequestSchema, { id, size: 3 });
+    const body = encodeFramed(ListApplicationsRequestSchema, { id, size: 3 });
     const cuts = times(body.length + 1, (at) => [body.subarray(0, at), body.subarray(at)]);
     const bytes = times(body.length, (at) => body.subarray(at, at + 1));
     for (const parts of [...cuts, bytes]) {
       const stream = open(listRpc);
       const [response] = await Promise.all([responseOf(stream), sendParts(stream, wire, parts)]);
       expect(response.trailers).toMatchObject({ "grpc-status": "0" });
-      expect(messagesIn(response.body).map(listedIn)).toEqual([id]);
+      expect(messagesIn(response.body).map(readListedIds)).toEqual([id]);
     }
   });
 
   it("is missing if the call ends after its headers", async () => {
-    const atOnce = wire.session.request(grpcHeaders(byKeyRpc, root.key), { endStream: true });
+    const withHeaders = wire.session.request(grpcHeaders(byKeyRpc, root.key), { endStream: true });
     const soon = open(byKeyRpc);
     const late = open(byKeyRpc);
-    const responses = [atOnce, soon, late].map(responseOf);
+    const responses = [withHeaders, soon, late].map(responseOf);
     soon.end();
     await wire.arrival();
     late.end();
@@ -224,22 +224,22 @@ describe("a message", () => {
   });
 
   it("is sent after 100 Continue if the client expects it", async () => {
-    const ask = (headers: object) =>
+    const callWithExpect = (headers: object) =>
       new Promise<string>((resolve) => {
         const stream = open(byKeyRpc, { expect: "100-continue", ...headers });
-        let asked = "not asked";
+        let interim = "no 100";
         stream.on("continue", () => {
-          asked = "asked";
+          interim = "100";
           stream.end(envelope(""));
         });
         const response = responseOf(stream);
         stream.on("response", () => stream.end());
         response.then(({ headers, trailers }) =>
-          resolve(`${asked}, ${(trailers ?? headers)["grpc-status"]}`),
+          resolve(`${interim}, ${(trailers ?? headers)["grpc-status"]}`),
         );
       });
-    expect(await ask({})).toBe("asked, 0");
-    expect(await ask({ "svc-api-key": "none" })).toBe(`not asked, ${Code.Unauthenticated}`);
+    expect(await callWithExpect({})).toBe("100, 0");
+    expect(await callWithExpect({ "svc-api-key": "none" })).toBe(`no 100, ${Code.Unauthenticated}`);
   });
 });
 
@@ -247,9 +247,9 @@ describe("compression", () => {
   const gzipped = (message: Buffer) => envelope(gzipSync(message.subarray(5)), 1);
 
   it("works for requests, and for long responses if the client accepts it", async () => {
-    const plain = await call(listRpc, listAll());
+    const plain = await call(listRpc, listRequest());
     const headers = { "grpc-encoding": "gzip", "grpc-accept-encoding": "gzip" };
-    const response = await call(listRpc, gzipped(listAll()), headers);
+    const response = await call(listRpc, gzipped(listRequest()), headers);
     expect(response.headers).toMatchObject({ "grpc-encoding": "gzip" });
     expect(response.trailers).toMatchObject({ "grpc-status": "0" });
     expect(response.body.readUInt8(0)).toBe(1);
@@ -259,24 +259,24 @@ describe("compression", () => {
 
   it("of a request does not compress the response if the client does not accept it", async () => {
     const headers = { "grpc-encoding": "gzip", "grpc-accept-encoding": "identity" };
-    const response = await call(listRpc, gzipped(listAll()), headers);
+    const response = await call(listRpc, gzipped(listRequest()), headers);
     expect(response.trailers).toMatchObject({ "grpc-status": "0" });
     expect(response.body.readUInt8(0)).toBe(0);
-    expect(messagesIn(response.body).map(listedIn)).toHaveLength(1);
+    expect(messagesIn(response.body).map(readListedIds)).toHaveLength(1);
   });
 
   it("may be announced and not used", async () => {
-    const response = await call(listRpc, listAll(), { "grpc-encoding": "gzip" });
+    const response = await call(listRpc, listRequest(), { "grpc-encoding": "gzip" });
     expect(response.trailers).toMatchObject({ "grpc-status": "0" });
   });
 
-  it("works for an independent client", async () => {
-    const plain = await call(listRpc, listAll());
+  it("works for grpc-js", async () => {
+    const plain = await call(listRpc, listRequest());
     const gzip = 2;
     const client = new Client(`127.0.0.1:${server.port}`, credentials.createInsecure(), {
       "grpc.default_compression_algorithm": gzip,
     });
-    const { response } = await callWith(client, listRpc, listAll().subarray(5));
+    const { response } = await callWith(client, listRpc, listRequest().subarray(5));
     client.close();
     expect(response?.equals(plain.body.subarray(5))).toBe(true);
   });
@@ -286,13 +286,13 @@ describe("compression", () => {
     const headers = { "svc-api-key": root.key, "content-type": "application/json" };
     const plain = await send(server, listRpc, { ...request, headers });
     expect(plain.headers).not.toHaveProperty("content-encoding");
-    const packed = await send(server, listRpc, {
+    const compressed = await send(server, listRpc, {
       ...request,
       headers: { ...headers, "content-encoding": "gzip", "accept-encoding": "identity" },
       body: gzipSync(request.body),
     });
-    expect(JSON.parse(packed.body)).toEqual(JSON.parse(plain.body));
-    // Handles the compression itself.
+    expect(JSON.parse(compressed.body)).toEqual(JSON.parse(plain.body));
+    // fetch decompresses the response.
     const both = await fetch(`${server.url}${listRpc}`, {
       method: "POST",
       headers: { ...headers, "content-encoding": "gzip", "accept-encoding": "gzip" },
@@ -303,27 +303,27 @@ describe("compression", () => {
   });
 });
 
-/** Makes a call with an independent client and collects the whole response. */
-function callWith(client: Client, path: string, request: Buffer, given: [string, string][] = []) {
+/** Makes a call with grpc-js and collects the response, its metadata and the error. */
+function callWith(client: Client, path: string, request: Buffer, entries: [string, string][] = []) {
   const metadata = new Metadata();
   metadata.set("svc-api-key", root.key);
-  for (const [name, value] of given) {
+  for (const [name, value] of entries) {
     metadata.add(name, name.endsWith("-bin") ? Buffer.from(value) : value);
   }
-  interface Heard {
+  interface CallResult {
     error?: ServiceError;
     response?: Buffer;
-    first?: Metadata;
+    initialMetadata?: Metadata;
   }
   const bytes = (buffer: Buffer) => buffer;
-  return new Promise<Heard>((resolve) => {
-    const heard: Heard = {};
+  return new Promise<CallResult>((resolve) => {
+    const result: CallResult = {};
     client
       .makeUnaryRequest(path, bytes, bytes, request, metadata, (error, response) => {
-        resolve({ ...heard, ...(error && { error }), ...(response && { response }) });
+        resolve({ ...result, ...(error && { error }), ...(response && { response }) });
       })
-      .on("metadata", (first) => {
-        heard.first = first;
+      .on("metadata", (initialMetadata) => {
+        result.initialMetadata = initialMetadata;
       });
   });
 }
@@ -337,35 +337,35 @@ describe("metadata", () => {
 
   afterAll(() => client.close());
 
-  it("ignores unknown, binary and repeated metadata", async () => {
+  it("that is unknown, binary or repeated is ignored", async () => {
     const { response } = await callWith(client, byKeyRpc, Buffer.alloc(0), [
-      ["x-twice", "a"],
-      ["x-twice", "b"],
-      ["x-odd-bin", "\0\r\n\xff"],
-      ["x-odd-bin", ""],
+      ["x-repeated", "a"],
+      ["x-repeated", "b"],
+      ["x-unknown-bin", "\0\r\n\xff"],
+      ["x-unknown-bin", ""],
     ]);
     expect(response?.toString()).toContain(root.applicationId);
   });
 
   it("with two keys is unauthenticated", async () => {
-    const again: [string, string] = ["svc-api-key", root.key];
-    const { error } = await callWith(client, byKeyRpc, Buffer.alloc(0), [again]);
+    const secondKey: [string, string] = ["svc-api-key", root.key];
+    const { error } = await callWith(client, byKeyRpc, Buffer.alloc(0), [secondKey]);
     expect(error?.code).toBe(Code.Unauthenticated);
   });
 
   it("is sent before the message, and with binary details in an error response", async () => {
-    const named: [string, string] = ["x-request-id", "my-own-name"];
-    const good = await callWith(client, byKeyRpc, Buffer.alloc(0), [named]);
-    expect(good.first?.get("x-request-id")).toEqual(["my-own-name"]);
-    const { error } = await callWith(client, updateRpc, Buffer.alloc(0), [named]);
-    expect(error?.metadata.get("x-request-id")).toEqual(["my-own-name"]);
+    const requestId: [string, string] = ["x-request-id", "my-request-id"];
+    const good = await callWith(client, byKeyRpc, Buffer.alloc(0), [requestId]);
+    expect(good.initialMetadata?.get("x-request-id")).toEqual(["my-request-id"]);
+    const { error } = await callWith(client, updateRpc, Buffer.alloc(0), [requestId]);
+    expect(error?.metadata.get("x-request-id")).toEqual(["my-request-id"]);
     const [details] = error?.metadata.get("grpc-status-details-bin") ?? [];
     expect(Buffer.isBuffer(details)).toBe(true);
   });
 });
 
-describe("a connection that is reset", () => {
-  it("cancels its call and does not affect the process", async () => {
+describe("a closed connection", () => {
+  it("cancels its call if it is reset, and the server keeps running", async () => {
     store.shut();
     const arrival = store.arrival();
     open(byKeyRpc).end(envelope(""));
@@ -379,7 +379,7 @@ describe("a connection that is reset", () => {
     expect(server.logs.filter(({ level }) => Number(level) >= 40)).toEqual([]);
   });
 
-  it("in the middle of a message or response is not logged as a server error", async () => {
+  it("is not logged as a server error if it is reset in the middle of a message or response", async () => {
     open(updateRpc).write(envelope("abc", 0, 100));
     await wire.arrival();
     wire.reset();
@@ -387,7 +387,7 @@ describe("a connection that is reset", () => {
 
     const narrow = openSession(server, { settings: { initialWindowSize: 100 } });
     const stream = open(listRpc, {}, narrow);
-    stream.end(listAll());
+    stream.end(listRequest());
     await until(async () => narrow.answerFrames(stream).length > 1);
     narrow.reset();
     await untilLogged("ok");
@@ -397,7 +397,7 @@ describe("a connection that is reset", () => {
     expect(server.logs.filter(({ level }) => Number(level) >= 40)).toEqual([]);
   });
 
-  it("gets its responses before it closes if the client sent GOAWAY first", async () => {
+  it("receives pending responses first if the client sent GOAWAY", async () => {
     store.shut();
     const arrival = store.arrival();
     const stream = open(byKeyRpc);

@@ -48,28 +48,30 @@ beforeEach(() => {
 afterAll(() => server.close());
 
 function open(headers: OutgoingHttpHeaders = {}, on = wire, path = streamRpc): ClientHttp2Stream {
-  const named = { "x-request-id": randomUUID(), ...headers };
-  const stream = on.session.request(grpcHeaders(path, root.key, named));
+  const allHeaders = { "x-request-id": randomUUID(), ...headers };
+  const stream = on.session.request(grpcHeaders(path, root.key, allHeaders));
   stream.on("error", () => {});
   return stream;
 }
 
-function bytesOf(request: MessageInitShape<typeof StreamCheckAccessRequestSchema>): Uint8Array {
+function encodeRequest(
+  request: MessageInitShape<typeof StreamCheckAccessRequestSchema>,
+): Uint8Array {
   const message = create(StreamCheckAccessRequestSchema, request);
   return toBinary(StreamCheckAccessRequestSchema, message);
 }
 
-/** A check of the root key, which has this permission. */
-function checkNamed(correlationId: string): Uint8Array {
-  return bytesOf({ correlationId, check: { key: root.key, permission: "access:check" } });
+/** Encodes a check of the root key that succeeds. */
+function encodeCheck(correlationId: string): Uint8Array {
+  return encodeRequest({ correlationId, check: { key: root.key, permission: "access:check" } });
 }
 
-const namesOf = (count: number) => times(count, (index) => `check ${index}`);
-const checksNamed = (names: readonly string[]) =>
-  Buffer.concat(names.map((name) => envelope(checkNamed(name))));
+const createIds = (count: number) => times(count, (index) => `check ${index}`);
+const frameChecks = (ids: readonly string[]) =>
+  Buffer.concat(ids.map((id) => envelope(encodeCheck(id))));
 
-/** The names of the checks in the responses. All of them must have succeeded. */
-function answeredIn({ body }: Pick<WireResponse, "body">): string[] {
+/** Returns the correlation ids of the responses and expects all of them to be allowed. */
+function readResponseIds({ body }: Pick<WireResponse, "body">): string[] {
   return messagesIn(body).map((bytes) => {
     const { correlationId, result } = fromBinary(StreamCheckAccessResponseSchema, bytes);
     expect(result).toMatchObject({ allowed: true, applicationId: root.applicationId });
@@ -82,16 +84,16 @@ function follow(stream: ClientHttp2Stream) {
   const chunks: Buffer[] = [];
   stream.on("data", (chunk) => chunks.push(chunk));
   return {
-    answered: () => answeredIn({ body: Buffer.concat(chunks) }),
-    async untilAnswered(...names: string[]): Promise<void> {
-      await until(async () => this.answered().length >= names.length);
-      expect(this.answered()).toEqual(names);
+    receivedIds: () => readResponseIds({ body: Buffer.concat(chunks) }),
+    async untilReceived(...ids: string[]): Promise<void> {
+      await until(async () => this.receivedIds().length >= ids.length);
+      expect(this.receivedIds()).toEqual(ids);
     },
   };
 }
 
-/** The log line of a stream, after it has ended. */
-async function lineOf({ sentHeaders }: ClientHttp2Stream) {
+/** Waits until a stream is logged and returns its log line. */
+async function waitForLogLine({ sentHeaders }: ClientHttp2Stream) {
   const id = sentHeaders?.["x-request-id"];
   const find = () => server.logs.find(({ request_id }) => request_id === id);
   await until(async () => find() !== undefined);
@@ -100,66 +102,66 @@ async function lineOf({ sentHeaders }: ClientHttp2Stream) {
 
 describe("checks in a gRPC stream", () => {
   it("may be split anywhere, even into single bytes", async () => {
-    const names = ["a", "b"];
-    const body = checksNamed(names);
+    const ids = ["a", "b"];
+    const body = frameChecks(ids);
     const cuts = times(body.length + 1, (at) => [body.subarray(0, at), body.subarray(at)]);
     const bytes = times(body.length, (at) => body.subarray(at, at + 1));
     for (const parts of [...cuts, bytes]) {
       const stream = open();
       const [response] = await Promise.all([responseOf(stream), sendParts(stream, wire, parts)]);
       expect(response.trailers).toMatchObject({ "grpc-status": "0" });
-      expect(answeredIn(response)).toEqual(names);
+      expect(readResponseIds(response)).toEqual(ids);
     }
   });
 
   it("may arrive in one frame in large numbers, and get their responses in order", async () => {
-    const names = namesOf(1_000);
+    const ids = createIds(1_000);
     const stream = open();
     const response = responseOf(stream);
-    stream.end(checksNamed(names));
-    expect(answeredIn(await response)).toEqual(names);
+    stream.end(frameChecks(ids));
+    expect(readResponseIds(await response)).toEqual(ids);
     expect((await response).trailers).toMatchObject({ "grpc-status": "0" });
   });
 
   it("get their responses before the client has sent all of them", async () => {
     const stream = open();
     const responses = follow(stream);
-    const [one, two] = [checksNamed(["a"]), checksNamed(["b", "c"])];
+    const [one, two] = [frameChecks(["a"]), frameChecks(["b", "c"])];
     stream.write(Buffer.concat([one, two.subarray(0, 7)]));
-    await responses.untilAnswered("a");
+    await responses.untilReceived("a");
     stream.write(two.subarray(7));
-    await responses.untilAnswered("a", "b", "c");
+    await responses.untilReceived("a", "b", "c");
     stream.end();
   });
 
   it("that arrive together get their responses in fewer frames", async () => {
-    const names = namesOf(200);
+    const ids = createIds(200);
     const stream = open();
     const response = responseOf(stream);
-    stream.end(checksNamed(names));
-    expect(answeredIn(await response)).toEqual(names);
+    stream.end(frameChecks(ids));
+    expect(readResponseIds(await response)).toEqual(ids);
     const types = wire.answerFrames(stream).map(({ type }) => type);
     expect(types.at(0)).toBe("HEADERS");
     expect(types.at(-1)).toBe("HEADERS");
     expect(types.slice(1, -1).every((type) => type === "DATA")).toBe(true);
-    expect(types.length).toBeLessThan(names.length / 2);
+    expect(types.length).toBeLessThan(ids.length / 2);
   });
 
-  it("all get their responses in order, even if the client reads slowly", async () => {
-    const names = namesOf(1_500);
+  it("all get their responses in order if the client reads slowly", async () => {
+    const ids = createIds(1_500);
     const narrow = openSession(server, { settings: { initialWindowSize: 500 } });
     const stream = open({}, narrow);
     const response = responseOf(stream);
-    stream.end(checksNamed(names));
-    expect(answeredIn(await response)).toEqual(names);
+    stream.end(frameChecks(ids));
+    expect(readResponseIds(await response)).toEqual(ids);
     expect((await response).trailers).toMatchObject({ "grpc-status": "0" });
     const sizes = narrow.answerFrames(stream).map(({ payload }) => payload.length);
     expect(Math.max(...sizes)).toBeLessThanOrEqual(500);
   });
 
   it("may be just below the limit, in many small frames", async () => {
-    const long = envelope(bytesOf({ correlationId: "x".repeat(bodyLimit - 10) }));
-    const body = Buffer.concat([checksNamed(["a"]), long, checksNamed(["b"])]);
+    const longCheck = envelope(encodeRequest({ correlationId: "x".repeat(bodyLimit - 10) }));
+    const body = Buffer.concat([frameChecks(["a"]), longCheck, frameChecks(["b"])]);
     const stream = open();
     const response = responseOf(stream);
     for (let at = 0; at < body.length; at += 700) {
@@ -168,98 +170,102 @@ describe("checks in a gRPC stream", () => {
       }
     }
     stream.end();
-    const told = messagesIn((await response).body).map((bytes) =>
+    const decisions = messagesIn((await response).body).map((bytes) =>
       fromBinary(StreamCheckAccessResponseSchema, bytes),
     );
-    expect(told.map(({ result }) => result?.reason)).toEqual([
+    expect(decisions.map(({ result }) => result?.reason)).toEqual([
       undefined,
       "invalid_request",
       undefined,
     ]);
-    expect(told.map(({ correlationId }) => correlationId.slice(0, 3))).toEqual(["a", "xxx", "b"]);
+    expect(decisions.map(({ correlationId }) => correlationId.slice(0, 3))).toEqual([
+      "a",
+      "xxx",
+      "b",
+    ]);
   });
 
-  it("are requested with 100 Continue if the client expects it", async () => {
+  it("are sent after 100 Continue if the client expects it", async () => {
     const stream = open({ expect: "100-continue" });
     const response = responseOf(stream);
-    stream.on("continue", () => stream.end(checksNamed(["a"])));
-    expect(answeredIn(await response)).toEqual(["a"]);
+    stream.on("continue", () => stream.end(frameChecks(["a"])));
+    expect(readResponseIds(await response)).toEqual(["a"]);
   });
 
-  it("are absent if the headers end the stream, and the response is only the status", async () => {
-    const atOnce = wire.session.request(grpcHeaders(streamRpc, root.key), { endStream: true });
-    const { headers } = await responseOf(atOnce);
+  it("may be absent: the response is only a status if the headers end the stream", async () => {
+    const stream = wire.session.request(grpcHeaders(streamRpc, root.key), { endStream: true });
+    const { headers } = await responseOf(stream);
     expect(headers).toMatchObject({ "grpc-status": "0" });
-    expect(wire.answerFrames(atOnce)).toMatchObject([{ type: "HEADERS", isLast: true }]);
+    expect(wire.answerFrames(stream)).toMatchObject([{ type: "HEADERS", isLast: true }]);
   });
 
   it("may be compressed", async () => {
-    const names = namesOf(20);
+    const ids = createIds(20);
     const stream = open({ "grpc-encoding": "gzip", "grpc-accept-encoding": "identity" });
     const response = responseOf(stream);
-    const body = names.map((name) => envelope(gzipSync(checkNamed(name)), 1));
+    const body = ids.map((id) => envelope(gzipSync(encodeCheck(id)), 1));
     stream.end(Buffer.concat(body));
-    expect(answeredIn(await response)).toEqual(names);
+    expect(readResponseIds(await response)).toEqual(ids);
     expect((await response).trailers).toMatchObject({ "grpc-status": "0" });
   });
 });
 
 describe("a gRPC stream", () => {
-  it("ends when its connection is reset, and the process is not affected", async () => {
+  it("is canceled when its connection is reset, and the server keeps running", async () => {
     const stream = open();
     const responses = follow(stream);
-    stream.write(Buffer.concat([checksNamed(["a"]), Buffer.from([0, 0])]));
-    await responses.untilAnswered("a");
+    stream.write(Buffer.concat([frameChecks(["a"]), Buffer.from([0, 0])]));
+    await responses.untilReceived("a");
     wire.reset();
-    expect(await lineOf(stream)).toMatchObject({ level: 30, code: "canceled" });
+    expect(await waitForLogLine(stream)).toMatchObject({ level: 30, code: "canceled" });
     const other = open({}, openSession(server));
-    other.end(checksNamed(["b"]));
-    expect(answeredIn(await responseOf(other))).toEqual(["b"]);
+    other.end(frameChecks(["b"]));
+    expect(readResponseIds(await responseOf(other))).toEqual(["b"]);
   });
 
-  it("ends when its client cancels it, and other streams of the connection continue", async () => {
-    const [left, staying] = [open(), open()];
-    const responses = follow(staying);
-    const others = follow(left);
-    left.write(checksNamed(["a"]));
-    await others.untilAnswered("a");
-    left.close(constants.NGHTTP2_CANCEL);
+  it("is canceled by its client without affecting other streams of the connection", async () => {
+    const [canceled, other] = [open(), open()];
+    const responses = follow(canceled);
+    const otherResponses = follow(other);
+    canceled.write(frameChecks(["a"]));
+    await responses.untilReceived("a");
+    canceled.close(constants.NGHTTP2_CANCEL);
     // The client may end its request before it cancels.
-    expect((await lineOf(left))?.code).toMatch(/^(canceled|ok)$/);
-    staying.write(checksNamed(["b"]));
-    await responses.untilAnswered("b");
-    staying.end();
+    expect((await waitForLogLine(canceled))?.code).toMatch(/^(canceled|ok)$/);
+    other.write(frameChecks(["b"]));
+    await otherResponses.untilReceived("b");
+    other.end();
   });
 
   it("continues after its client has sent GOAWAY", async () => {
     const stream = open();
     const responses = follow(stream);
-    stream.write(checksNamed(["a"]));
-    await responses.untilAnswered("a");
+    stream.write(frameChecks(["a"]));
+    await responses.untilReceived("a");
     wire.session.goaway(constants.NGHTTP2_NO_ERROR);
     wire.session.close();
-    stream.write(checksNamed(["b"]));
-    await responses.untilAnswered("a", "b");
+    stream.write(frameChecks(["b"]));
+    await responses.untilReceived("a", "b");
     const closed = new Promise((resolve) => wire.session.on("close", resolve));
     stream.end();
     await closed;
-    expect(await lineOf(stream)).toMatchObject({ code: "ok" });
+    expect(await waitForLogLine(stream)).toMatchObject({ code: "ok" });
   });
 
   it("ends as DEADLINE_EXCEEDED while it waits for its next check", async () => {
-    let answered: string[] = [];
+    let received: string[] = [];
     // A slow machine needs longer to respond to the first check.
-    for (let milliseconds = 250; answered.length === 0; milliseconds *= 2) {
+    for (let milliseconds = 250; received.length === 0; milliseconds *= 2) {
       const stream = open({ "grpc-timeout": `${milliseconds}m` });
       const response = responseOf(stream);
-      stream.write(checksNamed(["a"]));
+      stream.write(frameChecks(["a"]));
       const { headers, trailers, body } = await response;
-      answered = answeredIn({ body });
+      received = readResponseIds({ body });
       const status = { "grpc-status": String(Code.DeadlineExceeded) };
       expect(trailers ?? headers).toMatchObject(status);
-      expect(await lineOf(stream)).toMatchObject({ code: "deadline_exceeded" });
+      expect(await waitForLogLine(stream)).toMatchObject({ code: "deadline_exceeded" });
     }
-    expect(answered).toEqual(["a"]);
+    expect(received).toEqual(["a"]);
   });
 
   it("ends as DEADLINE_EXCEEDED while it waits for its only message", async () => {
@@ -268,16 +274,16 @@ describe("a gRPC stream", () => {
     stream.write(envelope("abc", 0, 100));
     const { headers } = await response;
     expect(headers).toMatchObject({ "grpc-status": String(Code.DeadlineExceeded) });
-    expect(await lineOf(stream)).toMatchObject({ code: "deadline_exceeded" });
+    expect(await waitForLogLine(stream)).toMatchObject({ code: "deadline_exceeded" });
   });
 
   it("is not aborted when its client stops sending long before the last response", async () => {
-    const names = namesOf(300);
+    const ids = createIds(300);
     const stream = open();
     const response = responseOf(stream);
-    stream.end(checksNamed(names));
+    stream.end(frameChecks(ids));
     await until(async () => wire.answerFrames(stream).length > 0);
-    expect(answeredIn(await response)).toEqual(names);
+    expect(readResponseIds(await response)).toEqual(ids);
     expect((await response).code).toBe(constants.NGHTTP2_NO_ERROR);
   });
 
@@ -289,18 +295,18 @@ describe("a gRPC stream", () => {
     await sendParts(stream, wire, [body.subarray(0, 3), body.subarray(3)]);
     await data;
     stream.close(constants.NGHTTP2_CANCEL);
-    expect(await lineOf(stream)).toMatchObject({ code: "canceled" });
+    expect(await waitForLogLine(stream)).toMatchObject({ code: "canceled" });
   });
 });
 
-describe("an independent client", () => {
+describe("grpc-js", () => {
   const tls = { TLS_CERT: "test/fixtures/localhost.crt", TLS_KEY: "test/fixtures/localhost.key" };
   const ca = readFileSync(tls.TLS_CERT);
   const gzip = { "grpc.default_compression_algorithm": 2 };
 
   it.each<[how: string, environment: Environment, options: object]>([
-    ["in clear", {}, {}],
-    ["in clear, compressed", {}, gzip],
+    ["without TLS", {}, {}],
+    ["without TLS, compressed", {}, gzip],
     ["over TLS", tls, {}],
     ["over TLS, compressed", tls, gzip],
   ])("gets responses to its checks %s", async (_how, environment, options) => {
@@ -311,19 +317,19 @@ describe("an independent client", () => {
       isSecure ? credentials.createSsl(ca) : credentials.createInsecure(),
       options,
     );
-    const names = namesOf(300);
-    const stream = openWith(client, names);
-    const answered: string[] = [];
+    const ids = createIds(300);
+    const stream = openWith(client, ids);
+    const received: string[] = [];
     for await (const { correlationId, result } of stream) {
       expect(result.allowed).toBe(true);
-      answered.push(correlationId);
+      received.push(correlationId);
     }
     client.close();
     await other.close();
-    expect(answered).toEqual(names);
+    expect(received).toEqual(ids);
   });
 
-  function openWith(client: Client, names: string[]): ClientDuplexStream<Uint8Array, never> {
+  function openWith(client: Client, ids: string[]): ClientDuplexStream<Uint8Array, never> {
     const metadata = new Metadata();
     metadata.set("svc-api-key", root.key);
     const stream = client.makeBidiStreamRequest(
@@ -332,8 +338,8 @@ describe("an independent client", () => {
       (bytes) => fromBinary(StreamCheckAccessResponseSchema, bytes) as never,
       metadata,
     );
-    for (const name of names) {
-      stream.write(checkNamed(name));
+    for (const id of ids) {
+      stream.write(encodeCheck(id));
     }
     stream.end();
     return stream;

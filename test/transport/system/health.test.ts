@@ -68,11 +68,11 @@ describe("/readyz", () => {
     expect(response.body).not.toContain("10.0.0.1");
   });
 
-  it("does not let callers make the store work", async () => {
-    const begun = performance.now();
+  it("reuses ping results, so that callers cannot overload the store", async () => {
+    const startedAt = performance.now();
     await Promise.all(Array.from({ length: 50 }, () => send(server, "/readyz")));
-    // A ping result is reused for half a second.
-    expect(pings).toBeLessThanOrEqual(1 + (performance.now() - begun) / 499);
+    // A result is reused for half a second.
+    expect(pings).toBeLessThanOrEqual(1 + (performance.now() - startedAt) / 499);
   });
 
   it("returns 503 when the store is closed", async () => {
@@ -85,7 +85,7 @@ describe("/readyz", () => {
 
 describe("grpc.health.v1.Health/Check", () => {
   it.each(["", "latchkey.v1.ApplicationService", "latchkey.v1.SessionService"])(
-    "says SERVING of %j",
+    "returns SERVING for %j",
     async (service) => {
       expect((await health().check({ service })).status).toBe(Status.SERVING);
     },
@@ -96,7 +96,7 @@ describe("grpc.health.v1.Health/Check", () => {
     expect((await health().check({})).status).toBe(Status.NOT_SERVING);
   });
 
-  it("knows no service that is not there: NOT_FOUND", async () => {
+  it("returns NOT_FOUND for an unknown service", async () => {
     const error = await health()
       .check({ service: "latchkey.v1.Nothing" })
       .catch((reason) => reason);
@@ -118,23 +118,23 @@ describe("grpc.health.v1.Health/Watch", () => {
     return { statuses, ended, stop: () => abort.abort() };
   }
 
-  const seen = (statuses: Status[], ...expected: Status[]) =>
+  const untilStatuses = (statuses: Status[], ...expected: Status[]) =>
     until(async () => JSON.stringify(statuses) === JSON.stringify(expected));
 
   it("yields SERVING and then each change", async () => {
     const { statuses, ended, stop } = watch();
-    await seen(statuses, Status.SERVING);
+    await untilStatuses(statuses, Status.SERVING);
     isReachable = false;
-    await seen(statuses, Status.SERVING, Status.NOT_SERVING);
+    await untilStatuses(statuses, Status.SERVING, Status.NOT_SERVING);
     isReachable = true;
-    await seen(statuses, Status.SERVING, Status.NOT_SERVING, Status.SERVING);
+    await untilStatuses(statuses, Status.SERVING, Status.NOT_SERVING, Status.SERVING);
     stop();
     await expect(ended).rejects.toThrow();
   });
 
   it("yields SERVICE_UNKNOWN for an unknown service and stays open", async () => {
     const { statuses, ended, stop } = watch("latchkey.v1.Nothing");
-    await seen(statuses, Status.SERVICE_UNKNOWN);
+    await untilStatuses(statuses, Status.SERVICE_UNKNOWN);
     stop();
     await expect(ended).rejects.toThrow();
   });
@@ -150,7 +150,7 @@ describe("grpc.health.v1.Health/Watch", () => {
     }
   });
 
-  it("leaves nothing behind when its caller goes away", async () => {
+  it("ends when its caller cancels", async () => {
     const watches = Array.from({ length: 20 }, () => watch());
     for (const { statuses, ended, stop } of watches) {
       await until(async () => statuses.length === 1);

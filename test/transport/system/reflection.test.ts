@@ -13,10 +13,10 @@ import { ServerReflection as ServerReflectionAlpha } from "../../../gen/grpc/ref
 import type { BootstrapResult } from "../../../src/bootstrap.js";
 import { startServer, type TestServer } from "../../support/service/server.js";
 
-type Question = NonNullable<
+type ReflectionRequest = NonNullable<
   MessageInitShape<typeof ServerReflectionRequestSchema>["messageRequest"]
 >;
-type Answer = ServerReflectionResponse["messageResponse"];
+type ReflectionResult = ServerReflectionResponse["messageResponse"];
 
 let server: TestServer;
 let root: BootstrapResult;
@@ -34,15 +34,15 @@ const versions = {
 };
 
 describe.each(Object.entries(versions))("%s", (_name, service) => {
-  /** Sends requests on one stream. Returns the responses in order. */
-  async function ask(...questions: Question[]): Promise<Answer[]> {
+  /** Sends requests on one stream and returns the responses in order. */
+  async function call(...messages: ReflectionRequest[]): Promise<ReflectionResult[]> {
     const client = createClient(service, createGrpcTransport({ baseUrl: server.url }));
     const requests = (async function* () {
-      for (const messageRequest of questions) {
+      for (const messageRequest of messages) {
         yield { host: "h", messageRequest };
       }
     })();
-    const responses: Answer[] = [];
+    const responses: ReflectionResult[] = [];
     for await (const { validHost, messageResponse } of client.serverReflectionInfo(requests)) {
       expect(validHost).toBe("h");
       responses.push(messageResponse);
@@ -50,15 +50,15 @@ describe.each(Object.entries(versions))("%s", (_name, service) => {
     return responses;
   }
 
-  async function filesFor(question: Question): Promise<FileDescriptorProto[]> {
-    const [response] = await ask(question);
+  async function filesFor(message: ReflectionRequest): Promise<FileDescriptorProto[]> {
+    const [response] = await call(message);
     const files =
       response?.case === "fileDescriptorResponse" ? response.value.fileDescriptorProto : [];
     return files.map((bytes) => fromBinary(FileDescriptorProtoSchema, bytes));
   }
 
   it("lists every service, without a key", async () => {
-    const [response] = await ask({ case: "listServices", value: "" });
+    const [response] = await call({ case: "listServices", value: "" });
     const listed = response?.case === "listServicesResponse" ? response.value.service : [];
     expect(listed.map(({ name }) => name).sort()).toEqual([
       "grpc.health.v1.Health",
@@ -104,7 +104,7 @@ describe.each(Object.entries(versions))("%s", (_name, service) => {
 
   it("lists the numbers of the extensions of a type", async () => {
     const value = "google.protobuf.MethodOptions";
-    const [response] = await ask({ case: "allExtensionNumbersOfType", value });
+    const [response] = await call({ case: "allExtensionNumbersOfType", value });
     expect(response).toMatchObject({
       case: "allExtensionNumbersResponse",
       value: {
@@ -114,11 +114,11 @@ describe.each(Object.entries(versions))("%s", (_name, service) => {
     });
   });
 
-  it.each<[what: string, question: Question]>([
-    ["a symbol that there is not", { case: "fileContainingSymbol", value: "latchkey.v1.Nothing" }],
+  it.each<[what: string, message: ReflectionRequest]>([
+    ["an unknown symbol", { case: "fileContainingSymbol", value: "latchkey.v1.Nothing" }],
     ["an empty symbol", { case: "fileContainingSymbol", value: "" }],
-    ["a symbol that objects have", { case: "fileContainingSymbol", value: "constructor" }],
-    ["a file that there is not", { case: "fileByFilename", value: "../../etc/passwd" }],
+    ["a name of an inherited property", { case: "fileContainingSymbol", value: "constructor" }],
+    ["an unknown file", { case: "fileByFilename", value: "../../etc/passwd" }],
     ["an unknown type", { case: "allExtensionNumbersOfType", value: "latchkey.v1.Nothing" }],
     [
       "an unknown extension",
@@ -127,15 +127,15 @@ describe.each(Object.entries(versions))("%s", (_name, service) => {
         value: { containingType: "google.protobuf.MethodOptions", extensionNumber: 1 },
       },
     ],
-  ])("returns an error for %s and keeps the stream open", async (_what, question) => {
-    const [failed, listed] = await ask(question, { case: "listServices", value: "" });
+  ])("returns an error for %s and keeps the stream open", async (_what, message) => {
+    const [failed, listed] = await call(message, { case: "listServices", value: "" });
     expect(failed?.case).toBe("errorResponse");
     expect(failed?.value).toMatchObject({ errorCode: Code.NotFound });
     expect(listed?.case).toBe("listServicesResponse");
   });
 });
 
-describe("buf curl, which learns the contract by reflection", () => {
+describe("buf curl with reflection", () => {
   function curl(protocol: string, method: string, data: string, ...flags: string[]) {
     const url = `${server.url}/latchkey.v1.${method}`;
     const args = ["curl", "--protocol", protocol, "--http2-prior-knowledge", ...flags];
@@ -143,15 +143,15 @@ describe("buf curl, which learns the contract by reflection", () => {
       stdio: ["ignore", "pipe", "pipe"],
     });
     return new Promise<{ code: number | null; out: string; err: string }>((resolve, reject) => {
-      const got = { out: "", err: "" };
+      const output = { out: "", err: "" };
       child.stdout.on("data", (text) => {
-        got.out += text;
+        output.out += text;
       });
       child.stderr.on("data", (text) => {
-        got.err += text;
+        output.err += text;
       });
       child.on("error", reject);
-      child.on("close", (code) => resolve({ code, ...got }));
+      child.on("close", (code) => resolve({ code, ...output }));
     });
   }
 

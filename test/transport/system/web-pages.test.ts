@@ -5,7 +5,7 @@ import { send } from "../../support/http/http.js";
 import { callRaw } from "../../support/http/raw-grpc.js";
 import { startServer, type TestServer } from "../../support/service/server.js";
 
-describe("the pages for people", () => {
+describe("web pages", () => {
   let server: TestServer;
 
   beforeAll(async () => {
@@ -14,22 +14,22 @@ describe("the pages for people", () => {
 
   afterAll(() => server.close());
 
-  /** The scripts, styles and images that a page references. */
+  /** Returns the scripts, styles and images that a page references. */
   async function assetsOf(path: string): Promise<string[]> {
     const { body } = await send(server, path);
-    const named = body.matchAll(/<(?:script|link|img)\b[^>]* (?:src|href)="([^"]+)"/g);
-    return [...named].map(([, asset = ""]) => asset);
+    const matches = body.matchAll(/<(?:script|link|img)\b[^>]* (?:src|href)="([^"]+)"/g);
+    return [...matches].map(([, asset = ""]) => asset);
   }
 
   describe.each(webPageNames)("/%s", (name) => {
-    it("is there with and without a slash, and below", async () => {
+    it("is served with and without a trailing slash, and for every path below", async () => {
       const pages = [`/${name}`, `/${name}/`, `/${name}/applications/new?type=public`];
       const responses = await Promise.all(pages.map((path) => send(server, path)));
       expect(responses.map(({ status }) => status)).toEqual([200, 200, 200]);
       expect(new Set(responses.map(({ body }) => body)).size).toBe(1);
     });
 
-    it("may load and call nothing but this service, and stand in no frame", async () => {
+    it("has a policy that allows only its own origin and no framing", async () => {
       const { headers } = await send(server, `/${name}`);
       const policy = new Map(
         headers["content-security-policy"]
@@ -55,7 +55,7 @@ describe("the pages for people", () => {
       expect(body).toContain('<meta name="key-header" content="X-Other-Key">');
     });
 
-    it("has no script of its own in it, and names files of this service alone", async () => {
+    it("has no inline scripts or styles and references only local assets", async () => {
       const { body } = await send(server, `/${name}`);
       expect(body).not.toMatch(/<script(?![^>]* src=)|<style| on[a-z]+=|style=/);
       const assets = await assetsOf(`/${name}`);
@@ -68,7 +68,7 @@ describe("the pages for people", () => {
         const plain = await fetch(server.url + asset, {
           headers: { "accept-encoding": "identity" },
         });
-        const zipped = await callRaw(server, asset, {
+        const compressed = await callRaw(server, asset, {
           headers: {
             ":method": "GET",
             "content-type": "application/json",
@@ -78,25 +78,25 @@ describe("the pages for people", () => {
         expect(plain.status).toBe(200);
         expect(plain.headers.get("cache-control")).toBe("public, max-age=31536000, immutable");
         expect(plain.headers.get("content-encoding")).toBeNull();
-        expect(zipped.headers).toMatchObject({
+        expect(compressed.headers).toMatchObject({
           "content-encoding": "gzip",
           "content-type": plain.headers.get("content-type"),
           vary: "accept-encoding",
         });
-        expect(gunzipSync(zipped.body).toString()).toBe(await plain.text());
+        expect(gunzipSync(compressed.body).toString()).toBe(await plain.text());
       }
     });
 
     it("is compressed on request, with the same content", async () => {
       const plain = await send(server, `/${name}`);
-      const zipped = await callRaw(server, `/${name}`, {
+      const compressed = await callRaw(server, `/${name}`, {
         headers: { ":method": "GET", "content-type": "text/plain", "accept-encoding": "gzip" },
       });
-      expect(zipped.headers["content-encoding"]).toBe("gzip");
-      expect(gunzipSync(zipped.body).toString()).toBe(plain.body);
+      expect(compressed.headers["content-encoding"]).toBe("gzip");
+      expect(gunzipSync(compressed.body).toString()).toBe(plain.body);
     });
 
-    it("takes no other method", async () => {
+    it("returns 405 for other methods", async () => {
       const { status, headers } = await send(server, `/${name}`, { method: "POST" });
       expect(status).toBe(405);
       expect(headers.allow).toBe("GET, HEAD");
@@ -119,7 +119,7 @@ describe("the pages for people", () => {
     "/assets/%2e%2e/%2e%2e/package.json",
     "/assets/console/index.html",
     "/consoles",
-  ])("gives away no other file: %s", async (path) => {
+  ])("returns 404 for any other file: %s", async (path) => {
     const { status, headers } = await send(server, path);
     expect(status).toBe(404);
     expect(headers["content-type"]).toBe("application/problem+json");
@@ -132,10 +132,10 @@ describe("the pages for people", () => {
     ["deflate, gzip", true],
     ["xgzip", false],
     ["", false],
-  ])("heeds Accept-Encoding: %s", async (accepted, isZipped) => {
+  ])("respects Accept-Encoding: %s", async (accepted, isCompressed) => {
     const [asset = ""] = await assetsOf("/console");
     const { headers } = await send(server, asset, { headers: { "accept-encoding": accepted } });
-    expect(headers["content-encoding"]).toBe(isZipped ? "gzip" : undefined);
+    expect(headers["content-encoding"]).toBe(isCompressed ? "gzip" : undefined);
   });
 
   it("redirects a browser from / to the console", async () => {
@@ -158,7 +158,7 @@ describe("the pages for people", () => {
 });
 
 describe("CONSOLE=off", () => {
-  it("leaves no page for people", async () => {
+  it("serves no web page", async () => {
     const server = await startServer("lmdb", { environment: { CONSOLE: "off" } });
     try {
       const headers = { accept: "text/html" };
