@@ -161,7 +161,7 @@ describe("quick check", () => {
   });
 });
 
-describe("single rules", () => {
+describe("quick check of single rules", () => {
   const text = fc.oneof(fc.string({ maxLength: 6 }), fc.string({ unit: "binary", maxLength: 6 }));
   const count = fc.bigInt({ min: 0n, max: 5n });
   const stringRules = fc.record(
@@ -180,21 +180,24 @@ describe("single rules", () => {
   };
   const values = fc.oneof(text, fc.constantFrom("", "aa", "ab", "𝑎𝑎", "\ud83d", newId(0)));
 
-  it.each([["string"], ["optionalString"]] as const)("agree on a %s", (kind) => {
-    const rules = fc.record(
-      {
-        ...common,
-        type: fc.record({ case: fc.constant("string" as const), value: stringRules }),
-      },
-      { requiredKeys: [] },
-    );
-    expectAgreement(
-      rules.map((rules) => schemaOf(fields[kind], rules)),
-      fc.oneof(values, fc.constant(undefined)),
-    );
-  });
+  it.each([["string"], ["optionalString"]] as const)(
+    "agrees with protovalidate on a %s",
+    (kind) => {
+      const rules = fc.record(
+        {
+          ...common,
+          type: fc.record({ case: fc.constant("string" as const), value: stringRules }),
+        },
+        { requiredKeys: [] },
+      );
+      expectAgreement(
+        rules.map((rules) => schemaOf(fields[kind], rules)),
+        fc.oneof(values, fc.constant(undefined)),
+      );
+    },
+  );
 
-  it("agree on a number", () => {
+  it("agrees with protovalidate on a number", () => {
     const bound = fc.integer({ min: -3, max: 3 });
     const int32 = fc.record(
       {
@@ -242,14 +245,14 @@ describe("single rules", () => {
     { requiredKeys: [] },
   );
 
-  it("agree on a duration", () => {
+  it("agrees with protovalidate on a duration", () => {
     expectAgreement(
       durationFieldRules.map((rules) => schemaOf(fields.duration, rules)),
       fc.oneof(duration, fc.constant(undefined)),
     );
   });
 
-  it("agree on durations in a list", () => {
+  it("agrees with protovalidate on durations in a list", () => {
     expectAgreement(
       durationFieldRules.map((items) =>
         schemaOf(fields.durations, { type: { case: "repeated", value: { items } } }),
@@ -263,7 +266,7 @@ describe("single rules", () => {
     ["gte", "1s", ["1s", "1.000000001s", "2s"]],
     ["lt", "1s", ["-1s", "0s", "0.999999999s"]],
     ["lte", "1s", ["-1s", "0s", "0.999999999s", "1s"]],
-  ])("accept durations that are %s %s: %j", (kind, bound, expected) => {
+  ])("accepts durations that are %s %s: %j", (kind, bound, expected) => {
     const value = fromJson(DurationRulesSchema, { [kind]: bound });
     const schema = schemaOf(fields.duration, { type: { case: "duration", value } });
     const texts = ["-1s", "0s", "0.999999999s", "1s", "1.000000001s", "2s"];
@@ -272,7 +275,7 @@ describe("single rules", () => {
     ).toEqual(expected);
   });
 
-  it("agree on a list", () => {
+  it("agrees with protovalidate on a list", () => {
     const repeated = fc.record(
       {
         minItems: count,
@@ -303,7 +306,7 @@ describe("single rules", () => {
     ["!has(this.value)"],
     ["!(has(this.value) && has(this.value)) || has(this.value)"],
     ["has(this.value) || !has(this.value) && has(this.value)"],
-  ])("agree on %s", (expression) => {
+  ])("agrees with protovalidate on %s", (expression) => {
     expectAgreement(
       fc.constant(schemaOf(fields.optionalString, {}, [expression])),
       fc.oneof(values, fc.constant(undefined)),
@@ -314,7 +317,7 @@ describe("single rules", () => {
     ["this.value.size() > 0"],
     ["this.value.size() == 2"],
     ["!(this.value.size() > 1) && (this.value.size() > 0 || this.value.size() == 0)"],
-  ])("agree on %s", (expression) => {
+  ])("agrees with protovalidate on %s", (expression) => {
     expectAgreement(
       fc.constant(schemaOf(fields.strings, {}, [expression])),
       fc.array(values, { maxLength: 3 }),
@@ -330,11 +333,11 @@ describe("single rules", () => {
     ["has(this.value))"],
     ["this.matches('a')"],
     [""],
-  ])("leave unsupported expressions to protovalidate: %s", (expression) => {
+  ])("leaves unsupported expressions to protovalidate: %s", (expression) => {
     expect(createQuickCheck(schemaOf(fields.optionalString, {}, [expression]))).toBeUndefined();
   });
 
-  it("leave ignored messages with lists to protovalidate, because the lists may be too long", () => {
+  it("leaves ignored messages with lists to protovalidate, because the lists may be too long", () => {
     const itemsWith = (ignore: Ignore) =>
       schemaOf(fields.messages, {
         type: { case: "repeated", value: { items: { ignore } } },
@@ -343,11 +346,11 @@ describe("single rules", () => {
     expect(createQuickCheck(itemsWith(Ignore.UNSPECIFIED))).toBeDefined();
   });
 
-  it("leave recursive messages to protovalidate", () => {
+  it("leaves recursive messages to protovalidate", () => {
     expect(createQuickCheck(recursiveSchema)).toBeUndefined();
   });
 
-  it("leave disabled custom rules to protovalidate", () => {
+  it("leaves disabled custom rules to protovalidate", () => {
     const value = create(StringRulesSchema);
     setExtension(value, permission_name, false);
     expect(
@@ -355,7 +358,7 @@ describe("single rules", () => {
     ).toBeUndefined();
   });
 
-  it("leave unknown duration rules to protovalidate", () => {
+  it("leaves unknown duration rules to protovalidate", () => {
     const value = create(DurationRulesSchema);
     value.$unknown = [{ no: 7, wireType: 2, data: Uint8Array.from([0]) }];
     expect(
@@ -363,7 +366,7 @@ describe("single rules", () => {
     ).toBeUndefined();
   });
 
-  it("leave unknown rules to protovalidate", () => {
+  it("leaves unknown rules to protovalidate", () => {
     const value = create(StringRulesSchema);
     value.$unknown = [{ no: 7, wireType: 2, data: Uint8Array.from([1, 0x61]) }];
     expect(

@@ -98,11 +98,11 @@ describe("an HTTP method", () => {
   it("HEAD returns the headers of GET without a body", async () => {
     const headers = { "svc-api-key": target.root.key };
     for (const path of ["/applications/key", "/healthz", "/openapi.json"]) {
-      const got = await send(target, path, { headers });
+      const getResponse = await send(target, path, { headers });
       const response = await send(target, path, { method: "HEAD", headers });
       expect(response).toMatchObject({ status: 200, body: "" });
       for (const name of ["content-type", "content-length"]) {
-        expect(response.headers[name]).toBe(got.headers[name]);
+        expect(response.headers[name]).toBe(getResponse.headers[name]);
       }
     }
     const refused = await send(target, "/sessions/authorize", { method: "HEAD", headers });
@@ -183,17 +183,17 @@ describe("HTTP parsing", () => {
   });
 });
 
-describe("size limits", () => {
+describe("HTTP parsing limits", () => {
   it.each<[what: string, line: string, headers: string]>([
     ["a long header", "GET /healthz HTTP/1.1", `${close}x: ${"a".repeat(20_000)}\r\n`],
     ["a long header name", "GET /healthz HTTP/1.1", `${close}${"a".repeat(20_000)}: x\r\n`],
     ["many headers", "GET /healthz HTTP/1.1", `${close}${"a: bbbbbbb\r\n".repeat(4_000)}`],
-  ])("refuse large headers with 431: %s", async (_what, line, headers) => {
+  ])("refuses headers over the limit with 431: %s", async (_what, line, headers) => {
     expectProblem(await sendRequest(line, headers), 431, "headers_too_large");
   });
 
   it.each([8_193, 10_000, 16_384, 20_000, 70_000, 200_000])(
-    "refuse a URL of %d bytes with 414",
+    "refuses a URL of %d bytes with 414",
     async (size) => {
       for (const start of ["/", "/applications?id="]) {
         const url = start.padEnd(size, "a");
@@ -209,7 +209,7 @@ describe("size limits", () => {
       "a request before it",
       ["GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n", `GET /${"a".repeat(20_000)}`],
     ],
-  ])("refuse a long URL with 414, with %s", async (_what, packets) => {
+  ])("refuses a long URL with 414, with %s", async (_what, packets) => {
     const socket = connect({ port: target.port, host: "127.0.0.1", noDelay: true });
     let text = "";
     socket.on("data", (chunk) => {
@@ -226,7 +226,7 @@ describe("size limits", () => {
     expectProblem(parseResponses(text).at(-1) as HttpResponse, 414, "url_too_long");
   });
 
-  it("allow a path of 8 kB, which returns 404", async () => {
+  it("allows a path of 8 kB, which returns 404", async () => {
     const response = await sendRequest(`GET /${"a".repeat(8_000)} HTTP/1.1`);
     expectProblem(response, 404, "path_not_found");
   });
