@@ -11,7 +11,7 @@ import {
 import { readHeader, readLine, type SplitLine, splitLines } from "../../src/transfer/lines.js";
 import { progressBar, progressLine } from "../../src/transfer/progress.js";
 import { times } from "../contract/store/fixtures.js";
-import { anyApplication, anyEvent, anySession } from "./any-record.js";
+import { anyApplication, anyEvent, anySession } from "./record-generators.js";
 
 const anyLine = fc.oneof(
   anyApplication.map(applicationLine),

@@ -12,8 +12,8 @@ import {
   contentsOf,
   exportAll,
   fill,
-  type Holdings,
   keyring,
+  type StoreContents,
 } from "../contract/store/transfer-fixtures.js";
 import { useMongo } from "../support/mongo/mongo.js";
 import { uri } from "../support/mongo/uri.js";
@@ -42,7 +42,7 @@ export async function withOpened<T>(
   }
 }
 
-export const held = (environment: Environment): Promise<Holdings> =>
+export const held = (environment: Environment): Promise<StoreContents> =>
   withOpened(environment, (store) => exportAll(store, 1_000));
 
 /** The lines of an export but the first, which tells when it was made. */

@@ -9,15 +9,15 @@ import {
   aKey,
   anApplication,
   contentOf,
-  contentOfNew,
-  createBoth,
+  createWithSession,
+  expectedContent,
   grants,
   hour,
   must,
-  oddTexts,
   rekey,
   rule,
   times,
+  unusualTexts,
 } from "./fixtures.js";
 import type { Subject } from "./subject.js";
 
@@ -29,7 +29,7 @@ export function describeApplications(subject: () => Subject): void {
       const given = anApplication({ ...grants, createdBy: randomUUID(), expiresAt });
       const created = await store.applications.create(given);
       const version = expect.any(Number);
-      expect(contentOf(created)).toEqual({ ...contentOfNew(given, clock.now()), version });
+      expect(contentOf(created)).toEqual({ ...expectedContent(given, clock.now()), version });
       clock.advance(1);
       expect(await store.applications.find(given.id)).toEqual(created);
     });
@@ -68,7 +68,7 @@ export function describeApplications(subject: () => Subject): void {
 
     it("stores unusual texts unchanged", async () => {
       const { store } = subject();
-      await Promise.all(oddTexts.map(keepsText));
+      await Promise.all(unusualTexts.map(keepsText));
       const text = fc.string({ unit: characters, maxLength: 40 });
       const numRuns = repetitions({ quick: 10, full: 30 });
       await fc.assert(fc.asyncProperty(text, keepsText), { numRuns });
@@ -243,7 +243,7 @@ export function describeApplications(subject: () => Subject): void {
 
     it("whose check throws changes nothing and rethrows the error", async () => {
       const { store } = subject();
-      const { application, session } = await createBoth(store);
+      const { application, session } = await createWithSession(store);
       const { id, tenantId } = application;
       const error = Object.assign(new Error("You may not."), { code: 7 });
       const refused = store.applications.delete(tenantId, id, () => {

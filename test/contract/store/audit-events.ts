@@ -2,21 +2,21 @@ import { describe, expect, it } from "@jest/globals";
 import { StoreUnavailable } from "../../../src/store/port/errors.js";
 import type { ApplicationRecord, SessionRecord } from "../../../src/store/port/records.js";
 import { useEventFollowers } from "../../support/api/followers.js";
+import { aChangeContext, anIdempotencyId, aResponse, auditedChanges } from "./audited-changes.js";
 import { anEvent, listEvents } from "./event-fixtures.js";
 import { anApplication, contentOf, must, times, update } from "./fixtures.js";
 import type { Subject } from "./subject.js";
-import { anAnswer, anAnswerId, aTrail, trailedChanges } from "./trailed-changes.js";
 
 /** What a change leaves is there if the change took effect, and only then. */
-export function describeTrails(subject: () => Subject): void {
+export function describeAuditEvents(subject: () => Subject): void {
   const follow = useEventFollowers();
 
-  describe.each(Object.entries(trailedChanges))("the audit event of a %s", (_, prepare) => {
+  describe.each(Object.entries(auditedChanges))("the audit event of a %s", (_, prepare) => {
     async function prepared() {
       const { store } = subject();
       const change = await prepare(store);
-      const answerId = anAnswerId();
-      const answer = anAnswer();
+      const answerId = anIdempotencyId();
+      const answer = aResponse();
       const left = async () => ({
         events: await listEvents(store, { tenantId: change.tenantId }),
         answer: await store.answers.find(answerId),
@@ -28,7 +28,7 @@ export function describeTrails(subject: () => Subject): void {
       const { store, clock, change, answerId, answer, left } = await prepared();
       const follower = follow(store, change.tenantId);
       await follower.next();
-      await change.make(store, aTrail(answerId, answer));
+      await change.make(store, aChangeContext(answerId, answer));
       expect(await change.tookEffect()).toBe(true);
       const { events, answer: found } = await left();
       const target = { applicationId: change.id };
@@ -56,14 +56,14 @@ export function describeTrails(subject: () => Subject): void {
     it("is not written if the change is refused", async () => {
       const { change, answerId, left } = await prepared();
       for (const attempt of change.refusals) {
-        await attempt(aTrail(answerId)).catch(() => {});
+        await attempt(aChangeContext(answerId)).catch(() => {});
         expect(await left()).toEqual({ events: [], answer: undefined });
       }
     });
 
     it("is not written if the call was canceled, nor is the change", async () => {
       const { store, change, answerId, left } = await prepared();
-      const given = change.make(store, { ...aTrail(answerId), isCanceled: () => true });
+      const given = change.make(store, { ...aChangeContext(answerId), isCanceled: () => true });
       await expect(given).rejects.toBeInstanceOf(StoreUnavailable);
       expect(await change.tookEffect()).toBe(false);
       expect(await left()).toEqual({ events: [], answer: undefined });
@@ -81,7 +81,7 @@ export function describeTrails(subject: () => Subject): void {
       await expect(made).rejects.toBe(error);
       expect(await change.tookEffect()).toBe(false);
       expect(await left()).toEqual({ events: [], answer: undefined });
-      await change.make(store, aTrail(answerId));
+      await change.make(store, aChangeContext(answerId));
       expect(await change.tookEffect()).toBe(true);
     });
   });

@@ -9,15 +9,14 @@ import {
   aKey,
   anApplication,
   aSession,
-  createBoth,
+  createWithSession,
   idsOf,
   must,
   rekey,
   times,
   update,
 } from "./fixtures.js";
-import { followMarked, told } from "./followed.js";
-import { endsWithSignal } from "./stops-on-abort.js";
+import { expectToStopOnAbort, followWithMarker, told } from "./follower-fixtures.js";
 import type { Subject } from "./subject.js";
 import { anImportedApplication, importAll } from "./transfer-fixtures.js";
 
@@ -35,9 +34,9 @@ export function describeChanges(subject: () => Subject): void {
 
   async function createFollowed() {
     const { store } = subject();
-    const both = await createBoth(store);
+    const both = await createWithSession(store);
     const { tenantId } = both.application;
-    const marked = await followMarked(follow, store, tenantId);
+    const marked = await followWithMarker(follow, store, tenantId);
     return { ...subject(), ...both, tenantId, ...marked };
   }
 
@@ -73,30 +72,37 @@ export function describeChanges(subject: () => Subject): void {
     });
 
     it("gets the authorization of a session", async () => {
-      const { store, application, session, mark, marked, untilMarked } = await createFollowed();
+      const { store, application, session, mark, marked, readUntilMarker } = await createFollowed();
       await store.sessions.authorize(aGrant(session));
       await mark();
-      expect(await untilMarked()).toEqual([told("authorized", application.id, session.id), marked]);
+      expect(await readUntilMarker()).toEqual([
+        told("authorized", application.id, session.id),
+        marked,
+      ]);
     });
 
     it("gets the deletion of a session", async () => {
-      const { store, application, session, tenantId, mark, marked, untilMarked } =
+      const { store, application, session, tenantId, mark, marked, readUntilMarker } =
         await createFollowed();
       await store.sessions.delete(tenantId, session.id);
       await mark();
-      expect(await untilMarked()).toEqual([told("deleted", application.id, session.id), marked]);
+      expect(await readUntilMarker()).toEqual([
+        told("deleted", application.id, session.id),
+        marked,
+      ]);
     });
 
     it("gets nothing for a creation", async () => {
-      const { store, application, tenantId, mark, marked, untilMarked } = await createFollowed();
+      const { store, application, tenantId, mark, marked, readUntilMarker } =
+        await createFollowed();
       await store.applications.create(anApplication({ tenantId }));
       await store.sessions.create(aSession(application));
       await mark();
-      expect(await untilMarked()).toEqual([marked]);
+      expect(await readUntilMarker()).toEqual([marked]);
     });
 
     it("gets nothing for a refused change", async () => {
-      const { store, application, session, follower, mark, marked, untilMarked } =
+      const { store, application, session, follower, mark, marked, readUntilMarker } =
         await createFollowed();
       const { id, tenantId } = application;
       await store.sessions.authorize(aGrant(session));
@@ -115,29 +121,29 @@ export function describeChanges(subject: () => Subject): void {
       await store.sessions.authorize(aGrant(session));
       await store.sessions.authorize(aGrant(session, { nonceHashes: [randomBytes(32)] }));
       await mark();
-      expect(await untilMarked()).toEqual([marked]);
+      expect(await readUntilMarker()).toEqual([marked]);
     });
 
     it("gets nothing of other tenants", async () => {
-      const { store, mark, marked, untilMarked } = await createFollowed();
-      const { application, session } = await createBoth(store);
+      const { store, mark, marked, readUntilMarker } = await createFollowed();
+      const { application, session } = await createWithSession(store);
       await update(store, application);
       await store.sessions.authorize(aGrant(session));
       await store.applications.delete(application.tenantId, application.id);
       await mark();
-      expect(await untilMarked()).toEqual([marked]);
+      expect(await readUntilMarker()).toEqual([marked]);
     });
 
     it("gets changes of another process", async () => {
-      const { another, application, mark, marked, untilMarked } = await createFollowed();
+      const { another, application, mark, marked, readUntilMarker } = await createFollowed();
       const other = await another();
       await update(other, application);
       await mark(other);
-      expect(await untilMarked()).toEqual([told("updated", application.id), marked]);
+      expect(await readUntilMarker()).toEqual([told("updated", application.id), marked]);
     });
 
     it("gets each change once and in the same order as other followers", async () => {
-      const { store, another, tenantId, mark, untilMarked } = await createFollowed();
+      const { store, another, tenantId, mark, readUntilMarker } = await createFollowed();
       const others = [follow(await another(), tenantId), follow(store, tenantId)];
       for (const other of others) {
         await other.next();
@@ -146,11 +152,11 @@ export function describeChanges(subject: () => Subject): void {
       const created = await Promise.all(times(20, create));
       await Promise.all(created.map((application) => update(store, application)));
       await mark();
-      const changes = await untilMarked();
+      const changes = await readUntilMarker();
       const ids = changes.map(({ applicationId }) => applicationId);
       expect(ids.slice(0, -1).sort()).toEqual(idsOf(created).sort());
       for (const other of others) {
-        expect(await untilMarked(other)).toEqual(changes);
+        expect(await readUntilMarker(other)).toEqual(changes);
       }
     });
 
@@ -187,25 +193,26 @@ export function describeChanges(subject: () => Subject): void {
     });
 
     it("stops when the signal aborts, waiting or not", () =>
-      endsWithSignal((options) => follow(subject().store, randomUUID(), options)));
+      expectToStopOnAbort((options) => follow(subject().store, randomUUID(), options)));
 
     it("can be slow without delaying others", async () => {
-      const { store, application, tenantId, follower, mark, untilMarked } = await createFollowed();
+      const { store, application, tenantId, follower, mark, readUntilMarker } =
+        await createFollowed();
       const slow = follow(store, tenantId);
       await slow.next();
       for (let count = 0; count < 50; count++) {
         await update(store, application);
       }
       await mark();
-      const changes = await untilMarked(follower);
+      const changes = await readUntilMarker(follower);
       expect(changes).toHaveLength(51);
-      expect(await untilMarked(slow)).toEqual(changes);
+      expect(await readUntilMarker(slow)).toEqual(changes);
     });
   });
 
   describe("a follower that resumes from a position", () => {
     it("gets everything since then, and nothing earlier", async () => {
-      const { store, another, application, tenantId, follower, mark, marked, untilMarked } =
+      const { store, another, application, tenantId, follower, mark, marked, readUntilMarker } =
         await createFollowed();
       await update(store, application);
       await follower.next();
@@ -215,22 +222,23 @@ export function describeChanges(subject: () => Subject): void {
       await mark();
       for (const one of [store, await another()]) {
         const again = follow(one, tenantId, { after });
-        expect(await untilMarked(again)).toEqual([told("deleted", application.id), marked]);
+        expect(await readUntilMarker(again)).toEqual([told("deleted", application.id), marked]);
       }
     });
 
     it("gets no changes of other tenants", async () => {
-      const { store, tenantId, follower, mark, marked, untilMarked } = await createFollowed();
-      const { application } = await createBoth(store);
+      const { store, tenantId, follower, mark, marked, readUntilMarker } = await createFollowed();
+      const { application } = await createWithSession(store);
       await update(store, application);
       await mark();
       await update(store, application);
       const again = follow(store, tenantId, { after: follower.position() });
-      expect(await untilMarked(again)).toEqual([marked]);
+      expect(await readUntilMarker(again)).toEqual([marked]);
     });
 
     it("can resume from any batch, including an empty one", async () => {
-      const { store, application, tenantId, mark, marked, untilMarked } = await createFollowed();
+      const { store, application, tenantId, mark, marked, readUntilMarker } =
+        await createFollowed();
       await update(store, application);
       const beaten = follow(store, tenantId, { heartbeat: 1 });
       await beaten.next();
@@ -242,7 +250,7 @@ export function describeChanges(subject: () => Subject): void {
       const last = follow(store, tenantId, { after: first.position });
       expect(await last.next()).toMatchObject({ changes: [], missed: false });
       await mark();
-      expect(await untilMarked(last)).toEqual([marked]);
+      expect(await readUntilMarker(last)).toEqual([marked]);
     });
 
     it("gets everything in several batches", async () => {
@@ -304,10 +312,10 @@ export function describeChanges(subject: () => Subject): void {
     }
 
     it("of an application is reported in time", async () => {
-      const { clock, ending, follower, mark, marked, untilMarked } = await createEnding();
+      const { clock, ending, follower, mark, marked, readUntilMarker } = await createEnding();
       clock.advance(minute - 1);
       await mark();
-      expect(await untilMarked()).toEqual([marked]);
+      expect(await readUntilMarker()).toEqual([marked]);
       clock.advance(1);
       const { changes, missed } = await follower.next();
       expect(changes).toEqual([toldExpired(ending)]);
@@ -315,20 +323,20 @@ export function describeChanges(subject: () => Subject): void {
     });
 
     it("of a session is reported in time", async () => {
-      const { store, clock, application, follower, mark, marked, untilMarked } =
+      const { store, clock, application, follower, mark, marked, readUntilMarker } =
         await createEnding();
       const session = aSession(application, { ttl: minute / 2 });
       const created = must(await store.sessions.create(session));
       clock.advance(minute / 2 - 1);
       await mark();
-      expect(await untilMarked()).toEqual([marked]);
+      expect(await readUntilMarker()).toEqual([marked]);
       clock.advance(1);
       const { changes } = await follower.next();
       expect(changes).toEqual([toldExpired(created, application.id)]);
     });
 
     it("is reported at the time that the authorization set", async () => {
-      const { store, clock, application, follower, mark, marked, untilMarked } =
+      const { store, clock, application, follower, mark, marked, readUntilMarker } =
         await createEnding();
       const session = aSession(application, { ttl: minute / 4 });
       await store.sessions.create(session);
@@ -338,14 +346,15 @@ export function describeChanges(subject: () => Subject): void {
       await follower.next();
       clock.advance(minute / 4);
       await mark();
-      expect(await untilMarked()).toEqual([marked]);
+      expect(await readUntilMarker()).toEqual([marked]);
       clock.advance(minute / 4);
       const { changes } = await follower.next();
       expect(changes).toEqual([toldExpired(authorized, application.id)]);
     });
 
     it("is reported to a follower that resumes, and to no other tenant", async () => {
-      const { store, clock, ending, tenantId, follower, mark, untilMarked } = await createEnding();
+      const { store, clock, ending, tenantId, follower, mark, readUntilMarker } =
+        await createEnding();
       const stranger = await store.applications.create(anApplication());
       const other = follow(store, stranger.tenantId);
       await other.next();
@@ -355,7 +364,7 @@ export function describeChanges(subject: () => Subject): void {
       const changes = await again.until(({ kind }) => kind === "expired");
       expect(changes).toEqual([toldExpired(ending)]);
       await mark();
-      await untilMarked(again);
+      await readUntilMarker(again);
       await update(store, stranger);
       expect((await other.next()).changes).toEqual([told("updated", stranger.id)]);
     });

@@ -10,8 +10,8 @@ import type {
 import type { Store } from "../../../src/store/port/store.js";
 import { useEventFollowers } from "../../support/api/followers.js";
 import { aFullEvent, anEvent, listEvents } from "./event-fixtures.js";
-import { must, oddTexts, times } from "./fixtures.js";
-import { endsWithSignal } from "./stops-on-abort.js";
+import { must, times, unusualTexts } from "./fixtures.js";
+import { expectToStopOnAbort } from "./follower-fixtures.js";
 import type { Subject } from "./subject.js";
 
 /** What only the store knows of an event. */
@@ -73,7 +73,7 @@ export function describeEvents(subject: () => Subject): void {
     it("keep every text unchanged", async () => {
       const { store } = subject();
       const tenantId = randomUUID();
-      for (const text of oddTexts) {
+      for (const text of unusualTexts) {
         const state = { permissions: [text], rules: [], name: text };
         const event = anEvent({ tenantId, kind: text, reason: text, requestId: text });
         await store.events.add([{ ...event, address: text, before: state }]);
@@ -327,7 +327,7 @@ export function describeEvents(subject: () => Subject): void {
     });
 
     it("stops when the signal aborts, waiting or not", () =>
-      endsWithSignal((options) => follow(subject().store, randomUUID(), options)));
+      expectToStopOnAbort((options) => follow(subject().store, randomUUID(), options)));
   });
 
   describe("a follower of events that resumes from a position", () => {

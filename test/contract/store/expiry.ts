@@ -1,6 +1,14 @@
 import { describe, expect, it } from "@jest/globals";
 import { newId } from "../../../src/lib/uuid.js";
-import { aGrant, anApplication, aSession, createBoth, hour, idsOf, must } from "./fixtures.js";
+import {
+  aGrant,
+  anApplication,
+  aSession,
+  createWithSession,
+  hour,
+  idsOf,
+  must,
+} from "./fixtures.js";
 import type { Subject } from "./subject.js";
 
 /** Each of these is looked at a millisecond before the end, when all is there, and at the end, when it is gone. */
@@ -128,7 +136,7 @@ export function describeExpiry(subject: () => Subject): void {
   describe("a session with an expiry", () => {
     it("is found until it expires", async () => {
       const { store, clock } = subject();
-      const { session } = await createBoth(store);
+      const { session } = await createWithSession(store);
       clock.advance(hour - 1);
       expect(await store.sessions.find(session.id)).toBeDefined();
       clock.advance(1);
@@ -137,7 +145,7 @@ export function describeExpiry(subject: () => Subject): void {
 
     it("is found as expired afterwards, unless its application is deleted", async () => {
       const { store, clock } = subject();
-      const [one, two] = [await createBoth(store), await createBoth(store)];
+      const [one, two] = [await createWithSession(store), await createWithSession(store)];
       clock.advance(hour - 1);
       expect(await store.sessions.findExpired(one.session.id)).toBeUndefined();
       clock.advance(1);
@@ -151,7 +159,7 @@ export function describeExpiry(subject: () => Subject): void {
 
     it("can be authorized until it expires", async () => {
       const { store, clock } = subject();
-      const [one, two] = [await createBoth(store), await createBoth(store)];
+      const [one, two] = [await createWithSession(store), await createWithSession(store)];
       clock.advance(hour - 1);
       expect(await store.sessions.authorize(aGrant(one.session))).toBe("authorized");
       clock.advance(1);
@@ -165,7 +173,7 @@ export function describeExpiry(subject: () => Subject): void {
       { end: "as before", change: 0 },
     ])("expires $end if the authorization says so", async ({ change }) => {
       const { store, clock } = subject();
-      const { session, created } = await createBoth(store);
+      const { session, created } = await createWithSession(store);
       const expiresAt = created.expiresAt + change;
       await store.sessions.authorize(aGrant(session, change ? { expiresAt } : {}));
       clock.advance(hour + change - 1);
@@ -176,7 +184,7 @@ export function describeExpiry(subject: () => Subject): void {
 
     it("leaves its application unchanged", async () => {
       const { store, clock } = subject();
-      const { application } = await createBoth(store);
+      const { application } = await createWithSession(store);
       clock.advance(hour);
       expect(await store.applications.find(application.id)).toEqual(application);
     });

@@ -27,7 +27,7 @@ export const rule: RuleRecord = {
 export const grants: Grants = { permissions: ["token:use"], rules: [rule] };
 
 /** Texts that have undone other stores. */
-export const oddTexts = [
+export const unusualTexts = [
   "$gt",
   "$$NOW",
   "__proto__",
@@ -86,7 +86,7 @@ export function aGrant(session: NewSession, fields: Partial<SessionGrant> = {}):
 }
 
 /** Creates an application and a session of it. */
-export async function createBoth(store: Store, ttl = hour) {
+export async function createWithSession(store: Store, ttl = hour) {
   const application = await store.applications.create(anApplication());
   const session = aSession(application, { ttl });
   const created = must(await store.sessions.create(session));
@@ -110,7 +110,7 @@ export function rekey(
 }
 
 /** What an application that was created so is at first, but for its version. */
-export function contentOfNew({ key, ...given }: NewApplication, createdAt: number) {
+export function expectedContent({ key, ...given }: NewApplication, createdAt: number) {
   const unsaid = { disabled: false, sessionEpoch: 0, allowedOrigins: [], allowedCidrs: [] };
   return told({ ...unsaid, ...given, keys: [{ ...key, createdAt }], createdAt });
 }

@@ -140,7 +140,7 @@ export function describeForeignKeys(subject: () => Subject): void {
 }
 
 /** Exports all applications, so the store should hold few. */
-export function describeMovedForeignKeys(subject: () => Subject): void {
+export function describeForeignKeyTransfer(subject: () => Subject): void {
   describe("a foreign key", () => {
     it("stays foreign when it is moved to another store or used", async () => {
       const { store, clock } = subject();

@@ -7,7 +7,15 @@ import type {
 } from "../../../src/store/port/records.js";
 import type { ImportedApplication, ImportedSession } from "../../../src/store/port/transfer.js";
 import { anEvent } from "./event-fixtures.js";
-import { aGrant, anApplication, aSession, contentOf, createBoth, hour, must } from "./fixtures.js";
+import {
+  aGrant,
+  anApplication,
+  aSession,
+  contentOf,
+  createWithSession,
+  hour,
+  must,
+} from "./fixtures.js";
 import type { Subject } from "./subject.js";
 import { anImportedSession, exportAll, importAll } from "./transfer-fixtures.js";
 
@@ -15,7 +23,7 @@ const minute = 60_000;
 const replacing = { replace: true };
 
 /** What an import does not bring back: it comes from a file that was made before things ended. */
-export function describeImportEnds(subject: () => Subject): void {
+export function describeImportRevocations(subject: () => Subject): void {
   /** Makes an application, and answers it as an export at that moment has it. */
   async function createExported(fields: Parameters<typeof anApplication>[0] = {}) {
     const { store, clock } = subject();
@@ -139,7 +147,7 @@ export function describeImportEnds(subject: () => Subject): void {
 
     it("leaves a nonce spent, with its grants", async () => {
       const { store } = subject();
-      const { session } = await createBoth(store);
+      const { session } = await createWithSession(store);
       const { sessions } = await exportAll(store);
       const before = must(sessions.find(({ id }) => id === session.id));
       const grant = aGrant(session);
@@ -152,7 +160,7 @@ export function describeImportEnds(subject: () => Subject): void {
 
     it("uses the earlier expiry of a session", async () => {
       const { store, clock } = subject();
-      const { application, session } = await createBoth(store, hour);
+      const { application, session } = await createWithSession(store, hour);
       const found = must(await store.sessions.find(session.id)).session;
       const { id, keyHash, nonceHash, createdAt, expiresAt } = found;
       const fields = { id, keyHash, nonceHash, createdAt };
@@ -172,8 +180,8 @@ export function describeImportEnds(subject: () => Subject): void {
       "does not bring back what was deleted: %j",
       async (options) => {
         const { store } = subject();
-        const { application, session } = await createBoth(store);
-        const other = await createBoth(store);
+        const { application, session } = await createWithSession(store);
+        const other = await createWithSession(store);
         const { applications, sessions } = await exportAll(store);
         await deleteTrailed(application);
         await deleteTrailed(other.application, other.session.id);
@@ -196,7 +204,7 @@ export function describeImportEnds(subject: () => Subject): void {
 
     it("does not restore the nonce of an authorized session that is gone", async () => {
       const { store } = subject();
-      const { application } = await createBoth(store);
+      const { application } = await createWithSession(store);
       const unauthorized = anImportedSession(application);
       const { id: sessionId } = unauthorized;
       const { tenantId, id: applicationId } = application;
@@ -220,7 +228,7 @@ export function describeImportEnds(subject: () => Subject): void {
 
     it("authorizes a session until the expiry that was set with it", async () => {
       const { store } = subject();
-      const { application, session } = await createBoth(store, hour);
+      const { application, session } = await createWithSession(store, hour);
       const found: SessionRecord = must(await store.sessions.find(session.id)).session;
       const { id, keyHash, nonceHash, createdAt, expiresAt } = found;
       const later = expiresAt + hour;

@@ -1,5 +1,13 @@
 import { describe, expect, it } from "@jest/globals";
-import { aKey, anApplication, contentOf, createBoth, hour, must, rekey } from "./fixtures.js";
+import {
+  aKey,
+  anApplication,
+  contentOf,
+  createWithSession,
+  hour,
+  must,
+  rekey,
+} from "./fixtures.js";
 import type { Subject } from "./subject.js";
 
 export function describeKeys(subject: () => Subject): void {
@@ -75,7 +83,7 @@ export function describeKeys(subject: () => Subject): void {
   describe("a disabled application", () => {
     it("is still found, with its sessions", async () => {
       const { store } = subject();
-      const { application, session } = await createBoth(store);
+      const { application, session } = await createWithSession(store);
       const { id, tenantId } = application;
       for (const disabled of [true, false]) {
         await store.applications.update(tenantId, id, () => ({ disabled, modifiedBy: id }));

@@ -1,6 +1,6 @@
 import { useLmdbFolder } from "../../support/lmdb/folder.js";
 import type { OpenStore } from "./subject.js";
-import { describeStore, describeWholeStore } from "./suite.js";
+import { describeStore, describeStoreWide } from "./suite.js";
 
 const folder = useLmdbFolder();
 
@@ -14,4 +14,4 @@ const open: OpenStore = async (clock) => ({
 });
 
 describeStore("LMDB", open);
-describeWholeStore("LMDB", open);
+describeStoreWide("LMDB", open);

@@ -8,7 +8,7 @@ import type { Store } from "../../../src/store/port/store.js";
 import { useFollowers } from "../../support/api/followers.js";
 import { repetitions } from "../../support/jest/suite.js";
 import { anApplication, hour, must, rule, times } from "./fixtures.js";
-import { followMarked, told } from "./followed.js";
+import { followWithMarker, told } from "./follower-fixtures.js";
 import type { Subject } from "./subject.js";
 
 const trail: ChangeContext<ApplicationRecord> = { entriesFor: () => ({ events: [] }) };
@@ -153,10 +153,10 @@ export function describeManagers(subject: () => Subject): void {
       const { store } = subject();
       const one = await manager();
       const two = await manager({ tenantId: one.tenantId });
-      const { mark, marked, untilMarked } = await followMarked(follow, store, one.tenantId);
+      const { mark, marked, readUntilMarker } = await followWithMarker(follow, store, one.tenantId);
       await disable(store, one);
       await mark();
-      expect(await untilMarked()).toEqual([told("updated", one.id), marked]);
+      expect(await readUntilMarker()).toEqual([told("updated", one.id), marked]);
       expect(must(await store.applications.find(two.id)).version).toBe(two.version);
     });
   });

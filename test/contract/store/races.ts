@@ -7,7 +7,7 @@ import {
   anApplication,
   aSession,
   contentOf,
-  createBoth,
+  createWithSession,
   must,
   times,
 } from "./fixtures.js";
@@ -24,7 +24,7 @@ export function describeRaces(subject: () => Subject): void {
   describe("concurrent calls", () => {
     it("authorize a session once, and the others get `used`", async () => {
       const { store } = subject();
-      const { session } = await createBoth(store);
+      const { session } = await createWithSession(store);
       const outcomes = await race(50, (store, index) =>
         store.sessions.authorize(aGrant(session, { permissions: [`by:${index}`], rules: [] })),
       );

@@ -5,7 +5,7 @@ import {
   aGrant,
   anApplication,
   aSession,
-  createBoth,
+  createWithSession,
   hour,
   idsOf,
   must,
@@ -39,7 +39,7 @@ export function describeSessionLists(subject: () => Subject): void {
 
     it("has the same records as find", async () => {
       const { store } = subject();
-      const { session } = await createBoth(store);
+      const { session } = await createWithSession(store);
       await store.sessions.authorize(aGrant(session));
       const { items } = await store.sessions.list({ tenantId: session.tenantId, size: 1 });
       expect(items).toEqual([await store.sessions.find(session.id)]);
@@ -50,7 +50,7 @@ export function describeSessionLists(subject: () => Subject): void {
       const one = await store.applications.create(anApplication());
       const { tenantId } = one;
       const two = await store.applications.create(anApplication({ tenantId }));
-      const stranger = await createBoth(store);
+      const stranger = await createWithSession(store);
       const [ofOne, ofTwo] = [await openSessions(store, one, 5), await openSessions(store, two, 4)];
       const all = newestFirst([...ofOne, ...ofTwo]);
       expect(await list(store, { tenantId })).toEqual({ ids: all, more: false });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { until } from "../../support/until.js";
-import { aGrant, anApplication, createBoth, hour } from "./fixtures.js";
+import { aGrant, anApplication, createWithSession, hour } from "./fixtures.js";
 import type { Subject } from "./subject.js";
 
 /** What an engine says of all tenants together. */
@@ -59,8 +59,8 @@ export function describeTotals(subject: () => Subject): void {
         return counted;
       };
       await take();
-      const [, deleted] = [await createBoth(store), await createBoth(store)];
-      const [, longer] = [await createBoth(store), await createBoth(store)];
+      const [, deleted] = [await createWithSession(store), await createWithSession(store)];
+      const [, longer] = [await createWithSession(store), await createWithSession(store)];
       await store.sessions.delete(deleted.session.tenantId, deleted.session.id);
       const expiresAt = clock.now() + 2 * hour;
       await store.sessions.authorize(aGrant(longer.session, { expiresAt }));

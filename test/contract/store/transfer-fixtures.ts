@@ -17,7 +17,7 @@ import { aGrant, anApplication, aSession, contentOf, grants, hour, must } from "
 export const keyring = createKeyring(["a pepper of these tests"]);
 
 /** All that a store holds. */
-export interface Holdings {
+export interface StoreContents {
   readonly applications: readonly ApplicationRecord[];
   readonly sessions: readonly SessionRecord[];
   readonly events: readonly EventRecord[];
@@ -61,7 +61,7 @@ export function anImportedSession(
 }
 
 /** Exports all that a store holds, in small pages. */
-export async function exportAll({ transfer }: Store, limit = 2): Promise<Holdings> {
+export async function exportAll({ transfer }: Store, limit = 2): Promise<StoreContents> {
   async function walk<R, P>(
     read: (after: P | undefined, limit: number) => Promise<readonly R[]>,
     placeOf: (record: R) => P,
@@ -87,7 +87,7 @@ export async function importAll(
   { transfer }: Store,
   { applications, sessions, events }: Imported,
   options: Partial<ImportOptions> = {},
-): Promise<Record<keyof Holdings, readonly ImportOutcome[]>> {
+): Promise<Record<keyof StoreContents, readonly ImportOutcome[]>> {
   const chosen = { replace: false, dryRun: false, ...options };
   return {
     applications: await transfer.importApplications(applications ?? [], chosen),
@@ -97,7 +97,7 @@ export async function importAll(
 }
 
 /** What is held, whatever its version and its order. */
-export function contentsOf({ applications, sessions, events }: Holdings) {
+export function contentsOf({ applications, sessions, events }: StoreContents) {
   const unversioned = (record: ApplicationRecord | SessionRecord) => {
     const { version, ...content } = contentOf(record);
     return { ...content, ...hashesIn(content), id: record.id };

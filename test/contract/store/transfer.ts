@@ -14,14 +14,14 @@ import {
   aGrant,
   anApplication,
   aSession,
-  createBoth,
+  createWithSession,
   hour,
   idsOf,
   must,
   rule,
   times,
 } from "./fixtures.js";
-import { followMarked, told } from "./followed.js";
+import { followWithMarker, told } from "./follower-fixtures.js";
 import type { Subject } from "./subject.js";
 import {
   anImportedApplication,
@@ -29,9 +29,9 @@ import {
   contentsOf,
   exportAll,
   fill,
-  type Holdings,
   importAll,
   keyring,
+  type StoreContents,
 } from "./transfer-fixtures.js";
 
 const last = "ffffffff-ffff-ffff-ffff-ffffffffffff";
@@ -90,11 +90,11 @@ export function describeTransfer(subject: () => Subject): void {
       const expiresAt = clock.now() + hour;
       const ending = await store.applications.create(anApplication({ expiresAt }));
       const [revoked, gone, staying] = [
-        await createBoth(store),
-        await createBoth(store),
-        await createBoth(store, 3 * hour),
+        await createWithSession(store),
+        await createWithSession(store),
+        await createWithSession(store, 3 * hour),
       ];
-      await createBoth(store, hour);
+      await createWithSession(store, hour);
       await store.sessions.create(aSession(ending, { ttl: 3 * hour }));
       await store.applications.update(
         revoked.application.tenantId,
@@ -174,7 +174,7 @@ export function describeTransfer(subject: () => Subject): void {
 
   describe("data imported from another store", () => {
     /** Fills another store, and imports what it holds. */
-    async function move(use: (moved: { held: Holdings; keys: string[] }) => Promise<void>) {
+    async function move(use: (moved: { held: StoreContents; keys: string[] }) => Promise<void>) {
       const { store, clock } = subject();
       await withElsewhere(async (elsewhere) => {
         const keys = await fill(elsewhere, clock.now);
@@ -456,7 +456,7 @@ export function describeTransfer(subject: () => Subject): void {
       const { tenantId, id } = record;
       const session = anImportedSession(record);
       await importAll(store, { applications: [record], sessions: [session] });
-      const { mark, marked, untilMarked } = await followMarked(follow, store, tenantId);
+      const { mark, marked, readUntilMarker } = await followWithMarker(follow, store, tenantId);
       await importApplication(anImportedApplication({ tenantId }));
       await importApplication({ ...record, name: "till" }, replacing);
       const key = { id: randomUUID(), hash: randomBytes(32), createdAt: record.createdAt + 1 };
@@ -465,7 +465,7 @@ export function describeTransfer(subject: () => Subject): void {
       const authorized = { authorizedAt: Date.UTC(2026, 1), authorizedBy: id };
       await importSession({ ...session, ...authorized }, replacing);
       await mark();
-      expect(await untilMarked()).toEqual([
+      expect(await readUntilMarker()).toEqual([
         told("updated", id),
         told("regenerated", id),
         told("authorized", id, session.id),

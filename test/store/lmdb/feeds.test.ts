@@ -7,6 +7,7 @@ import { StoreUnavailable } from "../../../src/store/port/errors.js";
 import type { EventRecord } from "../../../src/store/port/events.js";
 import type { ApplicationRecord } from "../../../src/store/port/records.js";
 import type { Store } from "../../../src/store/port/store.js";
+import { anIdempotencyId, aResponse, storeResponse } from "../../contract/store/audited-changes.js";
 import {
   aFullEvent,
   aLargeEvent,
@@ -18,12 +19,11 @@ import {
   aGrant,
   anApplication,
   aSession,
-  createBoth,
+  createWithSession,
   hour,
   must,
   times,
 } from "../../contract/store/fixtures.js";
-import { anAnswer, anAnswerId, keepAnswer } from "../../contract/store/trailed-changes.js";
 import { useEventFollowers, useFollowers } from "../../support/api/followers.js";
 import { createTestClock } from "../../support/clock.js";
 import { repetitions } from "../../support/jest/suite.js";
@@ -60,7 +60,7 @@ describe("a change in LMDB", () => {
   it("is reported with its time by the store's clock, an expiry with its own time", async () => {
     const { now, advance } = createTestClock();
     const store = await folder.open({ clock: now, sweepInterval: 5 });
-    const { application, session } = await createBoth(store);
+    const { application, session } = await createWithSession(store);
     const { id, tenantId } = application;
     const start = now();
     const expiresAt = start + 60;
@@ -103,7 +103,7 @@ describe("a change in LMDB", () => {
 
   it("of a tenant is found among many of others, in bounded batches", async () => {
     const store = await folder.open();
-    const { application } = await createBoth(store);
+    const { application } = await createWithSession(store);
     const { id, tenantId } = application;
     await makeChanges(store, 2_500);
     await store.applications.delete(tenantId, id);
@@ -118,7 +118,7 @@ describe("a change in LMDB", () => {
 
   it("comes in the same batches to waiting and resuming followers", async () => {
     const store = await folder.open();
-    const { application } = await createBoth(store);
+    const { application } = await createWithSession(store);
     const { id, tenantId } = application;
     const follower = follow(store, tenantId);
     const { position } = await follower.next();
@@ -149,7 +149,7 @@ describe("the log of changes in LMDB", () => {
 
   it("continues after it is opened again", async () => {
     const store = await folder.open();
-    const { application } = await createBoth(store);
+    const { application } = await createWithSession(store);
     const { tenantId, id } = application;
     const first = follow(store, tenantId);
     await first.next();
@@ -166,7 +166,7 @@ describe("the log of changes in LMDB", () => {
 
   it("reports missed changes to a follower that is ahead of it", async () => {
     const store = await folder.open();
-    const { application } = await createBoth(store);
+    const { application } = await createWithSession(store);
     await makeChanges(store, 3);
     const follower = follow(store, application.tenantId, { after: "4" });
     expect(await follower.next()).toMatchObject({ changes: [], missed: true, position: "3" });
@@ -398,10 +398,10 @@ describe("events in LMDB", () => {
 describe("stored responses in LMDB", () => {
   it("are removed after they expire, and nothing else is", async () => {
     const { store, advance, untilRowsAre, close } = await openSweptEvents();
-    const ids = times(450, anAnswerId);
-    await Promise.all(ids.map((id) => keepAnswer(store, id, anAnswer())));
-    const staying = anAnswerId();
-    await keepAnswer(store, staying, anAnswer({ ttl: hour + 1 }));
+    const ids = times(450, anIdempotencyId);
+    await Promise.all(ids.map((id) => storeResponse(store, id, aResponse())));
+    const staying = anIdempotencyId();
+    await storeResponse(store, staying, aResponse({ ttl: hour + 1 }));
     await untilRowsAre([0, 0, 451, 451]);
     advance(hour);
     await untilRowsAre([0, 0, 1, 1]);
@@ -412,10 +412,10 @@ describe("stored responses in LMDB", () => {
   it("leave nothing behind of the responses that they replace", async () => {
     const { now, advance } = createTestClock();
     const store = await folder.open({ clock: now });
-    const id = anAnswerId();
-    await keepAnswer(store, id, anAnswer());
+    const id = anIdempotencyId();
+    await storeResponse(store, id, aResponse());
     advance(hour);
-    await keepAnswer(store, id, anAnswer({ ttl: 3 * hour }));
+    await storeResponse(store, id, aResponse({ ttl: 3 * hour }));
     const { untilRowsAre, close } = await openSweptEvents();
     await untilRowsAre([0, 0, 1, 1]);
     await close();
@@ -430,7 +430,7 @@ describe("LMDB after a process was killed", () => {
     const lines: Record<string, string | number>[] = [];
     for (let round = 0; round < repetitions({ quick: 2, full: 4 }); round++) {
       const writer = start(
-        scriptCommand("test/support/lmdb/child.ts", "leaveTrails", folder.path(), tenantId),
+        scriptCommand("test/support/lmdb/child.ts", "writeAuditedChanges", folder.path(), tenantId),
       );
       // Eight workers write six lines each before the first delete.
       await writer.line(50);

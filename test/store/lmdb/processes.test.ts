@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it, jest } from "@jest/globals";
 import { newId } from "../../../src/lib/uuid.js";
 import { StoreUnavailable } from "../../../src/store/port/errors.js";
-import { anApplication, createBoth, must, times } from "../../contract/store/fixtures.js";
+import { anApplication, createWithSession, must, times } from "../../contract/store/fixtures.js";
 import { useFollowers } from "../../support/api/followers.js";
 import { itIf } from "../../support/jest/suite.js";
 import { useLmdbFolder } from "../../support/lmdb/folder.js";
@@ -82,7 +82,7 @@ describe("processes that share the data in LMDB", () => {
 
   it("authorize a session only once", async () => {
     const store = await folder.open();
-    const { session } = await createBoth(store);
+    const { session } = await createWithSession(store);
     const nonceHash = Buffer.from(session.nonceHash).toString("hex");
     const given = JSON.stringify({ ...session, nonceHash });
     const others = times(2, () => start(child("authorize", given)));

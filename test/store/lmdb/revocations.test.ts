@@ -9,7 +9,7 @@ import {
   aKey,
   anApplication,
   aSession,
-  createBoth,
+  createWithSession,
   hour,
   rule,
   times,
@@ -28,7 +28,7 @@ const rules = times(20, (at) => ({ ...rule, priority: at + 1, description: "x".r
 /** What takes access away, each from an application of its own. */
 async function makeRevocations(store: Store) {
   const { applications, sessions } = store;
-  const made = await Promise.all(times(4, () => createBoth(store)));
+  const made = await Promise.all(times(4, () => createWithSession(store)));
   const [deleted, disabled, rekeyed, ended] = made as [
     (typeof made)[0],
     (typeof made)[0],
@@ -99,7 +99,7 @@ describe("revocations on the embedded store", () => {
 
   it("do not starve creates", async () => {
     const store = await folder.open();
-    const { application } = await createBoth(store);
+    const { application } = await createWithSession(store);
     let isDone = false;
     const revoking = Promise.all(
       times(2, async () => {

@@ -22,7 +22,7 @@ import {
   anApplication,
   aSession,
   contentOf,
-  contentOfNew,
+  expectedContent,
   grants,
   hour,
   idsOf,
@@ -425,7 +425,7 @@ describe("the document of an application in LMDB", () => {
         for (const record of [created, found, updated, must(listed), used, usedAgain]) {
           expect(must(record.document).toString()).toBe(shown(record));
         }
-        const stamped = contentOfNew(whole, created.createdAt);
+        const stamped = expectedContent(whole, created.createdAt);
         const { version, modifiedAt } = updated;
         expect(contentOf(found)).toEqual({ ...stamped, version: created.version });
         const content = { ...stamped, ...changed, version, modifiedAt };

@@ -1,7 +1,12 @@
 import { describe, expect, it } from "@jest/globals";
 import type { Store } from "../../../src/store/port/store.js";
 import { anEvent } from "../../contract/store/event-fixtures.js";
-import { anApplication, aSession, createBoth, times } from "../../contract/store/fixtures.js";
+import {
+  anApplication,
+  aSession,
+  createWithSession,
+  times,
+} from "../../contract/store/fixtures.js";
 import { countTicksUntil } from "../../support/event-loop.js";
 import { useLmdbFolder } from "../../support/lmdb/folder.js";
 
@@ -29,7 +34,7 @@ async function scanApplications({ applications }: Store): Promise<Scan> {
 }
 
 async function scanSessions(store: Store): Promise<Scan> {
-  const { application } = await createBoth(store);
+  const { application } = await createWithSession(store);
   const { tenantId } = application;
   await Promise.all(times(rows, () => store.sessions.create(aSession(application))));
   return (signal) => store.sessions.list({ tenantId, authorized: true, size: 1 }, signal);

@@ -11,13 +11,13 @@ import {
   aGrant,
   anApplication,
   aSession,
-  createBoth,
+  createWithSession,
   hour,
   must,
   rule,
   times,
 } from "../../contract/store/fixtures.js";
-import { followMarked } from "../../contract/store/followed.js";
+import { followWithMarker } from "../../contract/store/follower-fixtures.js";
 import { useFollowers } from "../../support/api/followers.js";
 import { useMongo } from "../../support/mongo/mongo.js";
 import { until } from "../../support/until.js";
@@ -83,7 +83,7 @@ describe("the database's clock", () => {
 
   it("determines when MongoDB deletes expired documents", async () => {
     const { db, store } = await shared();
-    const { application, session } = await createBoth(store, 1);
+    const { application, session } = await createWithSession(store, 1);
     const now = await store.now();
     const { tenantId } = application;
     const [old, recent] = [
@@ -109,7 +109,7 @@ describe("the database's clock", () => {
 describe("the validators", () => {
   it("refuse malformed documents that are written directly", async () => {
     const { db, store } = await shared();
-    const { application, session } = await createBoth(store);
+    const { application, session } = await createWithSession(store);
     const change = (name: string, id: string, fields: Document) =>
       db.collection<{ _id: UUID }>(name).updateOne({ _id: new UUID(id) }, fields);
     for (const fields of [
@@ -142,7 +142,7 @@ describe("the validators", () => {
 
   it("accept ids as UUIDs and times as dates", async () => {
     const { db, store } = await shared();
-    const { application, session } = await createBoth(store);
+    const { application, session } = await createWithSession(store);
     const sessions = db.collection<{ _id: UUID }>("sessions");
     const found = await sessions.findOne({ _id: new UUID(session.id) });
     expect(found).toMatchObject({
@@ -250,7 +250,11 @@ describe("recording a use in MongoDB", () => {
     const { store } = await shared();
     const { applications } = store;
     const created = await createWithKeys(applications);
-    const { mark, marked, untilMarked } = await followMarked(follow, store, created.tenantId);
+    const { mark, marked, readUntilMarker } = await followWithMarker(
+      follow,
+      store,
+      created.tenantId,
+    );
     const { id: applicationId } = created;
     const at = await store.now();
     await applications.noteUses([
@@ -258,7 +262,7 @@ describe("recording a use in MongoDB", () => {
       ...times(3, (index) => ({ applicationId, keyId: idOfKey(created, index), at: at + index })),
     ]);
     await mark();
-    expect(await untilMarked()).toEqual([marked]);
+    expect(await readUntilMarker()).toEqual([marked]);
   });
 
   it("does not prevent concurrent audited changes", async () => {
@@ -326,7 +330,7 @@ describe("changing the keys in MongoDB", () => {
   it.each(Object.entries(cases))("stores and reports %s", async (_, [change, kind]) => {
     const { store } = await shared();
     const { id, tenantId } = await createWithKeys(store.applications);
-    const { follower } = await followMarked(follow, store, tenantId);
+    const { follower } = await followWithMarker(follow, store, tenantId);
     let wanted: Keys = [];
     await store.applications.update(tenantId, id, ({ keys }, now) => {
       wanted = change(keys, now);

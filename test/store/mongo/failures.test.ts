@@ -9,16 +9,16 @@ import { AlreadyApplied, CallerChanged, StoreUnavailable } from "../../../src/st
 import type { NewEvent } from "../../../src/store/port/events.js";
 import type { ApplicationRecord } from "../../../src/store/port/records.js";
 import type { Store } from "../../../src/store/port/store.js";
+import { anIdempotencyId, aResponse } from "../../contract/store/audited-changes.js";
 import { anEvent, listEvents } from "../../contract/store/event-fixtures.js";
 import {
   aGrant,
   anApplication,
   aSession,
-  createBoth,
+  createWithSession,
   must,
   times,
 } from "../../contract/store/fixtures.js";
-import { anAnswer, anAnswerId } from "../../contract/store/trailed-changes.js";
 import { useFollowers } from "../../support/api/followers.js";
 import { startProxy } from "../../support/http/tcp-proxy.js";
 import { type FailingMongo, startFailingMongo } from "../../support/mongo/failing-mongo.js";
@@ -150,7 +150,7 @@ describe("a failing MongoDB", () => {
 
   it("without a majority is unavailable for writes", async () => {
     const writeConcernError = { code: 64, errmsg: "waiting for replication timed out" };
-    const { application } = await createBoth(store);
+    const { application } = await createWithSession(store);
     const failCommands = ["findAndModify", "update", "delete"];
     await fail("alwaysOn", { failCommands, writeConcernError });
     const deleting = store.applications.delete(application.tenantId, application.id);
@@ -160,7 +160,7 @@ describe("a failing MongoDB", () => {
   });
 
   it("that fails after a write, before its response, reports the write on retry", async () => {
-    const { application, session } = await createBoth(store);
+    const { application, session } = await createWithSession(store);
     const { id, tenantId } = application;
     const errorLabels = ["RetryableWriteError"];
     const writeConcernError = { code: 91, errmsg: "The server is going down.", errorLabels };
@@ -213,7 +213,7 @@ describe("an audited change on a failing MongoDB", () => {
       isCanceled: isGivenUp,
       entriesFor: () => ({
         events: [anEvent({ tenantId }), anEvent({ tenantId })],
-        ...(answerId !== undefined && { response: anAnswer() }),
+        ...(answerId !== undefined && { response: aResponse() }),
       }),
     });
     const changeThrough = ({ applications }: Store, trail: ChangeContext<unknown>) =>
@@ -315,7 +315,7 @@ describe("an audited change on a failing MongoDB", () => {
     ["has taken effect", { writeConcernError: stepped }, 1],
   ])("fails when no commit gets a response and the change %s", async (_, failure, made) => {
     const { change, counts } = await prepare();
-    const id = anAnswerId();
+    const id = anIdempotencyId();
     await fail("alwaysOn", { failCommands: ["commitTransaction"], ...failure });
     // One caller does not wait for it, the other waits for as long as the store tries.
     let asked = 0;

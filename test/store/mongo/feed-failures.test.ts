@@ -9,7 +9,7 @@ import type { NewEvent } from "../../../src/store/port/events.js";
 import type { Store } from "../../../src/store/port/store.js";
 import { anEvent } from "../../contract/store/event-fixtures.js";
 import { anApplication, must, times, update } from "../../contract/store/fixtures.js";
-import { told } from "../../contract/store/followed.js";
+import { told } from "../../contract/store/follower-fixtures.js";
 import { anImportedApplication, importAll } from "../../contract/store/transfer-fixtures.js";
 import { type FollowerOf, useEventFollowers, useFollowers } from "../../support/api/followers.js";
 import { repetitions } from "../../support/jest/suite.js";

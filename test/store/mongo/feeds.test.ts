@@ -23,7 +23,7 @@ import {
   aGrant,
   anApplication,
   aSession,
-  createBoth,
+  createWithSession,
   grants,
   hour,
   idsOf,
@@ -31,7 +31,7 @@ import {
   times,
   update,
 } from "../../contract/store/fixtures.js";
-import { followMarked, told } from "../../contract/store/followed.js";
+import { followWithMarker, told } from "../../contract/store/follower-fixtures.js";
 import {
   anImportedApplication,
   anImportedSession,
@@ -73,7 +73,7 @@ async function openFollowed(opened = sharedAhead()) {
   const { db, store } = await opened;
   const application = await store.applications.create(anApplication());
   const { tenantId } = application;
-  const marked = await followMarked(follow, store, tenantId);
+  const marked = await followWithMarker(follow, store, tenantId);
   return { db, store, application, tenantId, ...marked };
 }
 
@@ -140,7 +140,7 @@ describe("a change in MongoDB", () => {
 
   it("is reported with the time in the record", async () => {
     const { store, application, follower } = await openFollowed();
-    const { session } = await createBoth(store);
+    const { session } = await createWithSession(store);
     const theirs = follow(store, session.tenantId);
     await theirs.next();
     clock.advance(5);
@@ -159,7 +159,7 @@ describe("a change in MongoDB", () => {
       maxAwaitTimeMS: 50,
     });
     await stream.tryNext();
-    const { session } = await createBoth(store);
+    const { session } = await createWithSession(store);
     await store.sessions.authorize(aGrant(session));
     await store.applications.update(tenantId, application.id, ({ keys }, now) => ({
       ...grants,
@@ -189,11 +189,11 @@ describe("a change in MongoDB", () => {
 
 describe("an expiration in MongoDB", () => {
   it("is reported once when MongoDB deletes the document later", async () => {
-    const { db, store, application, tenantId, follower, mark, marked, untilMarked } =
+    const { db, store, application, tenantId, follower, mark, marked, readUntilMarker } =
       await openFollowed();
     const expiresAt = clock.now() + minute;
     const { id } = await store.applications.create(anApplication({ tenantId, expiresAt }));
-    const { session } = await createBoth(store, minute);
+    const { session } = await createWithSession(store, minute);
     const theirs = follow(store, session.tenantId);
     await theirs.next();
     clock.advance(minute);
@@ -203,7 +203,7 @@ describe("an expiration in MongoDB", () => {
     await sweep(db, "applications", id);
     await sweep(db, "sessions", session.id);
     await mark();
-    expect(await untilMarked()).toEqual([marked]);
+    expect(await readUntilMarker()).toEqual([marked]);
     await store.applications.delete(session.tenantId, session.applicationId);
     expect((await theirs.next()).changes).toMatchObject([{ kind: "deleted" }]);
 
@@ -213,7 +213,7 @@ describe("an expiration in MongoDB", () => {
   });
 
   it("is reported once when MongoDB deletes the document at the same time", async () => {
-    const { db, store, tenantId, mark, marked, untilMarked } = await openFollowed();
+    const { db, store, tenantId, mark, marked, readUntilMarker } = await openFollowed();
     for (let round = 0; round < repetitions({ quick: 6, full: 15 }); round++) {
       const expiresAt = clock.now() + 1;
       const { id } = await store.applications.create(anApplication({ tenantId, expiresAt }));
@@ -222,7 +222,7 @@ describe("an expiration in MongoDB", () => {
       await sweep(db, "applications", id);
       await mark();
       const expired = { kind: "expired", applicationId: id, at: expiresAt };
-      expect(await untilMarked()).toEqual([expired, marked]);
+      expect(await readUntilMarker()).toEqual([expired, marked]);
     }
   });
 
@@ -287,7 +287,8 @@ describe("an expiration in MongoDB", () => {
 
 describe("a position in MongoDB", () => {
   it("is valid on another instance, with or without an open stream", async () => {
-    const { db, store, application, tenantId, mark, marked, untilMarked } = await openFollowed();
+    const { db, store, application, tenantId, mark, marked, readUntilMarker } =
+      await openFollowed();
     const [early, late] = [
       await open(db, { clock: clock.now }),
       await open(db, { clock: clock.now }),
@@ -301,16 +302,16 @@ describe("a position in MongoDB", () => {
     await store.applications.delete(tenantId, application.id);
     await mark();
     for (const other of [early, late]) {
-      const changes = await untilMarked(follow(other, tenantId, { after }));
+      const changes = await readUntilMarker(follow(other, tenantId, { after }));
       expect(changes).toMatchObject([{ kind: "deleted" }, marked]);
     }
   });
 
   it("from before the start of an instance's stream is refused", async () => {
-    const { db, tenantId, follower, mark, marked, untilMarked } = await openFollowed();
+    const { db, tenantId, follower, mark, marked, readUntilMarker } = await openFollowed();
     const after = follower.position();
     await mark();
-    await untilMarked();
+    await readUntilMarker();
     const other = await open(db, { clock: clock.now });
     await follow(other, tenantId).next();
     const again = follow(other, tenantId, { after });
@@ -355,7 +356,7 @@ describe("a position in MongoDB", () => {
 
   it("contains no ids", async () => {
     const { store, follower, mark } = await openFollowed();
-    const { application } = await createBoth(store);
+    const { application } = await createWithSession(store);
     await update(store, application);
     await mark();
     await follower.next();
@@ -548,7 +549,7 @@ async function createDoomed() {
   const other = await store.applications.create(anApplication({ tenantId }));
   await createSessions(store, doomed, 20);
   const kept = await createSessions(store, other, 3);
-  return { db, store, doomed, other, kept, ...(await followMarked(follow, store, tenantId)) };
+  return { db, store, doomed, other, kept, ...(await followWithMarker(follow, store, tenantId)) };
 }
 
 describe("revoked sessions in MongoDB", () => {
@@ -558,7 +559,8 @@ describe("revoked sessions in MongoDB", () => {
   ] as const)(
     "are deleted when their application was %s, and only the application is reported",
     async (_, work, kind) => {
-      const { db, store, doomed, other, kept, mark, marked, untilMarked } = await createDoomed();
+      const { db, store, doomed, other, kept, mark, marked, readUntilMarker } =
+        await createDoomed();
       await work(store, doomed);
       await until(async () => (await countOf(db, doomed)) === 0, 180_000);
       expect(await countOf(db, other)).toBe(3);
@@ -566,20 +568,24 @@ describe("revoked sessions in MongoDB", () => {
         expect(await store.sessions.find(id)).toBeDefined();
       }
       await mark();
-      expect(await untilMarked()).toEqual([told(kind, doomed.id), marked]);
+      expect(await readUntilMarker()).toEqual([told(kind, doomed.id), marked]);
     },
     400_000,
   );
 
   it("are not reported as expired, neither on deletion nor at their original expiry", async () => {
     const { db, store } = await sharedAhead();
-    const { application, session } = await createBoth(store, 60_000);
-    const { mark, marked, untilMarked } = await followMarked(follow, store, session.tenantId);
+    const { application, session } = await createWithSession(store, 60_000);
+    const { mark, marked, readUntilMarker } = await followWithMarker(
+      follow,
+      store,
+      session.tenantId,
+    );
     await remove(store, application);
     await until(async () => (await countOf(db, application)) === 0, 180_000);
     clock.advance(60_000);
     await mark();
-    expect(await untilMarked()).toEqual([told("deleted", application.id), marked]);
+    expect(await readUntilMarker()).toEqual([told("deleted", application.id), marked]);
   }, 400_000);
 
   it("are filtered from the change stream by the server", async () => {

@@ -8,7 +8,7 @@ import {
   aGrant,
   anApplication,
   aSession,
-  createBoth,
+  createWithSession,
   hour,
   must,
   times,
@@ -409,7 +409,7 @@ describe("commands to MongoDB", () => {
     };
     const store = await open(db, { uri: withOptions(uri, weak) });
     const seen = await profile(db, async () => {
-      const { application, session } = await createBoth(store);
+      const { application, session } = await createWithSession(store);
       const { id, tenantId } = application;
       await store.sessions.authorize(aGrant(session));
       await store.sessions.find(session.id);

@@ -3,7 +3,7 @@ import type { ChangeContext, NewResponse } from "../../../src/store/port/audit.j
 import type { ApplicationRecord, SessionRecord } from "../../../src/store/port/records.js";
 import type { Store } from "../../../src/store/port/store.js";
 import { anEvent } from "./event-fixtures.js";
-import { aGrant, anApplication, aSession, createBoth, hour } from "./fixtures.js";
+import { aGrant, anApplication, aSession, createWithSession, hour } from "./fixtures.js";
 
 type AnyRecord = ApplicationRecord | SessionRecord;
 type AnyTrail = ChangeContext<AnyRecord>;
@@ -21,7 +21,7 @@ interface TrailedChange {
 }
 
 /** Every kind of change that may leave a trail. */
-export const trailedChanges: Record<string, (store: Store) => Promise<TrailedChange>> = {
+export const auditedChanges: Record<string, (store: Store) => Promise<TrailedChange>> = {
   async "creation of an application"(store) {
     const application = anApplication();
     const { id, tenantId } = application;
@@ -84,7 +84,7 @@ export const trailedChanges: Record<string, (store: Store) => Promise<TrailedCha
   },
 
   async "authorization of a session"(store) {
-    const { application, session } = await createBoth(store);
+    const { application, session } = await createWithSession(store);
     const used = aSession(application);
     await store.sessions.create(used);
     await store.sessions.authorize(aGrant(used));
@@ -106,7 +106,7 @@ export const trailedChanges: Record<string, (store: Store) => Promise<TrailedCha
   },
 
   async "deletion of a session"(store) {
-    const { session } = await createBoth(store);
+    const { session } = await createWithSession(store);
     const { id, tenantId } = session;
     return {
       tenantId,
@@ -125,16 +125,16 @@ function refuse(): never {
   throw new Error("You may not.");
 }
 
-export function anAnswerId(): string {
+export function anIdempotencyId(): string {
   return randomBytes(32).toString("hex");
 }
 
-export function anAnswer(fields: Partial<NewResponse> = {}): NewResponse {
+export function aResponse(fields: Partial<NewResponse> = {}): NewResponse {
   return { sealed: randomBytes(100), ttl: hour, ...fields };
 }
 
 /** A trail of one event, which tells of the record, and of an answer where there is an id for it. */
-export function aTrail(answerId?: string, answer = anAnswer()): AnyTrail {
+export function aChangeContext(answerId?: string, answer = aResponse()): AnyTrail {
   return {
     idempotencyId: answerId,
     entriesFor({ id, tenantId, version }) {
@@ -145,7 +145,7 @@ export function aTrail(answerId?: string, answer = anAnswer()): AnyTrail {
 }
 
 /** Keeps an answer, with a change that matters to nobody. */
-export async function keepAnswer(
+export async function storeResponse(
   store: Store,
   answerId: string,
   answer: NewResponse,

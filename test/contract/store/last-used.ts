@@ -4,10 +4,10 @@ import { placeOf } from "../../../src/store/port/applications.js";
 import type { Place } from "../../../src/store/port/store.js";
 import { useFollowers } from "../../support/api/followers.js";
 import { aKey, anApplication, contentOf, grants, must, rekey, times } from "./fixtures.js";
-import { followMarked } from "./followed.js";
+import { followWithMarker } from "./follower-fixtures.js";
 import type { Subject } from "./subject.js";
 
-export function describeUses(subject: () => Subject): void {
+export function describeLastUsed(subject: () => Subject): void {
   const follow = useFollowers();
 
   /** Creates an application with two keys, and tells when it and they were last used. */
@@ -105,10 +105,10 @@ export function describeUses(subject: () => Subject): void {
     it("is not reported to followers", async () => {
       const { store, application, id, now } = await createWithKeys();
       const { tenantId } = application;
-      const { mark, marked, untilMarked } = await followMarked(follow, store, tenantId);
+      const { mark, marked, readUntilMarker } = await followWithMarker(follow, store, tenantId);
       await store.applications.noteUses([{ applicationId: id, at: now }]);
       await mark();
-      expect(await untilMarked()).toEqual([marked]);
+      expect(await readUntilMarker()).toEqual([marked]);
     });
 
     it("by a clock that is behind does not move the application in the order, until the next use", async () => {

@@ -1,7 +1,7 @@
 import { expect } from "@jest/globals";
 import type { Change } from "../../../src/store/port/changes.js";
 import type { Store } from "../../../src/store/port/store.js";
-import type { Follow } from "../../support/api/followers.js";
+import type { Follow, FollowerOf } from "../../support/api/followers.js";
 import { anApplication, update } from "./fixtures.js";
 
 /** What a change tells, at whatever moment: a database may have a clock of its own for that. */
@@ -10,7 +10,7 @@ export function told(kind: Change["kind"], applicationId: string, sessionId?: st
 }
 
 /** Follows a tenant, and marks how far: all that happened before a mark is told before it. */
-export async function followMarked(follow: Follow, store: Store, tenantId: string) {
+export async function followWithMarker(follow: Follow, store: Store, tenantId: string) {
   const marker = await store.applications.create(anApplication({ tenantId }));
   const follower = follow(store, tenantId);
   await follower.next();
@@ -19,6 +19,27 @@ export async function followMarked(follow: Follow, store: Store, tenantId: strin
     follower,
     mark: (by = store) => update(by, marker),
     marked: told("updated", marker.id),
-    untilMarked: (by = follower) => by.until(isMarker),
+    readUntilMarker: (by = follower) => by.until(isMarker),
   };
+}
+
+/** Sees that one who follows ends when the signal is given, whether it waits or not. */
+export async function expectToStopOnAbort<Batch>(
+  follow: (options?: { signal: AbortSignal }) => FollowerOf<Batch, unknown>,
+): Promise<void> {
+  const end = { done: true, value: undefined };
+  const waits = follow();
+  await waits.next();
+  const waited = waits.step();
+  waits.stop();
+  expect(await waited).toEqual(end);
+  expect(await waits.step()).toEqual(end);
+
+  const pauses = follow();
+  await pauses.next();
+  pauses.stop();
+  expect(await pauses.step()).toEqual(end);
+
+  const stopped = follow({ signal: AbortSignal.abort() });
+  expect(await stopped.step()).toEqual(end);
 }

@@ -23,7 +23,7 @@ async function tell({ events }: Store, lead: number): Promise<void> {
 }
 
 /** Each of these is looked at a millisecond before it is to be told, when it is not, and then. */
-export function describeEnds(subject: () => Subject): void {
+export function describeExpirationEvents(subject: () => Subject): void {
   async function told(tenantId: string) {
     const events = await listEvents(subject().store, { tenantId });
     return events.map(({ target, endsAt }) => ({ ...target, endsAt }));

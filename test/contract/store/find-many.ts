@@ -4,7 +4,7 @@ import {
   aGrant,
   anApplication,
   aSession,
-  createBoth,
+  createWithSession,
   grants,
   hour,
   must,
@@ -12,7 +12,7 @@ import {
 } from "./fixtures.js";
 import type { Subject } from "./subject.js";
 
-export function describeMany(subject: () => Subject): void {
+export function describeFindMany(subject: () => Subject): void {
   describe("many applications", () => {
     it("are returned in the order of the ids, of any tenant, duplicates included", async () => {
       const { store } = subject();
@@ -77,8 +77,8 @@ export function describeMany(subject: () => Subject): void {
   describe("many sessions", () => {
     it("are returned in the order of the ids, with their applications, duplicates included", async () => {
       const { store } = subject();
-      const one = await createBoth(store);
-      const two = await createBoth(store);
+      const one = await createWithSession(store);
+      const two = await createWithSession(store);
       const sibling = aSession(one.application);
       await store.sessions.create(sibling);
       await store.sessions.authorize(aGrant(sibling));
@@ -99,8 +99,8 @@ export function describeMany(subject: () => Subject): void {
 
     it("have a gap for a missing id or application", async () => {
       const { store } = subject();
-      const there = await createBoth(store);
-      const gone = await createBoth(store);
+      const there = await createWithSession(store);
+      const gone = await createWithSession(store);
       await store.applications.delete(gone.application.tenantId, gone.application.id);
       const ids = [gone.session.id, newId(Date.now()), there.session.id];
       const { created: session, application } = there;
@@ -129,7 +129,7 @@ export function describeMany(subject: () => Subject): void {
 
   it("application ids and session ids are distinct", async () => {
     const { store } = subject();
-    const { application, session } = await createBoth(store);
+    const { application, session } = await createWithSession(store);
     expect(await store.applications.findMany([session.id])).toEqual([undefined]);
     expect(await store.sessions.findMany([application.id])).toEqual([undefined]);
   });

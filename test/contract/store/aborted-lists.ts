@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import type { Store } from "../../../src/store/port/store.js";
-import { createBoth } from "./fixtures.js";
+import { createWithSession } from "./fixtures.js";
 import type { Subject } from "./subject.js";
 
 type List = (store: Store, tenantId: string, signal: AbortSignal) => Promise<object>;
@@ -27,11 +27,11 @@ const lists: readonly (readonly [what: string, list: List])[] = [
   ["sessions", ({ sessions }, tenantId, signal) => sessions.list({ tenantId, size: 1 }, signal)],
 ];
 
-export function describeAbandonedLists(subject: () => Subject): void {
+export function describeAbortedLists(subject: () => Subject): void {
   describe("an aborted list", () => {
     it.each(lists)("of %s stops reading and throws the abort reason", async (_, list) => {
       const { store } = subject();
-      const { application } = await createBoth(store);
+      const { application } = await createWithSession(store);
       const { tenantId } = application;
       const reason = new Error("the caller went away");
       await expect(list(store, tenantId, AbortSignal.abort(reason))).rejects.toBe(reason);

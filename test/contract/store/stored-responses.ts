@@ -1,12 +1,18 @@
 import { describe, expect, it } from "@jest/globals";
 import { AlreadyApplied } from "../../../src/store/port/errors.js";
 import type { Store } from "../../../src/store/port/store.js";
+import {
+  aChangeContext,
+  anIdempotencyId,
+  aResponse,
+  auditedChanges,
+  storeResponse,
+} from "./audited-changes.js";
 import { listEvents } from "./event-fixtures.js";
 import { anApplication, hour, must, times } from "./fixtures.js";
 import type { Subject } from "./subject.js";
-import { anAnswer, anAnswerId, aTrail, keepAnswer, trailedChanges } from "./trailed-changes.js";
 
-export function describeAnswers(subject: () => Subject): void {
+export function describeStoredResponses(subject: () => Subject): void {
   async function findBytes({ answers }: Store, id: string) {
     const sealed = await answers.find(id);
     return sealed && Buffer.from(sealed);
@@ -16,13 +22,13 @@ export function describeAnswers(subject: () => Subject): void {
     it("is found until it expires", async () => {
       const { store, another, clock } = subject();
       const other = await another();
-      const [id, sealed] = [anAnswerId(), Buffer.from([0, 255, 128, 0])];
+      const [id, sealed] = [anIdempotencyId(), Buffer.from([0, 255, 128, 0])];
       expect(await store.answers.find(id)).toBeUndefined();
-      await keepAnswer(store, id, anAnswer({ sealed }));
+      await storeResponse(store, id, aResponse({ sealed }));
       clock.advance(hour - 1);
       for (const reader of [store, other]) {
         expect(await findBytes(reader, id)).toEqual(sealed);
-        expect(await reader.answers.find(anAnswerId())).toBeUndefined();
+        expect(await reader.answers.find(anIdempotencyId())).toBeUndefined();
       }
       clock.advance(1);
       for (const reader of [store, other]) {
@@ -33,8 +39,8 @@ export function describeAnswers(subject: () => Subject): void {
     it("may be empty or long", async () => {
       const { store } = subject();
       for (const size of [0, 300_000]) {
-        const [id, sealed] = [anAnswerId(), Buffer.alloc(size, 7)];
-        await keepAnswer(store, id, anAnswer({ sealed }));
+        const [id, sealed] = [anIdempotencyId(), Buffer.alloc(size, 7)];
+        await storeResponse(store, id, aResponse({ sealed }));
         // To compare so many bytes one by one would take seconds.
         expect(must(await findBytes(store, id)).equals(sealed)).toBe(true);
       }
@@ -42,21 +48,21 @@ export function describeAnswers(subject: () => Subject): void {
 
     it("can be replaced once it has expired", async () => {
       const { store, clock } = subject();
-      const id = anAnswerId();
-      await keepAnswer(store, id, anAnswer());
+      const id = anIdempotencyId();
+      await storeResponse(store, id, aResponse());
       clock.advance(hour);
-      const { sealed } = anAnswer();
-      await keepAnswer(store, id, { sealed, ttl: 2 * hour });
+      const { sealed } = aResponse();
+      await storeResponse(store, id, { sealed, ttl: 2 * hour });
       clock.advance(2 * hour - 1);
       expect(await findBytes(store, id)).toEqual(Buffer.from(sealed));
-      await expect(keepAnswer(store, id, anAnswer())).rejects.toBeInstanceOf(AlreadyApplied);
+      await expect(storeResponse(store, id, aResponse())).rejects.toBeInstanceOf(AlreadyApplied);
       clock.advance(1);
       expect(await store.answers.find(id)).toBeUndefined();
     });
 
     it("is stored only if the change has one", async () => {
       const { store } = subject();
-      const id = anAnswerId();
+      const id = anIdempotencyId();
       const create = (trail: object) =>
         store.applications.create(anApplication(), {
           entriesFor: () => ({ events: [] }),
@@ -66,18 +72,18 @@ export function describeAnswers(subject: () => Subject): void {
       expect(await store.answers.find(id)).toBeUndefined();
       await create({
         idempotencyId: id,
-        entriesFor: () => ({ events: [], response: anAnswer() }),
+        entriesFor: () => ({ events: [], response: aResponse() }),
       });
       expect(await store.answers.find(id)).toBeDefined();
     });
   });
 
-  describe.each(Object.entries(trailedChanges))("a %s whose response is stored", (_, prepare) => {
+  describe.each(Object.entries(auditedChanges))("a %s whose response is stored", (_, prepare) => {
     it("refuses the change before anything is tried", async () => {
       const { store, another } = subject();
       const change = await prepare(store);
-      const [id, answer] = [anAnswerId(), anAnswer()];
-      await keepAnswer(store, id, answer);
+      const [id, answer] = [anIdempotencyId(), aResponse()];
+      await storeResponse(store, id, answer);
       const trail = {
         idempotencyId: id,
         entriesFor(): never {
@@ -114,10 +120,10 @@ export function describeAnswers(subject: () => Subject): void {
       const { store } = subject();
       const { tenantId } = anApplication();
       const applications = times(20, () => anApplication({ tenantId }));
-      const answers = times(20, () => anAnswer());
-      const id = anAnswerId();
+      const answers = times(20, () => aResponse());
+      const id = anIdempotencyId();
       const winner = await race(20, (by, index) =>
-        by.applications.create(must(applications[index]), aTrail(id, must(answers[index]))),
+        by.applications.create(must(applications[index]), aChangeContext(id, must(answers[index]))),
       );
       const page = await store.applications.list({ tenantId, size: 20, from: { page: 1 } });
       expect(page.items).toMatchObject([{ id: must(applications[winner]).id }]);
@@ -128,7 +134,7 @@ export function describeAnswers(subject: () => Subject): void {
     it("change the application once", async () => {
       const { store } = subject();
       const { id, tenantId } = await store.applications.create(anApplication());
-      const answerId = anAnswerId();
+      const answerId = anIdempotencyId();
       const winner = await race(20, (by, index) =>
         by.applications.update(
           tenantId,
@@ -137,7 +143,7 @@ export function describeAnswers(subject: () => Subject): void {
             permissions: [...permissions, `by:${index}`],
             modifiedBy: id,
           }),
-          aTrail(answerId),
+          aChangeContext(answerId),
         ),
       );
       const found = must(await store.applications.find(id));
