@@ -6,22 +6,22 @@ import { anEvent } from "./event-fixtures.js";
 import { aGrant, anApplication, aSession, createWithSession, hour } from "./fixtures.js";
 
 type AnyRecord = ApplicationRecord | SessionRecord;
-type AnyTrail = ChangeContext<AnyRecord>;
+type AnyContext = ChangeContext<AnyRecord>;
 
-/** A change that leaves a trail, ready to be made. */
-interface TrailedChange {
+/** A prepared change with audit events. */
+interface AuditedChange {
   readonly tenantId: string;
-  /** The id of the record that it is about. */
+  /** The id of the changed record. */
   readonly id: string;
-  /** Makes the change, through any handle on the data. */
-  make(store: Store, trail: AnyTrail): Promise<unknown>;
-  /** Tries the change in ways that are refused. */
-  readonly refusals: readonly ((trail: AnyTrail) => Promise<unknown>)[];
+  /** Makes the change through any handle on the same data. */
+  make(store: Store, context: AnyContext): Promise<unknown>;
+  /** Attempts that are refused. */
+  readonly refusals: readonly ((context: AnyContext) => Promise<unknown>)[];
   tookEffect(): Promise<boolean>;
 }
 
-/** Every kind of change that may leave a trail. */
-export const auditedChanges: Record<string, (store: Store) => Promise<TrailedChange>> = {
+/** Every kind of change that can have audit events. */
+export const auditedChanges: Record<string, (store: Store) => Promise<AuditedChange>> = {
   async "creation of an application"(store) {
     const application = anApplication();
     const { id, tenantId } = application;
@@ -29,8 +29,8 @@ export const auditedChanges: Record<string, (store: Store) => Promise<TrailedCha
     return {
       tenantId,
       id,
-      make: ({ applications }, trail) => applications.create(application, trail),
-      refusals: [(trail) => store.applications.create({ ...application, id: taken.id }, trail)],
+      make: ({ applications }, context) => applications.create(application, context),
+      refusals: [(context) => store.applications.create({ ...application, id: taken.id }, context)],
       tookEffect: async () => (await store.applications.find(id)) !== undefined,
     };
   },
@@ -38,16 +38,16 @@ export const auditedChanges: Record<string, (store: Store) => Promise<TrailedCha
   async "update of an application"(store) {
     const { id, tenantId } = await store.applications.create(anApplication());
     const change = () => ({ name: "till", modifiedBy: id });
-    const ended = await store.applications.create(anApplication({ tenantId, expiresAt: 0 }));
+    const expired = await store.applications.create(anApplication({ tenantId, expiresAt: 0 }));
     return {
       tenantId,
       id,
-      make: ({ applications }, trail) => applications.update(tenantId, id, change, trail),
+      make: ({ applications }, context) => applications.update(tenantId, id, change, context),
       refusals: [
-        (trail) => store.applications.update(tenantId, id, refuse, trail),
-        (trail) => store.applications.update(randomUUID(), id, change, trail),
-        (trail) => store.applications.update(tenantId, randomUUID(), change, trail),
-        (trail) => store.applications.update(tenantId, ended.id, change, trail),
+        (context) => store.applications.update(tenantId, id, refuse, context),
+        (context) => store.applications.update(randomUUID(), id, change, context),
+        (context) => store.applications.update(tenantId, randomUUID(), change, context),
+        (context) => store.applications.update(tenantId, expired.id, change, context),
       ],
       tookEffect: async () => (await store.applications.find(id))?.name === "till",
     };
@@ -58,11 +58,11 @@ export const auditedChanges: Record<string, (store: Store) => Promise<TrailedCha
     return {
       tenantId,
       id,
-      make: ({ applications }, trail) => applications.delete(tenantId, id, undefined, trail),
+      make: ({ applications }, context) => applications.delete(tenantId, id, undefined, context),
       refusals: [
-        (trail) => store.applications.delete(tenantId, id, refuse, trail),
-        (trail) => store.applications.delete(randomUUID(), id, undefined, trail),
-        (trail) => store.applications.delete(tenantId, randomUUID(), undefined, trail),
+        (context) => store.applications.delete(tenantId, id, refuse, context),
+        (context) => store.applications.delete(randomUUID(), id, undefined, context),
+        (context) => store.applications.delete(tenantId, randomUUID(), undefined, context),
       ],
       tookEffect: async () => (await store.applications.find(id)) === undefined,
     };
@@ -74,10 +74,10 @@ export const auditedChanges: Record<string, (store: Store) => Promise<TrailedCha
     return {
       tenantId: application.tenantId,
       id: session.id,
-      make: ({ sessions }, trail) => sessions.create(session, trail),
+      make: ({ sessions }, context) => sessions.create(session, context),
       refusals: [
-        (trail) => store.sessions.create({ ...session, applicationId: randomUUID() }, trail),
-        (trail) => store.sessions.create({ ...session, tenantId: randomUUID() }, trail),
+        (context) => store.sessions.create({ ...session, applicationId: randomUUID() }, context),
+        (context) => store.sessions.create({ ...session, tenantId: randomUUID() }, context),
       ],
       tookEffect: async () => (await store.sessions.find(session.id)) !== undefined,
     };
@@ -92,11 +92,12 @@ export const auditedChanges: Record<string, (store: Store) => Promise<TrailedCha
     return {
       tenantId: session.tenantId,
       id: session.id,
-      make: ({ sessions }, trail) => sessions.authorize(grant, trail),
+      make: ({ sessions }, context) => sessions.authorize(grant, context),
       refusals: [
-        (trail) => store.sessions.authorize({ ...grant, nonceHashes: [randomBytes(32)] }, trail),
-        (trail) => store.sessions.authorize({ ...grant, tenantId: randomUUID() }, trail),
-        (trail) => store.sessions.authorize(aGrant(used), trail),
+        (context) =>
+          store.sessions.authorize({ ...grant, nonceHashes: [randomBytes(32)] }, context),
+        (context) => store.sessions.authorize({ ...grant, tenantId: randomUUID() }, context),
+        (context) => store.sessions.authorize(aGrant(used), context),
       ],
       tookEffect: async () => {
         const found = await store.sessions.find(session.id);
@@ -111,10 +112,10 @@ export const auditedChanges: Record<string, (store: Store) => Promise<TrailedCha
     return {
       tenantId,
       id,
-      make: ({ sessions }, trail) => sessions.delete(tenantId, id, undefined, trail),
+      make: ({ sessions }, context) => sessions.delete(tenantId, id, undefined, context),
       refusals: [
-        (trail) => store.sessions.delete(randomUUID(), id, undefined, trail),
-        (trail) => store.sessions.delete(tenantId, randomUUID(), undefined, trail),
+        (context) => store.sessions.delete(randomUUID(), id, undefined, context),
+        (context) => store.sessions.delete(tenantId, randomUUID(), undefined, context),
       ],
       tookEffect: async () => (await store.sessions.find(id)) === undefined,
     };
@@ -122,7 +123,7 @@ export const auditedChanges: Record<string, (store: Store) => Promise<TrailedCha
 };
 
 function refuse(): never {
-  throw new Error("You may not.");
+  throw new Error("refused");
 }
 
 export function anIdempotencyId(): string {
@@ -133,24 +134,24 @@ export function aResponse(fields: Partial<NewResponse> = {}): NewResponse {
   return { sealed: randomBytes(100), ttl: hour, ...fields };
 }
 
-/** A trail of one event, which tells of the record, and of an answer where there is an id for it. */
-export function aChangeContext(answerId?: string, answer = aResponse()): AnyTrail {
+/** One event about the changed record, and a response to store if there is an idempotency id. */
+export function aChangeContext(idempotencyId?: string, response = aResponse()): AnyContext {
   return {
-    idempotencyId: answerId,
+    idempotencyId,
     entriesFor({ id, tenantId, version }) {
       const event = anEvent({ tenantId, target: { applicationId: id }, count: version });
-      return { events: [event], ...(answerId && { response: answer }) };
+      return { events: [event], ...(idempotencyId && { response }) };
     },
   };
 }
 
-/** Keeps an answer, with a change that matters to nobody. */
+/** Stores a response with a change of an unrelated application. */
 export async function storeResponse(
   store: Store,
-  answerId: string,
-  answer: NewResponse,
+  idempotencyId: string,
+  response: NewResponse,
 ): Promise<void> {
   const { id, tenantId } = await store.applications.create(anApplication());
-  const trail = { idempotencyId: answerId, entriesFor: () => ({ events: [], response: answer }) };
-  await store.applications.delete(tenantId, id, undefined, trail);
+  const context = { idempotencyId, entriesFor: () => ({ events: [], response }) };
+  await store.applications.delete(tenantId, id, undefined, context);
 }

@@ -63,20 +63,20 @@ export function describeKeys(subject: () => Subject): void {
       const application = await store.applications.create(anApplication());
       const { id, tenantId } = application;
       const expiresAt = clock.now() + hour;
-      const ending = { ...aKey(), expiresAt };
-      const before = contentOf(await rekey(store, application, aKey(), ending));
+      const expiring = { ...aKey(), expiresAt };
+      const before = contentOf(await rekey(store, application, aKey(), expiring));
       await store.applications.update(tenantId, id, () => ({ name: "till", modifiedBy: id }));
       expect(contentOf(await store.applications.find(id)).keys).toEqual(before.keys);
     });
 
-    it("may have expired, without an effect on the application", async () => {
+    it("may be expired while the application is not", async () => {
       const { store, clock } = subject();
       const application = await store.applications.create(anApplication());
-      const ending = { ...aKey(), expiresAt: clock.now() + hour };
-      await rekey(store, application, ending);
+      const expiring = { ...aKey(), expiresAt: clock.now() + hour };
+      await rekey(store, application, expiring);
       clock.advance(hour);
       const found = must(await store.applications.find(application.id));
-      expect(found.keys).toMatchObject([{ id: ending.id, expiresAt: ending.expiresAt }]);
+      expect(found.keys).toMatchObject([{ id: expiring.id, expiresAt: expiring.expiresAt }]);
     });
   });
 
@@ -90,7 +90,7 @@ export function describeKeys(subject: () => Subject): void {
         expect(await store.applications.find(id)).toMatchObject({ disabled });
         const found = must(await store.sessions.find(session.id));
         expect(found.application).toMatchObject({ disabled });
-        // What is not about it leaves it so.
+        // Other updates do not change it.
         await store.applications.update(tenantId, id, () => ({ modifiedBy: id }));
         expect(await store.applications.find(id)).toMatchObject({ disabled });
       }

@@ -4,7 +4,7 @@ import { describeStore, describeStoreWide } from "./suite.js";
 
 const folder = useLmdbFolder();
 
-// To open a folder is quick, so each test has its own.
+// Opening a folder is fast, so each test has its own.
 const open: OpenStore = async (clock) => ({
   store: await folder.open({ clock }),
   another: () => folder.open({ clock }),

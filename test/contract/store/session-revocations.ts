@@ -22,11 +22,11 @@ export function describeSessionRevocations(subject: () => Subject): void {
       await store.sessions.authorize(aGrant(authorized));
       expect(await revoke(store, application)).toMatchObject({ sessionEpoch: 1 });
       const { tenantId } = application;
-      for (const gone of [session, authorized]) {
-        expect(await store.sessions.find(gone.id)).toBeUndefined();
-        expect(await store.sessions.findMany([gone.id])).toEqual([undefined]);
-        expect(await store.sessions.authorize(aGrant(gone))).toBe("unknown");
-        expect(await store.sessions.delete(tenantId, gone.id)).toBe(false);
+      for (const revoked of [session, authorized]) {
+        expect(await store.sessions.find(revoked.id)).toBeUndefined();
+        expect(await store.sessions.findMany([revoked.id])).toEqual([undefined]);
+        expect(await store.sessions.authorize(aGrant(revoked))).toBe("unknown");
+        expect(await store.sessions.delete(tenantId, revoked.id)).toBe(false);
       }
       expect(await store.sessions.list({ tenantId, size: 9 })).toEqual({ items: [], more: false });
     });
@@ -34,10 +34,10 @@ export function describeSessionRevocations(subject: () => Subject): void {
     it("are not found as expired after their expiry or that of their application", async () => {
       const { store, clock } = subject();
       const expiresAt = clock.now() + hour;
-      const ending = await store.applications.create(anApplication({ expiresAt }));
-      const orphan = aSession(ending, { ttl: 2 * hour });
+      const expiring = await store.applications.create(anApplication({ expiresAt }));
+      const orphan = aSession(expiring, { ttl: 2 * hour });
       await store.sessions.create(orphan);
-      await revoke(store, ending);
+      await revoke(store, expiring);
       const { application, session } = await createWithSession(store);
       await revoke(store, application);
       clock.advance(hour);
@@ -72,7 +72,7 @@ export function describeSessionRevocations(subject: () => Subject): void {
       expect(await store.sessions.find(other.session.id)).toBeDefined();
     });
 
-    it("are gone for all processes once the revocation is acknowledged", async () => {
+    it("are not found by any process once the revocation is acknowledged", async () => {
       const { store, another } = subject();
       const other = await another();
       const { application, session } = await createWithSession(store);

@@ -21,7 +21,7 @@ import {
 } from "./fixtures.js";
 import type { Subject } from "./subject.js";
 
-/** A session, and the application that authorized it. */
+/** Creates a session and the application that authorizes it. */
 async function createAuthorized(store: Store, fields: Partial<NewApplication> = {}) {
   const { application, session } = await createWithSession(store);
   const { tenantId } = application;
@@ -75,9 +75,9 @@ export function describeSessions(subject: () => Subject): void {
 
     it("is not created for a missing application", async () => {
       const { store } = subject();
-      const gone = await store.applications.create(anApplication());
-      await store.applications.delete(gone.tenantId, gone.id);
-      for (const owner of [gone, anApplication()]) {
+      const deleted = await store.applications.create(anApplication());
+      await store.applications.delete(deleted.tenantId, deleted.id);
+      for (const owner of [deleted, anApplication()]) {
         const session = aSession(owner);
         expect(await store.sessions.create(session)).toBeUndefined();
         expect(await store.sessions.find(session.id)).toBeUndefined();
@@ -157,7 +157,7 @@ export function describeSessions(subject: () => Subject): void {
       expect(idsOf((await store.sessions.list(query)).items)).toEqual([other.id]);
     });
 
-    it("is void when the authorizer expires", async () => {
+    it("expires with the authorizer", async () => {
       const { store, clock } = subject();
       const expiresAt = clock.now() + hour / 2;
       const { authorizer, session } = await createAuthorized(store, { expiresAt });
@@ -169,13 +169,13 @@ export function describeSessions(subject: () => Subject): void {
       expect(expired?.authorizer?.id).toBe(authorizer.id);
     });
 
-    it("spends the nonce", async () => {
+    it("uses up the nonce", async () => {
       const { store } = subject();
       const { session } = await createWithSession(store);
       await store.sessions.authorize(aGrant(session));
       const before = await store.sessions.find(session.id);
-      const again = aGrant(session, { permissions: ["token:read"], rules: [] });
-      expect(await store.sessions.authorize(again)).toBe("used");
+      const second = aGrant(session, { permissions: ["token:read"], rules: [] });
+      expect(await store.sessions.authorize(second)).toBe("used");
       expect(await store.sessions.find(session.id)).toEqual(before);
     });
 
@@ -216,8 +216,8 @@ export function describeSessions(subject: () => Subject): void {
     it("returns `unknown` for a missing session or application", async () => {
       const { store } = subject();
       const { application, session } = await createWithSession(store);
-      const absent = aGrant(session, { sessionId: newId(Date.now()) });
-      expect(await store.sessions.authorize(absent)).toBe("unknown");
+      const ofMissing = aGrant(session, { sessionId: newId(Date.now()) });
+      expect(await store.sessions.authorize(ofMissing)).toBe("unknown");
       await store.applications.delete(application.tenantId, application.id);
       expect(await store.sessions.authorize(aGrant(session))).toBe("unknown");
     });
@@ -230,9 +230,9 @@ export function describeSessions(subject: () => Subject): void {
         operator: "equals",
         value,
       }));
-      const { description, container, ...bare } = rule;
+      const { description, container, ...required } = rule;
       const rules = times(1_000, (index) => ({
-        ...bare,
+        ...required,
         conditions: [must(conditions[index % conditions.length])],
         priority: index + 1,
       }));

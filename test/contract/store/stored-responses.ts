@@ -36,12 +36,12 @@ export function describeStoredResponses(subject: () => Subject): void {
       }
     });
 
-    it("may be empty or long", async () => {
+    it("can be empty or long", async () => {
       const { store } = subject();
       for (const size of [0, 300_000]) {
         const [id, sealed] = [anIdempotencyId(), Buffer.alloc(size, 7)];
         await storeResponse(store, id, aResponse({ sealed }));
-        // To compare so many bytes one by one would take seconds.
+        // toEqual would take seconds for so many bytes.
         expect(must(await findBytes(store, id)).equals(sealed)).toBe(true);
       }
     });
@@ -63,10 +63,10 @@ export function describeStoredResponses(subject: () => Subject): void {
     it("is stored only if the change has one", async () => {
       const { store } = subject();
       const id = anIdempotencyId();
-      const create = (trail: object) =>
+      const create = (context: object) =>
         store.applications.create(anApplication(), {
           entriesFor: () => ({ events: [] }),
-          ...trail,
+          ...context,
         });
       await create({ idempotencyId: id });
       expect(await store.answers.find(id)).toBeUndefined();
@@ -78,29 +78,32 @@ export function describeStoredResponses(subject: () => Subject): void {
     });
   });
 
-  describe.each(Object.entries(auditedChanges))("a %s whose response is stored", (_, prepare) => {
-    it("refuses the change before anything is tried", async () => {
-      const { store, another } = subject();
-      const change = await prepare(store);
-      const [id, answer] = [anIdempotencyId(), aResponse()];
-      await storeResponse(store, id, answer);
-      const trail = {
-        idempotencyId: id,
-        entriesFor(): never {
-          throw new Error("It was tried.");
-        },
-      };
-      for (const by of [store, await another()]) {
-        await expect(change.make(by, trail)).rejects.toBeInstanceOf(AlreadyApplied);
-      }
-      for (const attempt of change.refusals) {
-        await expect(attempt(trail)).rejects.toBeInstanceOf(AlreadyApplied);
-      }
-      expect(await change.tookEffect()).toBe(false);
-      expect(await listEvents(store, { tenantId: change.tenantId })).toEqual([]);
-      expect(await findBytes(store, id)).toEqual(Buffer.from(answer.sealed));
-    });
-  });
+  describe.each(Object.entries(auditedChanges))(
+    "a %s whose response is already stored",
+    (_, prepare) => {
+      it("is refused before it is tried", async () => {
+        const { store, another } = subject();
+        const change = await prepare(store);
+        const [id, response] = [anIdempotencyId(), aResponse()];
+        await storeResponse(store, id, response);
+        const context = {
+          idempotencyId: id,
+          entriesFor(): never {
+            throw new Error("The change was tried.");
+          },
+        };
+        for (const by of [store, await another()]) {
+          await expect(change.make(by, context)).rejects.toBeInstanceOf(AlreadyApplied);
+        }
+        for (const attempt of change.refusals) {
+          await expect(attempt(context)).rejects.toBeInstanceOf(AlreadyApplied);
+        }
+        expect(await change.tookEffect()).toBe(false);
+        expect(await listEvents(store, { tenantId: change.tenantId })).toEqual([]);
+        expect(await findBytes(store, id)).toEqual(Buffer.from(response.sealed));
+      });
+    },
+  );
 
   describe("concurrent changes with the same idempotency id", () => {
     async function race(count: number, make: (store: Store, index: number) => Promise<unknown>) {
@@ -109,10 +112,10 @@ export function describeStoredResponses(subject: () => Subject): void {
       const outcomes = await Promise.allSettled(
         times(count, (index) => make(index % 2 ? other : store, index)),
       );
-      const kept = outcomes.filter(
+      const refused = outcomes.filter(
         (outcome) => outcome.status === "rejected" && outcome.reason instanceof AlreadyApplied,
       );
-      expect(kept).toHaveLength(count - 1);
+      expect(refused).toHaveLength(count - 1);
       return outcomes.findIndex(({ status }) => status === "fulfilled");
     }
 
@@ -120,21 +123,24 @@ export function describeStoredResponses(subject: () => Subject): void {
       const { store } = subject();
       const { tenantId } = anApplication();
       const applications = times(20, () => anApplication({ tenantId }));
-      const answers = times(20, () => aResponse());
+      const responses = times(20, () => aResponse());
       const id = anIdempotencyId();
       const winner = await race(20, (by, index) =>
-        by.applications.create(must(applications[index]), aChangeContext(id, must(answers[index]))),
+        by.applications.create(
+          must(applications[index]),
+          aChangeContext(id, must(responses[index])),
+        ),
       );
       const page = await store.applications.list({ tenantId, size: 20, from: { page: 1 } });
       expect(page.items).toMatchObject([{ id: must(applications[winner]).id }]);
       expect(await listEvents(store, { tenantId })).toHaveLength(1);
-      expect(await findBytes(store, id)).toEqual(Buffer.from(must(answers[winner]).sealed));
+      expect(await findBytes(store, id)).toEqual(Buffer.from(must(responses[winner]).sealed));
     });
 
     it("change the application once", async () => {
       const { store } = subject();
       const { id, tenantId } = await store.applications.create(anApplication());
-      const answerId = anIdempotencyId();
+      const idempotencyId = anIdempotencyId();
       const winner = await race(20, (by, index) =>
         by.applications.update(
           tenantId,
@@ -143,7 +149,7 @@ export function describeStoredResponses(subject: () => Subject): void {
             permissions: [...permissions, `by:${index}`],
             modifiedBy: id,
           }),
-          aChangeContext(answerId),
+          aChangeContext(idempotencyId),
         ),
       );
       const found = must(await store.applications.find(id));

@@ -27,15 +27,15 @@ import { describeTenants } from "./tenants.js";
 import { describeTotals } from "./totals.js";
 import { describeTransfer } from "./transfer.js";
 
-/** Describes tests with a store each. */
-function describeWith(
+/** Runs groups of tests, each test with an open store. */
+function describeGroups(
   name: string,
   open: OpenStore,
   groups: readonly ((subject: () => Subject) => void)[],
 ): void {
   describe(name, () => {
-    // So far ahead that no engine sweeps, by a clock of its own, what a test has yet to read.
-    // Tests may share a store, so the clock goes on from one test to the next.
+    // Far in the future, so that no engine sweeps records by its own clock during a test.
+    // Tests may share a store, so the clock never goes back.
     const clock = createTestClock(Date.UTC(2100, 0));
     let subject: Subject;
 
@@ -53,13 +53,13 @@ function describeWith(
 }
 
 /**
- * Describes what every engine promises; see src/store/store.ts. An engine
- * passes this and {@link describeStoreWide}.
+ * The contract of every engine; see src/store/port/store.ts. An engine must
+ * pass this and {@link describeStoreWide}.
  *
- * Each test keeps to tenants of its own, so all may work on the same data.
+ * Each test uses its own tenants, so that all tests can share the data.
  */
 export function describeStore(name: string, open: OpenStore): void {
-  describeWith(`the store in ${name}`, open, [
+  describeGroups(`the ${name} store`, open, [
     describeApplications,
     describeKeys,
     describeLastUsed,
@@ -84,9 +84,9 @@ export function describeStore(name: string, open: OpenStore): void {
   ]);
 }
 
-/** Describes what an engine promises of all data that it holds: each test needs a store that is empty. */
+/** The contract over the data of all tenants. Each test needs an empty store. */
 export function describeStoreWide(name: string, openEmpty: OpenStore): void {
-  describeWith(`all data of the ${name} store`, openEmpty, [
+  describeGroups(`the ${name} store over all tenants`, openEmpty, [
     describeTotals,
     describeExpirationEvents,
     describeTransfer,

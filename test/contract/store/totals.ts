@@ -3,7 +3,7 @@ import { until } from "../../support/until.js";
 import { aGrant, anApplication, createWithSession, hour } from "./fixtures.js";
 import type { Subject } from "./subject.js";
 
-/** What an engine says of all tenants together. */
+/** Results over the data of all tenants. */
 export function describeTotals(subject: () => Subject): void {
   describe("the store", () => {
     it("is empty without applications", async () => {
@@ -47,7 +47,7 @@ export function describeTotals(subject: () => Subject): void {
   });
 
   describe("a session with an expiry", () => {
-    it("is counted as expired once, by one process, unless it was deleted before", async () => {
+    it("is counted as expired once, by one process, unless it was deleted first", async () => {
       const { store, clock, another, sweep = another } = subject();
       const stores = [store];
       let counted = 0;
@@ -60,10 +60,10 @@ export function describeTotals(subject: () => Subject): void {
       };
       await take();
       const [, deleted] = [await createWithSession(store), await createWithSession(store)];
-      const [, longer] = [await createWithSession(store), await createWithSession(store)];
+      const [, extended] = [await createWithSession(store), await createWithSession(store)];
       await store.sessions.delete(deleted.session.tenantId, deleted.session.id);
       const expiresAt = clock.now() + 2 * hour;
-      await store.sessions.authorize(aGrant(longer.session, { expiresAt }));
+      await store.sessions.authorize(aGrant(extended.session, { expiresAt }));
       clock.advance(hour - 1);
       stores.push(await sweep());
       expect(await take()).toBe(0);

@@ -12,7 +12,7 @@ import { useLmdbFolder } from "../../support/lmdb/folder.js";
 
 const folder = useLmdbFolder();
 
-/** So many rows that no list reads all of them in one turn of the event loop. */
+/** Enough rows that no list reads all of them in one tick. */
 const rows = 2_000;
 
 /** A list that reads all rows of a tenant and finds none of them. */
@@ -47,13 +47,13 @@ describe.each([
 ])("a long scan of %s", (_, prepare) => {
   it("stops when its caller aborts", async () => {
     const scan = await prepare(await folder.open());
-    const whole = await countTicksUntil(scan());
+    const total = await countTicksUntil(scan());
     const caller = new AbortController();
-    const reason = new Error("the caller went away");
-    const abandoned = scan(caller.signal);
+    const reason = new Error("the caller disconnected");
+    const aborted = scan(caller.signal);
     caller.abort(reason);
-    expect(await countTicksUntil(abandoned)).toBeLessThan(whole);
-    await expect(abandoned).rejects.toBe(reason);
+    expect(await countTicksUntil(aborted)).toBeLessThan(total);
+    await expect(aborted).rejects.toBe(reason);
   });
 
   it("shares the event loop with other scans", async () => {
