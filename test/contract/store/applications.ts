@@ -188,7 +188,7 @@ export function describeApplications(subject: () => Subject): void {
       expect(versions.size).toBe(5);
     });
 
-    it("gets the time of the change", async () => {
+    it("passes the time of the change to the callback", async () => {
       const { store, clock } = subject();
       const { id, tenantId } = await store.applications.create(anApplication());
       clock.advance(7);
@@ -197,7 +197,7 @@ export function describeApplications(subject: () => Subject): void {
       expect(updated).toMatchObject({ name: `${clock.now()}`, modifiedAt: clock.now() });
     });
 
-    it("gets the current record", async () => {
+    it("passes the current record to the callback", async () => {
       const { store } = subject();
       const { id, tenantId } = await store.applications.create(anApplication({ name: "a" }));
       const append = (current: { name: string }) => ({ name: `${current.name}b`, modifiedBy: id });
@@ -237,7 +237,7 @@ export function describeApplications(subject: () => Subject): void {
       expect(await store.applications.update(tenantId, id, change)).toBeUndefined();
     });
 
-    it("checks the current record", async () => {
+    it("passes the current record to its check", async () => {
       const { store } = subject();
       const { id, tenantId } = await store.applications.create(anApplication());
       const updated = await store.applications.update(tenantId, id, () => ({ modifiedBy: id }));

@@ -299,7 +299,7 @@ export function describeChanges(subject: () => Subject): void {
       }
     });
 
-    it("learns that the position is too old, and gets later changes", async () => {
+    it("reports missed changes if the position is too old, and gets later changes", async () => {
       const { store, clock, application, tenantId, follower, writeMarker, markerChange } =
         await createFollowed();
       await update(store, application);
@@ -310,7 +310,7 @@ export function describeChanges(subject: () => Subject): void {
       expect(await resumed.next()).toMatchObject({ changes: [markerChange], missed: false });
     });
 
-    it("learns that the position is invalid", async () => {
+    it("reports missed changes if the position is invalid", async () => {
       const { store, tenantId, writeMarker, markerChange } = await createFollowed();
       for (const after of ["", "nonsense", "-1", "1e3", "9".repeat(400)]) {
         const follower = follow(store, tenantId, { after });

@@ -70,7 +70,7 @@ export function describeEvents(subject: () => Subject): void {
       );
     });
 
-    it("keep every text unchanged", async () => {
+    it("store unusual texts unchanged", async () => {
       const { store } = subject();
       const tenantId = randomUUID();
       for (const text of unusualTexts) {
@@ -386,7 +386,7 @@ export function describeEvents(subject: () => Subject): void {
       expect(received.at(-1)).toEqual((await store.events.list({ tenantId, size: 1 })).items[0]);
     });
 
-    it("learns that the position is invalid, and gets later events", async () => {
+    it("reports missed events if the position is invalid, and gets later events", async () => {
       const { store } = subject();
       const tenantId = randomUUID();
       await store.events.add([anEvent({ tenantId })]);

@@ -69,7 +69,7 @@ export function describeExpirationEvents(subject: () => Subject): void {
   }
 
   describe.each(leadTimes.map((lead) => ({ lead, days: lead / day })))(
-    "$days days ahead",
+    "expiration events $days days ahead",
     ({ lead }) => {
       /** Adds due events once, since the first call also covers earlier expirations. */
       async function startReporting() {
@@ -244,7 +244,7 @@ export function describeExpirationEvents(subject: () => Subject): void {
     },
   );
 
-  describe.each([week, day])("with a lead of %d ms", (lead) => {
+  describe.each([week, day])("expiration events with a lead time of %d ms", (lead) => {
     it("does not warn of credentials created within it, but reports their expiry", async () => {
       const { store, clock } = subject();
       await addDueEvents(store, lead);
@@ -284,7 +284,7 @@ export function describeExpirationEvents(subject: () => Subject): void {
     });
   });
 
-  it("reports expirations again after a clock that was far ahead is corrected", async () => {
+  it("reports expiration events again after a clock that was far ahead is corrected", async () => {
     const { store, clock } = subject();
     clock.advance(365 * day);
     await Promise.all(leadTimes.map((lead) => addDueEvents(store, lead)));

@@ -29,7 +29,7 @@ export function describeFindMany(subject: () => Subject): void {
       expect(await store.applications.findMany([])).toEqual([]);
     });
 
-    it("have a gap for a missing id", async () => {
+    it("are undefined for a missing id", async () => {
       const { store } = subject();
       const { applications } = store;
       const existing = await applications.create(anApplication());
@@ -97,7 +97,7 @@ export function describeFindMany(subject: () => Subject): void {
       expect(await store.sessions.findMany([])).toEqual([]);
     });
 
-    it("have a gap for a missing id or application", async () => {
+    it("are undefined for a missing id or application", async () => {
       const { store } = subject();
       const existing = await createWithSession(store);
       const deleted = await createWithSession(store);

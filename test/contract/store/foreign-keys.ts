@@ -69,7 +69,7 @@ export function describeForeignKeys(subject: () => Subject): void {
       expect(await store.applications.findForeign([newest.hash])).toBeUndefined();
     });
 
-    it("is kept through other changes, and removed with its application", async () => {
+    it("is not affected by other changes, and removed with its application", async () => {
       const { store, application, newest } = await importForeign();
       const { tenantId, id } = application;
       await store.applications.update(tenantId, id, () => ({ name: "till", modifiedBy: id }));

@@ -40,7 +40,7 @@ export function describeKeys(subject: () => Subject): void {
       }
     });
 
-    it("can be kept by a change that adds another", async () => {
+    it("include existing keys if a change adds another", async () => {
       const { store, clock } = subject();
       const first = aKey();
       const { id, tenantId } = await store.applications.create(anApplication({ key: first }));
@@ -58,7 +58,7 @@ export function describeKeys(subject: () => Subject): void {
       ]);
     });
 
-    it("are kept by other changes", async () => {
+    it("are not affected by other changes", async () => {
       const { store, clock } = subject();
       const application = await store.applications.create(anApplication());
       const { id, tenantId } = application;

@@ -70,7 +70,7 @@ export function describeLargeEvents(subject: () => Subject): void {
       expect(requestIds([...items, ...following.items])).toEqual(newest.slice(0, 2));
     });
 
-    it("reach current and resuming followers few at a time", async () => {
+    it("are received few at a time by current and resuming followers", async () => {
       const { store } = subject();
       const tenantId = randomUUID();
       const current = follow(store, tenantId);

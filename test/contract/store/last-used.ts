@@ -94,7 +94,7 @@ export function describeLastUsed(subject: () => Subject): void {
       expect(await store.applications.find(deleted.id)).toBeUndefined();
     });
 
-    it("is kept by other changes", async () => {
+    it("is not affected by other changes", async () => {
       const { store, application, id, keys, lastUses, now } = await createWithKeys();
       await store.applications.noteUses([{ applicationId: id, keyId: keys[0].id, at: now }]);
       const { tenantId } = application;
@@ -115,7 +115,7 @@ export function describeLastUsed(subject: () => Subject): void {
       expect(await readUntilMarker()).toEqual([markerChange]);
     });
 
-    it("before the creation, by a clock that is behind, does not change the order by last use", async () => {
+    it("before the creation of the application does not change the order by last use, a later one does", async () => {
       const { store, clock } = subject();
       const { applications } = store;
       const tenantId = randomUUID();

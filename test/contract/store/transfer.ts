@@ -186,7 +186,7 @@ export function describeTransfer(subject: () => Subject): void {
       });
     }
 
-    it("is complete, and again when it is moved back", () =>
+    it("is complete, also after it is moved back", () =>
       move(async ({ exported }) => {
         expect(exported.applications).toHaveLength(5);
         expect(exported.sessions).toHaveLength(3);

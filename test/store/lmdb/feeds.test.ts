@@ -64,7 +64,7 @@ describe("a change in LMDB", () => {
     const { id, tenantId } = application;
     const start = now();
     const expiresAt = start + 60;
-    const ending = await store.applications.create(anApplication({ tenantId, expiresAt }));
+    const expiring = await store.applications.create(anApplication({ tenantId, expiresAt }));
     const short = aSession(application, { ttl: 50 });
     await store.sessions.create(short);
     const follower = follow(store, tenantId);
@@ -75,7 +75,7 @@ describe("a change in LMDB", () => {
     advance(10);
     await store.sessions.authorize(aGrant(session));
     advance(80);
-    const isLast = ({ applicationId }: { applicationId: string }) => applicationId === ending.id;
+    const isLast = ({ applicationId }: { applicationId: string }) => applicationId === expiring.id;
     const changes = await follower.until(isLast);
     await store.applications.delete(tenantId, id);
     changes.push(...(await follower.next()).changes);
@@ -83,7 +83,7 @@ describe("a change in LMDB", () => {
       { kind: "updated", applicationId: id, at: start + 10 },
       { kind: "authorized", applicationId: id, sessionId: session.id, at: start + 20 },
       { kind: "expired", applicationId: id, sessionId: short.id, at: start + 50 },
-      { kind: "expired", applicationId: ending.id, at: start + 60 },
+      { kind: "expired", applicationId: expiring.id, at: start + 60 },
       { kind: "deleted", applicationId: id, at: start + 100 },
     ]);
   });

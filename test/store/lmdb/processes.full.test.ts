@@ -49,7 +49,7 @@ describe("a write that LMDB acknowledged", () => {
 });
 
 describe("processes that share the data in LMDB", () => {
-  it("learn that they missed changes if others prune the log", async () => {
+  it("report missed changes if another process prunes the log", async () => {
     const store = await folder.open();
     const { id } = await store.applications.create(anApplication());
     const follower = follow(store, anApplication().tenantId);

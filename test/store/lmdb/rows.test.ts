@@ -528,11 +528,11 @@ describe("concurrent writes in LMDB", () => {
           for (const { fails, id } of entries) {
             expect(readValue(id)).toBe(fails ? undefined : "written");
           }
-          const kept = entries.filter(({ fails }) => !fails);
+          const committed = entries.filter(({ fails }) => !fails);
           const logged = environment.read(() => log.after(before, 100));
-          expect(logged.map(({ tenantId }) => tenantId)).toEqual(kept.map(({ id }) => id));
+          expect(logged.map(({ tenantId }) => tenantId)).toEqual(committed.map(({ id }) => id));
           expect(logged.map(({ number }) => number)).toEqual(
-            kept.map((_, index) => before + index + 1),
+            committed.map((_, index) => before + index + 1),
           );
         },
       ),

@@ -153,10 +153,10 @@ describe("following events on a failing MongoDB", () => {
     const { tenantId } = anApplication();
     const follower = followEvents(store, tenantId);
     await follower.next();
-    const ended = expect(follower.step()).rejects.toBeInstanceOf(StoreUnavailable);
+    const rejection = expect(follower.step()).rejects.toBeInstanceOf(StoreUnavailable);
     const failCommands = ["aggregate", "getMore"];
     await fail("alwaysOn", { failCommands, errorCode: 11_600 });
-    await ended;
+    await rejection;
     await expect(followEvents(store, tenantId).next()).rejects.toBeInstanceOf(StoreUnavailable);
     await fail("off");
     await until(isAvailable);

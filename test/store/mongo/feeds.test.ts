@@ -334,7 +334,7 @@ describe("a position in MongoDB", () => {
     expect(await resumed.next()).toMatchObject({ changes: [markerChange], missed: false });
   });
 
-  it("that the server does not know is refused", async () => {
+  it("that is unknown to the server is refused", async () => {
     const { store, tenantId, follower, writeMarker, markerChange } = await openFollowed();
     follower.stop();
     const number = (digit: string) => digit.repeat(8);
@@ -439,7 +439,7 @@ describe("the change stream", () => {
   it("continues after collections are dropped or renamed, and reports that changes may be missing", async () => {
     for (const work of [
       (db: Db) => db.collection("sessions").drop(),
-      (db: Db) => db.collection("applications").rename("kept"),
+      (db: Db) => db.collection("applications").rename("renamed"),
       (db: Db) => db.dropDatabase(),
     ]) {
       const { db, tenantId, follower } = await openFollowed(openWithClock());
@@ -653,7 +653,7 @@ describe("revoked sessions in MongoDB", () => {
   });
 
   it("remain without an error if the cleanup fails", async () => {
-    const broken = { find: () => ({ toArray: () => Promise.reject(new Error("gone")) }) };
+    const broken = { find: () => ({ toArray: () => Promise.reject(new Error("cleanup failed")) }) };
     const sweep = createSessionCleanup(broken as never);
     sweep.start(new UUID(randomUUID()));
     await sweep.close();
@@ -839,13 +839,13 @@ describe("following events in MongoDB", () => {
     const store = await open((await shared()).db);
     const waiting = followEvents(store, randomUUID());
     await waiting.next();
-    const ended = expect(waiting.step()).rejects.toBeInstanceOf(StoreUnavailable);
+    const rejection = expect(waiting.step()).rejects.toBeInstanceOf(StoreUnavailable);
     await store.close();
-    await ended;
+    await rejection;
     await expect(followEvents(store, randomUUID()).next()).rejects.toBeInstanceOf(StoreUnavailable);
   });
 
-  it("delivers all events to followers that were slow or away", async () => {
+  it("delivers all events to slow and resuming followers", async () => {
     const { db } = await shared();
     const store = await open(db);
     const tenantId = randomUUID();
