@@ -3,8 +3,8 @@ import { newId } from "../../src/lib/uuid.js";
 import { openMongoStore } from "../../src/store/mongo/store.js";
 import { StoreUnavailable } from "../../src/store/port/errors.js";
 import type { Store } from "../../src/store/port/store.js";
+import { anIdempotencyId } from "../contract/store/audited-changes.js";
 import { times } from "../contract/store/fixtures.js";
-import { anAnswerId } from "../contract/store/trailed-changes.js";
 import { keyOf } from "../support/api/api.js";
 import type { Member } from "../support/mongo/replica-set-member.js";
 import { until } from "../support/until.js";
@@ -94,7 +94,7 @@ describe("an instance that is connected only to a former primary", () => {
       misledStore.events.list({ tenantId: id, size: 1 }),
       misledStore.applications.findExpired(id),
       misledStore.sessions.findExpired(id),
-      misledStore.answers.find(anAnswerId()),
+      misledStore.answers.find(anIdempotencyId()),
     ]);
     const refused = { status: "rejected", reason: expect.any(StoreUnavailable) };
     expect(reads).toEqual(times(4, () => refused));

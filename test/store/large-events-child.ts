@@ -1,10 +1,10 @@
 /**
- * A process that is to do with little memory while events are large, for tests:
+ * Writes and reads large events with little memory, for tests:
  *
  *     node --max-old-space-size=… --import tsx test/store/large-events-child.ts lmdb <path>
  *     node --max-old-space-size=… --import tsx test/store/large-events-child.ts mongo <uri> <database>
  *
- * It tells in JSON how many events each of those who read them has seen.
+ * Prints as JSON how many events each reader received.
  */
 import { randomUUID } from "node:crypto";
 import { openLmdbStore } from "../../src/store/lmdb/store.js";
@@ -12,27 +12,27 @@ import { openMongoStore } from "../../src/store/mongo/store.js";
 import { exportRecords } from "../../src/transfer/export.js";
 import { aLargeEvent, anEvent } from "../contract/store/event-fixtures.js";
 
-const [, , engine, place = "", database = ""] = process.argv;
+const [, , engine, location = "", database = ""] = process.argv;
 const count = 60;
 const tenantId = randomUUID();
 const { signal } = new AbortController();
 const store =
   engine === "lmdb"
-    ? await openLmdbStore({ path: place })
-    : await openMongoStore({ uri: place, database });
+    ? await openLmdbStore({ path: location })
+    : await openMongoStore({ uri: location, database });
 
 function follow(after?: string) {
   const batches = store.events.follow({ tenantId, after, heartbeat: 1_000, signal });
   return batches[Symbol.asyncIterator]();
 }
 
-async function countTold(batches: ReturnType<typeof follow>): Promise<number> {
-  let told = 0;
-  while (told < count) {
+async function countReceived(batches: ReturnType<typeof follow>): Promise<number> {
+  let received = 0;
+  while (received < count) {
     const { value } = await batches.next();
-    told += value.events.length;
+    received += value.events.length;
   }
-  return told;
+  return received;
 }
 
 async function countListed(kind: string): Promise<number> {
@@ -57,19 +57,19 @@ async function countExported(): Promise<number> {
 }
 
 const large = aLargeEvent(1_000, { tenantId });
-const watching = follow();
-const start = (await watching.next()).value.position;
-const told = countTold(watching);
+const follower = follow();
+const start = (await follower.next()).value.position;
+const received = countReceived(follower);
 for (let added = 0; added < count; added++) {
   await store.events.add([large]);
   await store.events.add([{ ...large, tenantId: anEvent().tenantId }]);
 }
-const seen = {
-  told: await told,
-  toldAgain: await countTold(follow(start)),
+const counts = {
+  received: await received,
+  receivedAfterResume: await countReceived(follow(start)),
   listed: await countListed(large.kind),
-  listedOfNone: await countListed("rare"),
+  listedOfUnusedKind: await countListed("unused"),
   exported: await countExported(),
 };
-console.log(JSON.stringify(seen));
+console.log(JSON.stringify(counts));
 process.exit();

@@ -8,8 +8,8 @@ const start = useChildren();
 const folder = useLmdbFolder();
 const { createDatabase } = useMongo();
 
-/** Megabytes of heap: fewer than the events take that are told, let alone all that are there. */
-const littleMemory = 70;
+/** The heap limit in megabytes, which is less than the size of the followed events. */
+const heapLimit = 70;
 
 describe("a process with little memory", () => {
   it.each([
@@ -17,14 +17,14 @@ describe("a process with little memory", () => {
     ["MongoDB", () => ["mongo", uri, createDatabase().databaseName]],
   ])(
     "writes, follows, lists and exports large events in %s",
-    async (_, placeOf) => {
-      const [command, args] = scriptCommand("test/store/large-events-child.ts", ...placeOf());
-      const child = start([command, [`--max-old-space-size=${littleMemory}`, ...args]]);
+    async (_, getArguments) => {
+      const [command, args] = scriptCommand("test/store/large-events-child.ts", ...getArguments());
+      const child = start([command, [`--max-old-space-size=${heapLimit}`, ...args]]);
       expect(await child.line(0)).toEqual({
-        told: 60,
-        toldAgain: 60,
+        received: 60,
+        receivedAfterResume: 60,
         listed: 60,
-        listedOfNone: 0,
+        listedOfUnusedKind: 0,
         exported: 120,
       });
     },

@@ -26,25 +26,25 @@ import { useLmdbFolder } from "../support/lmdb/folder.js";
 const folder = useLmdbFolder();
 const pepper = "the pepper of these tests";
 
-/** An application that the API could have made. */
+/** An application that the API would accept. */
 function anApplication(fields: Partial<ImportedApplication> = {}): ImportedApplication {
   return anImportedApplication({ permissions: ["token:read"], ...fields });
 }
 
-function anEventOfBefore(): EventRecord {
+function anOldEvent(): EventRecord {
   const at = Date.UTC(2026, 0);
   return { ...anEvent(), id: newId(at), at };
 }
 
-interface Choices {
+interface Options {
   readonly replace?: boolean;
   readonly dryRun?: boolean;
   readonly peppers?: readonly string[];
 }
 
-/** Imports a file of these lines, and answers what is reported. */
-async function importInto(store: Store, lines: readonly string[], choices: Choices = {}) {
-  const { replace = false, dryRun = false, peppers = [pepper] } = choices;
+/** Imports a file with these lines, and returns the report. */
+async function importInto(store: Store, lines: readonly string[], options: Options = {}) {
+  const { replace = false, dryRun = false, peppers = [pepper] } = options;
   const report = createImportReport();
   let progress = 0;
   async function* read() {
@@ -62,8 +62,8 @@ async function importInto(store: Store, lines: readonly string[], choices: Choic
     },
   });
   return {
-    isGood: report.isSuccess(),
-    troubles: report.messages(),
+    isSuccess: report.isSuccess(),
+    messages: report.messages(),
     summary: report.summary(dryRun),
     progress,
   };
@@ -71,7 +71,7 @@ async function importInto(store: Store, lines: readonly string[], choices: Choic
 
 const header = headerLine({ pepperChecks: pepperChecks([pepper]) });
 
-/** A whole file of these records. */
+/** A complete file with these records. */
 function file(...records: string[]): string[] {
   const counts = { applications: records.length, sessions: 0, events: 0 };
   return [header, ...records, endLine(counts)];
@@ -82,17 +82,17 @@ describe("an import", () => {
     const store = await folder.open();
     const applications = times(450, () => anApplication());
     const session = anImportedSession(must(applications[0]));
-    const event = anEventOfBefore();
+    const event = anOldEvent();
     const lines = [
       ...applications.map(applicationLine),
       sessionLine(session),
-      ...times(3, anEventOfBefore).map(eventLine),
+      ...times(3, anOldEvent).map(eventLine),
       eventLine(event),
     ];
     const first = await importInto(store, file(...lines));
     expect(first).toEqual({
-      isGood: true,
-      troubles: [],
+      isSuccess: true,
+      messages: [],
       summary: "applications  450 added\nsessions      1 added\nevents        4 added\n",
       progress: 455,
     });
@@ -108,22 +108,22 @@ describe("an import", () => {
 
   it("reports each invalid line with its number and error, and adds all others", async () => {
     const store = await folder.open();
-    const good = times(3, () => anApplication());
-    const lines = good.map(applicationLine);
-    const bad = [
+    const valid = times(3, () => anApplication());
+    const lines = valid.map(applicationLine);
+    const invalid = [
       "not JSON\n",
       applicationLine(anApplication({ name: "" })),
       applicationLine(anApplication({ keys: [{ id: "1", hash: Buffer.alloc(3), createdAt: 0 }] })),
     ];
-    const outcome = await importInto(store, file(...[...lines, ...bad].sort()));
-    expect(outcome.isGood).toBe(false);
-    expect(outcome.troubles).toHaveLength(3);
+    const outcome = await importInto(store, file(...[...lines, ...invalid].sort()));
+    expect(outcome.isSuccess).toBe(false);
+    expect(outcome.messages).toHaveLength(3);
     expect(outcome.summary).toContain("applications  3 added\n");
     expect(outcome.summary).toContain("bad lines     3\n");
-    expect(idsOf((await exportAll(store)).applications)).toEqual(good.map(({ id }) => id).sort());
+    expect(idsOf((await exportAll(store)).applications)).toEqual(valid.map(({ id }) => id).sort());
 
-    const numbered = await importInto(store, file(...lines, ...bad));
-    expect(numbered.troubles).toEqual([
+    const numbered = await importInto(store, file(...lines, ...invalid));
+    expect(numbered.messages).toEqual([
       expect.stringMatching(/^line 5: is not valid JSON/),
       expect.stringMatching(/^line 6: application\.name: /),
       "line 7: application.keys[0].id: must be a UUID; " +
@@ -134,15 +134,15 @@ describe("an import", () => {
   it("imports applications that the API would now refuse, with a warning", async () => {
     const store = await folder.open();
     const ofContainer = { ...rule, conditions: [], container: "pci//../high" };
-    const odd = [
+    const unusual = [
       anApplication({ rules: [ofContainer] }),
       anApplication({ type: "public", permissions: ["session:read"] }),
     ];
-    const outcome = await importInto(store, file(...odd.map(applicationLine)));
-    expect(outcome.isGood).toBe(true);
+    const outcome = await importInto(store, file(...unusual.map(applicationLine)));
+    expect(outcome.isSuccess).toBe(true);
     expect(outcome.summary).toContain("applications  2 added\n");
-    const ids = odd.map(({ id }) => id);
-    expect(outcome.troubles).toEqual([
+    const ids = unusual.map(({ id }) => id);
+    expect(outcome.messages).toEqual([
       expect.stringMatching(`^line 2: the application ${ids[0]} .*rules\\[0\\]\\.container`),
       expect.stringMatching(
         `^line 3: the application ${ids[1]} .*permissions\\[0\\]: session:read`,
@@ -157,15 +157,15 @@ describe("an import", () => {
       anApplication({ rules: [{ ...ofContainer, container: "/two/\nlines/" }] }),
     ];
     const refused = await importInto(store, file(...broken.map(applicationLine)));
-    expect(refused.isGood).toBe(false);
+    expect(refused.isSuccess).toBe(false);
     expect(refused.summary).toContain("bad lines     3\n");
   });
 
   it("lists the first twenty invalid lines, and counts the rest", async () => {
     const store = await folder.open();
-    const { troubles } = await importInto(store, file(...times(50, () => "{}\n")));
-    expect(troubles).toHaveLength(21);
-    expect(troubles.at(-1)).toBe("30 more invalid lines");
+    const { messages } = await importInto(store, file(...times(50, () => "{}\n")));
+    expect(messages).toHaveLength(21);
+    expect(messages.at(-1)).toBe("30 more invalid lines");
   });
 
   it("reports records that differ, and replaces them only with replace", async () => {
@@ -174,16 +174,16 @@ describe("an import", () => {
     await importInto(store, file(...records.map(applicationLine)));
     const others = records.map((record) => applicationLine({ ...record, name: "till" }));
     const refused = await importInto(store, file(...others));
-    expect(refused.isGood).toBe(false);
-    expect(refused.troubles).toHaveLength(21);
-    expect(refused.troubles[0]).toBe(
+    expect(refused.isSuccess).toBe(false);
+    expect(refused.messages).toHaveLength(21);
+    expect(refused.messages[0]).toBe(
       `line 2: the application ${records[0]?.id} already exists and differs`,
     );
-    expect(refused.troubles.at(-1)).toBe("5 more conflicts with stored records");
+    expect(refused.messages.at(-1)).toBe("5 more conflicts with stored records");
     expect((await exportAll(store)).applications.every(({ name }) => name === "shop")).toBe(true);
 
     const replaced = await importInto(store, file(...others), { replace: true });
-    expect(replaced).toMatchObject({ isGood: true, troubles: [] });
+    expect(replaced).toMatchObject({ isSuccess: true, messages: [] });
     expect(replaced.summary).toContain("0 added, 25 replaced");
     expect((await exportAll(store)).applications.every(({ name }) => name === "till")).toBe(true);
   });
@@ -196,7 +196,7 @@ describe("an import", () => {
     await importInto(store, file(...[first, second].map((one) => applicationLine(must(one)))));
     for (const dryRun of [true, false]) {
       const imported = await importInto(store, lines, { replace: true, dryRun });
-      expect(imported).toMatchObject({ isGood: true, troubles: [] });
+      expect(imported).toMatchObject({ isSuccess: true, messages: [] });
       expect(imported.summary).toContain("1 added, 2 revoked or expired here and not restored");
     }
     const { applications } = await exportAll(store);
@@ -206,43 +206,43 @@ describe("an import", () => {
   it("skips expired records, and sessions whose application is missing", async () => {
     const now = Date.UTC(2026, 6);
     const store = await folder.open({ clock: () => now });
-    const [owner, ended, missing] = [
+    const [owner, expired, missing] = [
       anApplication(),
       anApplication({ expiresAt: now - hour }),
       anApplication(),
     ];
     const sessions = [
       anImportedSession(owner, { expiresAt: now - 1 }),
-      anImportedSession(ended),
+      anImportedSession(expired),
       anImportedSession(missing),
     ];
-    const lines = [...[owner, ended].map(applicationLine), ...sessions.map(sessionLine)];
-    const { isGood, summary } = await importInto(store, file(...lines));
-    expect(isGood).toBe(true);
+    const lines = [...[owner, expired].map(applicationLine), ...sessions.map(sessionLine)];
+    const { isSuccess, summary } = await importInto(store, file(...lines));
+    expect(isSuccess).toBe(true);
     expect(summary).toContain("applications  1 added, 1 expired\n");
     expect(summary).toContain("sessions      0 added, 2 without their application, 1 expired\n");
   });
 
   it("reports the same in a dry run as in the import that follows, and writes nothing", async () => {
     const store = await folder.open();
-    const [there, added] = [anApplication(), anApplication()];
-    await importInto(store, file(applicationLine(there)));
+    const [existing, added] = [anApplication(), anApplication()];
+    await importInto(store, file(applicationLine(existing)));
     const key = { id: newId(0), hash: Buffer.alloc(32, 7), createdAt: 0, foreign: true };
-    const [owner, thief] = times(2, () => anApplication({ keys: [key] }));
+    const [owner, other] = times(2, () => anApplication({ keys: [key] }));
     const lines = file(
-      applicationLine({ ...there, name: "till" }),
+      applicationLine({ ...existing, name: "till" }),
       applicationLine(added),
-      ...[must(owner), must(thief)].map(applicationLine),
-      sessionLine(anImportedSession(must(thief))),
-      ...[there, added, anApplication()].map((owner) => sessionLine(anImportedSession(owner))),
-      eventLine(anEventOfBefore()),
+      ...[must(owner), must(other)].map(applicationLine),
+      sessionLine(anImportedSession(must(other))),
+      ...[existing, added, anApplication()].map((owner) => sessionLine(anImportedSession(owner))),
+      eventLine(anOldEvent()),
       "{}\n",
     );
     const dry = await importInto(store, lines, { dryRun: true });
-    expect(idsOf((await exportAll(store)).applications)).toEqual([there.id]);
+    expect(idsOf((await exportAll(store)).applications)).toEqual([existing.id]);
     expect(dry.summary).toContain("Dry run: nothing was written.\n");
     const real = await importInto(store, lines);
-    expect(dry.troubles).toEqual(real.troubles);
+    expect(dry.messages).toEqual(real.messages);
     expect(dry.summary).toContain(real.summary);
     expect(dry.summary).toContain("1 with a key of another application");
   });
@@ -250,36 +250,36 @@ describe("an import", () => {
   it("reports a file truncated anywhere, and imports its records", async () => {
     const store = await folder.open();
     const records = times(3, () => anApplication());
-    const whole = file(...records.map(applicationLine));
-    const cutAtLine = await importInto(store, whole.slice(0, 3));
+    const complete = file(...records.map(applicationLine));
+    const cutAtLine = await importInto(store, complete.slice(0, 3));
     expect(cutAtLine).toMatchObject({
-      isGood: false,
-      troubles: [expect.stringContaining("it has no end line")],
+      isSuccess: false,
+      messages: [expect.stringContaining("it has no end line")],
     });
     expect(cutAtLine.summary).toContain("2 added");
-    const torn = [...whole.slice(0, 3), must(whole[3]).slice(0, 100)];
-    const { troubles } = await importInto(store, torn);
-    expect(troubles).toEqual([
+    const truncated = [...complete.slice(0, 3), must(complete[3]).slice(0, 100)];
+    const { messages } = await importInto(store, truncated);
+    expect(messages).toEqual([
       "line 4: is truncated",
       expect.stringContaining("it has no end line"),
     ]);
-    const withoutNewline = [...whole.slice(0, -1), must(whole.at(-1)).trimEnd()];
-    expect((await importInto(store, withoutNewline)).isGood).toBe(true);
+    const withoutNewline = [...complete.slice(0, -1), must(complete.at(-1)).trimEnd()];
+    expect((await importInto(store, withoutNewline)).isSuccess).toBe(true);
   });
 
   it("ignores blank lines", async () => {
     const store = await folder.open();
     const lines = [...file(applicationLine(anApplication())), "\n", "\r\n", "  "];
-    expect(await importInto(store, lines)).toMatchObject({ isGood: true, troubles: [] });
+    expect(await importInto(store, lines)).toMatchObject({ isSuccess: true, messages: [] });
   });
 
   it("escapes control characters", async () => {
     const store = await folder.open();
     const evil = "\u001b]0;owned\u0007\r\u009b2J\u202e";
     const lines = file(`{"${JSON.stringify(evil).slice(1, -1)}":1}\n`, `${evil}\n`);
-    const { troubles } = await importInto(store, lines);
-    expect(troubles[0]).toContain("\\u{1b}]0;owned\\u{7}\\u{d}\\u{9b}2J\\u{202e}: is unknown");
-    expect(troubles.join("")).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+    const { messages } = await importInto(store, lines);
+    expect(messages[0]).toContain("\\u{1b}]0;owned\\u{7}\\u{d}\\u{9b}2J\\u{202e}: is unknown");
+    expect(messages.join("")).not.toMatch(/[\p{Cc}\p{Cf}]/u);
     const header = importInto(store, [must(lines[1])]);
     await expect(header).rejects.toThrow(/^[^\p{Cc}\p{Cf}]*$/u);
   });
@@ -289,11 +289,11 @@ describe("an import", () => {
     const lines = times(3, () => applicationLine(anApplication()));
     const [first, ...rest] = file(...lines);
     const fewer = await importInto(store, [must(first), ...rest.slice(1)]);
-    expect(fewer.troubles).toEqual([
+    expect(fewer.messages).toEqual([
       expect.stringContaining("The file has 2 records, but its end line counts 3"),
     ]);
-    const { troubles } = await importInto(store, [...file(...lines), must(lines[0])]);
-    expect(troubles[0]).toBe("line 6: follows the end of the export");
+    const { messages } = await importInto(store, [...file(...lines), must(lines[0])]);
+    expect(messages[0]).toBe("line 6: follows the end of the export");
   });
 
   it("refuses a file that is not an export, or has a later format", async () => {
@@ -315,14 +315,14 @@ describe("an import", () => {
     expect((await exportAll(store)).applications).toEqual([]);
 
     const peppers = ["a newer pepper of ours", pepper, ""];
-    expect(await importInto(store, lines, { peppers })).toMatchObject({ troubles: [] });
+    expect(await importInto(store, lines, { peppers })).toMatchObject({ messages: [] });
     const ofTwo = headerLine({ pepperChecks: pepperChecks([pepper, ""]) });
     await expect(importInto(store, [ofTwo, ...lines.slice(1)])).rejects.toThrow(
       "The file was exported with 2 peppers, of which KEY_PEPPER lacks 1 (number 2)",
     );
     for (const unchecked of ['{"latchkey_export":1}\n', headerLine({ pepperChecks: [] })]) {
       const outcome = await importInto(store, [unchecked, ...lines.slice(1)]);
-      expect(outcome).toMatchObject({ isGood: true, troubles: [] });
+      expect(outcome).toMatchObject({ isSuccess: true, messages: [] });
     }
   });
 

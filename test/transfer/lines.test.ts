@@ -11,7 +11,7 @@ import {
 import { readHeader, readLine, type SplitLine, splitLines } from "../../src/transfer/lines.js";
 import { progressBar, progressLine } from "../../src/transfer/progress.js";
 import { times } from "../contract/store/fixtures.js";
-import { anyApplication, anyEvent, anySession } from "./any-record.js";
+import { anyApplication, anyEvent, anySession } from "./record-generators.js";
 
 const anyLine = fc.oneof(
   anyApplication.map(applicationLine),
@@ -21,8 +21,8 @@ const anyLine = fc.oneof(
 
 const read = (line: string) => readLine(Buffer.from(line));
 
-/** What is wrong with a line. */
-function faultOf(line: unknown): string {
+/** Returns the error of a line, or an empty string. */
+function getError(line: unknown): string {
   try {
     read(typeof line === "string" ? line : JSON.stringify(line));
     return "";
@@ -34,7 +34,7 @@ function faultOf(line: unknown): string {
   }
 }
 
-/** A good line of an application, to be spoiled. */
+/** A valid line of an application. */
 function application(fields: Record<string, unknown> = {}) {
   return {
     application: {
@@ -133,9 +133,9 @@ describe("an invalid line", () => {
     const anything = fc.jsonValue({ maxDepth: 3 });
     fc.assert(
       fc.property(anyLine, fc.nat(), anything, (line, which, value) => {
-        const spoiled = JSON.stringify(replaced(JSON.parse(line), which, value));
+        const invalid = JSON.stringify(replaceNested(JSON.parse(line), which, value));
         try {
-          read(spoiled);
+          read(invalid);
         } catch (error) {
           expect(error).toBeInstanceOf(Problem);
         }
@@ -147,39 +147,39 @@ describe("an invalid line", () => {
     const fields = ["id", "tenant_id", "name", "type", "keys", "created_at"];
     for (const field of fields) {
       const line = application({ [field]: undefined });
-      expect(faultOf(line)).toBe(`application.${field}: is required`);
+      expect(getError(line)).toBe(`application.${field}: is required`);
     }
   });
 
   it.each([
     ["an unknown field", { nmae: "x" }, "application.nmae: is unknown"],
-    ["no UUID", { id: "42" }, "application.id: must be a UUID"],
-    ["no text", { name: 1 }, "application.name: must be a string"],
+    ["an id that is not a UUID", { id: "42" }, "application.id: must be a UUID"],
+    ["a name that is not a string", { name: 1 }, "application.name: must be a string"],
     [
       "an unknown type",
       { type: "secret" },
       "application.type: must be private or public or management",
     ],
     [
-      "a day that is none",
+      "a day that does not exist",
       { created_at: "2026-02-30T12:00:00.000Z" },
       "application.created_at: must be a date",
     ],
     [
-      "a moment before 1970",
+      "a time before 1970",
       { created_at: "1969-12-31T23:59:59.999Z" },
       "application.created_at: must be a date",
     ],
-    [
-      "no whole number",
-      { session_epoch: 1.5 },
-      "application.session_epoch: must be a whole number",
-    ],
+    ["a fraction", { session_epoch: 1.5 }, "application.session_epoch: must be a whole number"],
     ["a null", { expires_at: null }, "application.expires_at: must be a date"],
-    ["no list", { permissions: "token:read" }, "application.permissions: must be an array"],
+    [
+      "a string instead of a list",
+      { permissions: "token:read" },
+      "application.permissions: must be an array",
+    ],
     ["a name of two lines", { name: "a\nb" }, "application.name: must be one line"],
     [
-      "no permission",
+      "an invalid permission",
       { permissions: ["READ"] },
       "application.permissions[0]: must be two or three",
     ],
@@ -189,16 +189,16 @@ describe("an invalid line", () => {
       { rules: [{ priority: 1, transform: "mask", permissions: ["token:read"] }] },
       "application.rules[0].container: is required",
     ],
-    ["a network that is none", { allowed_cidrs: ["10.0.0.0/99"] }, "application.allowed_cidrs[0]:"],
-    ["half a text", { name: "\ud800" }, "application.name: must be a string"],
-  ])("is refused for %s", (_, fields, fault) => {
-    expect(faultOf(application(fields))).toContain(fault);
+    ["an invalid network", { allowed_cidrs: ["10.0.0.0/99"] }, "application.allowed_cidrs[0]:"],
+    ["a lone surrogate", { name: "\ud800" }, "application.name: must be a string"],
+  ])("is refused for %s", (_, fields, error) => {
+    expect(getError(application(fields))).toContain(error);
   });
 
   it("is parsed up to twenty violations", () => {
     const many = [{ permissions: times(1_000, () => 1) }, { keys: times(1_000, () => ({})) }];
     for (const fields of many) {
-      expect(faultOf(application(fields))).toMatch(/; and more$/);
+      expect(getError(application(fields))).toMatch(/; and more$/);
     }
   });
 
@@ -209,30 +209,30 @@ describe("an invalid line", () => {
     ["hexadecimal digits", "0".repeat(64)],
   ])("is refused for a hash of %s, without echoing it", (_, hash) => {
     const [key] = application().application.keys;
-    const fault = faultOf(application({ keys: [{ ...key, hash }] }));
-    expect(fault).toBe("application.keys[0].hash: must be a hash of 32 bytes in base64");
+    const error = getError(application({ keys: [{ ...key, hash }] }));
+    expect(error).toBe("application.keys[0].hash: must be a hash of 32 bytes in base64");
   });
 
   it("is refused for a session with an incomplete authorization", () => {
     const authorized_at = "2026-01-31T12:00:00.000Z";
-    expect(faultOf(session())).toBe("");
-    expect(faultOf(session({ authorized_at }))).toContain(
+    expect(getError(session())).toBe("");
+    expect(getError(session({ authorized_at }))).toContain(
       "session.authorized_by: must be set together with",
     );
-    expect(faultOf(session({ permissions: ["token:read"] }))).toContain("session.authorized_at");
+    expect(getError(session({ permissions: ["token:read"] }))).toContain("session.authorized_at");
   });
 
   it("is refused if it is not an object with exactly one member", () => {
-    expect(faultOf("[]")).toContain("must be an object");
-    expect(faultOf('{"application":')).toContain("is not valid JSON");
-    expect(faultOf("{}")).toContain("must have one member");
-    expect(faultOf({ ...application(), ...session() })).toContain("must have one member");
-    expect(faultOf('{"end":{},"end":{}}')).toContain("is duplicated");
+    expect(getError("[]")).toContain("must be an object");
+    expect(getError('{"application":')).toContain("is not valid JSON");
+    expect(getError("{}")).toContain("must have one member");
+    expect(getError({ ...application(), ...session() })).toContain("must have one member");
+    expect(getError('{"end":{},"end":{}}')).toContain("is duplicated");
   });
 });
 
-/** Puts another value in one place of many. */
-function replaced(value: unknown, which: number, other: unknown): unknown {
+/** Replaces one of the nested values. */
+function replaceNested(value: unknown, which: number, other: unknown): unknown {
   let left = which % 25;
   const visit = (part: unknown): unknown => {
     if (left-- === 0) {
@@ -248,22 +248,22 @@ function replaced(value: unknown, which: number, other: unknown): unknown {
   return visit(value);
 }
 
-async function split(chunks: readonly Buffer[], longest?: number): Promise<SplitLine[]> {
+async function split(chunks: readonly Buffer[], maxLength?: number): Promise<SplitLine[]> {
   async function* read() {
     yield* chunks;
   }
   const lines: SplitLine[] = [];
-  for await (const line of splitLines(read(), longest)) {
+  for await (const line of splitLines(read(), maxLength)) {
     lines.push(line);
   }
   return lines;
 }
 
-/** Cuts a text into parts of these lengths, over and over. */
+/** Splits bytes into parts of these lengths, repeatedly. */
 function cut(text: Buffer, lengths: readonly number[]): Buffer[] {
   const parts: Buffer[] = [];
-  for (let start = 0, turn = 0; start < text.length; turn++) {
-    const length = lengths[turn % lengths.length] ?? 1;
+  for (let start = 0, index = 0; start < text.length; index++) {
+    const length = lengths[index % lengths.length] ?? 1;
     parts.push(text.subarray(start, start + length));
     start += length;
   }
@@ -285,10 +285,10 @@ describe("splitting a file into lines", () => {
             rest === "" ? expected : [...expected, rest],
           );
           expect(lines.map(({ number }) => number)).toEqual(lines.map((_, at) => at + 1));
-          expect(lines.filter(({ isComplete: isWhole }) => isWhole)).toHaveLength(expected.length);
+          expect(lines.filter(({ isComplete }) => isComplete)).toHaveLength(expected.length);
           expect(lines.at(-1)?.end ?? 0).toBe(bytes.length);
-          for (const { end, isComplete: isWhole } of lines) {
-            expect(isWhole ? bytes[end - 1] : end).toBe(isWhole ? 0x0a : bytes.length);
+          for (const { end, isComplete } of lines) {
+            expect(isComplete ? bytes[end - 1] : end).toBe(isComplete ? 0x0a : bytes.length);
           }
         },
       ),
@@ -308,18 +308,18 @@ const megabyte = 1024 * 1024;
 
 describe("the progress of an import or export", () => {
   it("shows records, bytes and records per second", () => {
-    const standing = { records: 12_345, bytes: 7.5 * megabyte, elapsed: 5_000 };
-    expect(progressLine("exported", standing)).toBe("exported 12,345 records, 7.5 MB, 2,469/s");
-    expect(progressBar(standing)).toBe("");
+    const progress = { records: 12_345, bytes: 7.5 * megabyte, elapsed: 5_000 };
+    expect(progressLine("exported", progress)).toBe("exported 12,345 records, 7.5 MB, 2,469/s");
+    expect(progressBar(progress)).toBe("");
   });
 
   it("shows percent and remaining time if the total is known", () => {
-    const standing = { records: 500, bytes: megabyte, ofBytes: 4 * megabyte, elapsed: 30_000 };
-    expect(progressLine("imported", standing)).toBe(
+    const progress = { records: 500, bytes: megabyte, ofBytes: 4 * megabyte, elapsed: 30_000 };
+    expect(progressLine("imported", progress)).toBe(
       "25% imported 500 records, 1.0 MB, 17/s, 1:30 left",
     );
-    expect(progressBar(standing)).toBe("[#####               ] ");
-    const long = { ...standing, elapsed: 3_600_000 };
+    expect(progressBar(progress)).toBe("[#####               ] ");
+    const long = { ...progress, elapsed: 3_600_000 };
     expect(progressLine("imported", long)).toContain("3:00:00 left");
   });
 

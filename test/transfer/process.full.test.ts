@@ -7,23 +7,23 @@ import { createAuthenticate } from "../../src/auth/authenticate.js";
 import { createKeyring } from "../../src/auth/keys.js";
 import { applicationLine } from "../../src/transfer/export.js";
 import { hour, times } from "../contract/store/fixtures.js";
-import { anImportedApplication, fill } from "../contract/store/transfer-fixtures.js";
+import { anImportedApplication, seedStore } from "../contract/store/transfer-fixtures.js";
 import { uri } from "../support/mongo/uri.js";
 import { latchkeyPath, withFolder } from "../support/service/process.js";
 import {
+  createExport,
   type Environment,
-  endOfLine,
-  held,
   kinds,
-  manyLines,
-  recordsIn,
+  linesAfterHeader,
+  readStore,
+  sizeOfLines,
   useTransfer,
-  withOpened,
+  withOpenStore,
 } from "./transfer-commands.js";
 
 jest.setTimeout(300_000);
 
-const { mongo, withStore, start, run, expectMove, expectFinishedImport } = useTransfer();
+const { mongo, withStore, start, run, expectMove, expectImportAfterKill } = useTransfer();
 
 describe("a move from MongoDB to the embedded store", () => {
   it("is complete, with working keys, by file and by pipe", () =>
@@ -31,7 +31,7 @@ describe("a move from MongoDB to the embedded store", () => {
 });
 
 describe("an import into MongoDB", () => {
-  it("that was killed is completed by the next", () => expectFinishedImport("mongodb"));
+  it("that was killed is completed by the next", () => expectImportAfterKill("mongodb"));
 });
 
 describe.each(kinds)("an import into the %s store", (kind) => {
@@ -40,7 +40,7 @@ describe.each(kinds)("an import into the %s store", (kind) => {
       withStore(kind, async (target) => {
         const path = join(folder, "latchkey.ndjson");
         const record = anImportedApplication({ permissions: ["token:read"] });
-        const [first = "", ...rest] = manyLines(1).lines;
+        const [first = "", ...rest] = createExport(1).lines;
         await writeFile(path, [first, applicationLine(record), ...rest].join(""));
         expect((await run(["import", path], target)).code).toBe(1);
         const other = applicationLine({ ...record, name: "till" });
@@ -54,7 +54,7 @@ describe.each(kinds)("an import into the %s store", (kind) => {
         }
         await writeFile(path, [first, other, rest.at(-1)].join(""));
         expect((await run(["import", path, "--replace"], target)).code).toBe(0);
-        const { applications } = await held(target);
+        const { applications } = await readStore(target);
         expect(applications.find(({ id }) => id === record.id)?.name).toBe("till");
       }),
     ));
@@ -64,22 +64,24 @@ describe.each(kinds)("an export of the %s store", (kind) => {
   it("that was interrupted anywhere is resumed with the same result", () =>
     withFolder((folder) =>
       withStore(kind, async (source) => {
-        await withOpened(source, (store) => fill(store, Date.now));
-        const whole = (await run(["export"], source)).stdout;
-        const size = Buffer.byteLength(whole);
+        await withOpenStore(source, (store) => seedStore(store, Date.now));
+        const complete = (await run(["export"], source)).stdout;
+        const size = Buffer.byteLength(complete);
         // After the first line, the first application, the last one, a session and an event.
-        const lines = [1, 2, 6, 7, 11].map((count) => endOfLine(whole, count));
+        const lines = [1, 2, 6, 7, 11].map((count) => sizeOfLines(complete, count));
         const midLine = (lines[1] ?? 0) + 7;
-        // How to go on is the same for both stores, so one of them is cut off in fewer places.
+        // Resuming is the same for both stores, so one of them is tested with fewer cuts.
         const cuts =
           kind === "embedded" ? [0, 10, ...lines, midLine, size - 9, size] : [midLine, size - 9];
-        for (const [at, cut] of cuts.entries()) {
-          const path = join(folder, `${at}.ndjson`);
-          await writeFile(`${path}.part`, Buffer.from(whole).subarray(0, cut));
+        for (const [index, cut] of cuts.entries()) {
+          const path = join(folder, `${index}.ndjson`);
+          await writeFile(`${path}.part`, Buffer.from(complete).subarray(0, cut));
           const { code, stderr } = await run(["export", "--output", path, "--resume"], source);
           expect(stderr).toMatch(/^exported 5 applications, 3 sessions and 3 events/);
           expect(code).toBe(0);
-          expect(recordsIn(await readFile(path, "utf8"))).toEqual(recordsIn(whole));
+          expect(linesAfterHeader(await readFile(path, "utf8"))).toEqual(
+            linesAfterHeader(complete),
+          );
           await expect(stat(`${path}.part`)).rejects.toThrow("ENOENT");
         }
       }),
@@ -87,7 +89,7 @@ describe.each(kinds)("an export of the %s store", (kind) => {
 
   it("omits events with --no-events", () =>
     withStore(kind, async (source) => {
-      await withOpened(source, (store) => fill(store, Date.now));
+      await withOpenStore(source, (store) => seedStore(store, Date.now));
       const { stdout } = await run(["export", "--no-events"], source);
       expect(stdout).toContain('{"session":');
       expect(stdout).not.toContain('{"event":');
@@ -107,7 +109,7 @@ describe("a store without data", () => {
   async function expectEmpty(environment: Environment) {
     await withFolder(async (folder) => {
       const path = join(folder, "latchkey.ndjson");
-      await writeFile(path, manyLines(3).lines.join(""));
+      await writeFile(path, createExport(3).lines.join(""));
       const { code, stdout } = await run(["import", path, "--dry-run"], environment);
       expect(code).toBe(0);
       expect(stdout).toContain("applications  3 added");
@@ -129,7 +131,7 @@ describe("a store without data", () => {
 });
 
 describe("export and import fail with one clear line", () => {
-  async function complaint(
+  async function runFailing(
     args: string[],
     environment: Environment,
     exitCode = 1,
@@ -145,27 +147,27 @@ describe("export and import fail with one clear line", () => {
     withFolder((folder) =>
       withStore("embedded", async (source) => {
         const path = join(folder, "a.ndjson");
-        await withOpened(source, (store) => fill(store, Date.now));
+        await withOpenStore(source, (store) => seedStore(store, Date.now));
         await run(["export", "--output", path], source);
-        expect(await complaint(["export", "--output", path], source)).toMatch(
+        expect(await runFailing(["export", "--output", path], source)).toMatch(
           /^latchkey: .*a\.ndjson already exists\. Remove it, or choose another name\.\n$/,
         );
-        const begun = join(folder, "b.ndjson");
+        const partial = join(folder, "b.ndjson");
         const text = await readFile(path, "utf8");
-        await writeFile(`${begun}.part`, text);
-        expect(await complaint(["export", "--output", begun], source)).toContain("--resume");
-        const choice = ["export", "--output", begun, "--resume", "--no-events"];
-        expect(await complaint(choice, source)).toContain("is with events");
+        await writeFile(`${partial}.part`, text);
+        expect(await runFailing(["export", "--output", partial], source)).toContain("--resume");
+        const choice = ["export", "--output", partial, "--resume", "--no-events"];
+        expect(await runFailing(choice, source)).toContain("is with events");
         await withStore("embedded", async (other) => {
-          expect(await complaint(["export"], other)).toContain("No data found in");
-          await withOpened(other, async () => {});
-          const line = await complaint(["export", "--output", begun, "--resume"], other);
+          expect(await runFailing(["export"], other)).toContain("No data found in");
+          await withOpenStore(other, async () => {});
+          const line = await runFailing(["export", "--output", partial, "--resume"], other);
           expect(line).toContain("is from another store");
         });
-        await writeFile(`${begun}.part`, "something else\n");
-        const line = await complaint(["export", "--output", begun, "--resume"], source);
+        await writeFile(`${partial}.part`, "something else\n");
+        const line = await runFailing(["export", "--output", partial, "--resume"], source);
         expect(line).toContain("Remove it, and export again");
-        expect(await complaint(["export", "--resume"], source, 2)).toContain("--output");
+        expect(await runFailing(["export", "--resume"], source, 2)).toContain("--output");
       }),
     ));
 
@@ -173,25 +175,25 @@ describe("export and import fail with one clear line", () => {
     withFolder((folder) =>
       withStore("embedded", async (target) => {
         const path = join(folder, "a.ndjson");
-        expect(await complaint(["import", path], target)).toMatch(
+        expect(await runFailing(["import", path], target)).toMatch(
           /^latchkey: Cannot read .*a\.ndjson: ENOENT/,
         );
-        expect(await complaint(["import", folder], target)).toContain("EISDIR");
+        expect(await runFailing(["import", folder], target)).toContain("EISDIR");
         await writeFile(path, "something else\n");
-        expect(await complaint(["import", path], target)).toMatch(
+        expect(await runFailing(["import", path], target)).toMatch(
           /^latchkey: .*a\.ndjson: The file is not an export/,
         );
-        await withOpened(target, async () => {});
+        await withOpenStore(target, async () => {});
         const { stdout } = await run(["export"], target);
         await writeFile(path, stdout);
         const other = { ...target, KEY_PEPPER: "a pepper of somebody else" };
-        expect(await complaint(["import", path], other)).toContain("KEY_PEPPER");
+        expect(await runFailing(["import", path], other)).toContain("KEY_PEPPER");
       }),
     ));
 
   it("for an export whose reader closes the pipe", () =>
     withStore("embedded", async (source) => {
-      await withOpened(source, (store) =>
+      await withOpenStore(source, (store) =>
         store.transfer.importApplications(
           times(3_000, () => anImportedApplication({ expiresAt: Date.now() + hour })),
           { replace: false, dryRun: false },
@@ -218,13 +220,15 @@ describe("the worked example in docs/guides/move-data.md", () => {
         );
         expect(stdout.match(/^applications {2}1 added$/gm)).toHaveLength(2);
         const [, key = ""] = /^key=(\S+)/.exec(script) ?? [];
-        await withOpened({ DATA_DIR }, async (store) => {
-          const identify = createAuthenticate(
+        await withOpenStore({ DATA_DIR }, async (store) => {
+          const authenticate = createAuthenticate(
             store,
             createKeyring([""], { foreignKeys: true }),
             "held",
           );
-          expect(await identify(key)).toMatchObject({ application: { name: "Checkout backend" } });
+          expect(await authenticate(key)).toMatchObject({
+            application: { name: "Checkout backend" },
+          });
         });
       }),
     ));

@@ -3,7 +3,7 @@ import { useTransfer } from "./transfer-commands.js";
 
 jest.setTimeout(180_000);
 
-const { expectMove, expectFinishedImport } = useTransfer();
+const { expectMove, expectImportAfterKill } = useTransfer();
 
 describe("a move from the embedded store to MongoDB", () => {
   it("is complete, with working keys, by file and by pipe", () =>
@@ -11,5 +11,5 @@ describe("a move from the embedded store to MongoDB", () => {
 });
 
 describe("an import into the embedded store", () => {
-  it("that was killed is completed by the next", () => expectFinishedImport("embedded"));
+  it("that was killed is completed by the next", () => expectImportAfterKill("embedded"));
 });

@@ -9,28 +9,26 @@ import { applicationLine, endLine, headerLine } from "../../src/transfer/export.
 import { times } from "../contract/store/fixtures.js";
 import {
   anImportedApplication,
-  contentsOf,
   exportAll,
-  fill,
-  type Holdings,
   keyring,
+  normalize,
+  pepper,
+  type StoreContents,
+  seedStore,
 } from "../contract/store/transfer-fixtures.js";
 import { useMongo } from "../support/mongo/mongo.js";
 import { uri } from "../support/mongo/uri.js";
 import { type LatchkeyProcess, runLatchkey, withFolder } from "../support/service/process.js";
 import { until } from "../support/until.js";
 
-/** The settings of a store of its own. */
+/** The settings of a store. */
 export type Environment = Readonly<Record<string, string>>;
 
 export const kinds = ["embedded", "mongodb"] as const;
 type Kind = (typeof kinds)[number];
 
-/** The pepper of the keys that the stores are filled with. */
-const KEY_PEPPER = "a pepper of these tests";
-
-/** Opens a store here, beside the processes that use it. */
-export async function withOpened<T>(
+/** Opens a store in this process. */
+export async function withOpenStore<T>(
   environment: Environment,
   use: (store: Awaited<ReturnType<typeof openStore>>) => Promise<T>,
 ): Promise<T> {
@@ -42,27 +40,27 @@ export async function withOpened<T>(
   }
 }
 
-export const held = (environment: Environment): Promise<Holdings> =>
-  withOpened(environment, (store) => exportAll(store, 1_000));
+export const readStore = (environment: Environment): Promise<StoreContents> =>
+  withOpenStore(environment, (store) => exportAll(store, 1_000));
 
-/** The lines of an export but the first, which tells when it was made. */
-export function recordsIn(text: string): string[] {
+/** The lines of an export without the header, which has the time of the export. */
+export function linesAfterHeader(text: string): string[] {
   return text.split("\n").slice(1);
 }
 
-/** How many bytes so many lines have. */
-export function endOfLine(text: string, count: number): number {
+/** The size in bytes of the first lines. */
+export function sizeOfLines(text: string, count: number): number {
   return Buffer.byteLength(`${text.split("\n").slice(0, count).join("\n")}\n`);
 }
 
 /** An export of many applications. */
-export function manyLines(count: number): { records: ImportedApplication[]; lines: string[] } {
+export function createExport(count: number): { records: ImportedApplication[]; lines: string[] } {
   const records = times(count, () => anImportedApplication({ permissions: ["token:read"] }));
   const counts = { applications: count, sessions: 0, events: 0 };
   return { records, lines: [headerLine({}), ...records.map(applicationLine), endLine(counts)] };
 }
 
-/** Runs the commands that move data, in processes that end with their test, on stores of their own. */
+/** Runs export and import in processes, which are killed after each test. */
 export function useTransfer() {
   const mongo = useMongo();
   const running: LatchkeyProcess[] = [];
@@ -79,9 +77,9 @@ export function useTransfer() {
   ): Promise<T> {
     if (kind === "mongodb") {
       const { databaseName } = mongo.createDatabase();
-      return use({ KEY_PEPPER, MONGODB_URI: uri, MONGODB_DATABASE: databaseName });
+      return use({ KEY_PEPPER: pepper, MONGODB_URI: uri, MONGODB_DATABASE: databaseName });
     }
-    return withFolder((DATA_DIR) => use({ KEY_PEPPER, DATA_DIR }));
+    return withFolder((DATA_DIR) => use({ KEY_PEPPER: pepper, DATA_DIR }));
   }
 
   function start(args: string[], environment: Environment): LatchkeyProcess {
@@ -90,17 +88,17 @@ export function useTransfer() {
     return started;
   }
 
-  /** Runs a command to its end. */
+  /** Runs a command until it exits. */
   async function run(args: string[], environment: Environment) {
     const { ended, output } = start(args, environment);
     return { code: await ended(), ...output };
   }
 
-  /** Moves an installation by file and by pipe, and expects it to be there whole, with keys that work. */
+  /** Moves all data by file and by pipe, and expects complete data and working keys. */
   function expectMove(from: Kind, to: Kind): Promise<void> {
     return withFolder((folder) =>
       withStore(from, async (source) => {
-        const keys = await withOpened(source, (store) => fill(store, Date.now));
+        const keys = await withOpenStore(source, (store) => seedStore(store, Date.now));
         const path = join(folder, "latchkey.ndjson");
         const exported = await run(["export", "--output", path], source);
         expect(exported).toMatchObject({ code: 0, stdout: "" });
@@ -108,7 +106,9 @@ export function useTransfer() {
         expect((await stat(path)).mode & 0o077).toBe(0);
         const piped = await run(["export"], source);
         expect(piped).toMatchObject({ code: 0, stderr: "" });
-        expect(recordsIn(piped.stdout)).toEqual(recordsIn(await readFile(path, "utf8")));
+        expect(linesAfterHeader(piped.stdout)).toEqual(
+          linesAfterHeader(await readFile(path, "utf8")),
+        );
 
         await withStore(to, async (target) => {
           const imported = await run(["import", path], target);
@@ -116,11 +116,11 @@ export function useTransfer() {
           expect(imported.stdout).toBe(
             "applications  5 added\nsessions      3 added\nevents        3 added\n",
           );
-          expect(contentsOf(await held(target))).toEqual(contentsOf(await held(source)));
-          await withOpened(target, async (store) => {
-            const identify = createAuthenticate(store, keyring, "held");
+          expect(normalize(await readStore(target))).toEqual(normalize(await readStore(source)));
+          await withOpenStore(target, async (store) => {
+            const authenticate = createAuthenticate(store, keyring, "held");
             for (const key of keys) {
-              expect(await identify(key)).toBeDefined();
+              expect(await authenticate(key)).toBeDefined();
             }
           });
 
@@ -133,16 +133,16 @@ export function useTransfer() {
     );
   }
 
-  /** Kills an import halfway, and expects the next to finish it. */
-  function expectFinishedImport(kind: Kind): Promise<void> {
+  /** Kills an import halfway, and expects the next import to complete it. */
+  function expectImportAfterKill(kind: Kind): Promise<void> {
     return withFolder((folder) =>
       withStore(kind, async (target) => {
-        const { records, lines } = manyLines(2_000);
+        const { records, lines } = createExport(2_000);
         const halfway = start(["import", "-"], target);
-        // It is killed before it has read all of it.
+        // The process is killed before it has read all input.
         halfway.child.stdin?.on("error", () => {});
         halfway.child.stdin?.write(lines.slice(0, 1_100).join(""));
-        await withOpened(target, (store) =>
+        await withOpenStore(target, (store) =>
           until(async () => !(await store.applications.isEmpty())),
         );
         halfway.child.kill("SIGKILL");
@@ -152,14 +152,14 @@ export function useTransfer() {
         await writeFile(path, lines.join(""));
         const { code, stdout } = await run(["import", path], target);
         expect(code).toBe(0);
-        const [, added = "", there = ""] = /(\d+) added, (\d+) already there/.exec(stdout) ?? [];
-        expect(Number(there)).toBeGreaterThan(0);
-        expect(Number(added) + Number(there)).toBe(2_000);
-        const { applications } = await held(target);
+        const [, added = "", existing = ""] = /(\d+) added, (\d+) already there/.exec(stdout) ?? [];
+        expect(Number(existing)).toBeGreaterThan(0);
+        expect(Number(added) + Number(existing)).toBe(2_000);
+        const { applications } = await readStore(target);
         expect(applications.map(({ id }) => id)).toEqual(records.map(({ id }) => id).sort());
       }),
     );
   }
 
-  return { mongo, withStore, start, run, expectMove, expectFinishedImport };
+  return { mongo, withStore, start, run, expectMove, expectImportAfterKill };
 }

@@ -9,15 +9,15 @@ import {
   aKey,
   anApplication,
   contentOf,
-  contentOfNew,
-  createBoth,
+  createWithSession,
+  expectedContent,
   grants,
   hour,
   must,
-  oddTexts,
   rekey,
   rule,
   times,
+  unusualTexts,
 } from "./fixtures.js";
 import type { Subject } from "./subject.js";
 
@@ -29,15 +29,19 @@ export function describeApplications(subject: () => Subject): void {
       const given = anApplication({ ...grants, createdBy: randomUUID(), expiresAt });
       const created = await store.applications.create(given);
       const version = expect.any(Number);
-      expect(contentOf(created)).toEqual({ ...contentOfNew(given, clock.now()), version });
+      expect(contentOf(created)).toEqual({ ...expectedContent(given, clock.now()), version });
       clock.advance(1);
       expect(await store.applications.find(given.id)).toEqual(created);
     });
 
     it("omits fields that were not given", async () => {
       const { store } = subject();
-      const { description, container, ...bare } = rule;
-      const given = anApplication({ rules: [bare], createdBy: undefined, expiresAt: undefined });
+      const { description, container, ...required } = rule;
+      const given = anApplication({
+        rules: [required],
+        createdBy: undefined,
+        expiresAt: undefined,
+      });
       const created = await store.applications.create(given);
       const found = must(await store.applications.find(given.id));
       for (const record of [created, found]) {
@@ -50,7 +54,7 @@ export function describeApplications(subject: () => Subject): void {
         ] as const) {
           expect(record[name]).toBeUndefined();
         }
-        expect(record.rules).toStrictEqual([bare]);
+        expect(record.rules).toStrictEqual([required]);
       }
     });
 
@@ -68,13 +72,13 @@ export function describeApplications(subject: () => Subject): void {
 
     it("stores unusual texts unchanged", async () => {
       const { store } = subject();
-      await Promise.all(oddTexts.map(keepsText));
+      await Promise.all(unusualTexts.map(expectStored));
       const text = fc.string({ unit: characters, maxLength: 40 });
       const numRuns = repetitions({ quick: 10, full: 30 });
-      await fc.assert(fc.asyncProperty(text, keepsText), { numRuns });
+      await fc.assert(fc.asyncProperty(text, expectStored), { numRuns });
 
-      async function keepsText(text: string): Promise<void> {
-        const odd = {
+      async function expectStored(text: string): Promise<void> {
+        const unusual = {
           name: text,
           permissions: [text, "token:use"],
           rules: [
@@ -88,18 +92,23 @@ export function describeApplications(subject: () => Subject): void {
             },
           ],
         };
-        const { id, tenantId } = await store.applications.create(anApplication(odd));
-        expect(await store.applications.find(id)).toMatchObject(odd);
+        const { id, tenantId } = await store.applications.create(anApplication(unusual));
+        expect(await store.applications.find(id)).toMatchObject(unusual);
         await store.applications.update(tenantId, id, () => ({ ...grants, modifiedBy: id }));
-        await store.applications.update(tenantId, id, () => ({ ...odd, modifiedBy: id }));
-        expect(await store.applications.find(id)).toMatchObject(odd);
+        await store.applications.update(tenantId, id, () => ({ ...unusual, modifiedBy: id }));
+        expect(await store.applications.find(id)).toMatchObject(unusual);
       }
     });
 
     it("stores its hash byte for byte", async () => {
       const { store } = subject();
-      const every = Uint8Array.from(times(256, (byte) => byte));
-      for (const hash of [every, every.slice(100, 132), new Uint8Array(32), randomBytes(32)]) {
+      const allBytes = Uint8Array.from(times(256, (byte) => byte));
+      for (const hash of [
+        allBytes,
+        allBytes.slice(100, 132),
+        new Uint8Array(32),
+        randomBytes(32),
+      ]) {
         const key = aKey({ hash });
         const application = await store.applications.create(anApplication({ key }));
         const [found] = must(await store.applications.find(application.id)).keys;
@@ -179,7 +188,7 @@ export function describeApplications(subject: () => Subject): void {
       expect(versions.size).toBe(5);
     });
 
-    it("gets the time of the change", async () => {
+    it("passes the time of the change to the callback", async () => {
       const { store, clock } = subject();
       const { id, tenantId } = await store.applications.create(anApplication());
       clock.advance(7);
@@ -188,7 +197,7 @@ export function describeApplications(subject: () => Subject): void {
       expect(updated).toMatchObject({ name: `${clock.now()}`, modifiedAt: clock.now() });
     });
 
-    it("gets the current record", async () => {
+    it("passes the current record to the callback", async () => {
       const { store } = subject();
       const { id, tenantId } = await store.applications.create(anApplication({ name: "a" }));
       const append = (current: { name: string }) => ({ name: `${current.name}b`, modifiedBy: id });
@@ -200,7 +209,7 @@ export function describeApplications(subject: () => Subject): void {
     it("that throws changes nothing and rethrows the error", async () => {
       const { store } = subject();
       const created = await store.applications.create(anApplication());
-      const error = Object.assign(new Error("You may not."), { code: 7 });
+      const error = Object.assign(new Error("refused"), { code: 7 });
       const refused = store.applications.update(created.tenantId, created.id, () => {
         throw error;
       });
@@ -228,24 +237,24 @@ export function describeApplications(subject: () => Subject): void {
       expect(await store.applications.update(tenantId, id, change)).toBeUndefined();
     });
 
-    it("checks the current record", async () => {
+    it("passes the current record to its check", async () => {
       const { store } = subject();
       const { id, tenantId } = await store.applications.create(anApplication());
       const updated = await store.applications.update(tenantId, id, () => ({ modifiedBy: id }));
-      const seen: unknown[] = [];
-      const check = (current: ApplicationRecord) => void seen.push(contentOf(current));
+      const checked: unknown[] = [];
+      const check = (current: ApplicationRecord) => void checked.push(contentOf(current));
       expect(await store.applications.delete(tenantId, id, check)).toBe(true);
-      expect(seen).toEqual([contentOf(updated)]);
+      expect(checked).toEqual([contentOf(updated)]);
       expect(await store.applications.delete(tenantId, id, check)).toBe(false);
       expect(await store.applications.delete(randomUUID(), randomUUID(), check)).toBe(false);
-      expect(seen).toHaveLength(1);
+      expect(checked).toHaveLength(1);
     });
 
     it("whose check throws changes nothing and rethrows the error", async () => {
       const { store } = subject();
-      const { application, session } = await createBoth(store);
+      const { application, session } = await createWithSession(store);
       const { id, tenantId } = application;
-      const error = Object.assign(new Error("You may not."), { code: 7 });
+      const error = Object.assign(new Error("refused"), { code: 7 });
       const refused = store.applications.delete(tenantId, id, () => {
         throw error;
       });

@@ -2,86 +2,89 @@ import { describe, expect, it } from "@jest/globals";
 import { StoreUnavailable } from "../../../src/store/port/errors.js";
 import type { ApplicationRecord, SessionRecord } from "../../../src/store/port/records.js";
 import { useEventFollowers } from "../../support/api/followers.js";
+import { aChangeContext, anIdempotencyId, aResponse, auditedChanges } from "./audited-changes.js";
 import { anEvent, listEvents } from "./event-fixtures.js";
 import { anApplication, contentOf, must, times, update } from "./fixtures.js";
 import type { Subject } from "./subject.js";
-import { anAnswer, anAnswerId, aTrail, trailedChanges } from "./trailed-changes.js";
 
-/** What a change leaves is there if the change took effect, and only then. */
-export function describeTrails(subject: () => Subject): void {
+/** A change and its audit events and response are written together or not at all. */
+export function describeAuditEvents(subject: () => Subject): void {
   const follow = useEventFollowers();
 
-  describe.each(Object.entries(trailedChanges))("the audit event of a %s", (_, prepare) => {
-    async function prepared() {
+  describe.each(Object.entries(auditedChanges))("the audit event of a %s", (_, prepare) => {
+    async function prepareChange() {
       const { store } = subject();
       const change = await prepare(store);
-      const answerId = anAnswerId();
-      const answer = anAnswer();
-      const left = async () => ({
+      const idempotencyId = anIdempotencyId();
+      const response = aResponse();
+      const readWritten = async () => ({
         events: await listEvents(store, { tenantId: change.tenantId }),
-        answer: await store.answers.find(answerId),
+        response: await store.answers.find(idempotencyId),
       });
-      return { ...subject(), change, answerId, answer, left };
+      return { ...subject(), change, idempotencyId, response, readWritten };
     }
 
     it("is written with the change", async () => {
-      const { store, clock, change, answerId, answer, left } = await prepared();
+      const { store, clock, change, idempotencyId, response, readWritten } = await prepareChange();
       const follower = follow(store, change.tenantId);
       await follower.next();
-      await change.make(store, aTrail(answerId, answer));
+      await change.make(store, aChangeContext(idempotencyId, response));
       expect(await change.tookEffect()).toBe(true);
-      const { events, answer: found } = await left();
+      const { events, response: found } = await readWritten();
       const target = { applicationId: change.id };
       expect(events).toMatchObject([{ target, at: clock.now() }]);
-      expect(Buffer.from(must(found))).toEqual(Buffer.from(answer.sealed));
+      expect(Buffer.from(must(found))).toEqual(Buffer.from(response.sealed));
       expect((await follower.next()).events).toEqual(events);
     });
 
     it("is derived from the changed record", async () => {
-      const { store, change } = await prepared();
+      const { store, change } = await prepareChange();
       const find = async () =>
         (await store.applications.find(change.id)) ??
         (await store.sessions.find(change.id))?.session;
       const before = await find();
-      let seen: ApplicationRecord | SessionRecord | undefined;
+      let changed: ApplicationRecord | SessionRecord | undefined;
       await change.make(store, {
         entriesFor(outcome) {
-          seen = outcome;
+          changed = outcome;
           return { events: [] };
         },
       });
-      expect(contentOf(seen)).toEqual(contentOf((await find()) ?? before));
+      expect(contentOf(changed)).toEqual(contentOf((await find()) ?? before));
     });
 
     it("is not written if the change is refused", async () => {
-      const { change, answerId, left } = await prepared();
+      const { change, idempotencyId, readWritten } = await prepareChange();
       for (const attempt of change.refusals) {
-        await attempt(aTrail(answerId)).catch(() => {});
-        expect(await left()).toEqual({ events: [], answer: undefined });
+        await attempt(aChangeContext(idempotencyId)).catch(() => {});
+        expect(await readWritten()).toEqual({ events: [], response: undefined });
       }
     });
 
     it("is not written if the call was canceled, nor is the change", async () => {
-      const { store, change, answerId, left } = await prepared();
-      const given = change.make(store, { ...aTrail(answerId), isCanceled: () => true });
-      await expect(given).rejects.toBeInstanceOf(StoreUnavailable);
+      const { store, change, idempotencyId, readWritten } = await prepareChange();
+      const canceled = change.make(store, {
+        ...aChangeContext(idempotencyId),
+        isCanceled: () => true,
+      });
+      await expect(canceled).rejects.toBeInstanceOf(StoreUnavailable);
       expect(await change.tookEffect()).toBe(false);
-      expect(await left()).toEqual({ events: [], answer: undefined });
+      expect(await readWritten()).toEqual({ events: [], response: undefined });
     });
 
     it("rolls the change back if its events cannot be created", async () => {
-      const { store, change, answerId, left } = await prepared();
-      const error = Object.assign(new Error("There is no room."), { code: 8 });
-      const made = change.make(store, {
-        idempotencyId: answerId,
+      const { store, change, idempotencyId, readWritten } = await prepareChange();
+      const error = Object.assign(new Error("disk full"), { code: 8 });
+      const failing = change.make(store, {
+        idempotencyId,
         entriesFor() {
           throw error;
         },
       });
-      await expect(made).rejects.toBe(error);
+      await expect(failing).rejects.toBe(error);
       expect(await change.tookEffect()).toBe(false);
-      expect(await left()).toEqual({ events: [], answer: undefined });
-      await change.make(store, aTrail(answerId));
+      expect(await readWritten()).toEqual({ events: [], response: undefined });
+      await change.make(store, aChangeContext(idempotencyId));
       expect(await change.tookEffect()).toBe(true);
     });
   });
@@ -90,15 +93,15 @@ export function describeTrails(subject: () => Subject): void {
     it("are all written, each in its tenant, in order", async () => {
       const { store } = subject();
       const { id, tenantId } = await store.applications.create(anApplication());
-      const [elsewhere, ...here] = [anEvent(), ...times(3, () => anEvent({ tenantId }))];
+      const [foreign, ...own] = [anEvent(), ...times(3, () => anEvent({ tenantId }))];
       const follower = follow(store, tenantId);
       await follower.next();
-      const trail = { entriesFor: () => ({ events: [elsewhere, ...here] }) };
-      await store.applications.delete(tenantId, id, undefined, trail);
+      const context = { entriesFor: () => ({ events: [foreign, ...own] }) };
+      await store.applications.delete(tenantId, id, undefined, context);
       const { events } = await follower.next();
-      expect(events).toMatchObject(here);
-      const { tenantId: other } = elsewhere;
-      expect(await listEvents(store, { tenantId: other })).toMatchObject([elsewhere]);
+      expect(events).toMatchObject(own);
+      const { tenantId: other } = foreign;
+      expect(await listEvents(store, { tenantId: other })).toMatchObject([foreign]);
     });
 
     it("are complete and in order for concurrent changes", async () => {
@@ -121,8 +124,8 @@ export function describeTrails(subject: () => Subject): void {
       );
       await Promise.all(updates);
       const last = `shop${"+".repeat(12)}`;
-      const told = await follower.until(({ after }) => after?.name === last);
-      expect(told.map(({ after }) => after?.name)).toEqual(
+      const received = await follower.until(({ after }) => after?.name === last);
+      expect(received.map(({ after }) => after?.name)).toEqual(
         times(12, (index) => `shop${"+".repeat(index + 1)}`),
       );
     });

@@ -9,36 +9,38 @@ import {
   aKey,
   anApplication,
   aSession,
-  createBoth,
+  createWithSession,
   idsOf,
   must,
   rekey,
   times,
   update,
 } from "./fixtures.js";
-import { followMarked, told } from "./followed.js";
-import { endsWithSignal } from "./stops-on-abort.js";
+import { expectedChange, expectToStopOnAbort, followWithMarker } from "./follower-fixtures.js";
 import type { Subject } from "./subject.js";
 import { anImportedApplication, importAll } from "./transfer-fixtures.js";
 
 const minute = 60_000;
 
-/** What the expiry of a record tells: the moment is that of the record. */
-function toldExpired({ id, expiresAt: at }: ApplicationRecord | SessionRecord, owner?: string) {
-  const subject = owner ? { applicationId: owner, sessionId: id } : { applicationId: id };
-  return { kind: "expired", ...subject, at };
+/** The expiration of an application or a session, at the time in its record. */
+function expectedExpiration(
+  { id, expiresAt: at }: ApplicationRecord | SessionRecord,
+  owner?: string,
+) {
+  const target = owner ? { applicationId: owner, sessionId: id } : { applicationId: id };
+  return { kind: "expired", ...target, at };
 }
 
-/** That nothing is told is seen by the next change that is: it comes alone. */
+/** To show that a change is not reported, a test makes another change and expects to receive only that one. */
 export function describeChanges(subject: () => Subject): void {
   const follow = useFollowers();
 
   async function createFollowed() {
     const { store } = subject();
-    const both = await createBoth(store);
-    const { tenantId } = both.application;
-    const marked = await followMarked(follow, store, tenantId);
-    return { ...subject(), ...both, tenantId, ...marked };
+    const created = await createWithSession(store);
+    const { tenantId } = created.application;
+    const followed = await followWithMarker(follow, store, tenantId);
+    return { ...subject(), ...created, tenantId, ...followed };
   }
 
   describe("a follower of a tenant", () => {
@@ -57,7 +59,7 @@ export function describeChanges(subject: () => Subject): void {
       const follower = follow(store, tenantId);
       expect((await follower.next()).changes).toEqual([]);
       await store.applications.delete(tenantId, id);
-      expect((await follower.next()).changes).toEqual([told("deleted", id)]);
+      expect((await follower.next()).changes).toEqual([expectedChange("deleted", id)]);
     });
 
     it("gets the changes of an application in order", async () => {
@@ -69,41 +71,49 @@ export function describeChanges(subject: () => Subject): void {
       await store.applications.delete(tenantId, id);
       const kinds = ["updated", "regenerated", "updated", "deleted"] as const;
       const changes = await follower.until(({ kind }) => kind === "deleted");
-      expect(changes).toEqual(kinds.map((kind) => told(kind, id)));
+      expect(changes).toEqual(kinds.map((kind) => expectedChange(kind, id)));
     });
 
     it("gets the authorization of a session", async () => {
-      const { store, application, session, mark, marked, untilMarked } = await createFollowed();
+      const { store, application, session, writeMarker, markerChange, readUntilMarker } =
+        await createFollowed();
       await store.sessions.authorize(aGrant(session));
-      await mark();
-      expect(await untilMarked()).toEqual([told("authorized", application.id, session.id), marked]);
+      await writeMarker();
+      expect(await readUntilMarker()).toEqual([
+        expectedChange("authorized", application.id, session.id),
+        markerChange,
+      ]);
     });
 
     it("gets the deletion of a session", async () => {
-      const { store, application, session, tenantId, mark, marked, untilMarked } =
+      const { store, application, session, tenantId, writeMarker, markerChange, readUntilMarker } =
         await createFollowed();
       await store.sessions.delete(tenantId, session.id);
-      await mark();
-      expect(await untilMarked()).toEqual([told("deleted", application.id, session.id), marked]);
+      await writeMarker();
+      expect(await readUntilMarker()).toEqual([
+        expectedChange("deleted", application.id, session.id),
+        markerChange,
+      ]);
     });
 
     it("gets nothing for a creation", async () => {
-      const { store, application, tenantId, mark, marked, untilMarked } = await createFollowed();
+      const { store, application, tenantId, writeMarker, markerChange, readUntilMarker } =
+        await createFollowed();
       await store.applications.create(anApplication({ tenantId }));
       await store.sessions.create(aSession(application));
-      await mark();
-      expect(await untilMarked()).toEqual([marked]);
+      await writeMarker();
+      expect(await readUntilMarker()).toEqual([markerChange]);
     });
 
     it("gets nothing for a refused change", async () => {
-      const { store, application, session, follower, mark, marked, untilMarked } =
+      const { store, application, session, follower, writeMarker, markerChange, readUntilMarker } =
         await createFollowed();
       const { id, tenantId } = application;
       await store.sessions.authorize(aGrant(session));
       await follower.until(({ kind }) => kind === "authorized");
 
       const refuse = () => {
-        throw new Error("You may not.");
+        throw new Error("refused");
       };
       await expect(store.applications.update(tenantId, id, refuse)).rejects.toThrow();
       await update(store, { tenantId: application.tenantId, id: randomUUID() });
@@ -114,30 +124,34 @@ export function describeChanges(subject: () => Subject): void {
       await store.sessions.delete(randomUUID(), session.id);
       await store.sessions.authorize(aGrant(session));
       await store.sessions.authorize(aGrant(session, { nonceHashes: [randomBytes(32)] }));
-      await mark();
-      expect(await untilMarked()).toEqual([marked]);
+      await writeMarker();
+      expect(await readUntilMarker()).toEqual([markerChange]);
     });
 
     it("gets nothing of other tenants", async () => {
-      const { store, mark, marked, untilMarked } = await createFollowed();
-      const { application, session } = await createBoth(store);
+      const { store, writeMarker, markerChange, readUntilMarker } = await createFollowed();
+      const { application, session } = await createWithSession(store);
       await update(store, application);
       await store.sessions.authorize(aGrant(session));
       await store.applications.delete(application.tenantId, application.id);
-      await mark();
-      expect(await untilMarked()).toEqual([marked]);
+      await writeMarker();
+      expect(await readUntilMarker()).toEqual([markerChange]);
     });
 
     it("gets changes of another process", async () => {
-      const { another, application, mark, marked, untilMarked } = await createFollowed();
+      const { another, application, writeMarker, markerChange, readUntilMarker } =
+        await createFollowed();
       const other = await another();
       await update(other, application);
-      await mark(other);
-      expect(await untilMarked()).toEqual([told("updated", application.id), marked]);
+      await writeMarker(other);
+      expect(await readUntilMarker()).toEqual([
+        expectedChange("updated", application.id),
+        markerChange,
+      ]);
     });
 
     it("gets each change once and in the same order as other followers", async () => {
-      const { store, another, tenantId, mark, untilMarked } = await createFollowed();
+      const { store, another, tenantId, writeMarker, readUntilMarker } = await createFollowed();
       const others = [follow(await another(), tenantId), follow(store, tenantId)];
       for (const other of others) {
         await other.next();
@@ -145,12 +159,12 @@ export function describeChanges(subject: () => Subject): void {
       const create = () => store.applications.create(anApplication({ tenantId }));
       const created = await Promise.all(times(20, create));
       await Promise.all(created.map((application) => update(store, application)));
-      await mark();
-      const changes = await untilMarked();
+      await writeMarker();
+      const changes = await readUntilMarker();
       const ids = changes.map(({ applicationId }) => applicationId);
       expect(ids.slice(0, -1).sort()).toEqual(idsOf(created).sort());
       for (const other of others) {
-        expect(await untilMarked(other)).toEqual(changes);
+        expect(await readUntilMarker(other)).toEqual(changes);
       }
     });
 
@@ -187,67 +201,81 @@ export function describeChanges(subject: () => Subject): void {
     });
 
     it("stops when the signal aborts, waiting or not", () =>
-      endsWithSignal((options) => follow(subject().store, randomUUID(), options)));
+      expectToStopOnAbort((options) => follow(subject().store, randomUUID(), options)));
 
     it("can be slow without delaying others", async () => {
-      const { store, application, tenantId, follower, mark, untilMarked } = await createFollowed();
+      const { store, application, tenantId, follower, writeMarker, readUntilMarker } =
+        await createFollowed();
       const slow = follow(store, tenantId);
       await slow.next();
       for (let count = 0; count < 50; count++) {
         await update(store, application);
       }
-      await mark();
-      const changes = await untilMarked(follower);
+      await writeMarker();
+      const changes = await readUntilMarker(follower);
       expect(changes).toHaveLength(51);
-      expect(await untilMarked(slow)).toEqual(changes);
+      expect(await readUntilMarker(slow)).toEqual(changes);
     });
   });
 
   describe("a follower that resumes from a position", () => {
     it("gets everything since then, and nothing earlier", async () => {
-      const { store, another, application, tenantId, follower, mark, marked, untilMarked } =
-        await createFollowed();
+      const {
+        store,
+        another,
+        application,
+        tenantId,
+        follower,
+        writeMarker,
+        markerChange,
+        readUntilMarker,
+      } = await createFollowed();
       await update(store, application);
       await follower.next();
       const after = follower.position();
       follower.stop();
       await store.applications.delete(tenantId, application.id);
-      await mark();
-      for (const one of [store, await another()]) {
-        const again = follow(one, tenantId, { after });
-        expect(await untilMarked(again)).toEqual([told("deleted", application.id), marked]);
+      await writeMarker();
+      for (const reader of [store, await another()]) {
+        const resumed = follow(reader, tenantId, { after });
+        expect(await readUntilMarker(resumed)).toEqual([
+          expectedChange("deleted", application.id),
+          markerChange,
+        ]);
       }
     });
 
     it("gets no changes of other tenants", async () => {
-      const { store, tenantId, follower, mark, marked, untilMarked } = await createFollowed();
-      const { application } = await createBoth(store);
+      const { store, tenantId, follower, writeMarker, markerChange, readUntilMarker } =
+        await createFollowed();
+      const { application } = await createWithSession(store);
       await update(store, application);
-      await mark();
+      await writeMarker();
       await update(store, application);
-      const again = follow(store, tenantId, { after: follower.position() });
-      expect(await untilMarked(again)).toEqual([marked]);
+      const resumed = follow(store, tenantId, { after: follower.position() });
+      expect(await readUntilMarker(resumed)).toEqual([markerChange]);
     });
 
     it("can resume from any batch, including an empty one", async () => {
-      const { store, application, tenantId, mark, marked, untilMarked } = await createFollowed();
+      const { store, application, tenantId, writeMarker, markerChange, readUntilMarker } =
+        await createFollowed();
       await update(store, application);
-      const beaten = follow(store, tenantId, { heartbeat: 1 });
-      await beaten.next();
-      await beaten.next();
-      await mark();
-      const again = follow(store, tenantId, { after: beaten.position() });
-      const first = await again.next();
-      expect(first).toMatchObject({ changes: [marked], missed: false });
+      const idle = follow(store, tenantId, { heartbeat: 1 });
+      await idle.next();
+      await idle.next();
+      await writeMarker();
+      const resumed = follow(store, tenantId, { after: idle.position() });
+      const first = await resumed.next();
+      expect(first).toMatchObject({ changes: [markerChange], missed: false });
       const last = follow(store, tenantId, { after: first.position });
       expect(await last.next()).toMatchObject({ changes: [], missed: false });
-      await mark();
-      expect(await untilMarked(last)).toEqual([marked]);
+      await writeMarker();
+      expect(await readUntilMarker(last)).toEqual([markerChange]);
     });
 
     it("gets everything in several batches", async () => {
       const { store, tenantId, follower } = await createFollowed();
-      // An import that replaces records changes them with few writes.
+      // A replacing import changes many records with few writes.
       const applications = times(maxChangeBatch + 100, () => anImportedApplication({ tenantId }));
       for (let start = 0; start < applications.length; start += 200) {
         const some = applications.slice(start, start + 200);
@@ -257,9 +285,9 @@ export function describeChanges(subject: () => Subject): void {
       }
       const missing = new Set(applications.map(({ id }) => id));
       const acknowledged = performance.now();
-      const again = follow(store, tenantId, { after: follower.position() });
+      const resumed = follow(store, tenantId, { after: follower.position() });
       while (missing.size > 0) {
-        const { changes, missed, completeUntil } = await again.next();
+        const { changes, missed, completeUntil } = await resumed.next();
         expect(missed).toBe(false);
         expect(changes.length).toBeLessThanOrEqual(maxChangeBatch);
         for (const { applicationId } of changes) {
@@ -271,65 +299,66 @@ export function describeChanges(subject: () => Subject): void {
       }
     });
 
-    it("learns that the position is too old, and gets later changes", async () => {
-      const { store, clock, application, tenantId, follower, mark, marked } =
+    it("reports missed changes if the position is too old, and gets later changes", async () => {
+      const { store, clock, application, tenantId, follower, writeMarker, markerChange } =
         await createFollowed();
       await update(store, application);
       clock.advance(changeRetention + 1);
-      const again = follow(store, tenantId, { after: follower.position() });
-      expect(await again.next()).toMatchObject({ changes: [], missed: true });
-      await mark();
-      expect(await again.next()).toMatchObject({ changes: [marked], missed: false });
+      const resumed = follow(store, tenantId, { after: follower.position() });
+      expect(await resumed.next()).toMatchObject({ changes: [], missed: true });
+      await writeMarker();
+      expect(await resumed.next()).toMatchObject({ changes: [markerChange], missed: false });
     });
 
-    it("learns that the position is invalid", async () => {
-      const { store, tenantId, mark, marked } = await createFollowed();
+    it("reports missed changes if the position is invalid", async () => {
+      const { store, tenantId, writeMarker, markerChange } = await createFollowed();
       for (const after of ["", "nonsense", "-1", "1e3", "9".repeat(400)]) {
         const follower = follow(store, tenantId, { after });
         expect(await follower.next()).toMatchObject({ changes: [], missed: true });
-        await mark();
-        expect(await follower.next()).toMatchObject({ changes: [marked], missed: false });
+        await writeMarker();
+        expect(await follower.next()).toMatchObject({ changes: [markerChange], missed: false });
       }
     });
   });
 
   describe("an expiry", () => {
-    async function createEnding() {
+    async function createExpiring() {
       const followed = await createFollowed();
       const { store, clock, tenantId } = followed;
       await followed.sweep?.();
       const expiresAt = clock.now() + minute;
-      const ending = await store.applications.create(anApplication({ tenantId, expiresAt }));
-      return { ...followed, ending };
+      const expiring = await store.applications.create(anApplication({ tenantId, expiresAt }));
+      return { ...followed, expiring };
     }
 
     it("of an application is reported in time", async () => {
-      const { clock, ending, follower, mark, marked, untilMarked } = await createEnding();
+      const { clock, expiring, follower, writeMarker, markerChange, readUntilMarker } =
+        await createExpiring();
       clock.advance(minute - 1);
-      await mark();
-      expect(await untilMarked()).toEqual([marked]);
+      await writeMarker();
+      expect(await readUntilMarker()).toEqual([markerChange]);
       clock.advance(1);
       const { changes, missed } = await follower.next();
-      expect(changes).toEqual([toldExpired(ending)]);
+      expect(changes).toEqual([expectedExpiration(expiring)]);
       expect(missed).toBe(false);
     });
 
     it("of a session is reported in time", async () => {
-      const { store, clock, application, follower, mark, marked, untilMarked } =
-        await createEnding();
+      const { store, clock, application, follower, writeMarker, markerChange, readUntilMarker } =
+        await createExpiring();
       const session = aSession(application, { ttl: minute / 2 });
       const created = must(await store.sessions.create(session));
       clock.advance(minute / 2 - 1);
-      await mark();
-      expect(await untilMarked()).toEqual([marked]);
+      await writeMarker();
+      expect(await readUntilMarker()).toEqual([markerChange]);
       clock.advance(1);
       const { changes } = await follower.next();
-      expect(changes).toEqual([toldExpired(created, application.id)]);
+      expect(changes).toEqual([expectedExpiration(created, application.id)]);
     });
 
     it("is reported at the time that the authorization set", async () => {
-      const { store, clock, application, follower, mark, marked, untilMarked } =
-        await createEnding();
+      const { store, clock, application, follower, writeMarker, markerChange, readUntilMarker } =
+        await createExpiring();
       const session = aSession(application, { ttl: minute / 4 });
       await store.sessions.create(session);
       const expiresAt = clock.now() + minute / 2;
@@ -337,27 +366,28 @@ export function describeChanges(subject: () => Subject): void {
       const authorized = must(await store.sessions.find(session.id)).session;
       await follower.next();
       clock.advance(minute / 4);
-      await mark();
-      expect(await untilMarked()).toEqual([marked]);
+      await writeMarker();
+      expect(await readUntilMarker()).toEqual([markerChange]);
       clock.advance(minute / 4);
       const { changes } = await follower.next();
-      expect(changes).toEqual([toldExpired(authorized, application.id)]);
+      expect(changes).toEqual([expectedExpiration(authorized, application.id)]);
     });
 
     it("is reported to a follower that resumes, and to no other tenant", async () => {
-      const { store, clock, ending, tenantId, follower, mark, untilMarked } = await createEnding();
-      const stranger = await store.applications.create(anApplication());
-      const other = follow(store, stranger.tenantId);
+      const { store, clock, expiring, tenantId, follower, writeMarker, readUntilMarker } =
+        await createExpiring();
+      const foreign = await store.applications.create(anApplication());
+      const other = follow(store, foreign.tenantId);
       await other.next();
       follower.stop();
       clock.advance(minute);
-      const again = follow(store, tenantId, { after: follower.position() });
-      const changes = await again.until(({ kind }) => kind === "expired");
-      expect(changes).toEqual([toldExpired(ending)]);
-      await mark();
-      await untilMarked(again);
-      await update(store, stranger);
-      expect((await other.next()).changes).toEqual([told("updated", stranger.id)]);
+      const resumed = follow(store, tenantId, { after: follower.position() });
+      const changes = await resumed.until(({ kind }) => kind === "expired");
+      expect(changes).toEqual([expectedExpiration(expiring)]);
+      await writeMarker();
+      await readUntilMarker(resumed);
+      await update(store, foreign);
+      expect((await other.next()).changes).toEqual([expectedChange("updated", foreign.id)]);
     });
   });
 }

@@ -5,7 +5,7 @@ import { grants, rule, times } from "./fixtures.js";
 
 export const day = 24 * 3_600_000;
 
-/** An event to add, as bare as may be. */
+/** A new event with only the required fields. */
 export function anEvent(fields: Partial<NewEvent> = {}): NewEvent {
   return {
     tenantId: randomUUID(),
@@ -16,7 +16,7 @@ export function anEvent(fields: Partial<NewEvent> = {}): NewEvent {
   };
 }
 
-/** An event that tells all that one may tell. */
+/** A new event with all fields. */
 export function aFullEvent(fields: Partial<NewEvent> = {}): NewEvent {
   return anEvent({
     outcome: "denied",
@@ -42,10 +42,10 @@ export function aFullEvent(fields: Partial<NewEvent> = {}): NewEvent {
   });
 }
 
-/** What large events are about. */
+/** The target of large events. */
 export const largeTarget = randomUUID();
 
-/** An event of an application that had so many long rules, and has them still: a thousand of them take a megabyte. */
+/** An event with many long rules before and after the change. A thousand rules take a megabyte. */
 export function aLargeEvent(rules: number, fields: Partial<NewEvent> = {}): NewEvent {
   const long = { ...rule, description: "x".repeat(300) };
   const state = { permissions: [], rules: times(rules, () => long) };
@@ -53,7 +53,7 @@ export function aLargeEvent(rules: number, fields: Partial<NewEvent> = {}): NewE
   return anEvent({ target, before: state, after: state, ...fields });
 }
 
-/** All events that are asked for, read page by page. */
+/** Lists all matching events, page by page. */
 export async function listEvents(
   { events }: Store,
   query: Omit<EventQuery, "size"> & { readonly size?: number },

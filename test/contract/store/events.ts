@@ -10,21 +10,21 @@ import type {
 import type { Store } from "../../../src/store/port/store.js";
 import { useEventFollowers } from "../../support/api/followers.js";
 import { aFullEvent, anEvent, listEvents } from "./event-fixtures.js";
-import { must, oddTexts, times } from "./fixtures.js";
-import { endsWithSignal } from "./stops-on-abort.js";
+import { must, times, unusualTexts } from "./fixtures.js";
+import { expectToStopOnAbort } from "./follower-fixtures.js";
 import type { Subject } from "./subject.js";
 
-/** What only the store knows of an event. */
-const stamped = { id: expect.any(String), at: expect.any(Number) };
+/** The fields that the store sets. */
+const setByStore = { id: expect.any(String), at: expect.any(Number) };
 
-function requestsOf(events: readonly NewEvent[]) {
+function requestIds(events: readonly NewEvent[]) {
   return events.map(({ requestId }) => requestId);
 }
 
-/** What a query asks for, said as plainly as may be. */
-function isAskedFor(event: EventRecord, query: Omit<EventQuery, "size">): boolean {
-  const has = (party: Principal | undefined, id: string) =>
-    [party?.applicationId, party?.sessionId, party?.keyId].includes(id);
+/** A plain implementation of the filters. */
+function matches(event: EventRecord, query: Omit<EventQuery, "size">): boolean {
+  const has = (principal: Principal | undefined, id: string) =>
+    [principal?.applicationId, principal?.sessionId, principal?.keyId].includes(id);
   return (
     event.tenantId === query.tenantId &&
     (query.target === undefined || has(event.target, query.target)) &&
@@ -38,8 +38,8 @@ function isAskedFor(event: EventRecord, query: Omit<EventQuery, "size">): boolea
 export function describeEvents(subject: () => Subject): void {
   const follow = useEventFollowers();
 
-  /** Adds events one by one, a millisecond apart, each known by its request. */
-  async function addApart(events: readonly NewEvent[], by?: Store): Promise<void> {
+  /** Adds events one by one, a millisecond apart. */
+  async function addOneByOne(events: readonly NewEvent[], by?: Store): Promise<void> {
     const { store, clock } = subject();
     for (const event of events) {
       await (by ?? store).events.add([event]);
@@ -57,7 +57,7 @@ export function describeEvents(subject: () => Subject): void {
       const tenantId = randomUUID();
       const start = clock.now();
       const events = [aFullEvent({ tenantId }), anEvent({ tenantId }), aFullEvent({ tenantId })];
-      await addApart(events);
+      await addOneByOne(events);
       const { items, next } = await store.events.list({ tenantId, size: 3 });
       const ids = items.map(({ id }) => id);
       expect(next).toBeUndefined();
@@ -70,15 +70,15 @@ export function describeEvents(subject: () => Subject): void {
       );
     });
 
-    it("keep every text unchanged", async () => {
+    it("store unusual texts unchanged", async () => {
       const { store } = subject();
       const tenantId = randomUUID();
-      for (const text of oddTexts) {
+      for (const text of unusualTexts) {
         const state = { permissions: [text], rules: [], name: text };
         const event = anEvent({ tenantId, kind: text, reason: text, requestId: text });
         await store.events.add([{ ...event, address: text, before: state }]);
         const { items } = await store.events.list({ tenantId, kind: text, size: 9 });
-        expect(items).toEqual([{ ...event, ...stamped, address: text, before: state }]);
+        expect(items).toEqual([{ ...event, ...setByStore, address: text, before: state }]);
       }
     });
 
@@ -88,7 +88,7 @@ export function describeEvents(subject: () => Subject): void {
       await store.events.add(times(250, () => anEvent({ tenantId })));
       await store.events.add([]);
       expect(await listEvents(store, { tenantId })).toHaveLength(250);
-      const wrong = Object.defineProperty(anEvent({ tenantId }), "kind", { get: fail });
+      const wrong = Object.defineProperty(anEvent({ tenantId }), "kind", { get: throwOnRead });
       await expect(store.events.add([anEvent({ tenantId }), wrong])).rejects.toThrow();
       expect(await listEvents(store, { tenantId })).toHaveLength(250);
     });
@@ -98,7 +98,7 @@ export function describeEvents(subject: () => Subject): void {
       const other = await another();
       const event = anEvent();
       await store.events.add([event]);
-      const items = [{ ...event, ...stamped }];
+      const items = [{ ...event, ...setByStore }];
       expect(await listEvents(other, { tenantId: event.tenantId })).toEqual(items);
     });
 
@@ -109,7 +109,7 @@ export function describeEvents(subject: () => Subject): void {
       const ids = times(3, () => randomUUID());
       const kinds = ["application.updated", "application.deleted"];
       const pick = (from: readonly string[], index: number) => must(from[index % from.length]);
-      await addApart(
+      await addOneByOne(
         times(36, (index) => ({
           ...anEvent({ tenantId, kind: pick(kinds, index) }),
           target: { applicationId: pick(ids, index), sessionId: pick(ids, index >> 1) },
@@ -132,7 +132,7 @@ export function describeEvents(subject: () => Subject): void {
               [start + 7, start + 29],
             ]) {
               const query = { tenantId, target, actor, kind, since, until };
-              const expected = all.filter((event) => isAskedFor(event, query));
+              const expected = all.filter((event) => matches(event, query));
               expect(await listEvents(store, { ...query, size: 15 })).toEqual(expected);
             }
           }
@@ -141,7 +141,7 @@ export function describeEvents(subject: () => Subject): void {
     });
 
     it.each(["applicationId", "sessionId", "keyId"] as const)(
-      "are found by the %s of their target and of their actor, and told apart by it",
+      "are found by the %s of their target or of their actor",
       async (name) => {
         const { store } = subject();
         const tenantId = randomUUID();
@@ -163,8 +163,8 @@ export function describeEvents(subject: () => Subject): void {
       const { store } = subject();
       const tenantId = randomUUID();
       const id = randomUUID();
-      const party = { applicationId: id, sessionId: id, keyId: id };
-      await store.events.add([anEvent({ tenantId, target: party, actor: party })]);
+      const principal = { applicationId: id, sessionId: id, keyId: id };
+      await store.events.add([anEvent({ tenantId, target: principal, actor: principal })]);
       for (const query of [{ target: id }, { actor: id }, { target: id, actor: id }]) {
         expect(await listEvents(store, { tenantId, ...query })).toHaveLength(1);
       }
@@ -174,9 +174,9 @@ export function describeEvents(subject: () => Subject): void {
       const { store, clock } = subject();
       const tenantId = randomUUID();
       const start = clock.now();
-      await addApart(numbered(5, { tenantId }));
+      await addOneByOne(numbered(5, { tenantId }));
       const listed = async (since?: number, until?: number) =>
-        requestsOf(await listEvents(store, { tenantId, since, until }));
+        requestIds(await listEvents(store, { tenantId, since, until }));
       expect(await listed(start + 3)).toEqual(["request 4", "request 3"]);
       expect(await listed(undefined, start + 2)).toEqual(["request 1", "request 0"]);
       expect(await listed(start + 1, start + 3)).toEqual(["request 2", "request 1"]);
@@ -189,10 +189,10 @@ export function describeEvents(subject: () => Subject): void {
     it("of another tenant are not listed", async () => {
       const { store } = subject();
       const [mine, foreign] = [randomUUID(), randomUUID()];
-      const party = { applicationId: randomUUID() };
-      const event = anEvent({ tenantId: foreign, target: party, actor: party });
+      const principal = { applicationId: randomUUID() };
+      const event = anEvent({ tenantId: foreign, target: principal, actor: principal });
       await store.events.add([event]);
-      const { applicationId: id } = party;
+      const { applicationId: id } = principal;
       for (const query of [{}, { target: id }, { actor: id }, { kind: event.kind }]) {
         expect(await store.events.list({ tenantId: mine, size: 9, ...query })).toEqual({
           items: [],
@@ -208,12 +208,12 @@ export function describeEvents(subject: () => Subject): void {
     it("has a cursor for the next page, except the last", async () => {
       const { store } = subject();
       const tenantId = randomUUID();
-      await addApart(numbered(8, { tenantId }));
+      await addOneByOne(numbered(8, { tenantId }));
       const first = await store.events.list({ ...query, tenantId });
       expect(must(first.next).length).toBeLessThanOrEqual(48);
       expect(first.items).toHaveLength(4);
       const second = await store.events.list({ ...query, tenantId, after: first.next });
-      expect(requestsOf(second.items)).toEqual([
+      expect(requestIds(second.items)).toEqual([
         "request 3",
         "request 2",
         "request 1",
@@ -226,12 +226,12 @@ export function describeEvents(subject: () => Subject): void {
       const { store } = subject();
       const tenantId = randomUUID();
       const target = { applicationId: randomUUID() };
-      await addApart(numbered(7, { tenantId, target }));
-      const asked = { ...query, tenantId, target: target.applicationId };
-      const { items, next } = await store.events.list(asked);
-      await addApart([anEvent({ tenantId, target }), anEvent({ tenantId, target })]);
-      const following = await store.events.list({ ...asked, after: next });
-      expect(requestsOf([...items, ...following.items])).toEqual(
+      await addOneByOne(numbered(7, { tenantId, target }));
+      const filtered = { ...query, tenantId, target: target.applicationId };
+      const { items, next } = await store.events.list(filtered);
+      await addOneByOne([anEvent({ tenantId, target }), anEvent({ tenantId, target })]);
+      const following = await store.events.list({ ...filtered, after: next });
+      expect(requestIds([...items, ...following.items])).toEqual(
         times(7, (index) => `request ${6 - index}`),
       );
       expect(following.next).toBeUndefined();
@@ -242,19 +242,19 @@ export function describeEvents(subject: () => Subject): void {
       const tenantId = randomUUID();
       const events = numbered(30, { tenantId });
       await Promise.all(events.map((event) => store.events.add([event])));
-      const listed = requestsOf(await listEvents(store, { tenantId, size: 4 }));
-      expect(listed.sort()).toEqual(requestsOf(events).sort());
+      const listed = requestIds(await listEvents(store, { tenantId, size: 4 }));
+      expect(listed.sort()).toEqual(requestIds(events).sort());
     });
 
     it("respects the time filter from any cursor", async () => {
       const { store, clock } = subject();
       const tenantId = randomUUID();
       const start = clock.now();
-      await addApart(numbered(12, { tenantId }));
+      await addOneByOne(numbered(12, { tenantId }));
       const { next } = await store.events.list({ ...query, tenantId });
-      const asked = { ...query, tenantId, after: next, since: start + 2, until: start + 6 };
-      const { items } = await store.events.list(asked);
-      expect(requestsOf(items)).toEqual(times(4, (index) => `request ${5 - index}`));
+      const filtered = { ...query, tenantId, after: next, since: start + 2, until: start + 6 };
+      const { items } = await store.events.list(filtered);
+      expect(requestIds(items)).toEqual(times(4, (index) => `request ${5 - index}`));
     });
   });
 
@@ -269,7 +269,7 @@ export function describeEvents(subject: () => Subject): void {
       const event = aFullEvent({ tenantId });
       await store.events.add([event]);
       const second = await follower.next();
-      expect(second).toMatchObject({ events: [{ ...event, ...stamped }], missed: false });
+      expect(second).toMatchObject({ events: [{ ...event, ...setByStore }], missed: false });
       expect(second.events).toEqual(
         await listEvents(store, { tenantId, size: 1 }).then((all) => all.slice(0, 1)),
       );
@@ -288,11 +288,11 @@ export function describeEvents(subject: () => Subject): void {
         events.map((event, index) => (index % 2 ? store : other).events.add([event])),
       );
       await store.events.add([anEvent({ tenantId, kind: "last" })]);
-      const [told = [], toldOther] = await Promise.all(
+      const [received = [], receivedByOther] = await Promise.all(
         followers.map((follower) => follower.until(({ kind }) => kind === "last")),
       );
-      expect(requestsOf(told.slice(0, -1)).sort()).toEqual(requestsOf(events).sort());
-      expect(toldOther).toEqual(told);
+      expect(requestIds(received.slice(0, -1)).sort()).toEqual(requestIds(events).sort());
+      expect(receivedByOther).toEqual(received);
     });
 
     it("gets events in the order in which they happened", async () => {
@@ -305,8 +305,8 @@ export function describeEvents(subject: () => Subject): void {
       for (const [index, event] of events.entries()) {
         await must(writers[index % 2]).events.add([event]);
       }
-      const told = await follower.until(({ requestId }) => requestId === "request 19");
-      expect(requestsOf(told)).toEqual(requestsOf(events));
+      const received = await follower.until(({ requestId }) => requestId === "request 19");
+      expect(requestIds(received)).toEqual(requestIds(events));
     });
 
     it("gets nothing of other tenants", async () => {
@@ -327,7 +327,7 @@ export function describeEvents(subject: () => Subject): void {
     });
 
     it("stops when the signal aborts, waiting or not", () =>
-      endsWithSignal((options) => follow(subject().store, randomUUID(), options)));
+      expectToStopOnAbort((options) => follow(subject().store, randomUUID(), options)));
   });
 
   describe("a follower of events that resumes from a position", () => {
@@ -336,31 +336,31 @@ export function describeEvents(subject: () => Subject): void {
       const tenantId = randomUUID();
       const first = follow(store, tenantId);
       await first.next();
-      await store.events.add([anEvent({ tenantId, kind: "told" })]);
-      await first.until(({ kind }) => kind === "told");
+      await store.events.add([anEvent({ tenantId, kind: "received" })]);
+      await first.until(({ kind }) => kind === "received");
       first.stop();
       const events = numbered(5, { tenantId });
       for (const event of events) {
         await store.events.add([event, anEvent()]);
       }
       for (const one of [store, await another()]) {
-        const again = follow(one, tenantId, { after: first.position() });
-        const told = await again.until(({ requestId }) => requestId === "request 4");
-        expect(requestsOf(told)).toEqual(requestsOf(events));
+        const resumed = follow(one, tenantId, { after: first.position() });
+        const received = await resumed.until(({ requestId }) => requestId === "request 4");
+        expect(requestIds(received)).toEqual(requestIds(events));
       }
     });
 
     it("can resume from an empty batch", async () => {
       const { store } = subject();
       const tenantId = randomUUID();
-      const beaten = follow(store, tenantId, { heartbeat: 1 });
-      await beaten.next();
+      const idle = follow(store, tenantId, { heartbeat: 1 });
+      await idle.next();
       await store.events.add([anEvent()]);
-      await beaten.next();
-      const again = follow(store, tenantId, { after: beaten.position() });
-      expect(await again.next()).toMatchObject({ events: [], missed: false });
+      await idle.next();
+      const resumed = follow(store, tenantId, { after: idle.position() });
+      expect(await resumed.next()).toMatchObject({ events: [], missed: false });
       await store.events.add([anEvent({ tenantId, kind: "last" })]);
-      expect(await again.until(({ kind }) => kind === "last")).toHaveLength(1);
+      expect(await resumed.until(({ kind }) => kind === "last")).toHaveLength(1);
     });
 
     it("gets all events in order, at most a hundred per batch", async () => {
@@ -374,19 +374,19 @@ export function describeEvents(subject: () => Subject): void {
           events.slice(start, start + 70).flatMap((event) => [event, anEvent()]),
         );
       }
-      const again = follow(store, tenantId, { after: first.position() });
-      const told: EventRecord[] = [];
-      while (told.length < events.length) {
-        const { events: some, missed } = await again.next();
+      const resumed = follow(store, tenantId, { after: first.position() });
+      const received: EventRecord[] = [];
+      while (received.length < events.length) {
+        const { events: some, missed } = await resumed.next();
         expect(some.length).toBeLessThanOrEqual(100);
         expect(missed).toBe(false);
-        told.push(...some);
+        received.push(...some);
       }
-      expect(requestsOf(told)).toEqual(requestsOf(events));
-      expect(told.at(-1)).toEqual((await store.events.list({ tenantId, size: 1 })).items[0]);
+      expect(requestIds(received)).toEqual(requestIds(events));
+      expect(received.at(-1)).toEqual((await store.events.list({ tenantId, size: 1 })).items[0]);
     });
 
-    it("learns that the position is invalid, and gets later events", async () => {
+    it("reports missed events if the position is invalid, and gets later events", async () => {
       const { store } = subject();
       const tenantId = randomUUID();
       await store.events.add([anEvent({ tenantId })]);
@@ -400,6 +400,6 @@ export function describeEvents(subject: () => Subject): void {
   });
 }
 
-function fail(): never {
-  throw new Error("It cannot be written.");
+function throwOnRead(): never {
+  throw new Error("cannot be read");
 }

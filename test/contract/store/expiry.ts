@@ -1,62 +1,70 @@
 import { describe, expect, it } from "@jest/globals";
 import { newId } from "../../../src/lib/uuid.js";
-import { aGrant, anApplication, aSession, createBoth, hour, idsOf, must } from "./fixtures.js";
+import {
+  aGrant,
+  anApplication,
+  aSession,
+  createWithSession,
+  hour,
+  idsOf,
+  must,
+} from "./fixtures.js";
 import type { Subject } from "./subject.js";
 
-/** Each of these is looked at a millisecond before the end, when all is there, and at the end, when it is gone. */
+/** Tests check a millisecond before the expiry and at the expiry. */
 export function describeExpiry(subject: () => Subject): void {
-  async function createEnding() {
+  async function createExpiring() {
     const { store, clock } = subject();
     const expiresAt = clock.now() + hour;
-    const ending = await store.applications.create(anApplication({ expiresAt }));
-    const { id, tenantId } = ending;
-    const staying = await store.applications.create(anApplication({ tenantId }));
-    const session = aSession(ending, { ttl: 2 * hour });
+    const expiring = await store.applications.create(anApplication({ expiresAt }));
+    const { id, tenantId } = expiring;
+    const lasting = await store.applications.create(anApplication({ tenantId }));
+    const session = aSession(expiring, { ttl: 2 * hour });
     await store.sessions.create(session);
     clock.advance(hour - 1);
-    return { store, clock, ending, id, tenantId, staying, session };
+    return { store, clock, expiring, id, tenantId, lasting, session };
   }
 
   describe("an application with an expiry", () => {
     it("is found until it expires", async () => {
-      const { store, clock, ending, id } = await createEnding();
-      expect(await store.applications.find(id)).toEqual(ending);
+      const { store, clock, expiring, id } = await createExpiring();
+      expect(await store.applications.find(id)).toEqual(expiring);
       clock.advance(1);
       expect(await store.applications.find(id)).toBeUndefined();
     });
 
     it("is found as expired afterwards", async () => {
-      const { store, clock, ending, id, tenantId, staying } = await createEnding();
+      const { store, clock, expiring, id, tenantId, lasting } = await createExpiring();
       expect(await store.applications.findExpired(id)).toBeUndefined();
       clock.advance(1);
-      expect(await store.applications.findExpired(id)).toEqual(ending);
-      await store.applications.delete(tenantId, staying.id);
-      for (const other of [staying.id, newId(Date.now())]) {
+      expect(await store.applications.findExpired(id)).toEqual(expiring);
+      await store.applications.delete(tenantId, lasting.id);
+      for (const other of [lasting.id, newId(Date.now())]) {
         expect(await store.applications.findExpired(other)).toBeUndefined();
       }
     });
 
     it("is listed and counted until it expires", async () => {
-      const { store, clock, id, tenantId, staying } = await createEnding();
+      const { store, clock, id, tenantId, lasting } = await createExpiring();
       const last = "ffffffff-ffff-ffff-ffff-ffffffffffff";
-      const look = async () => {
+      const listAll = async () => {
         const query = { tenantId, size: 9 };
         const page = await store.applications.list({ ...query, from: { page: 1 } });
         const after = await store.applications.list({ ...query, from: { after: last } });
-        const ids = [id, staying.id];
+        const ids = [id, lasting.id];
         const some = await store.applications.list({ ...query, ids, from: { page: 1 } });
         const lists = [page, after, some].map(({ items }) => idsOf(items).sort());
         return { lists, totals: [page.total, some.total], more: page.more || some.more };
       };
-      const both = [id, staying.id].sort();
-      expect(await look()).toEqual({ lists: [both, both, both], totals: [2, 2], more: false });
+      const both = [id, lasting.id].sort();
+      expect(await listAll()).toEqual({ lists: [both, both, both], totals: [2, 2], more: false });
       clock.advance(1);
-      const one = [staying.id];
-      expect(await look()).toEqual({ lists: [one, one, one], totals: [1, 1], more: false });
+      const one = [lasting.id];
+      expect(await listAll()).toEqual({ lists: [one, one, one], totals: [1, 1], more: false });
     });
 
     it("does not cause another page once it has expired", async () => {
-      const { store, clock, tenantId } = await createEnding();
+      const { store, clock, tenantId } = await createExpiring();
       const list = (from: { page: number } | { after: string }) =>
         store.applications.list({ tenantId, size: 1, from });
       const last = "ffffffff-ffff-ffff-ffff-ffffffffffff";
@@ -69,7 +77,7 @@ export function describeExpiry(subject: () => Subject): void {
     });
 
     it("can be updated until it expires", async () => {
-      const { store, clock, id, tenantId } = await createEnding();
+      const { store, clock, id, tenantId } = await createExpiring();
       const update = () => store.applications.update(tenantId, id, () => ({ modifiedBy: id }));
       expect(await update()).toBeDefined();
       clock.advance(1);
@@ -77,7 +85,7 @@ export function describeExpiry(subject: () => Subject): void {
     });
 
     it("keeps its expiry through an update", async () => {
-      const { store, clock, id, tenantId } = await createEnding();
+      const { store, clock, id, tenantId } = await createExpiring();
       await store.applications.update(tenantId, id, () => ({ name: "till", modifiedBy: id }));
       expect(await store.applications.find(id)).toBeDefined();
       clock.advance(1);
@@ -85,7 +93,7 @@ export function describeExpiry(subject: () => Subject): void {
     });
 
     it("can be deleted until it expires", async () => {
-      const { store, clock, id, tenantId } = await createEnding();
+      const { store, clock, id, tenantId } = await createExpiring();
       const expiresAt = clock.now() + 1;
       const other = await store.applications.create(anApplication({ tenantId, expiresAt }));
       expect(await store.applications.delete(tenantId, id)).toBe(true);
@@ -94,14 +102,14 @@ export function describeExpiry(subject: () => Subject): void {
     });
 
     it("can open sessions until it expires", async () => {
-      const { store, clock, ending } = await createEnding();
-      expect(await store.sessions.create(aSession(ending))).toBeDefined();
+      const { store, clock, expiring } = await createExpiring();
+      expect(await store.sessions.create(aSession(expiring))).toBeDefined();
       clock.advance(1);
-      expect(await store.sessions.create(aSession(ending))).toBeUndefined();
+      expect(await store.sessions.create(aSession(expiring))).toBeUndefined();
     });
 
-    it("ends its sessions when it expires", async () => {
-      const { store, clock, session } = await createEnding();
+    it("invalidates its sessions when it expires", async () => {
+      const { store, clock, session } = await createExpiring();
       expect(await store.sessions.find(session.id)).toBeDefined();
       clock.advance(1);
       expect(await store.sessions.find(session.id)).toBeUndefined();
@@ -109,12 +117,12 @@ export function describeExpiry(subject: () => Subject): void {
     });
 
     it("is found as expired with its sessions afterwards", async () => {
-      const { store, clock, ending, session } = await createEnding();
+      const { store, clock, expiring, session } = await createExpiring();
       const before = must(await store.sessions.find(session.id));
       expect(await store.sessions.findExpired(session.id)).toBeUndefined();
       clock.advance(1);
       expect(await store.sessions.findExpired(session.id)).toEqual(before);
-      expect(before.application).toEqual(ending);
+      expect(before.application).toEqual(expiring);
     });
 
     it("is not found if it expired before its creation", async () => {
@@ -128,7 +136,7 @@ export function describeExpiry(subject: () => Subject): void {
   describe("a session with an expiry", () => {
     it("is found until it expires", async () => {
       const { store, clock } = subject();
-      const { session } = await createBoth(store);
+      const { session } = await createWithSession(store);
       clock.advance(hour - 1);
       expect(await store.sessions.find(session.id)).toBeDefined();
       clock.advance(1);
@@ -137,7 +145,7 @@ export function describeExpiry(subject: () => Subject): void {
 
     it("is found as expired afterwards, unless its application is deleted", async () => {
       const { store, clock } = subject();
-      const [one, two] = [await createBoth(store), await createBoth(store)];
+      const [one, two] = [await createWithSession(store), await createWithSession(store)];
       clock.advance(hour - 1);
       expect(await store.sessions.findExpired(one.session.id)).toBeUndefined();
       clock.advance(1);
@@ -151,7 +159,7 @@ export function describeExpiry(subject: () => Subject): void {
 
     it("can be authorized until it expires", async () => {
       const { store, clock } = subject();
-      const [one, two] = [await createBoth(store), await createBoth(store)];
+      const [one, two] = [await createWithSession(store), await createWithSession(store)];
       clock.advance(hour - 1);
       expect(await store.sessions.authorize(aGrant(one.session))).toBe("authorized");
       clock.advance(1);
@@ -160,12 +168,12 @@ export function describeExpiry(subject: () => Subject): void {
     });
 
     it.each([
-      { end: "sooner", change: -hour / 2 },
-      { end: "later", change: hour },
-      { end: "as before", change: 0 },
-    ])("expires $end if the authorization says so", async ({ change }) => {
+      { expiry: "earlier", change: -hour / 2 },
+      { expiry: "later", change: hour },
+      { expiry: "as before", change: 0 },
+    ])("expires $expiry after an authorization", async ({ change }) => {
       const { store, clock } = subject();
-      const { session, created } = await createBoth(store);
+      const { session, created } = await createWithSession(store);
       const expiresAt = created.expiresAt + change;
       await store.sessions.authorize(aGrant(session, change ? { expiresAt } : {}));
       clock.advance(hour + change - 1);
@@ -176,7 +184,7 @@ export function describeExpiry(subject: () => Subject): void {
 
     it("leaves its application unchanged", async () => {
       const { store, clock } = subject();
-      const { application } = await createBoth(store);
+      const { application } = await createWithSession(store);
       clock.advance(hour);
       expect(await store.applications.find(application.id)).toEqual(application);
     });

@@ -16,7 +16,7 @@ import type { Store } from "../../../src/store/port/store.js";
 export const hour = 3_600_000;
 
 export const rule: RuleRecord = {
-  description: "Numbers may be seen in part.",
+  description: "Mask card numbers.",
   priority: 1,
   container: "/pci/",
   conditions: [{ attribute: "container", operator: "starts_with", value: "/pci/high/" }],
@@ -26,8 +26,8 @@ export const rule: RuleRecord = {
 
 export const grants: Grants = { permissions: ["token:use"], rules: [rule] };
 
-/** Texts that have undone other stores. */
-export const oddTexts = [
+/** Texts that commonly break stores. */
+export const unusualTexts = [
   "$gt",
   "$$NOW",
   "__proto__",
@@ -49,7 +49,7 @@ export function aKey(fields: Partial<NewKey> = {}): NewKey {
   return { id: newId(Date.now()), hash: randomBytes(32), ...fields };
 }
 
-/** An application to create, as bare as may be. */
+/** A new application with only the required fields. */
 export function anApplication(fields: Partial<NewApplication> = {}): NewApplication {
   return {
     id: newId(Date.now()),
@@ -63,7 +63,7 @@ export function anApplication(fields: Partial<NewApplication> = {}): NewApplicat
   };
 }
 
-/** A session of an application to create. */
+/** A new session of an application. */
 export function aSession(
   { id: applicationId, tenantId }: Pick<ApplicationRecord, "id" | "tenantId">,
   fields: Partial<NewSession> = {},
@@ -73,7 +73,7 @@ export function aSession(
   return { id, tenantId, applicationId, keyHash, nonceHash, ttl: hour, ...fields };
 }
 
-/** A grant that shows the right nonce. */
+/** A grant with the correct nonce. */
 export function aGrant(session: NewSession, fields: Partial<SessionGrant> = {}): SessionGrant {
   return {
     sessionId: session.id,
@@ -86,7 +86,7 @@ export function aGrant(session: NewSession, fields: Partial<SessionGrant> = {}):
 }
 
 /** Creates an application and a session of it. */
-export async function createBoth(store: Store, ttl = hour) {
+export async function createWithSession(store: Store, ttl = hour) {
   const application = await store.applications.create(anApplication());
   const session = aSession(application, { ttl });
   const created = must(await store.sessions.create(session));
@@ -97,7 +97,7 @@ export function update(store: Store, { tenantId, id }: Pick<ApplicationRecord, "
   return store.applications.update(tenantId, id, () => ({ name: "till", modifiedBy: id }));
 }
 
-/** Gives an application other keys in place of those it has. */
+/** Replaces the keys of an application. */
 export function rekey(
   store: Store,
   { tenantId, id }: Pick<ApplicationRecord, "tenantId" | "id">,
@@ -109,13 +109,13 @@ export function rekey(
   }));
 }
 
-/** What an application that was created so is at first, but for its version. */
-export function contentOfNew({ key, ...given }: NewApplication, createdAt: number) {
-  const unsaid = { disabled: false, sessionEpoch: 0, allowedOrigins: [], allowedCidrs: [] };
-  return told({ ...unsaid, ...given, keys: [{ ...key, createdAt }], createdAt });
+/** The content of a new application, without its version. */
+export function expectedContent({ key, ...given }: NewApplication, createdAt: number) {
+  const defaults = { disabled: false, sessionEpoch: 0, allowedOrigins: [], allowedCidrs: [] };
+  return omitUndefined({ ...defaults, ...given, keys: [{ ...key, createdAt }], createdAt });
 }
 
-/** What an application or session is, of all that its record may tell; as JSON shows it, it may differ by engine. */
+/** The defined fields of a record as a plain object, since the classes of records differ by engine. */
 export function contentOf(record: ApplicationRecord | SessionRecord | undefined) {
   const names = [
     "id",
@@ -145,21 +145,20 @@ export function contentOf(record: ApplicationRecord | SessionRecord | undefined)
   ];
   const fields = must(record) as unknown as Record<string, unknown>;
   const keys = (fields.keys as readonly KeyRecord[] | undefined)?.map(contentOfKey);
-  return told({ ...Object.fromEntries(names.map((name) => [name, fields[name]])), keys });
+  return omitUndefined({ ...Object.fromEntries(names.map((name) => [name, fields[name]])), keys });
 }
 
 function contentOfKey({ id, hash, foreign, createdAt, expiresAt, lastUsedAt }: KeyRecord) {
-  return told({ id, hash, foreign, createdAt, expiresAt, lastUsedAt });
+  return omitUndefined({ id, hash, foreign, createdAt, expiresAt, lastUsedAt });
 }
 
-/** What is there of the fields. */
-function told(fields: object) {
+function omitUndefined(fields: object) {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
 export function must<T>(value: T | undefined): T {
   if (value === undefined) {
-    throw new Error("It should be there.");
+    throw new Error("The value is undefined.");
   }
   return value;
 }
@@ -174,7 +173,7 @@ export function newestFirst(ids: Iterable<string>): string[] {
   return [...ids].sort().reverse();
 }
 
-/** Adds so many applications with so many rules that a list of them is long. */
+/** Creates applications with many rules, so that a list of them is long. */
 export async function createLarge({ applications }: Store, tenantId: string, count: number) {
   const rules = times(30, (index) => ({ ...rule, priority: index + 1 }));
   await Promise.all(times(count, () => applications.create(anApplication({ tenantId, rules }))));

@@ -6,23 +6,23 @@ import { aKey, anApplication, hour, must, times } from "./fixtures.js";
 import type { Subject } from "./subject.js";
 import { anImportedApplication, exportAll, importAll } from "./transfer-fixtures.js";
 
-/** A key that was made elsewhere. */
+/** A key that another system created. */
 function aForeignKey(fields: Partial<KeyRecord> = {}): KeyRecord {
   return { ...aKey(), foreign: true, createdAt: Date.UTC(2026, 0), ...fields };
 }
 
-/** Imports an application with keys that were made elsewhere, and one that was made here. */
-async function importForeignInto(store: Store, fields = {}) {
+/** Imports an application with two foreign keys and a native one. */
+async function importWithForeignKeys(store: Store, fields = {}) {
   const [older, newest] = [aForeignKey(), aForeignKey()];
-  const own = { ...aKey(), createdAt: Date.UTC(2026, 0) };
-  const application = anImportedApplication({ keys: [newest, own, older], ...fields });
+  const native = { ...aKey(), createdAt: Date.UTC(2026, 0) };
+  const application = anImportedApplication({ keys: [newest, native, older], ...fields });
   const { applications } = await importAll(store, { applications: [application] });
   expect(applications).toEqual(["added"]);
-  return { store, application, newest, own, older };
+  return { store, application, newest, native, older };
 }
 
 export function describeForeignKeys(subject: () => Subject): void {
-  const importForeign = (fields = {}) => importForeignInto(subject().store, fields);
+  const importForeign = (fields = {}) => importWithForeignKeys(subject().store, fields);
 
   describe("a foreign key", () => {
     it("is found by any of the hashes that it may be stored under", async () => {
@@ -37,9 +37,9 @@ export function describeForeignKeys(subject: () => Subject): void {
       expect(await store.applications.findForeign([])).toBeUndefined();
     });
 
-    it("is distinct from native keys, which are not found this way", async () => {
-      const { store, application, own } = await importForeign();
-      expect(await store.applications.findForeign([own.hash])).toBeUndefined();
+    it("is marked as foreign, and native keys are not found this way", async () => {
+      const { store, application, native } = await importForeign();
+      expect(await store.applications.findForeign([native.hash])).toBeUndefined();
       const { keys } = must(await store.applications.find(application.id));
       expect(keys.map(({ foreign }) => foreign)).toEqual([true, undefined, true]);
     });
@@ -69,7 +69,7 @@ export function describeForeignKeys(subject: () => Subject): void {
       expect(await store.applications.findForeign([newest.hash])).toBeUndefined();
     });
 
-    it("is kept through other changes, and removed with its application", async () => {
+    it("is not affected by other changes, and removed with its application", async () => {
       const { store, application, newest } = await importForeign();
       const { tenantId, id } = application;
       await store.applications.update(tenantId, id, () => ({ name: "till", modifiedBy: id }));
@@ -92,14 +92,14 @@ export function describeForeignKeys(subject: () => Subject): void {
     it("cannot be taken over by another application", async () => {
       const { store, application, newest } = await importForeign();
       const keys = [aForeignKey({ hash: newest.hash })];
-      const [thief, twin] = [anImportedApplication({ keys }), anImportedApplication({ keys })];
-      const both = await importAll(store, { applications: [thief, twin] }, { replace: true });
+      const [second, third] = [anImportedApplication({ keys }), anImportedApplication({ keys })];
+      const both = await importAll(store, { applications: [second, third] }, { replace: true });
       expect(both.applications).toEqual(["taken", "taken"]);
       expect(await store.applications.findForeign([newest.hash])).toBe(application.id);
       await store.applications.delete(application.tenantId, application.id);
-      const one = await importAll(store, { applications: [thief, twin] });
+      const one = await importAll(store, { applications: [second, third] });
       expect(one.applications).toEqual(["added", "taken"]);
-      expect(await store.applications.findForeign([newest.hash])).toBe(thief.id);
+      expect(await store.applications.findForeign([newest.hash])).toBe(second.id);
     });
 
     it("is found if its application has it twice, or under two hashes", async () => {
@@ -117,10 +117,10 @@ export function describeForeignKeys(subject: () => Subject): void {
       const expiresAt = clock.now() + hour;
       const { store, newest } = await importForeign({ expiresAt });
       clock.advance(hour);
-      const heir = anImportedApplication({ keys: [aForeignKey({ hash: newest.hash })] });
-      const { applications } = await importAll(store, { applications: [heir] });
+      const successor = anImportedApplication({ keys: [aForeignKey({ hash: newest.hash })] });
+      const { applications } = await importAll(store, { applications: [successor] });
       expect(applications).toEqual(["added"]);
-      expect(await store.applications.findForeign([newest.hash])).toBe(heir.id);
+      expect(await store.applications.findForeign([newest.hash])).toBe(successor.id);
     });
 
     it("is ambiguous if several unexpired applications have it", async () => {
@@ -139,12 +139,12 @@ export function describeForeignKeys(subject: () => Subject): void {
   });
 }
 
-/** Exports all applications, so the store should hold few. */
-export function describeMovedForeignKeys(subject: () => Subject): void {
+/** Exports all applications, so the store should have few. */
+export function describeForeignKeyTransfer(subject: () => Subject): void {
   describe("a foreign key", () => {
     it("stays foreign when it is moved to another store or used", async () => {
       const { store, clock } = subject();
-      const { application, newest } = await importForeignInto(store);
+      const { application, newest } = await importWithForeignKeys(store);
       const at = clock.now();
       await store.applications.noteUses([{ applicationId: application.id, keyId: newest.id, at }]);
       const { applications } = await exportAll(store);

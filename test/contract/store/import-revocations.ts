@@ -7,25 +7,33 @@ import type {
 } from "../../../src/store/port/records.js";
 import type { ImportedApplication, ImportedSession } from "../../../src/store/port/transfer.js";
 import { anEvent } from "./event-fixtures.js";
-import { aGrant, anApplication, aSession, contentOf, createBoth, hour, must } from "./fixtures.js";
+import {
+  aGrant,
+  anApplication,
+  aSession,
+  contentOf,
+  createWithSession,
+  hour,
+  must,
+} from "./fixtures.js";
 import type { Subject } from "./subject.js";
 import { anImportedSession, exportAll, importAll } from "./transfer-fixtures.js";
 
 const minute = 60_000;
 const replacing = { replace: true };
 
-/** What an import does not bring back: it comes from a file that was made before things ended. */
-export function describeImportEnds(subject: () => Subject): void {
-  /** Makes an application, and answers it as an export at that moment has it. */
+/** An import of an older export does not restore access that was revoked since. */
+export function describeImportRevocations(subject: () => Subject): void {
+  /** Creates an application, and returns it as exported. */
   async function createExported(fields: Parameters<typeof anApplication>[0] = {}) {
     const { store, clock } = subject();
     const { id } = await store.applications.create(anApplication(fields));
     clock.advance(minute);
-    return exported(id);
+    return exportOne(id);
   }
 
-  /** An application as an object of its own, which one from a store need not be. */
-  async function exported(id: string): Promise<ApplicationRecord> {
+  /** Exports an application as a plain object. */
+  async function exportOne(id: string): Promise<ApplicationRecord> {
     const { applications } = await exportAll(subject().store);
     const found = applications.find((application) => application.id === id);
     return contentOf(found) as unknown as ApplicationRecord;
@@ -53,7 +61,7 @@ export function describeImportEnds(subject: () => Subject): void {
     return must(sessions[0]);
   }
 
-  const idsOfKeys = async ({ id }: { readonly id: string }) =>
+  const getKeyIds = async ({ id }: { readonly id: string }) =>
     must(await subject().store.applications.find(id)).keys.map((key) => key.id);
 
   const newKey = (createdAt: number) => ({ id: randomUUID(), hash: randomBytes(32), createdAt });
@@ -89,22 +97,22 @@ export function describeImportEnds(subject: () => Subject): void {
     it("does not restore a replaced key", async () => {
       const { clock } = subject();
       const before = await createExported();
-      const made = newKey(clock.now());
-      await change(before, { keys: [made] });
+      const newer = newKey(clock.now());
+      await change(before, { keys: [newer] });
       expect(await importApplication(before)).toBe("replaced");
-      expect(await idsOfKeys(before)).toEqual([]);
+      expect(await getKeyIds(before)).toEqual([]);
     });
 
     it("does not restore a deleted newest key, however often it is imported", async () => {
       const { clock } = subject();
       const created = await createExported();
-      const made = newKey(clock.now() + minute);
-      await change(created, { keys: [made, ...created.keys] });
-      const before = await exported(created.id);
+      const newer = newKey(clock.now() + minute);
+      await change(created, { keys: [newer, ...created.keys] });
+      const before = await exportOne(created.id);
       await change(before, { keys: created.keys });
       for (const name of ["till", "desk"]) {
         expect(await importApplication({ ...before, name })).toBe("replaced");
-        expect(await idsOfKeys(before)).toEqual(created.keys.map((key) => key.id));
+        expect(await getKeyIds(before)).toEqual(created.keys.map((key) => key.id));
       }
     });
 
@@ -113,13 +121,13 @@ export function describeImportEnds(subject: () => Subject): void {
       const before = await createExported();
       const [key] = before.keys;
       const { id, hash, createdAt } = must(key);
-      const ending = (expiresAt?: number) => [{ id, hash, createdAt, expiresAt }];
+      const withExpiry = (expiresAt?: number) => [{ id, hash, createdAt, expiresAt }];
       const early = clock.now() + hour;
-      await change(before, { keys: ending(early) });
+      await change(before, { keys: withExpiry(early) });
       for (const later of [undefined, early + hour]) {
-        expect(await importApplication({ ...before, keys: ending(later) })).toBe("kept");
+        expect(await importApplication({ ...before, keys: withExpiry(later) })).toBe("kept");
       }
-      await importApplication({ ...before, keys: ending(early - minute) });
+      await importApplication({ ...before, keys: withExpiry(early - minute) });
       const { keys } = must(await store.applications.find(before.id));
       expect(keys).toMatchObject([{ id, expiresAt: early - minute }]);
     });
@@ -137,9 +145,9 @@ export function describeImportEnds(subject: () => Subject): void {
       expect(await store.applications.find(before.id)).toBeUndefined();
     });
 
-    it("leaves a nonce spent, with its grants", async () => {
+    it("leaves a nonce used, with its grants", async () => {
       const { store } = subject();
-      const { session } = await createBoth(store);
+      const { session } = await createWithSession(store);
       const { sessions } = await exportAll(store);
       const before = must(sessions.find(({ id }) => id === session.id));
       const grant = aGrant(session);
@@ -152,37 +160,37 @@ export function describeImportEnds(subject: () => Subject): void {
 
     it("uses the earlier expiry of a session", async () => {
       const { store, clock } = subject();
-      const { application, session } = await createBoth(store, hour);
+      const { application, session } = await createWithSession(store, hour);
       const found = must(await store.sessions.find(session.id)).session;
       const { id, keyHash, nonceHash, createdAt, expiresAt } = found;
       const fields = { id, keyHash, nonceHash, createdAt };
-      const ending = (at: number) =>
+      const expiringAt = (at: number) =>
         anImportedSession(application, { ...fields, expiresAt: at }) satisfies ImportedSession;
-      expect(await importSession(ending(expiresAt + hour))).toBe("kept");
-      expect(await importSession(ending(expiresAt - 1))).toBe("replaced");
+      expect(await importSession(expiringAt(expiresAt + hour))).toBe("kept");
+      expect(await importSession(expiringAt(expiresAt - 1))).toBe("replaced");
       expect(await store.sessions.find(id)).toMatchObject({
         session: { expiresAt: expiresAt - 1 },
       });
       clock.advance(hour);
-      expect(await importSession(ending(expiresAt + hour))).toBe("kept");
+      expect(await importSession(expiringAt(expiresAt + hour))).toBe("kept");
       expect(await store.sessions.find(id)).toBeUndefined();
     });
 
     it.each([{ replace: false }, replacing])(
-      "does not bring back what was deleted: %j",
+      "does not restore deleted records: %j",
       async (options) => {
         const { store } = subject();
-        const { application, session } = await createBoth(store);
-        const other = await createBoth(store);
+        const { application, session } = await createWithSession(store);
+        const other = await createWithSession(store);
         const { applications, sessions } = await exportAll(store);
-        await deleteTrailed(application);
-        await deleteTrailed(other.application, other.session.id);
+        await deleteWithEvent(application);
+        await deleteWithEvent(other.application, other.session.id);
         const outcomes = await importAll(store, { applications, sessions }, options);
         const outcomeFor = (id: string) =>
           [...applications, ...sessions]
-            .map((record, at) => ({
+            .map((record, index) => ({
               record,
-              outcome: [...outcomes.applications, ...outcomes.sessions][at],
+              outcome: [...outcomes.applications, ...outcomes.sessions][index],
             }))
             .find(({ record }) => record.id === id)?.outcome;
         expect(outcomeFor(application.id)).toBe("kept");
@@ -194,9 +202,9 @@ export function describeImportEnds(subject: () => Subject): void {
       },
     );
 
-    it("does not restore the nonce of an authorized session that is gone", async () => {
+    it("does not restore the nonce of an authorized session that was deleted", async () => {
       const { store } = subject();
-      const { application } = await createBoth(store);
+      const { application } = await createWithSession(store);
       const unauthorized = anImportedSession(application);
       const { id: sessionId } = unauthorized;
       const { tenantId, id: applicationId } = application;
@@ -213,14 +221,14 @@ export function describeImportEnds(subject: () => Subject): void {
     it("adds newer keys, and removes keys that were revoked since", async () => {
       const { clock } = subject();
       const before = await createExported();
-      const made = newKey(clock.now());
-      expect(await importApplication({ ...before, keys: [made] })).toBe("replaced");
-      expect(await idsOfKeys(before)).toEqual([made.id]);
+      const newer = newKey(clock.now());
+      expect(await importApplication({ ...before, keys: [newer] })).toBe("replaced");
+      expect(await getKeyIds(before)).toEqual([newer.id]);
     });
 
     it("authorizes a session until the expiry that was set with it", async () => {
       const { store } = subject();
-      const { application, session } = await createBoth(store, hour);
+      const { application, session } = await createWithSession(store, hour);
       const found: SessionRecord = must(await store.sessions.find(session.id)).session;
       const { id, keyHash, nonceHash, createdAt, expiresAt } = found;
       const later = expiresAt + hour;
@@ -239,18 +247,18 @@ export function describeImportEnds(subject: () => Subject): void {
     });
   });
 
-  /** Deletes an application, or one of its sessions, with the event that the service adds. */
-  async function deleteTrailed(
+  /** Deletes an application or one of its sessions, with the audit event of the service. */
+  async function deleteWithEvent(
     { tenantId, id: applicationId }: Pick<ApplicationRecord, "tenantId" | "id">,
     sessionId?: string,
   ): Promise<void> {
     const { store } = subject();
     const kind = sessionId === undefined ? "application.deleted" : "session.deleted";
     const target = { applicationId, sessionId };
-    const trail = { entriesFor: () => ({ events: [anEvent({ tenantId, kind, target })] }) };
-    const wasThere = await (sessionId === undefined
-      ? store.applications.delete(tenantId, applicationId, undefined, trail)
-      : store.sessions.delete(tenantId, sessionId, undefined, trail));
-    expect(wasThere).toBe(true);
+    const context = { entriesFor: () => ({ events: [anEvent({ tenantId, kind, target })] }) };
+    const existed = await (sessionId === undefined
+      ? store.applications.delete(tenantId, applicationId, undefined, context)
+      : store.sessions.delete(tenantId, sessionId, undefined, context));
+    expect(existed).toBe(true);
   }
 }

@@ -1,5 +1,13 @@
 import { describe, expect, it } from "@jest/globals";
-import { aKey, anApplication, contentOf, createBoth, hour, must, rekey } from "./fixtures.js";
+import {
+  aKey,
+  anApplication,
+  contentOf,
+  createWithSession,
+  hour,
+  must,
+  rekey,
+} from "./fixtures.js";
 import type { Subject } from "./subject.js";
 
 export function describeKeys(subject: () => Subject): void {
@@ -32,7 +40,7 @@ export function describeKeys(subject: () => Subject): void {
       }
     });
 
-    it("can be kept by a change that adds another", async () => {
+    it("include existing keys if a change adds another", async () => {
       const { store, clock } = subject();
       const first = aKey();
       const { id, tenantId } = await store.applications.create(anApplication({ key: first }));
@@ -50,39 +58,39 @@ export function describeKeys(subject: () => Subject): void {
       ]);
     });
 
-    it("are kept by other changes", async () => {
+    it("are not affected by other changes", async () => {
       const { store, clock } = subject();
       const application = await store.applications.create(anApplication());
       const { id, tenantId } = application;
       const expiresAt = clock.now() + hour;
-      const ending = { ...aKey(), expiresAt };
-      const before = contentOf(await rekey(store, application, aKey(), ending));
+      const expiring = { ...aKey(), expiresAt };
+      const before = contentOf(await rekey(store, application, aKey(), expiring));
       await store.applications.update(tenantId, id, () => ({ name: "till", modifiedBy: id }));
       expect(contentOf(await store.applications.find(id)).keys).toEqual(before.keys);
     });
 
-    it("may have expired, without an effect on the application", async () => {
+    it("may be expired while the application is not", async () => {
       const { store, clock } = subject();
       const application = await store.applications.create(anApplication());
-      const ending = { ...aKey(), expiresAt: clock.now() + hour };
-      await rekey(store, application, ending);
+      const expiring = { ...aKey(), expiresAt: clock.now() + hour };
+      await rekey(store, application, expiring);
       clock.advance(hour);
       const found = must(await store.applications.find(application.id));
-      expect(found.keys).toMatchObject([{ id: ending.id, expiresAt: ending.expiresAt }]);
+      expect(found.keys).toMatchObject([{ id: expiring.id, expiresAt: expiring.expiresAt }]);
     });
   });
 
   describe("a disabled application", () => {
     it("is still found, with its sessions", async () => {
       const { store } = subject();
-      const { application, session } = await createBoth(store);
+      const { application, session } = await createWithSession(store);
       const { id, tenantId } = application;
       for (const disabled of [true, false]) {
         await store.applications.update(tenantId, id, () => ({ disabled, modifiedBy: id }));
         expect(await store.applications.find(id)).toMatchObject({ disabled });
         const found = must(await store.sessions.find(session.id));
         expect(found.application).toMatchObject({ disabled });
-        // What is not about it leaves it so.
+        // Other updates do not change it.
         await store.applications.update(tenantId, id, () => ({ modifiedBy: id }));
         expect(await store.applications.find(id)).toMatchObject({ disabled });
       }

@@ -6,10 +6,10 @@ import { aLargeEvent, anEvent, largeTarget } from "./event-fixtures.js";
 import { times } from "./fixtures.js";
 import type { Subject } from "./subject.js";
 
-/** What several events may take together, said in a way that all engines keep to. */
-const largest = 1.5 * 1024 * 1024;
+/** The size limit of several events together that all engines keep. */
+const maxBytes = 1.5 * 1024 * 1024;
 
-/** Small events and large ones, of one tenant and of others, each known by its request. */
+/** Small and large events of several tenants, identified by their request ids. */
 function mixedEvents(tenantId: string): NewEvent[] {
   return times(12, (index) => {
     const fields = {
@@ -20,19 +20,19 @@ function mixedEvents(tenantId: string): NewEvent[] {
   });
 }
 
-function requestsOf(events: readonly NewEvent[]) {
+function requestIds(events: readonly NewEvent[]) {
   return events.map(({ requestId }) => requestId);
 }
 
 function expectToBeBounded(events: readonly EventRecord[]): void {
   const size = Buffer.byteLength(JSON.stringify(events));
-  expect(events.length === 1 || size < largest).toBe(true);
+  expect(events.length === 1 || size < maxBytes).toBe(true);
 }
 
 export function describeLargeEvents(subject: () => Subject): void {
   const follow = useEventFollowers();
 
-  /** Adds large events and small ones, and answers those of the tenant. */
+  /** Adds large and small events, and returns those of the tenant. */
   async function addMixed(tenantId: string): Promise<NewEvent[]> {
     const { store, clock } = subject();
     const mixed = mixedEvents(tenantId);
@@ -59,45 +59,45 @@ export function describeLargeEvents(subject: () => Subject): void {
           listed.push(...page.items);
           after = page.next;
         } while (after !== undefined);
-        const isAskedFor = ({ target }: NewEvent) =>
+        const matches = ({ target }: NewEvent) =>
           !("target" in query) || target.applicationId === query.target;
-        expect(requestsOf(listed)).toEqual(requestsOf(ofTenant.filter(isAskedFor)).reverse());
+        expect(requestIds(listed)).toEqual(requestIds(ofTenant.filter(matches)).reverse());
       }
 
       const { items, next } = await store.events.list({ tenantId, size: 1 });
       const following = await store.events.list({ tenantId, size: 1, after: next });
-      const newest = requestsOf(ofTenant).reverse();
-      expect(requestsOf([...items, ...following.items])).toEqual(newest.slice(0, 2));
+      const newest = requestIds(ofTenant).reverse();
+      expect(requestIds([...items, ...following.items])).toEqual(newest.slice(0, 2));
     });
 
-    it("reach current and resuming followers few at a time", async () => {
+    it("are received few at a time by current and resuming followers", async () => {
       const { store } = subject();
       const tenantId = randomUUID();
-      const there = follow(store, tenantId);
-      await there.next();
-      const position = there.position();
+      const current = follow(store, tenantId);
+      await current.next();
+      const position = current.position();
       const ofTenant = await addMixed(tenantId);
-      const back = follow(store, tenantId, { after: position });
-      for (const follower of [there, back]) {
-        const told: EventRecord[] = [];
-        while (told.length < ofTenant.length) {
+      const resumed = follow(store, tenantId, { after: position });
+      for (const follower of [current, resumed]) {
+        const received: EventRecord[] = [];
+        while (received.length < ofTenant.length) {
           const { events, missed } = await follower.next();
           expect(missed).toBe(false);
           expectToBeBounded(events);
-          told.push(...events);
+          received.push(...events);
         }
-        expect(requestsOf(told)).toEqual(requestsOf(ofTenant));
+        expect(requestIds(received)).toEqual(requestIds(ofTenant));
       }
 
-      const told: EventRecord[] = [];
+      const received: EventRecord[] = [];
       let after = position;
-      while (told.length < ofTenant.length) {
-        const once = follow(store, tenantId, { after });
-        told.push(...(await once.next()).events);
-        after = once.position();
-        once.stop();
+      while (received.length < ofTenant.length) {
+        const single = follow(store, tenantId, { after });
+        received.push(...(await single.next()).events);
+        after = single.position();
+        single.stop();
       }
-      expect(requestsOf(told)).toEqual(requestsOf(ofTenant));
+      expect(requestIds(received)).toEqual(requestIds(ofTenant));
     });
   });
 }

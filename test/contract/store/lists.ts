@@ -10,11 +10,10 @@ import type { Subject } from "./subject.js";
 const lastId = "ffffffff-ffff-ffff-ffff-ffffffffffff";
 const firstId = "00000000-0000-0000-0000-000000000000";
 
-/** How often what is random is tried. */
 const numRuns = repetitions({ quick: 10, full: 25 });
 
 export function describeLists(subject: () => Subject): void {
-  /** Creates applications of one tenant, and answers their ids, newest first. */
+  /** Creates applications of one tenant, and returns their ids, newest first. */
   async function create(store: Store, tenantId: string, count: number): Promise<string[]> {
     const created = times(count, () => store.applications.create(anApplication({ tenantId })));
     return newestFirst(idsOf(await Promise.all(created)));
@@ -52,13 +51,13 @@ export function describeLists(subject: () => Subject): void {
       const { store, clock } = subject();
       const tenantId = randomUUID();
       const ids = newestFirst(times(9, (index) => newId(clock.now() + index)));
-      const ending = [0, 3, 4, 8];
+      const expiring = [0, 3, 4, 8];
       for (const [index, id] of ids.entries()) {
-        const expiresAt = ending.includes(index) ? clock.now() + 1 : undefined;
+        const expiresAt = expiring.includes(index) ? clock.now() + 1 : undefined;
         await store.applications.create(anApplication({ id, tenantId, expiresAt }));
       }
       clock.advance(1);
-      const alive = ids.filter((_, index) => !ending.includes(index));
+      const alive = ids.filter((_, index) => !expiring.includes(index));
       for (const page of [1, 2, 3, 4]) {
         const found = await store.applications.list({ tenantId, size: 2, from: { page } });
         expect({ ...found, items: idsOf(found.items) }).toEqual({
@@ -115,26 +114,26 @@ export function describeLists(subject: () => Subject): void {
       const event = fc.oneof(fc.constant("create" as const), fc.nat(30));
       const walk = async (count: number, size: number, events: ("create" | number)[]) => {
         const tenantId = randomUUID();
-        const staying = new Set(await create(store, tenantId, count));
-        const seen: string[] = [];
+        const remaining = new Set(await create(store, tenantId, count));
+        const walked: string[] = [];
         for (let after = lastId, more = true; more; ) {
           const page = await store.applications.list({ tenantId, size, from: { after } });
-          seen.push(...idsOf(page.items));
-          expect(seen.length).toBeLessThan(100);
+          walked.push(...idsOf(page.items));
+          expect(walked.length).toBeLessThan(100);
           more = page.more;
-          after = seen.at(-1) ?? after;
+          after = walked.at(-1) ?? after;
           const next = events.shift();
           if (next === "create") {
             await create(store, tenantId, 1);
           }
           if (typeof next === "number") {
-            const [id = ""] = [...staying].slice(next);
-            staying.delete(id);
+            const [id = ""] = [...remaining].slice(next);
+            remaining.delete(id);
             await store.applications.delete(tenantId, id || randomUUID());
           }
         }
-        expect(seen).toEqual(newestFirst(new Set(seen)));
-        expect(seen).toEqual(expect.arrayContaining([...staying]));
+        expect(walked).toEqual(newestFirst(new Set(walked)));
+        expect(walked).toEqual(expect.arrayContaining([...remaining]));
       };
       const size = fc.integer({ min: 1, max: 5 });
       const property = fc.asyncProperty(fc.nat(20), size, fc.array(event), walk);
@@ -193,7 +192,7 @@ export function describeLists(subject: () => Subject): void {
       );
       type Step = { create: number | null } | { remove: number } | { advance: number };
 
-      const agree = async (steps: Step[], size: number) => {
+      const compareToModel = async (steps: Step[], size: number) => {
         const tenantId = randomUUID();
         const model = new Map<string, number>();
         for (const step of steps) {
@@ -235,7 +234,7 @@ export function describeLists(subject: () => Subject): void {
       };
       const steps = fc.array(step, { maxLength: 30, size: "max" });
       const size = fc.integer({ min: 1, max: 6 });
-      await fc.assert(fc.asyncProperty(steps, size, agree), { numRuns });
+      await fc.assert(fc.asyncProperty(steps, size, compareToModel), { numRuns });
     });
   });
 }

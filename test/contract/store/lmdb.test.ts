@@ -1,10 +1,10 @@
 import { useLmdbFolder } from "../../support/lmdb/folder.js";
 import type { OpenStore } from "./subject.js";
-import { describeStore, describeWholeStore } from "./suite.js";
+import { describeStore, describeStoreWide } from "./suite.js";
 
 const folder = useLmdbFolder();
 
-// To open a folder is quick, so each test has its own.
+// Opening a folder is fast, so each test has its own.
 const open: OpenStore = async (clock) => ({
   store: await folder.open({ clock }),
   another: () => folder.open({ clock }),
@@ -14,4 +14,4 @@ const open: OpenStore = async (clock) => ({
 });
 
 describeStore("LMDB", open);
-describeWholeStore("LMDB", open);
+describeStoreWide("LMDB", open);

@@ -8,32 +8,36 @@ import type { Store } from "../../../src/store/port/store.js";
 import { useFollowers } from "../../support/api/followers.js";
 import { repetitions } from "../../support/jest/suite.js";
 import { anApplication, hour, must, rule, times } from "./fixtures.js";
-import { followMarked, told } from "./followed.js";
+import { expectedChange, followWithMarker } from "./follower-fixtures.js";
 import type { Subject } from "./subject.js";
 
-const trail: ChangeContext<ApplicationRecord> = { entriesFor: () => ({ events: [] }) };
+const context: ChangeContext<ApplicationRecord> = { entriesFor: () => ({ events: [] }) };
 
 type Change = (store: Store, manager: ApplicationRecord) => Promise<unknown>;
 
 const disable: Change = ({ applications }, { id, tenantId }) =>
-  applications.update(tenantId, id, () => ({ disabled: true, modifiedBy: id }), trail);
-const strip: Change = ({ applications }, { id, tenantId }) =>
+  applications.update(tenantId, id, () => ({ disabled: true, modifiedBy: id }), context);
+const removePermissions: Change = ({ applications }, { id, tenantId }) =>
   applications.update(
     tenantId,
     id,
     () => ({ permissions: ["application:create"], rules: [], modifiedBy: id }),
-    trail,
+    context,
   );
 const remove: Change = ({ applications }, { id, tenantId }) =>
-  applications.delete(tenantId, id, undefined, trail);
+  applications.delete(tenantId, id, undefined, context);
 
-const changes: Readonly<Record<string, Change>> = { disable, strip, delete: remove };
+const changes: Readonly<Record<string, Change>> = {
+  disable,
+  "remove the permissions of": removePermissions,
+  delete: remove,
+};
 
 /** A tenant keeps an enabled, unexpired application that can create and update applications. */
 export function describeManagers(subject: () => Subject): void {
   const follow = useFollowers();
 
-  function manager(fields: Partial<NewApplication> = {}): Promise<ApplicationRecord> {
+  function createManager(fields: Partial<NewApplication> = {}): Promise<ApplicationRecord> {
     return subject().store.applications.create(
       anApplication({ type: "management", permissions: managerPermissions, ...fields }),
     );
@@ -44,119 +48,125 @@ export function describeManagers(subject: () => Subject): void {
     return found?.disabled === false && found.permissions.includes("application:update");
   }
 
-  describe.each(Object.entries(changes))(
-    "to %s the application that manages a tenant",
-    (_, change) => {
-      it("is refused for the last manager, and changes nothing", async () => {
-        const { store } = subject();
-        const last = await manager();
-        const { tenantId } = last;
-        await store.applications.create(
-          anApplication({ tenantId, permissions: ["application:create"] }),
-        );
-        await store.applications.create(
-          anApplication({ tenantId, permissions: ["application:update"] }),
-        );
-        await manager();
-        await expect(change(store, last)).rejects.toThrow(LastManager);
-        expect((await store.applications.find(last.id))?.version).toBe(last.version);
-      });
+  describe.each(Object.entries(changes))("to %s a manager of a tenant", (_, change) => {
+    it("is refused for the last manager, and changes nothing", async () => {
+      const { store } = subject();
+      const last = await createManager();
+      const { tenantId } = last;
+      await store.applications.create(
+        anApplication({ tenantId, permissions: ["application:create"] }),
+      );
+      await store.applications.create(
+        anApplication({ tenantId, permissions: ["application:update"] }),
+      );
+      await createManager();
+      await expect(change(store, last)).rejects.toThrow(LastManager);
+      expect((await store.applications.find(last.id))?.version).toBe(last.version);
+    });
 
-      it("is accepted if another manager is left, also one by its rules", async () => {
-        const { store } = subject();
-        const one = await manager();
-        const { tenantId } = one;
-        await store.applications.create(
-          anApplication({
-            tenantId,
-            permissions: ["application:update"],
-            rules: [{ ...rule, permissions: ["application:create"] }],
-          }),
-        );
-        await change(store, one);
-        expect(await isManaging(one)).toBe(false);
-      });
+    it("is accepted if another manager is left, including one with permissions from rules", async () => {
+      const { store } = subject();
+      const one = await createManager();
+      const { tenantId } = one;
+      await store.applications.create(
+        anApplication({
+          tenantId,
+          permissions: ["application:update"],
+          rules: [{ ...rule, permissions: ["application:create"] }],
+        }),
+      );
+      await change(store, one);
+      expect(await isManaging(one)).toBe(false);
+    });
 
-      it("is refused if the others are disabled, expired or of another tenant", async () => {
-        const { store, clock } = subject();
-        const last = await manager();
-        const { tenantId } = last;
-        await disable(store, await manager({ tenantId }));
-        await manager({ tenantId, expiresAt: clock.now() + hour });
-        clock.advance(hour);
-        await expect(change(store, last)).rejects.toThrow(LastManager);
-        await manager({ tenantId, expiresAt: clock.now() + 1 });
-        await change(store, last);
-        expect(await isManaging(last)).toBe(false);
-      });
-    },
-  );
+    it("is refused if the others are disabled, expired or of another tenant", async () => {
+      const { store, clock } = subject();
+      const last = await createManager();
+      const { tenantId } = last;
+      await disable(store, await createManager({ tenantId }));
+      await createManager({ tenantId, expiresAt: clock.now() + hour });
+      clock.advance(hour);
+      await expect(change(store, last)).rejects.toThrow(LastManager);
+      await createManager({ tenantId, expiresAt: clock.now() + 1 });
+      await change(store, last);
+      expect(await isManaging(last)).toBe(false);
+    });
+  });
 
   describe("a manager of a tenant", () => {
-    it("can be changed in other ways if it is the last", async () => {
+    it("can be changed otherwise if it is the last one", async () => {
       const { store } = subject();
-      const { id, tenantId } = await manager();
+      const { id, tenantId } = await createManager();
       const permissions = [...managerPermissions, "token:read"];
       const update = { name: "renamed", permissions, rules: [rule], modifiedBy: id };
-      await store.applications.update(tenantId, id, () => update, trail);
-      await store.applications.update(tenantId, id, () => ({ keys: [], modifiedBy: id }), trail);
+      await store.applications.update(tenantId, id, () => update, context);
+      await store.applications.update(tenantId, id, () => ({ keys: [], modifiedBy: id }), context);
       expect(await store.applications.find(id)).toMatchObject({ name: "renamed", permissions });
     });
 
-    it("counts from when it gets the permissions or is enabled", async () => {
+    it("counts once it has the permissions and is enabled", async () => {
       const { store } = subject();
-      const one = await manager();
+      const one = await createManager();
       const { tenantId } = one;
       const { id } = await store.applications.create(anApplication({ tenantId }));
       const given = { permissions: managerPermissions, disabled: true, modifiedBy: id };
-      await store.applications.update(tenantId, id, () => given, trail);
+      await store.applications.update(tenantId, id, () => given, context);
       await expect(remove(store, one)).rejects.toThrow(LastManager);
       await store.applications.update(
         tenantId,
         id,
         () => ({ disabled: false, modifiedBy: id }),
-        trail,
+        context,
       );
       expect(await remove(store, one)).toBe(true);
     });
 
     it.each(Object.entries(changes))(
-      "leaves one of two that %s each other at once",
+      "remains if two concurrently %s each other",
       async (_, change) => {
         const { store, another } = subject();
         const other = await another();
         for (let round = 0; round < repetitions({ quick: 5, full: 20 }); round++) {
           const tenantId = randomUUID();
-          const [one, two] = await Promise.all([manager({ tenantId }), manager({ tenantId })]);
+          const [one, two] = await Promise.all([
+            createManager({ tenantId }),
+            createManager({ tenantId }),
+          ]);
           const outcomes = await Promise.allSettled([change(store, one), change(other, two)]);
-          const refusals = outcomes.flatMap((it) => (it.status === "rejected" ? [it.reason] : []));
+          const refusals = outcomes.flatMap((outcome) =>
+            outcome.status === "rejected" ? [outcome.reason] : [],
+          );
           expect(refusals).toEqual([expect.any(LastManager)]);
           expect([await isManaging(one), await isManaging(two)].sort()).toEqual([false, true]);
         }
       },
     );
 
-    it("survives if many are deleted and disabled concurrently", async () => {
+    it("remains if many are deleted and disabled concurrently", async () => {
       const { store, another } = subject();
       const other = await another();
       const tenantId = randomUUID();
-      const managers = await Promise.all(times(8, () => manager({ tenantId })));
+      const managers = await Promise.all(times(8, () => createManager({ tenantId })));
       const outcomes = await Promise.allSettled(
-        managers.map((each, at) => (at % 2 ? disable(store, each) : remove(other, each))),
+        managers.map((each, index) => (index % 2 ? disable(store, each) : remove(other, each))),
       );
       expect(outcomes.filter(({ status }) => status === "rejected")).toHaveLength(1);
       const left = await Promise.all(managers.map(isManaging));
       expect(left.filter(Boolean)).toHaveLength(1);
     });
 
-    it("causes no change report or new version if it is left", async () => {
+    it("is neither reported as changed nor given a new version when another is disabled", async () => {
       const { store } = subject();
-      const one = await manager();
-      const two = await manager({ tenantId: one.tenantId });
-      const { mark, marked, untilMarked } = await followMarked(follow, store, one.tenantId);
+      const one = await createManager();
+      const two = await createManager({ tenantId: one.tenantId });
+      const { writeMarker, markerChange, readUntilMarker } = await followWithMarker(
+        follow,
+        store,
+        one.tenantId,
+      );
       await disable(store, one);
-      await mark();
-      expect(await untilMarked()).toEqual([told("updated", one.id), marked]);
+      await writeMarker();
+      expect(await readUntilMarker()).toEqual([expectedChange("updated", one.id), markerChange]);
       expect(must(await store.applications.find(two.id)).version).toBe(two.version);
     });
   });

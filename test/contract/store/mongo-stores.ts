@@ -3,7 +3,7 @@ import type { Clock, Store } from "../../../src/store/port/store.js";
 import { useMongo } from "../../support/mongo/mongo.js";
 import type { OpenStore, TestStore } from "./subject.js";
 
-/** Opens stores for the contract. All tests of a file share one database and two stores, because creating them is slow. */
+/** Opens stores for the contract. The tests of a file share a database and two stores, because creating them is slow. */
 export function useContractStores(): { open: OpenStore; openEmpty: OpenStore } {
   const mongo = useMongo();
   let db: Db | undefined;
@@ -13,17 +13,17 @@ export function useContractStores(): { open: OpenStore; openEmpty: OpenStore } {
   async function open(clock: Clock): Promise<TestStore> {
     db ??= mongo.createDatabase();
     const database = db;
-    const openAnew = () => mongo.open(database, { clock });
-    first ??= openAnew();
+    const openStore = () => mongo.open(database, { clock });
+    first ??= openStore();
     const opened: Store[] = [];
     return {
       store: await first,
       another: () => {
-        second ??= openAnew();
+        second ??= openStore();
         return second;
       },
       async reopen() {
-        const store = await openAnew();
+        const store = await openStore();
         opened.push(store);
         return store;
       },

@@ -7,13 +7,13 @@ import {
   anApplication,
   aSession,
   contentOf,
-  createBoth,
+  createWithSession,
   must,
   times,
 } from "./fixtures.js";
 import type { Subject } from "./subject.js";
 
-/** Calls at once, through two handles on the same data by turns. */
+/** Concurrent calls through two handles on the same data. */
 export function describeRaces(subject: () => Subject): void {
   async function race<T>(count: number, call: (store: Store, index: number) => Promise<T>) {
     const { store, another } = subject();
@@ -22,9 +22,9 @@ export function describeRaces(subject: () => Subject): void {
   }
 
   describe("concurrent calls", () => {
-    it("authorize a session once, and the others get `used`", async () => {
+    it("authorize a session once, and return `used` otherwise", async () => {
       const { store } = subject();
-      const { session } = await createBoth(store);
+      const { session } = await createWithSession(store);
       const outcomes = await race(50, (store, index) =>
         store.sessions.authorize(aGrant(session, { permissions: [`by:${index}`], rules: [] })),
       );
@@ -70,7 +70,7 @@ export function describeRaces(subject: () => Subject): void {
     it("are not affected by an update that throws", async () => {
       const { store } = subject();
       const { id, tenantId } = await store.applications.create(anApplication());
-      const error = new Error("You may not.");
+      const error = new Error("refused");
       const outcomes = await race(20, (store, index) =>
         store.applications
           .update(tenantId, id, ({ permissions }) => {
@@ -81,8 +81,7 @@ export function describeRaces(subject: () => Subject): void {
           })
           .catch((thrown) => thrown),
       );
-      const refused = outcomes.filter((outcome) => outcome === error);
-      expect(refused).toHaveLength(7);
+      expect(outcomes.filter((outcome) => outcome === error)).toHaveLength(7);
       expect(must(await store.applications.find(id)).permissions).toHaveLength(13);
     });
 
@@ -132,28 +131,28 @@ export function describeRaces(subject: () => Subject): void {
       const { tenantId } = anApplication();
       const all = times(20, () => anApplication({ tenantId }));
       const ids = all.map(({ id }) => id);
-      const leftOut: string[] = [];
+      const omitted: string[] = [];
       let isDone = false;
-      const look = async () => {
+      const compareRepeatedly = async () => {
         while (!isDone) {
           const found = (await store.applications.findMany(ids)).flatMap((one) => one?.id ?? []);
           const query = { tenantId, size: 100, from: { page: 1 } };
           const { items, total = 0 } = await store.applications.list(query);
           const listed = new Set(items.map(({ id }) => id));
-          leftOut.push(...found.filter((id) => !listed.has(id)));
+          omitted.push(...found.filter((id) => !listed.has(id)));
           if (total < found.length) {
-            leftOut.push(`${found.length - total} of the total`);
+            omitted.push(`${found.length - total} of the total`);
           }
           await waitForNextTick();
         }
       };
-      const looking = look();
+      const comparison = compareRepeatedly();
       for (const one of all) {
         await store.applications.create(one);
       }
       isDone = true;
-      await looking;
-      expect(leftOut).toEqual([]);
+      await comparison;
+      expect(omitted).toEqual([]);
     });
 
     it("count each creation", async () => {

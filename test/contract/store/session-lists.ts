@@ -5,7 +5,7 @@ import {
   aGrant,
   anApplication,
   aSession,
-  createBoth,
+  createWithSession,
   hour,
   idsOf,
   must,
@@ -15,7 +15,7 @@ import {
 import type { Subject } from "./subject.js";
 
 export function describeSessionLists(subject: () => Subject): void {
-  /** Opens so many sessions of an application, and answers their ids, newest first. */
+  /** Opens sessions of an application, and returns their ids, newest first. */
   async function openSessions(store: Store, owner: Parameters<typeof aSession>[0], count: number) {
     const sessions = times(count, () => aSession(owner));
     await Promise.all(sessions.map((session) => store.sessions.create(session)));
@@ -39,7 +39,7 @@ export function describeSessionLists(subject: () => Subject): void {
 
     it("has the same records as find", async () => {
       const { store } = subject();
-      const { session } = await createBoth(store);
+      const { session } = await createWithSession(store);
       await store.sessions.authorize(aGrant(session));
       const { items } = await store.sessions.list({ tenantId: session.tenantId, size: 1 });
       expect(items).toEqual([await store.sessions.find(session.id)]);
@@ -50,14 +50,14 @@ export function describeSessionLists(subject: () => Subject): void {
       const one = await store.applications.create(anApplication());
       const { tenantId } = one;
       const two = await store.applications.create(anApplication({ tenantId }));
-      const stranger = await createBoth(store);
+      const otherTenant = await createWithSession(store);
       const [ofOne, ofTwo] = [await openSessions(store, one, 5), await openSessions(store, two, 4)];
       const all = newestFirst([...ofOne, ...ofTwo]);
       expect(await list(store, { tenantId })).toEqual({ ids: all, more: false });
       for (const [{ id }, ids] of [[one, ofOne] as const, [two, ofTwo] as const]) {
         expect(await list(store, { tenantId, applicationId: id })).toEqual({ ids, more: false });
       }
-      const foreign = await list(store, { tenantId, applicationId: stranger.application.id });
+      const foreign = await list(store, { tenantId, applicationId: otherTenant.application.id });
       expect(foreign).toEqual({ ids: [], more: false });
     });
 
@@ -96,7 +96,7 @@ export function describeSessionLists(subject: () => Subject): void {
       const { store } = subject();
       const application = await store.applications.create(anApplication());
       const { id: applicationId, tenantId } = application;
-      const waiting = await openSessions(store, application, 3);
+      const unauthorized = await openSessions(store, application, 3);
       const sessions = times(3, () => aSession(application));
       for (const session of sessions) {
         await store.sessions.create(session);
@@ -104,11 +104,14 @@ export function describeSessionLists(subject: () => Subject): void {
       }
       const authorized = newestFirst(sessions.map(({ id }) => id));
       for (const query of [{ tenantId }, { tenantId, applicationId }]) {
-        const look = (isAuthorized: boolean, size: number) =>
+        const listByAuthorization = (isAuthorized: boolean, size: number) =>
           list(store, { ...query, authorized: isAuthorized, size });
-        expect(await look(true, 3)).toEqual({ ids: authorized, more: false });
-        expect(await look(true, 2)).toEqual({ ids: authorized.slice(0, 2), more: true });
-        expect(await look(false, 3)).toEqual({ ids: waiting, more: false });
+        expect(await listByAuthorization(true, 3)).toEqual({ ids: authorized, more: false });
+        expect(await listByAuthorization(true, 2)).toEqual({
+          ids: authorized.slice(0, 2),
+          more: true,
+        });
+        expect(await listByAuthorization(false, 3)).toEqual({ ids: unauthorized, more: false });
       }
     });
 
@@ -141,11 +144,11 @@ export function describeSessionLists(subject: () => Subject): void {
         expect(both).toEqual({ ids: ofShop, more: false });
         expect(await list(store, { ...by, authorized: false })).toEqual({ ids: [], more: false });
       }
-      const stranger = await list(store, {
+      const otherTenant = await list(store, {
         tenantId: randomUUID(),
         authorizedBy: must(backends[0]).id,
       });
-      expect(stranger.ids).toEqual([]);
+      expect(otherTenant.ids).toEqual([]);
       expect(await list(store, { tenantId, authorizedBy: applicationId })).toEqual({
         ids: [],
         more: false,
@@ -155,37 +158,37 @@ export function describeSessionLists(subject: () => Subject): void {
     it("omits expired and revoked sessions", async () => {
       const { store, clock } = subject();
       const { applications, sessions } = store;
-      const living = await applications.create(anApplication());
-      const { tenantId } = living;
+      const active = await applications.create(anApplication());
+      const { tenantId } = active;
       const expiresAt = clock.now() + hour;
-      const ended = await applications.create(anApplication({ tenantId, expiresAt }));
+      const expired = await applications.create(anApplication({ tenantId, expiresAt }));
       const [deleted, revoked] = [
         await applications.create(anApplication({ tenantId })),
         await applications.create(anApplication({ tenantId })),
       ];
-      for (const owner of [ended, deleted, revoked]) {
+      for (const owner of [expired, deleted, revoked]) {
         await sessions.create(aSession(owner, { ttl: 2 * hour }));
       }
       const [brief, removed, lasting] = [
-        aSession(living, { ttl: hour }),
-        aSession(living, { ttl: 2 * hour }),
-        aSession(living, { ttl: 2 * hour }),
+        aSession(active, { ttl: hour }),
+        aSession(active, { ttl: 2 * hour }),
+        aSession(active, { ttl: 2 * hour }),
       ];
       for (const session of [brief, removed, lasting]) {
         await sessions.create(session);
       }
       expect((await list(store, { tenantId })).ids).toHaveLength(6);
       await applications.delete(tenantId, deleted.id);
-      const revoke = () => ({ sessionEpoch: 1, modifiedBy: living.id });
+      const revoke = () => ({ sessionEpoch: 1, modifiedBy: active.id });
       await applications.update(tenantId, revoked.id, revoke);
       await sessions.delete(tenantId, removed.id);
       clock.advance(hour);
-      const left = { ids: [lasting.id], more: false };
-      expect(await list(store, { tenantId, size: 1 })).toEqual(left);
-      expect(await list(store, { tenantId, applicationId: living.id, size: 1 })).toEqual(left);
-      for (const { id: applicationId } of [ended, deleted, revoked]) {
-        const ofDead = await list(store, { tenantId, applicationId });
-        expect(ofDead).toEqual({ ids: [], more: false });
+      const remaining = { ids: [lasting.id], more: false };
+      expect(await list(store, { tenantId, size: 1 })).toEqual(remaining);
+      expect(await list(store, { tenantId, applicationId: active.id, size: 1 })).toEqual(remaining);
+      for (const { id: applicationId } of [expired, deleted, revoked]) {
+        const ofInactive = await list(store, { tenantId, applicationId });
+        expect(ofInactive).toEqual({ ids: [], more: false });
       }
     });
   });

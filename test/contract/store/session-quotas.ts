@@ -8,8 +8,8 @@ import { anImportedSession } from "./transfer-fixtures.js";
 
 const quota = 3;
 
-/** Opens a session where the quota allows it, and returns it; otherwise returns the wait. */
-async function openWithin(
+/** Opens a session and returns it, or returns the wait in milliseconds if the quota is reached. */
+async function openOrWait(
   store: Store,
   application: ApplicationRecord,
   fields: Partial<NewSession> = {},
@@ -25,10 +25,10 @@ async function openWithin(
 }
 
 /** Opens as many sessions as the quota allows. */
-async function fill(store: Store, application: ApplicationRecord, ttl = hour) {
+async function fillQuota(store: Store, application: ApplicationRecord, ttl = hour) {
   const opened: NewSession[] = [];
   for (let count = 0; count < quota; count++) {
-    const session = await openWithin(store, application, { ttl });
+    const session = await openOrWait(store, application, { ttl });
     expect(session).toMatchObject({ applicationId: application.id });
     opened.push(session as NewSession);
   }
@@ -36,112 +36,112 @@ async function fill(store: Store, application: ApplicationRecord, ttl = hour) {
 }
 
 export function describeSessionQuotas(subject: () => Subject): void {
-  async function createFull(ttl = hour) {
+  async function createWithFullQuota(ttl = hour) {
     const { store, clock } = subject();
     const application = await store.applications.create(anApplication());
-    return { store, clock, application, opened: await fill(store, application, ttl) };
+    return { store, clock, application, opened: await fillQuota(store, application, ttl) };
   }
 
   const newest = (opened: readonly NewSession[]) => must(opened.at(-1));
 
-  function change(store: Store, { tenantId, id }: ApplicationRecord, sessionEpoch: number) {
+  function setEpoch(store: Store, { tenantId, id }: ApplicationRecord, sessionEpoch: number) {
     return store.applications.update(tenantId, id, () => ({ sessionEpoch, modifiedBy: id }));
   }
 
   describe("a quota of sessions", () => {
-    it("refuses one more with the time until the first expires, and adds nothing", async () => {
-      const { store, clock, application } = await createFull();
+    it("refuses another session with the time until the first expires, and adds nothing", async () => {
+      const { store, clock, application } = await createWithFullQuota();
       clock.advance(1_000);
-      expect(await openWithin(store, application)).toBe(hour - 1_000);
+      expect(await openOrWait(store, application)).toBe(hour - 1_000);
       const { tenantId } = application;
       const { items } = await store.sessions.list({ tenantId, size: 9 });
       expect(items).toHaveLength(quota);
     });
 
     it("is per application", async () => {
-      const { store, application } = await createFull();
+      const { store, application } = await createWithFullQuota();
       const { tenantId } = application;
       const other = await store.applications.create(anApplication({ tenantId }));
-      await fill(store, other);
+      await fillQuota(store, other);
     });
 
     it("does not count expired sessions", async () => {
-      const { store, clock, application } = await createFull();
+      const { store, clock, application } = await createWithFullQuota();
       clock.advance(hour - 1);
-      expect(await openWithin(store, application)).toBe(1);
+      expect(await openOrWait(store, application)).toBe(1);
       clock.advance(1);
-      await fill(store, application);
-      expect(await openWithin(store, application)).toBe(hour);
+      await fillQuota(store, application);
+      expect(await openOrWait(store, application)).toBe(hour);
     });
 
     it("does not count deleted sessions", async () => {
-      const { store, application, opened } = await createFull();
+      const { store, application, opened } = await createWithFullQuota();
       await store.sessions.delete(application.tenantId, newest(opened).id);
-      expect(await openWithin(store, application)).toMatchObject({ ttl: hour });
-      expect(await openWithin(store, application)).toBe(hour);
+      expect(await openOrWait(store, application)).toMatchObject({ ttl: hour });
+      expect(await openOrWait(store, application)).toBe(hour);
     });
 
     it("does not count revoked sessions", async () => {
-      const { store, application, opened } = await createFull();
+      const { store, application, opened } = await createWithFullQuota();
       for (const epoch of [1, 2]) {
-        await change(store, application, epoch);
-        await fill(store, application);
-        expect(await openWithin(store, application)).toBe(hour);
+        await setEpoch(store, application, epoch);
+        await fillQuota(store, application);
+        expect(await openOrWait(store, application)).toBe(hour);
       }
       expect(await store.sessions.find(newest(opened).id)).toBeUndefined();
     });
 
     it("counts an authorized session once, until it expires", async () => {
-      const { store, clock, application, opened } = await createFull();
+      const { store, clock, application, opened } = await createWithFullQuota();
       const [early, late] = [must(opened[0]), must(opened[1])];
       const sooner = clock.now() + 1_000;
       await store.sessions.authorize(aGrant(early, { expiresAt: sooner }));
       await store.sessions.authorize(aGrant(late, { expiresAt: clock.now() + 9 * hour }));
-      expect(await openWithin(store, application)).toBe(1_000);
+      expect(await openOrWait(store, application)).toBe(1_000);
       clock.advance(1_000);
-      expect(await openWithin(store, application, { ttl: 9 * hour })).toMatchObject({});
+      expect(await openOrWait(store, application, { ttl: 9 * hour })).toMatchObject({});
       clock.advance(hour);
-      // Two are left that live for nine hours.
-      expect(await openWithin(store, application)).toMatchObject({ ttl: hour });
-      expect(await openWithin(store, application)).toBe(hour);
+      // Two sessions remain, which expire in nine hours.
+      expect(await openOrWait(store, application)).toMatchObject({ ttl: hour });
+      expect(await openOrWait(store, application)).toBe(hour);
     });
 
     it("applies the quota of each call", async () => {
-      const { store, application } = await createFull();
-      expect(await openWithin(store, application, { quota: quota + 1 })).toMatchObject({});
-      expect(await openWithin(store, application, { quota: quota + 1 })).toBe(hour);
-      expect(await openWithin(store, application, { quota: 1 })).toBe(hour);
-      expect(await openWithin(store, application, { quota: undefined })).toMatchObject({});
+      const { store, application } = await createWithFullQuota();
+      expect(await openOrWait(store, application, { quota: quota + 1 })).toMatchObject({});
+      expect(await openOrWait(store, application, { quota: quota + 1 })).toBe(hour);
+      expect(await openOrWait(store, application, { quota: 1 })).toBe(hour);
+      expect(await openOrWait(store, application, { quota: undefined })).toMatchObject({});
     });
 
     it("counts sessions of all processes that share the data", async () => {
       const { store, another } = subject();
       const other = await another();
       const application = await store.applications.create(anApplication());
-      const first = await openWithin(other, application);
-      await openWithin(store, application);
-      await openWithin(other, application);
-      expect(await openWithin(store, application)).toBe(hour);
-      expect(await openWithin(other, application)).toBe(hour);
+      const first = await openOrWait(other, application);
+      await openOrWait(store, application);
+      await openOrWait(other, application);
+      expect(await openOrWait(store, application)).toBe(hour);
+      expect(await openOrWait(other, application)).toBe(hour);
       await other.sessions.delete(application.tenantId, (first as NewSession).id);
-      expect(await openWithin(store, application)).toMatchObject({ ttl: hour });
-      expect(await openWithin(other, application)).toBe(hour);
+      expect(await openOrWait(store, application)).toMatchObject({ ttl: hour });
+      expect(await openOrWait(other, application)).toBe(hour);
     });
 
     it("is not exceeded by concurrent creates in one process", async () => {
       const { store } = subject();
       const application = await store.applications.create(anApplication());
-      const outcomes = await Promise.all(times(20, () => openWithin(store, application)));
+      const outcomes = await Promise.all(times(20, () => openOrWait(store, application)));
       expect(outcomes.filter((outcome) => typeof outcome !== "number")).toHaveLength(quota);
     });
 
     it("counts imported sessions, and refuses none of them", async () => {
-      const { store, clock, application, opened } = await createFull();
+      const { store, clock, application, opened } = await createWithFullQuota();
       const record = anImportedSession(application, { expiresAt: clock.now() + hour });
       const options = { replace: false, dryRun: false };
       expect(await store.transfer.importSessions([record], options)).toEqual(["added"]);
       await store.sessions.delete(application.tenantId, newest(opened).id);
-      expect(await openWithin(store, application)).toBe(hour);
+      expect(await openOrWait(store, application)).toBe(hour);
     });
   });
 

@@ -9,21 +9,21 @@ import {
   anApplication,
   aSession,
   contentOf,
-  createBoth,
+  createWithSession,
   grants,
   hour,
   idsOf,
   must,
-  oddTexts,
   rekey,
   rule,
   times,
+  unusualTexts,
 } from "./fixtures.js";
 import type { Subject } from "./subject.js";
 
-/** A session, and the application that authorized it. */
+/** Creates a session and the application that authorizes it. */
 async function createAuthorized(store: Store, fields: Partial<NewApplication> = {}) {
-  const { application, session } = await createBoth(store);
+  const { application, session } = await createWithSession(store);
   const { tenantId } = application;
   const authorizer = await store.applications.create(
     anApplication({ tenantId, type: "private", ...fields }),
@@ -59,7 +59,7 @@ export function describeSessions(subject: () => Subject): void {
 
     it("is found with the current state of its application", async () => {
       const { store } = subject();
-      const { application, session } = await createBoth(store);
+      const { application, session } = await createWithSession(store);
       const { id, tenantId } = application;
       const change = () => ({ name: "another", modifiedBy: id });
       const updated = await store.applications.update(tenantId, id, change);
@@ -68,16 +68,16 @@ export function describeSessions(subject: () => Subject): void {
 
     it("stays valid when the key of its application is replaced", async () => {
       const { store } = subject();
-      const { application, session } = await createBoth(store);
+      const { application, session } = await createWithSession(store);
       await rekey(store, application, aKey());
       expect(await store.sessions.find(session.id)).toBeDefined();
     });
 
     it("is not created for a missing application", async () => {
       const { store } = subject();
-      const gone = await store.applications.create(anApplication());
-      await store.applications.delete(gone.tenantId, gone.id);
-      for (const owner of [gone, anApplication()]) {
+      const deleted = await store.applications.create(anApplication());
+      await store.applications.delete(deleted.tenantId, deleted.id);
+      for (const owner of [deleted, anApplication()]) {
         const session = aSession(owner);
         expect(await store.sessions.create(session)).toBeUndefined();
         expect(await store.sessions.find(session.id)).toBeUndefined();
@@ -86,7 +86,7 @@ export function describeSessions(subject: () => Subject): void {
 
     it("is removed with its application, authorized or not", async () => {
       const { store } = subject();
-      const { application, session } = await createBoth(store);
+      const { application, session } = await createWithSession(store);
       const authorized = aSession(application);
       await store.sessions.create(authorized);
       await store.sessions.authorize(aGrant(authorized));
@@ -97,7 +97,7 @@ export function describeSessions(subject: () => Subject): void {
 
     it("stores its hashes byte for byte", async () => {
       const { store } = subject();
-      const { session } = await createBoth(store);
+      const { session } = await createWithSession(store);
       const found = must(await store.sessions.find(session.id)).session;
       expect(Buffer.compare(found.keyHash, session.keyHash)).toBe(0);
       expect(Buffer.compare(found.nonceHash, session.nonceHash)).toBe(0);
@@ -107,7 +107,7 @@ export function describeSessions(subject: () => Subject): void {
   describe("an authorization", () => {
     it("sets the grants, and records who authorized it and when", async () => {
       const { store, clock } = subject();
-      const { session, created } = await createBoth(store);
+      const { session, created } = await createWithSession(store);
       clock.advance(7);
       const { tenantId } = session;
       const { id: authorizedBy } = await store.applications.create(anApplication({ tenantId }));
@@ -123,7 +123,7 @@ export function describeSessions(subject: () => Subject): void {
     it("changes the expiry of the session if it has one", async () => {
       const { store, clock } = subject();
       for (const change of [hour, -hour / 2]) {
-        const { session } = await createBoth(store);
+        const { session } = await createWithSession(store);
         const expiresAt = clock.now() + hour + change;
         await store.sessions.authorize(aGrant(session, { expiresAt }));
         expect((await store.sessions.find(session.id))?.session.expiresAt).toBe(expiresAt);
@@ -157,7 +157,7 @@ export function describeSessions(subject: () => Subject): void {
       expect(idsOf((await store.sessions.list(query)).items)).toEqual([other.id]);
     });
 
-    it("is void when the authorizer expires", async () => {
+    it("expires with the authorizer", async () => {
       const { store, clock } = subject();
       const expiresAt = clock.now() + hour / 2;
       const { authorizer, session } = await createAuthorized(store, { expiresAt });
@@ -169,19 +169,19 @@ export function describeSessions(subject: () => Subject): void {
       expect(expired?.authorizer?.id).toBe(authorizer.id);
     });
 
-    it("spends the nonce", async () => {
+    it("uses up the nonce", async () => {
       const { store } = subject();
-      const { session } = await createBoth(store);
+      const { session } = await createWithSession(store);
       await store.sessions.authorize(aGrant(session));
       const before = await store.sessions.find(session.id);
-      const again = aGrant(session, { permissions: ["token:read"], rules: [] });
-      expect(await store.sessions.authorize(again)).toBe("used");
+      const second = aGrant(session, { permissions: ["token:read"], rules: [] });
+      expect(await store.sessions.authorize(second)).toBe("used");
       expect(await store.sessions.find(session.id)).toEqual(before);
     });
 
     it("accepts the nonce under any of its hashes", async () => {
       const { store } = subject();
-      const { session } = await createBoth(store);
+      const { session } = await createWithSession(store);
       const others = times(3, () => randomBytes(32));
       const nonceHashes = [...others.slice(0, 2), session.nonceHash, ...others.slice(2)];
       expect(await store.sessions.authorize(aGrant(session, { nonceHashes }))).toBe("authorized");
@@ -190,7 +190,7 @@ export function describeSessions(subject: () => Subject): void {
 
     it("returns `unknown` for a wrong nonce, and changes nothing", async () => {
       const { store } = subject();
-      const { session } = await createBoth(store);
+      const { session } = await createWithSession(store);
       const { nonceHash } = session;
       const flipped = Uint8Array.from(nonceHash, (byte, index) => (index === 31 ? byte ^ 1 : byte));
       const wrong = [
@@ -215,26 +215,30 @@ export function describeSessions(subject: () => Subject): void {
 
     it("returns `unknown` for a missing session or application", async () => {
       const { store } = subject();
-      const { application, session } = await createBoth(store);
-      const absent = aGrant(session, { sessionId: newId(Date.now()) });
-      expect(await store.sessions.authorize(absent)).toBe("unknown");
+      const { application, session } = await createWithSession(store);
+      const ofMissing = aGrant(session, { sessionId: newId(Date.now()) });
+      expect(await store.sessions.authorize(ofMissing)).toBe("unknown");
       await store.applications.delete(application.tenantId, application.id);
       expect(await store.sessions.authorize(aGrant(session))).toBe("unknown");
     });
 
     it("stores unusual texts and a thousand rules unchanged", async () => {
       const { store } = subject();
-      const { session } = await createBoth(store);
-      const conditions = oddTexts.map((value) => ({ attribute: "id", operator: "equals", value }));
-      const { description, container, ...bare } = rule;
+      const { session } = await createWithSession(store);
+      const conditions = unusualTexts.map((value) => ({
+        attribute: "id",
+        operator: "equals",
+        value,
+      }));
+      const { description, container, ...required } = rule;
       const rules = times(1_000, (index) => ({
-        ...bare,
+        ...required,
         conditions: [must(conditions[index % conditions.length])],
         priority: index + 1,
       }));
-      await store.sessions.authorize(aGrant(session, { permissions: oddTexts, rules }));
+      await store.sessions.authorize(aGrant(session, { permissions: unusualTexts, rules }));
       const found = must(await store.sessions.find(session.id)).session;
-      expect(found.permissions).toEqual(oddTexts);
+      expect(found.permissions).toEqual(unusualTexts);
       expect(found.rules).toStrictEqual(rules);
     });
   });
@@ -242,7 +246,7 @@ export function describeSessions(subject: () => Subject): void {
   describe("the deletion of a session", () => {
     it("removes it, authorized or not, and returns whether it existed", async () => {
       const { store, clock } = subject();
-      const { application, session } = await createBoth(store);
+      const { application, session } = await createWithSession(store);
       const { tenantId } = application;
       const authorized = aSession(application);
       await store.sessions.create(authorized);
@@ -259,7 +263,7 @@ export function describeSessions(subject: () => Subject): void {
 
     it("leaves other sessions and the application", async () => {
       const { store } = subject();
-      const { application, session } = await createBoth(store);
+      const { application, session } = await createWithSession(store);
       const other = aSession(application);
       await store.sessions.create(other);
       await store.sessions.delete(application.tenantId, session.id);
@@ -269,7 +273,7 @@ export function describeSessions(subject: () => Subject): void {
 
     it("does not find an expired session, or one without its application", async () => {
       const { store, clock } = subject();
-      const [one, two] = [await createBoth(store), await createBoth(store)];
+      const [one, two] = [await createWithSession(store), await createWithSession(store)];
       const { id, tenantId } = two.application;
       await store.applications.delete(tenantId, id);
       expect(await store.sessions.delete(tenantId, two.session.id)).toBe(false);

@@ -4,20 +4,20 @@ import type { TestClock } from "../../support/clock.js";
 /** An open store, for one test. */
 export interface TestStore {
   readonly store: Store;
-  /** Another handle on the same data, as another process has one. Tests may share it. */
+  /** Another handle on the same data, like that of another process. Tests may share it. */
   another(): Promise<Store>;
-  /** Opens the same data once more, for this test alone. */
+  /** Opens the same data again, for this test only. */
   reopen(): Promise<Store>;
-  /** Sweeps from now on. For an engine that reports an expiry only when it sweeps, and does not sweep in other tests. */
+  /** Starts sweeping, for an engine that reports an expiry only when it sweeps. */
   sweep?(): Promise<Store>;
-  /** Closes what was opened for this test alone. */
+  /** Closes the stores that were opened for this test only. */
   release(): Promise<void>;
 }
 
-/** What a test of the contract works on. */
+/** The store under test, and its clock. */
 export interface Subject extends TestStore {
   readonly clock: TestClock;
 }
 
-/** Opens a store for a test, always by the same clock. */
+/** Opens a store for a test. All calls get the same clock. */
 export type OpenStore = (clock: Clock) => Promise<TestStore>;

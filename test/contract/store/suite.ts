@@ -1,41 +1,41 @@
 import { afterEach, beforeEach, describe } from "@jest/globals";
 import { createTestClock } from "../../support/clock.js";
-import { describeAbandonedLists } from "./abandoned-lists.js";
+import { describeAbortedLists } from "./aborted-lists.js";
 import { describeApplications } from "./applications.js";
-import { describeTrails } from "./audit-events.js";
+import { describeAuditEvents } from "./audit-events.js";
 import { describeChanges } from "./changes.js";
 import { describeEvents } from "./events.js";
-import { describeEnds } from "./expirations.js";
+import { describeExpirationEvents } from "./expiration-events.js";
 import { describeExpiry } from "./expiry.js";
-import { describeForeignKeys, describeMovedForeignKeys } from "./foreign-keys.js";
-import { describeImportEnds } from "./import-revocations.js";
+import { describeFindMany } from "./find-many.js";
+import { describeForeignKeys, describeForeignKeyTransfer } from "./foreign-keys.js";
+import { describeImportRevocations } from "./import-revocations.js";
 import { describeKeys } from "./keys.js";
 import { describeLargeEvents } from "./large-events.js";
+import { describeLastUsed } from "./last-used.js";
 import { describeLists } from "./lists.js";
 import { describeManagers } from "./managers.js";
-import { describeMany } from "./many.js";
+import { describeMultiProcess } from "./multi-process.js";
 import { describeRaces } from "./races.js";
-import { describeAnswers } from "./responses.js";
-import { describeRevoking } from "./revoking.js";
 import { describeSessionLists } from "./session-lists.js";
 import { describeSessionQuotas } from "./session-quotas.js";
+import { describeSessionRevocations } from "./session-revocations.js";
 import { describeSessions } from "./sessions.js";
-import { describeSharing } from "./sharing.js";
+import { describeStoredResponses } from "./stored-responses.js";
 import type { OpenStore, Subject } from "./subject.js";
 import { describeTenants } from "./tenants.js";
 import { describeTotals } from "./totals.js";
 import { describeTransfer } from "./transfer.js";
-import { describeUses } from "./uses.js";
 
-/** Describes tests with a store each. */
-function describeWith(
+/** Runs groups of tests, each test with an open store. */
+function describeGroups(
   name: string,
   open: OpenStore,
   groups: readonly ((subject: () => Subject) => void)[],
 ): void {
   describe(name, () => {
-    // So far ahead that no engine sweeps, by a clock of its own, what a test has yet to read.
-    // Tests may share a store, so the clock goes on from one test to the next.
+    // Far in the future, so that no engine sweeps records by its own clock during a test.
+    // Tests may share a store, so the clock never goes back.
     const clock = createTestClock(Date.UTC(2100, 0));
     let subject: Subject;
 
@@ -53,44 +53,44 @@ function describeWith(
 }
 
 /**
- * Describes what every engine promises; see src/store/store.ts. An engine
- * passes this and {@link describeWholeStore}.
+ * The contract of every engine; see src/store/port/store.ts. An engine must
+ * pass this and {@link describeStoreWide}.
  *
- * Each test keeps to tenants of its own, so all may work on the same data.
+ * Each test uses its own tenants, so that all tests can share the data.
  */
 export function describeStore(name: string, open: OpenStore): void {
-  describeWith(`the store in ${name}`, open, [
+  describeGroups(`the ${name} store`, open, [
     describeApplications,
     describeKeys,
-    describeUses,
+    describeLastUsed,
     describeLists,
     describeSessions,
     describeSessionLists,
     describeSessionQuotas,
-    describeAbandonedLists,
-    describeRevoking,
-    describeMany,
+    describeAbortedLists,
+    describeSessionRevocations,
+    describeFindMany,
     describeExpiry,
     describeTenants,
     describeManagers,
     describeRaces,
-    describeSharing,
+    describeMultiProcess,
     describeChanges,
     describeEvents,
     describeLargeEvents,
-    describeTrails,
-    describeAnswers,
+    describeAuditEvents,
+    describeStoredResponses,
     describeForeignKeys,
   ]);
 }
 
-/** Describes what an engine promises of all data that it holds: each test needs a store that is empty. */
-export function describeWholeStore(name: string, openEmpty: OpenStore): void {
-  describeWith(`all data of the ${name} store`, openEmpty, [
+/** The contract over the data of all tenants. Each test needs an empty store. */
+export function describeStoreWide(name: string, openEmpty: OpenStore): void {
+  describeGroups(`the ${name} store over all tenants`, openEmpty, [
     describeTotals,
-    describeEnds,
+    describeExpirationEvents,
     describeTransfer,
-    describeImportEnds,
-    describeMovedForeignKeys,
+    describeImportRevocations,
+    describeForeignKeyTransfer,
   ]);
 }

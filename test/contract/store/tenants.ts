@@ -4,7 +4,7 @@ import {
   aGrant,
   anApplication,
   aSession,
-  createBoth,
+  createWithSession,
   hour,
   idsOf,
   newestFirst,
@@ -59,14 +59,14 @@ export function describeTenants(subject: () => Subject): void {
 
     it("cannot delete a session of another", async () => {
       const { store } = subject();
-      const { session } = await createBoth(store);
+      const { session } = await createWithSession(store);
       expect(await store.sessions.delete(randomUUID(), session.id)).toBe(false);
       expect(await store.sessions.find(session.id)).toBeDefined();
     });
 
     it("cannot authorize a session of another, or learn that it was authorized", async () => {
       const { store } = subject();
-      const { session } = await createBoth(store);
+      const { session } = await createWithSession(store);
       const foreign = aGrant(session, { tenantId: randomUUID() });
       const before = await store.sessions.find(session.id);
       expect(await store.sessions.authorize(foreign)).toBe("unknown");

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "@jest/globals";
 import { until } from "../../support/until.js";
-import { aGrant, anApplication, createBoth, hour } from "./fixtures.js";
+import { aGrant, anApplication, createWithSession, hour } from "./fixtures.js";
 import type { Subject } from "./subject.js";
 
-/** What an engine says of all tenants together. */
+/** Results over the data of all tenants. */
 export function describeTotals(subject: () => Subject): void {
   describe("the store", () => {
     it("is empty without applications", async () => {
@@ -47,7 +47,7 @@ export function describeTotals(subject: () => Subject): void {
   });
 
   describe("a session with an expiry", () => {
-    it("is counted as expired once, by one process, unless it was deleted before", async () => {
+    it("is counted as expired once, by one process, unless it was deleted first", async () => {
       const { store, clock, another, sweep = another } = subject();
       const stores = [store];
       let counted = 0;
@@ -59,11 +59,11 @@ export function describeTotals(subject: () => Subject): void {
         return counted;
       };
       await take();
-      const [, deleted] = [await createBoth(store), await createBoth(store)];
-      const [, longer] = [await createBoth(store), await createBoth(store)];
+      const [, deleted] = [await createWithSession(store), await createWithSession(store)];
+      const [, extended] = [await createWithSession(store), await createWithSession(store)];
       await store.sessions.delete(deleted.session.tenantId, deleted.session.id);
       const expiresAt = clock.now() + 2 * hour;
-      await store.sessions.authorize(aGrant(longer.session, { expiresAt }));
+      await store.sessions.authorize(aGrant(extended.session, { expiresAt }));
       clock.advance(hour - 1);
       stores.push(await sweep());
       expect(await take()).toBe(0);

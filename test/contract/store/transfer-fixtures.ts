@@ -14,23 +14,23 @@ import type {
 import { aFullEvent, anEvent } from "./event-fixtures.js";
 import { aGrant, anApplication, aSession, contentOf, grants, hour, must } from "./fixtures.js";
 
-export const keyring = createKeyring(["a pepper of these tests"]);
+/** The pepper of the keys in seeded stores. */
+export const pepper = "a pepper of these tests";
+export const keyring = createKeyring([pepper]);
 
-/** All that a store holds. */
-export interface Holdings {
+/** All records of a store. */
+export interface StoreContents {
   readonly applications: readonly ApplicationRecord[];
   readonly sessions: readonly SessionRecord[];
   readonly events: readonly EventRecord[];
 }
 
-/** What may be imported. */
-interface Imported {
+interface ImportData {
   readonly applications?: readonly ImportedApplication[];
   readonly sessions?: readonly ImportedSession[];
   readonly events?: readonly EventRecord[];
 }
 
-/** An application as it may come from elsewhere. */
 export function anImportedApplication(
   fields: Partial<ImportedApplication> = {},
 ): ImportedApplication {
@@ -53,16 +53,16 @@ export function anImportedSession(
   fields: Partial<ImportedSession> = {},
 ): ImportedSession {
   const { id, keyHash, nonceHash } = aSession({ id: applicationId, tenantId });
-  const moments = { createdAt: Date.UTC(2026, 0), expiresAt: Date.UTC(2200, 0) };
+  const times = { createdAt: Date.UTC(2026, 0), expiresAt: Date.UTC(2200, 0) };
   const grants = { permissions: [], rules: [] };
   const epoch = sessionEpoch;
   const ids = { id, tenantId, applicationId };
-  return { ...ids, epoch, keyHash, nonceHash, ...grants, ...moments, ...fields };
+  return { ...ids, epoch, keyHash, nonceHash, ...grants, ...times, ...fields };
 }
 
-/** Exports all that a store holds, in small pages. */
-export async function exportAll({ transfer }: Store, limit = 2): Promise<Holdings> {
-  async function walk<R, P>(
+/** Exports all records of a store, in small pages. */
+export async function exportAll({ transfer }: Store, limit = 2): Promise<StoreContents> {
+  async function readPages<R, P>(
     read: (after: P | undefined, limit: number) => Promise<readonly R[]>,
     placeOf: (record: R) => P,
   ): Promise<R[]> {
@@ -77,30 +77,30 @@ export async function exportAll({ transfer }: Store, limit = 2): Promise<Holding
     }
   }
   return {
-    applications: await walk(transfer.exportApplications, ({ id }) => id),
-    sessions: await walk(transfer.exportSessions, ({ id }) => id),
-    events: await walk(transfer.exportEvents, (event) => event),
+    applications: await readPages(transfer.exportApplications, ({ id }) => id),
+    sessions: await readPages(transfer.exportSessions, ({ id }) => id),
+    events: await readPages(transfer.exportEvents, (event) => event),
   };
 }
 
 export async function importAll(
   { transfer }: Store,
-  { applications, sessions, events }: Imported,
+  { applications, sessions, events }: ImportData,
   options: Partial<ImportOptions> = {},
-): Promise<Record<keyof Holdings, readonly ImportOutcome[]>> {
-  const chosen = { replace: false, dryRun: false, ...options };
+): Promise<Record<keyof StoreContents, readonly ImportOutcome[]>> {
+  const allOptions = { replace: false, dryRun: false, ...options };
   return {
-    applications: await transfer.importApplications(applications ?? [], chosen),
-    sessions: await transfer.importSessions(sessions ?? [], chosen),
-    events: await transfer.importEvents(events ?? [], chosen),
+    applications: await transfer.importApplications(applications ?? [], allOptions),
+    sessions: await transfer.importSessions(sessions ?? [], allOptions),
+    events: await transfer.importEvents(events ?? [], allOptions),
   };
 }
 
-/** What is held, whatever its version and its order. */
-export function contentsOf({ applications, sessions, events }: Holdings) {
+/** Sorts records by id and removes their versions, to compare stores. */
+export function normalize({ applications, sessions, events }: StoreContents) {
   const unversioned = (record: ApplicationRecord | SessionRecord) => {
     const { version, ...content } = contentOf(record);
-    return { ...content, ...hashesIn(content), id: record.id };
+    return { ...content, ...hexHashes(content), id: record.id };
   };
   const byId = (one: { id: string }, other: { id: string }) => (one.id < other.id ? -1 : 1);
   return {
@@ -110,20 +110,20 @@ export function contentsOf({ applications, sessions, events }: Holdings) {
   };
 }
 
-/** Engines answer bytes of different kinds. */
-function hashesIn({ keys, keyHash, nonceHash }: Record<string, unknown>) {
-  const texts = [keyHash, nonceHash].map((hash) => hash && textOf(hash as Uint8Array));
-  const ofKeys = (keys as { hash: Uint8Array }[] | undefined)?.map((key) => ({
+/** Engines return bytes as different classes. */
+function hexHashes({ keys, keyHash, nonceHash }: Record<string, unknown>) {
+  const hexes = [keyHash, nonceHash].map((hash) => hash && toHex(hash as Uint8Array));
+  const keysWithHex = (keys as { hash: Uint8Array }[] | undefined)?.map((key) => ({
     ...key,
-    hash: textOf(key.hash),
+    hash: toHex(key.hash),
   }));
-  return { keys: ofKeys, keyHash: texts[0], nonceHash: texts[1] };
+  return { keys: keysWithHex, keyHash: hexes[0], nonceHash: hexes[1] };
 }
 
-const textOf = (hash: Uint8Array) => Buffer.from(hash).toString("hex");
+const toHex = (hash: Uint8Array) => Buffer.from(hash).toString("hex");
 
-/** Fills a store with one of each, and answers the keys that work there. */
-export async function fill(store: Store, clock: Clock): Promise<string[]> {
+/** Adds records of every kind to a store, and returns the working keys. */
+export async function seedStore(store: Store, clock: Clock): Promise<string[]> {
   const keys: string[] = [];
   const tenantId = randomUUID();
 
@@ -171,7 +171,7 @@ export async function fill(store: Store, clock: Clock): Promise<string[]> {
     sessionEpoch: 1,
     modifiedBy: disabled.id,
   }));
-  // The key of what is disabled does not work.
+  // The key of a disabled application does not work.
   keys.pop();
 
   for (const isAuthorized of [true, false]) {

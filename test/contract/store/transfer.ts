@@ -14,24 +14,24 @@ import {
   aGrant,
   anApplication,
   aSession,
-  createBoth,
+  createWithSession,
   hour,
   idsOf,
   must,
   rule,
   times,
 } from "./fixtures.js";
-import { followMarked, told } from "./followed.js";
+import { expectedChange, followWithMarker } from "./follower-fixtures.js";
 import type { Subject } from "./subject.js";
 import {
   anImportedApplication,
   anImportedSession,
-  contentsOf,
   exportAll,
-  fill,
-  type Holdings,
   importAll,
   keyring,
+  normalize,
+  type StoreContents,
+  seedStore,
 } from "./transfer-fixtures.js";
 
 const last = "ffffffff-ffff-ffff-ffff-ffffffffffff";
@@ -40,22 +40,22 @@ const replacing = { replace: true };
 export function describeTransfer(subject: () => Subject): void {
   const follow = useFollowers();
   const followEvents = useEventFollowers();
-  /** When events from elsewhere happened. */
+  /** The time of imported events. */
   let at = 0;
 
   beforeEach(() => {
     at = subject().clock.now() - day;
   });
 
-  /** Opens another store, of the embedded kind, by the same clock. */
-  async function withElsewhere<T>(use: (elsewhere: Store) => Promise<T>): Promise<T> {
-    const path = await mkdtemp(join(tmpdir(), "latchkey-elsewhere-"));
+  /** Opens another, embedded store with the same clock. */
+  async function withOtherStore<T>(use: (other: Store) => Promise<T>): Promise<T> {
+    const path = await mkdtemp(join(tmpdir(), "latchkey-source-"));
     const { now: clock } = subject().clock;
-    const elsewhere = await openLmdbStore({ path, clock, sweepInterval: 2 ** 30 });
+    const other = await openLmdbStore({ path, clock, sweepInterval: 2 ** 30 });
     try {
-      return await use(elsewhere);
+      return await use(other);
     } finally {
-      await elsewhere.close();
+      await other.close();
       await rm(path, { recursive: true });
     }
   }
@@ -88,26 +88,26 @@ export function describeTransfer(subject: () => Subject): void {
     it("omits expired records, and sessions that were revoked or lost their application", async () => {
       const { store, clock } = subject();
       const expiresAt = clock.now() + hour;
-      const ending = await store.applications.create(anApplication({ expiresAt }));
-      const [revoked, gone, staying] = [
-        await createBoth(store),
-        await createBoth(store),
-        await createBoth(store, 3 * hour),
+      const expiring = await store.applications.create(anApplication({ expiresAt }));
+      const [revoked, deleted, remaining] = [
+        await createWithSession(store),
+        await createWithSession(store),
+        await createWithSession(store, 3 * hour),
       ];
-      await createBoth(store, hour);
-      await store.sessions.create(aSession(ending, { ttl: 3 * hour }));
+      await createWithSession(store, hour);
+      await store.sessions.create(aSession(expiring, { ttl: 3 * hour }));
       await store.applications.update(
         revoked.application.tenantId,
         revoked.application.id,
         ({ id, sessionEpoch }) => ({ sessionEpoch: sessionEpoch + 1, modifiedBy: id }),
       );
-      await store.applications.delete(gone.application.tenantId, gone.application.id);
+      await store.applications.delete(deleted.application.tenantId, deleted.application.id);
       clock.advance(hour);
       for (const limit of [1, 100]) {
         const { applications, sessions } = await exportAll(store, limit);
-        expect(idsOf(applications)).not.toContain(ending.id);
+        expect(idsOf(applications)).not.toContain(expiring.id);
         expect(applications).toHaveLength(3);
-        expect(idsOf(sessions)).toEqual([staying.session.id]);
+        expect(idsOf(sessions)).toEqual([remaining.session.id]);
       }
     });
 
@@ -131,15 +131,15 @@ export function describeTransfer(subject: () => Subject): void {
         expect(page.length).toBeGreaterThan(0);
         expect(page.length).toBeLessThan(10);
       }
-      const held = await exportAll(store, 100);
+      const exported = await exportAll(store, 100);
       const sorted = (records: readonly { readonly id: string }[]) =>
         records.map(({ id }) => id).sort();
-      expect(sorted(held.applications)).toEqual(sorted(applications));
-      expect(sorted(held.sessions)).toEqual(sorted(sessions));
-      expect(sorted(held.events)).toEqual(sorted(events));
+      expect(sorted(exported.applications)).toEqual(sorted(applications));
+      expect(sorted(exported.sessions)).toEqual(sorted(sessions));
+      expect(sorted(exported.events)).toEqual(sorted(events));
     });
 
-    it("has each of many events of one time once, however often they are imported", async () => {
+    it("has each of many events with the same time once, however often they are imported", async () => {
       const { store } = subject();
       const { tenantId } = anEvent();
       const events = times(250, () => ({ ...anEvent({ tenantId }), id: newId(at), at }));
@@ -150,8 +150,8 @@ export function describeTransfer(subject: () => Subject): void {
       });
       expect(rest.events.slice(0, 151).every((outcome) => outcome !== "added")).toBe(true);
       expect(rest.events[0]).toBe("differs");
-      const held = await exportAll(store, 100);
-      const own = held.events.filter((event) => event.tenantId === tenantId);
+      const exported = await exportAll(store, 100);
+      const own = exported.events.filter((event) => event.tenantId === tenantId);
       expect(own.map(({ id }) => id).sort()).toEqual(events.map(({ id }) => id).sort());
     });
 
@@ -173,49 +173,51 @@ export function describeTransfer(subject: () => Subject): void {
   });
 
   describe("data imported from another store", () => {
-    /** Fills another store, and imports what it holds. */
-    async function move(use: (moved: { held: Holdings; keys: string[] }) => Promise<void>) {
+    /** Seeds another store, and imports all of its data. */
+    async function move(
+      use: (moved: { exported: StoreContents; keys: string[] }) => Promise<void>,
+    ) {
       const { store, clock } = subject();
-      await withElsewhere(async (elsewhere) => {
-        const keys = await fill(elsewhere, clock.now);
-        const held = await exportAll(elsewhere);
-        await importAll(store, held);
-        await use({ held, keys });
+      await withOtherStore(async (other) => {
+        const keys = await seedStore(other, clock.now);
+        const exported = await exportAll(other);
+        await importAll(store, exported);
+        await use({ exported, keys });
       });
     }
 
-    it("is complete, and again when it is moved back", () =>
-      move(async ({ held }) => {
-        expect(held.applications).toHaveLength(5);
-        expect(held.sessions).toHaveLength(3);
-        expect(held.events).toHaveLength(3);
+    it("is complete, also after it is moved back", () =>
+      move(async ({ exported }) => {
+        expect(exported.applications).toHaveLength(5);
+        expect(exported.sessions).toHaveLength(3);
+        expect(exported.events).toHaveLength(3);
         const moved = await exportAll(subject().store);
-        expect(contentsOf(moved)).toEqual(contentsOf(held));
-        await withElsewhere(async (elsewhere) => {
-          await importAll(elsewhere, moved);
-          expect(contentsOf(await exportAll(elsewhere))).toEqual(contentsOf(held));
+        expect(normalize(moved)).toEqual(normalize(exported));
+        await withOtherStore(async (other) => {
+          await importAll(other, moved);
+          expect(normalize(await exportAll(other))).toEqual(normalize(exported));
         });
       }));
 
-    it("has keys that work: those of applications, older ones, and those of sessions", () =>
+    it("has working keys of applications, including older ones, and of sessions", () =>
       move(async ({ keys }) => {
-        const identify = createAuthenticate(subject().store, keyring, "held");
+        const authenticate = createAuthenticate(subject().store, keyring, "held");
         expect(keys).toHaveLength(6);
         for (const key of keys) {
-          expect(await identify(key)).toBeDefined();
+          expect(await authenticate(key)).toBeDefined();
         }
       }));
 
     it("is found, listed and counted like native data", () =>
-      move(async ({ held }) => {
+      move(async ({ exported }) => {
         const { store } = subject();
-        for (const { id, tenantId } of held.applications) {
-          const own = held.applications.filter((one) => one.tenantId === tenantId);
+        for (const { id, tenantId } of exported.applications) {
+          const own = exported.applications.filter((one) => one.tenantId === tenantId);
           const query = { tenantId, size: 100 };
           const page = await store.applications.list({ ...query, from: { page: 1 } });
-          const walked = await store.applications.list({ ...query, from: { after: last } });
+          const afterLast = await store.applications.list({ ...query, from: { after: last } });
           expect(page.total).toBe(own.length);
-          for (const { items } of [page, walked]) {
+          for (const { items } of [page, afterLast]) {
             expect(idsOf(items).sort()).toEqual(idsOf(own));
           }
           expect(await store.applications.find(id)).toMatchObject({ id, tenantId });
@@ -231,42 +233,46 @@ export function describeTransfer(subject: () => Subject): void {
           });
           expect(idle.items).toHaveLength(own.length);
         }
-        for (const { id, tenantId, applicationId } of held.sessions) {
+        for (const { id, tenantId, applicationId } of exported.sessions) {
           const { items } = await store.sessions.list({ tenantId, applicationId, size: 100 });
           expect(idsOf(items)).toContain(id);
           expect(await store.sessions.find(id)).toMatchObject({ session: { id } });
         }
-        for (const event of held.events) {
+        for (const event of exported.events) {
           const target = event.target.applicationId;
           expect(await listEvents(store, { tenantId: event.tenantId, target })).toEqual([event]);
         }
       }));
 
     it("expires at the same time", () =>
-      move(async ({ held }) => {
+      move(async ({ exported }) => {
         const { store, clock } = subject();
-        const ending = must(held.applications.find(({ expiresAt }) => expiresAt !== undefined));
+        const expiring = must(
+          exported.applications.find(({ expiresAt }) => expiresAt !== undefined),
+        );
         clock.advance(hour);
         expect((await exportAll(store)).sessions).toEqual([]);
-        expect(await store.applications.find(ending.id)).toBeDefined();
+        expect(await store.applications.find(expiring.id)).toBeDefined();
         clock.advance(hour);
-        expect(await store.applications.find(ending.id)).toBeUndefined();
-        const { tenantId } = ending;
+        expect(await store.applications.find(expiring.id)).toBeUndefined();
+        const { tenantId } = expiring;
         const { total } = await store.applications.list({ tenantId, size: 9, from: { page: 1 } });
         expect(total).toBe(3);
       }));
 
     it("can be changed, authorized and deleted like native data", () =>
-      move(async ({ held }) => {
+      move(async ({ exported }) => {
         const { store } = subject();
-        const waiting = must(held.sessions.find(({ authorizedAt }) => authorizedAt === undefined));
-        const { id: sessionId, tenantId, applicationId, keyHash, nonceHash } = waiting;
+        const unauthorized = must(
+          exported.sessions.find(({ authorizedAt }) => authorizedAt === undefined),
+        );
+        const { id: sessionId, tenantId, applicationId, keyHash, nonceHash } = unauthorized;
         const session = { id: sessionId, tenantId, applicationId, keyHash, nonceHash, ttl: hour };
         const before = must(await store.sessions.find(sessionId)).session.version;
         const grant = aGrant(session);
         expect(await store.sessions.authorize(grant)).toBe("authorized");
         expect(must(await store.sessions.find(sessionId)).session.version).not.toBe(before);
-        for (const { id, tenantId } of held.applications) {
+        for (const { id, tenantId } of exported.applications) {
           const imported = must(await store.applications.find(id));
           const change = () => ({ name: "till", modifiedBy: id });
           const changed = must(await store.applications.update(tenantId, id, change));
@@ -279,11 +285,11 @@ export function describeTransfer(subject: () => Subject): void {
       }));
 
     it("is unchanged when it is imported again", () =>
-      move(async ({ held }) => {
+      move(async ({ exported }) => {
         const { store } = subject();
         const before = await exportAll(store);
         for (const replace of [false, true]) {
-          const outcomes = await importAll(store, held, { replace });
+          const outcomes = await importAll(store, exported, { replace });
           expect(new Set(Object.values(outcomes).flat())).toEqual(new Set(["same"]));
         }
         const after = await exportAll(store);
@@ -313,10 +319,10 @@ export function describeTransfer(subject: () => Subject): void {
       const applications = [application, ...times(20, () => anImportedApplication())];
       const sessions = times(20, () => anImportedSession(application));
       const events = times(20, () => ({ ...anEvent(), at, id: newId(at) }));
-      const held = { applications, sessions, events };
+      const data = { applications, sessions, events };
       const handles = [store, await another(), store, await another()];
       await importAll(store, { applications: [application] });
-      const outcomes = await Promise.all(handles.map((handle) => importAll(handle, held)));
+      const outcomes = await Promise.all(handles.map((handle) => importAll(handle, data)));
       expect(new Set(outcomes.flatMap((all) => Object.values(all).flat()))).toEqual(
         new Set(["added", "same"]),
       );
@@ -336,12 +342,12 @@ export function describeTransfer(subject: () => Subject): void {
       await importApplication(record);
       const other = { ...record, name: "till", permissions: ["a:b"] };
       expect(await importApplication(other)).toBe("differs");
-      const kept = must(await store.applications.find(record.id));
-      expect(kept.name).toBe("shop");
+      const unchanged = must(await store.applications.find(record.id));
+      expect(unchanged.name).toBe("shop");
       expect(await importApplication(other, replacing)).toBe("replaced");
       const replaced = must(await store.applications.find(record.id));
       expect(replaced).toMatchObject({ name: "till", permissions: ["a:b"] });
-      expect(replaced.version).not.toBe(kept.version);
+      expect(replaced.version).not.toBe(unchanged.version);
 
       const session = anImportedSession(record);
       await importSession(session);
@@ -387,22 +393,22 @@ export function describeTransfer(subject: () => Subject): void {
       const moved = { ...one, tenantId: other.tenantId };
       expect(await importApplication(moved, replacing)).toBe("differs");
       expect(await store.applications.find(one.id)).toMatchObject({ tenantId: one.tenantId });
-      const stolen = { ...session, applicationId: other.id, tenantId: other.tenantId };
-      expect(await importSession(stolen, replacing)).toBe("differs");
+      const reassigned = { ...session, applicationId: other.id, tenantId: other.tenantId };
+      expect(await importSession(reassigned, replacing)).toBe("differs");
       expect(await store.sessions.find(session.id)).toMatchObject({ application: { id: one.id } });
     });
 
     it("skips sessions whose application is missing", async () => {
       const { store, clock } = subject();
       const expiresAt = clock.now() + hour;
-      const [missing, ending] = [anImportedApplication(), anImportedApplication({ expiresAt })];
-      const elsewhere = anImportedSession(ending, { tenantId: randomUUID() });
-      await importApplication(ending);
+      const [missing, expiring] = [anImportedApplication(), anImportedApplication({ expiresAt })];
+      const ofOtherTenant = anImportedSession(expiring, { tenantId: randomUUID() });
+      await importApplication(expiring);
       expect(await importSession(anImportedSession(missing))).toBe("ownerless");
-      expect(await importSession(elsewhere)).toBe("ownerless");
-      expect(await importSession(anImportedSession(ending))).toBe("added");
+      expect(await importSession(ofOtherTenant)).toBe("ownerless");
+      expect(await importSession(anImportedSession(expiring))).toBe("added");
       clock.advance(hour);
-      expect(await importSession(anImportedSession(ending))).toBe("ownerless");
+      expect(await importSession(anImportedSession(expiring))).toBe("ownerless");
       expect((await exportAll(store)).sessions).toEqual([]);
     });
 
@@ -411,18 +417,18 @@ export function describeTransfer(subject: () => Subject): void {
       const application = anImportedApplication();
       const session = anImportedSession(application);
       const event = { ...anEvent(), at, id: newId(at) };
-      const again = {
+      const records = {
         applications: [application, application, { ...application, name: "till" }],
         sessions: [session, session, { ...session, permissions: ["other:use"] }],
         events: [event, event, { ...event, kind: "other" }],
       };
       const outcomes = ["added", "same", "differs"];
-      expect(await importAll(store, again)).toEqual({
+      expect(await importAll(store, records)).toEqual({
         applications: outcomes,
         sessions: outcomes,
         events: outcomes,
       });
-      const { applications, sessions } = await importAll(store, again, { replace: true });
+      const { applications, sessions } = await importAll(store, records, { replace: true });
       expect([applications, sessions]).toEqual(times(2, () => ["same", "same", "replaced"]));
       expect(await store.applications.find(application.id)).toMatchObject({ name: "till" });
       expect((await exportAll(store)).events).toEqual([event]);
@@ -430,22 +436,22 @@ export function describeTransfer(subject: () => Subject): void {
 
     it("reports the outcomes of a dry run, and writes nothing", async () => {
       const { store } = subject();
-      const [there, added] = [anImportedApplication(), anImportedApplication()];
-      const sessions = [there, added].map((application) => anImportedSession(application));
+      const [existing, added] = [anImportedApplication(), anImportedApplication()];
+      const sessions = [existing, added].map((application) => anImportedSession(application));
       const events = [{ ...anEvent(), at, id: newId(at) }];
-      await importApplication(there);
-      const applications = [{ ...there, name: "till" }, added];
-      const held = { applications, sessions, events };
+      await importApplication(existing);
+      const applications = [{ ...existing, name: "till" }, added];
+      const data = { applications, sessions, events };
       for (const replace of [false, true]) {
-        const outcomes = await importAll(store, held, { dryRun: true, replace });
+        const outcomes = await importAll(store, data, { dryRun: true, replace });
         expect(outcomes).toEqual({
           applications: [replace ? "replaced" : "differs", "added"],
           sessions: ["added", "ownerless"],
           events: ["added"],
         });
       }
-      expect(idsOf((await exportAll(store)).applications)).toEqual([there.id]);
-      expect(await store.applications.find(there.id)).toMatchObject({ name: "shop" });
+      expect(idsOf((await exportAll(store)).applications)).toEqual([existing.id]);
+      expect(await store.applications.find(existing.id)).toMatchObject({ name: "shop" });
       expect((await exportAll(store)).sessions).toEqual([]);
       expect(await listEvents(store, { tenantId: must(events[0]).tenantId })).toEqual([]);
     });
@@ -456,7 +462,11 @@ export function describeTransfer(subject: () => Subject): void {
       const { tenantId, id } = record;
       const session = anImportedSession(record);
       await importAll(store, { applications: [record], sessions: [session] });
-      const { mark, marked, untilMarked } = await followMarked(follow, store, tenantId);
+      const { writeMarker, markerChange, readUntilMarker } = await followWithMarker(
+        follow,
+        store,
+        tenantId,
+      );
       await importApplication(anImportedApplication({ tenantId }));
       await importApplication({ ...record, name: "till" }, replacing);
       const key = { id: randomUUID(), hash: randomBytes(32), createdAt: record.createdAt + 1 };
@@ -464,12 +474,12 @@ export function describeTransfer(subject: () => Subject): void {
       await importApplication({ ...record, name: "till", keys }, replacing);
       const authorized = { authorizedAt: Date.UTC(2026, 1), authorizedBy: id };
       await importSession({ ...session, ...authorized }, replacing);
-      await mark();
-      expect(await untilMarked()).toEqual([
-        told("updated", id),
-        told("regenerated", id),
-        told("authorized", id, session.id),
-        marked,
+      await writeMarker();
+      expect(await readUntilMarker()).toEqual([
+        expectedChange("updated", id),
+        expectedChange("regenerated", id),
+        expectedChange("authorized", id, session.id),
+        markerChange,
       ]);
     });
 
@@ -485,9 +495,9 @@ export function describeTransfer(subject: () => Subject): void {
       }));
       await importAll(store, { events });
       await importAll(store, { events });
-      await store.events.add([anEvent({ tenantId, kind: "the.last" })]);
-      const heard = await follower.until(({ kind }) => kind === "the.last");
-      expect(heard.slice(0, -1)).toEqual(events);
+      await store.events.add([anEvent({ tenantId, kind: "last" })]);
+      const received = await follower.until(({ kind }) => kind === "last");
+      expect(received.slice(0, -1)).toEqual(events);
     });
   });
 }

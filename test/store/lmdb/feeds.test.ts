@@ -7,6 +7,7 @@ import { StoreUnavailable } from "../../../src/store/port/errors.js";
 import type { EventRecord } from "../../../src/store/port/events.js";
 import type { ApplicationRecord } from "../../../src/store/port/records.js";
 import type { Store } from "../../../src/store/port/store.js";
+import { anIdempotencyId, aResponse, storeResponse } from "../../contract/store/audited-changes.js";
 import {
   aFullEvent,
   aLargeEvent,
@@ -18,12 +19,11 @@ import {
   aGrant,
   anApplication,
   aSession,
-  createBoth,
+  createWithSession,
   hour,
   must,
   times,
 } from "../../contract/store/fixtures.js";
-import { anAnswer, anAnswerId, keepAnswer } from "../../contract/store/trailed-changes.js";
 import { useEventFollowers, useFollowers } from "../../support/api/followers.js";
 import { createTestClock } from "../../support/clock.js";
 import { repetitions } from "../../support/jest/suite.js";
@@ -37,34 +37,34 @@ const start = useChildren();
 const follow = useFollowers();
 const followEvents = useEventFollowers();
 
-/** Changes an application of a tenant of its own, so many times. */
-async function makeChanges(store: Store, count: number): Promise<void> {
+/** Updates an application of a new tenant several times. */
+async function updateRepeatedly(store: Store, count: number): Promise<void> {
   const { id, tenantId } = await store.applications.create(anApplication());
   const change = () => ({ modifiedBy: id });
   await Promise.all(times(count, () => store.applications.update(tenantId, id, change)));
 }
 
-/** Opens a store that sweeps, and a look at the numbers of its log. */
-async function openSwept() {
+/** Opens a store that sweeps, and its change log. */
+async function openSweeping() {
   const { now, advance } = createTestClock();
   const store = await folder.open({ clock: now, sweepInterval: 5 });
   const log = openLog(folder.path());
   const numbers = () => log.entries().map(({ number }) => number);
-  const untilNumbersAre = async (expected: number[]) => {
+  const waitForNumbers = async (expected: number[]) => {
     await until(async () => String(numbers()) === String(expected));
   };
-  return { store, advance, numbers, untilNumbersAre, close: log.close };
+  return { store, advance, numbers, waitForNumbers, close: log.close };
 }
 
 describe("a change in LMDB", () => {
   it("is reported with its time by the store's clock, an expiry with its own time", async () => {
     const { now, advance } = createTestClock();
     const store = await folder.open({ clock: now, sweepInterval: 5 });
-    const { application, session } = await createBoth(store);
+    const { application, session } = await createWithSession(store);
     const { id, tenantId } = application;
     const start = now();
     const expiresAt = start + 60;
-    const ending = await store.applications.create(anApplication({ tenantId, expiresAt }));
+    const expiring = await store.applications.create(anApplication({ tenantId, expiresAt }));
     const short = aSession(application, { ttl: 50 });
     await store.sessions.create(short);
     const follower = follow(store, tenantId);
@@ -75,7 +75,7 @@ describe("a change in LMDB", () => {
     advance(10);
     await store.sessions.authorize(aGrant(session));
     advance(80);
-    const isLast = ({ applicationId }: { applicationId: string }) => applicationId === ending.id;
+    const isLast = ({ applicationId }: { applicationId: string }) => applicationId === expiring.id;
     const changes = await follower.until(isLast);
     await store.applications.delete(tenantId, id);
     changes.push(...(await follower.next()).changes);
@@ -83,7 +83,7 @@ describe("a change in LMDB", () => {
       { kind: "updated", applicationId: id, at: start + 10 },
       { kind: "authorized", applicationId: id, sessionId: session.id, at: start + 20 },
       { kind: "expired", applicationId: id, sessionId: short.id, at: start + 50 },
-      { kind: "expired", applicationId: ending.id, at: start + 60 },
+      { kind: "expired", applicationId: expiring.id, at: start + 60 },
       { kind: "deleted", applicationId: id, at: start + 100 },
     ]);
   });
@@ -103,9 +103,9 @@ describe("a change in LMDB", () => {
 
   it("of a tenant is found among many of others, in bounded batches", async () => {
     const store = await folder.open();
-    const { application } = await createBoth(store);
+    const { application } = await createWithSession(store);
     const { id, tenantId } = application;
-    await makeChanges(store, 2_500);
+    await updateRepeatedly(store, 2_500);
     await store.applications.delete(tenantId, id);
     const follower = follow(store, tenantId, { after: "0" });
     const first = await follower.next();
@@ -116,40 +116,40 @@ describe("a change in LMDB", () => {
     expect(second.completeUntil).toBeDefined();
   });
 
-  it("comes in the same batches to waiting and resuming followers", async () => {
+  it("is received in the same batches by waiting and resuming followers", async () => {
     const store = await folder.open();
-    const { application } = await createBoth(store);
+    const { application } = await createWithSession(store);
     const { id, tenantId } = application;
     const follower = follow(store, tenantId);
     const { position } = await follower.next();
-    const waited = follower.next();
-    await makeChanges(store, 100);
+    const pending = follower.next();
+    await updateRepeatedly(store, 100);
     await store.applications.delete(tenantId, id);
-    const told = { changes: [{ kind: "deleted" }], missed: false, position: "101" };
-    expect(await waited).toMatchObject(told);
-    expect(await follow(store, tenantId, { after: position }).next()).toMatchObject(told);
+    const expected = { changes: [{ kind: "deleted" }], missed: false, position: "101" };
+    expect(await pending).toMatchObject(expected);
+    expect(await follow(store, tenantId, { after: position }).next()).toMatchObject(expected);
   });
 });
 
 describe("the log of changes in LMDB", () => {
   it("prunes old entries, but never the newest, and continues its numbers", async () => {
-    const { store, advance, numbers, untilNumbersAre, close } = await openSwept();
-    await makeChanges(store, 450);
+    const { store, advance, numbers, waitForNumbers, close } = await openSweeping();
+    await updateRepeatedly(store, 450);
     advance(changeRetention);
-    await makeChanges(store, 2);
+    await updateRepeatedly(store, 2);
     expect(numbers()).toHaveLength(452);
     advance(1);
-    await untilNumbersAre([451, 452]);
+    await waitForNumbers([451, 452]);
     advance(changeRetention);
-    await untilNumbersAre([452]);
-    await makeChanges(store, 2);
-    await untilNumbersAre([453, 454]);
+    await waitForNumbers([452]);
+    await updateRepeatedly(store, 2);
+    await waitForNumbers([453, 454]);
     await close();
   });
 
   it("continues after it is opened again", async () => {
     const store = await folder.open();
-    const { application } = await createBoth(store);
+    const { application } = await createWithSession(store);
     const { tenantId, id } = application;
     const first = follow(store, tenantId);
     await first.next();
@@ -166,21 +166,21 @@ describe("the log of changes in LMDB", () => {
 
   it("reports missed changes to a follower that is ahead of it", async () => {
     const store = await folder.open();
-    const { application } = await createBoth(store);
-    await makeChanges(store, 3);
+    const { application } = await createWithSession(store);
+    await updateRepeatedly(store, 3);
     const follower = follow(store, application.tenantId, { after: "4" });
     expect(await follower.next()).toMatchObject({ changes: [], missed: true, position: "3" });
-    const level = follow(store, application.tenantId, { after: "3" });
-    expect(await level.next()).toMatchObject({ changes: [], missed: false, position: "3" });
+    const current = follow(store, application.tenantId, { after: "3" });
+    expect(await current.next()).toMatchObject({ changes: [], missed: false, position: "3" });
   });
 
   it("reports missed changes to a follower whose next change was pruned", async () => {
-    const { store, advance, untilNumbersAre, close } = await openSwept();
+    const { store, advance, waitForNumbers, close } = await openSweeping();
     const { tenantId } = anApplication();
-    await makeChanges(store, 3);
+    await updateRepeatedly(store, 3);
     advance(changeRetention + 1);
-    await makeChanges(store, 1);
-    await untilNumbersAre([4]);
+    await updateRepeatedly(store, 1);
+    await waitForNumbers([4]);
     const late = follow(store, tenantId, { after: "2" });
     expect(await late.next()).toMatchObject({ changes: [], missed: true, position: "4" });
     const early = follow(store, tenantId, { after: "3" });
@@ -192,17 +192,17 @@ describe("the log of changes in LMDB", () => {
 describe.each([
   ["changes", follow],
   ["events", followEvents],
-] as const)("one who follows %s in LMDB", (_what, follow) => {
+] as const)("a follower of %s in LMDB", (_, follow) => {
   it("throws when the store is closed, waiting or not", async () => {
     const store = await folder.open();
-    const waits = follow(store, anApplication().tenantId);
-    const pauses = follow(store, anApplication().tenantId);
-    await waits.next();
-    await pauses.next();
-    const waited = waits.next().catch((error) => error);
+    const waiting = follow(store, anApplication().tenantId);
+    const idle = follow(store, anApplication().tenantId);
+    await waiting.next();
+    await idle.next();
+    const pending = waiting.next().catch((error) => error);
     await store.close();
-    expect(await waited).toBeInstanceOf(StoreUnavailable);
-    await expect(pauses.next()).rejects.toBeInstanceOf(StoreUnavailable);
+    expect(await pending).toBeInstanceOf(StoreUnavailable);
+    await expect(idle.next()).rejects.toBeInstanceOf(StoreUnavailable);
     const late = follow(store, anApplication().tenantId);
     await expect(late.next()).rejects.toBeInstanceOf(StoreUnavailable);
   });
@@ -218,21 +218,21 @@ describe.each([
       await follower.next();
       expect(listeners()).toBe(0);
     }
-    const waits = follow(store, tenantId, { signal });
-    await waits.next();
-    const waiting = waits.step();
+    const waiting = follow(store, tenantId, { signal });
+    await waiting.next();
+    const pending = waiting.step();
     await new Promise(setImmediate);
     expect(listeners()).toBe(1);
     controller.abort();
-    await waiting;
+    await pending;
     expect(listeners()).toBe(0);
   });
 });
 
 const retention = 30 * day;
 
-/** Opens a store that sweeps, and a look behind it at its tables. */
-async function openSweptEvents() {
+/** Opens a store that sweeps, and its tables. */
+async function openSweepingEvents() {
   const { now, advance } = createTestClock();
   const store = await folder.open({ clock: now, sweepInterval: 5, eventRetention: retention });
   const database = open({ path: folder.path(), noSubdir: false, overlappingSync: false });
@@ -240,15 +240,15 @@ async function openSweptEvents() {
   const tables = ["events", "event-index", "responses", "response-expirations"].map((name) =>
     database.openDB<Buffer, Buffer>({ name, ...byKey }),
   );
-  const look = () => {
+  const countRows = () => {
     database.resetReadTxn();
     return tables.map((table) => table.getCount());
   };
-  /** How many rows there are of events, of their index, of answers and of their ends. */
-  const untilRowsAre = async (expected: number[]) => {
-    await until(async () => String(look()) === String(expected));
+  /** Waits for row counts of events, event index, responses and response expirations. */
+  const waitForRows = async (expected: number[]) => {
+    await until(async () => String(countRows()) === String(expected));
   };
-  return { store, advance, untilRowsAre, close: () => database.close() };
+  return { store, advance, waitForRows, close: () => database.close() };
 }
 
 async function addEvents(store: Store, count: number, tenantId?: string): Promise<void> {
@@ -257,39 +257,39 @@ async function addEvents(store: Store, count: number, tenantId?: string): Promis
 
 describe("events in LMDB", () => {
   it("are pruned with their index, except the newest, and numbers continue", async () => {
-    const { store, advance, untilRowsAre, close } = await openSweptEvents();
+    const { store, advance, waitForRows, close } = await openSweepingEvents();
     const tenantId = randomUUID();
     const follower = followEvents(store, tenantId);
     await follower.next();
     await store.events.add(times(450, () => aFullEvent({ tenantId })));
-    await untilRowsAre([450, 450 * 7, 0, 0]);
+    await waitForRows([450, 450 * 7, 0, 0]);
     advance(retention);
     await addEvents(store, 2, tenantId);
-    await untilRowsAre([452, 450 * 7 + 2 * 3, 0, 0]);
+    await waitForRows([452, 450 * 7 + 2 * 3, 0, 0]);
     advance(1);
-    await untilRowsAre([2, 6, 0, 0]);
+    await waitForRows([2, 6, 0, 0]);
     expect(await listEvents(store, { tenantId })).toHaveLength(2);
     advance(retention);
-    await untilRowsAre([1, 3, 0, 0]);
+    await waitForRows([1, 3, 0, 0]);
     await addEvents(store, 1, tenantId);
-    await untilRowsAre([1, 3, 0, 0]);
+    await waitForRows([1, 3, 0, 0]);
     const last = followEvents(store, tenantId, { after: "452" });
     expect(await last.next()).toMatchObject({ events: [{}], missed: false, position: "453" });
     await close();
   });
 
   it("that were pruned are reported as missed to resuming followers, which get the rest", async () => {
-    const { store, advance, untilRowsAre, close } = await openSweptEvents();
+    const { store, advance, waitForRows, close } = await openSweepingEvents();
     const tenantId = randomUUID();
     await addEvents(store, 3, tenantId);
     advance(retention + 1);
     await addEvents(store, 2, tenantId);
-    await untilRowsAre([2, 6, 0, 0]);
+    await waitForRows([2, 6, 0, 0]);
     const late = followEvents(store, tenantId, { after: "2" });
     expect(await late.next()).toMatchObject({ events: [], missed: true, position: "3" });
-    const told = { events: [{}, {}], missed: false, position: "5" };
-    expect(await late.next()).toMatchObject(told);
-    expect(await followEvents(store, tenantId, { after: "3" }).next()).toMatchObject(told);
+    const expected = { events: [{}, {}], missed: false, position: "5" };
+    expect(await late.next()).toMatchObject(expected);
+    expect(await followEvents(store, tenantId, { after: "3" }).next()).toMatchObject(expected);
     await close();
   });
 
@@ -298,8 +298,8 @@ describe("events in LMDB", () => {
     await addEvents(store, 3);
     const follower = followEvents(store, randomUUID(), { after: "4" });
     expect(await follower.next()).toMatchObject({ events: [], missed: true, position: "3" });
-    const level = followEvents(store, randomUUID(), { after: "3" });
-    expect(await level.next()).toMatchObject({ events: [], missed: false, position: "3" });
+    const current = followEvents(store, randomUUID(), { after: "3" });
+    expect(await current.next()).toMatchObject({ events: [], missed: false, position: "3" });
   });
 
   it("of a tenant are found among many of others, in bounded batches", async () => {
@@ -316,7 +316,7 @@ describe("events in LMDB", () => {
     ]);
   });
 
-  it("of other tenants, if large, are skipped in small batches", async () => {
+  it("of other tenants are skipped in small batches if they are large", async () => {
     const store = await folder.open();
     const tenantId = randomUUID();
     for (let added = 0; added < 4; added++) {
@@ -329,13 +329,13 @@ describe("events in LMDB", () => {
   });
 
   it("are pruned even if they are large", async () => {
-    const { store, advance, untilRowsAre, close } = await openSweptEvents();
+    const { store, advance, waitForRows, close } = await openSweepingEvents();
     for (let added = 0; added < 4; added++) {
       await store.events.add([aLargeEvent(1_000)]);
     }
     advance(retention + 1);
     await addEvents(store, 1);
-    await untilRowsAre([1, 3, 0, 0]);
+    await waitForRows([1, 3, 0, 0]);
     await close();
   });
 
@@ -343,16 +343,16 @@ describe("events in LMDB", () => {
     const store = await folder.open();
     const { tenantId, target } = anEvent();
     await store.events.add(times(1_500, () => anEvent({ tenantId, target })));
-    let turns = 0;
+    let ticks = 0;
     const count = () => {
-      turns++;
+      ticks++;
       immediate = setImmediate(count);
     };
     let immediate = setImmediate(count);
     const query = { tenantId, target: target.applicationId, kind: "rare", size: 1 };
     expect(await store.events.list(query)).toEqual({ items: [] });
     clearImmediate(immediate);
-    expect(turns).toBeGreaterThanOrEqual(7);
+    expect(ticks).toBeGreaterThanOrEqual(7);
   });
 
   it("are listed by time even if the clock was set back", async () => {
@@ -360,9 +360,9 @@ describe("events in LMDB", () => {
     const store = await folder.open({ clock: now });
     const { tenantId } = anEvent();
     const first = now();
-    const moments = [0, 50, -20, 10, -30];
-    for (const moment of moments) {
-      advance(first + moment - now());
+    const offsets = [0, 50, -20, 10, -30];
+    for (const offset of offsets) {
+      advance(first + offset - now());
       await addEvents(store, 1, tenantId);
     }
     const list = async (since?: number, until?: number) => {
@@ -373,7 +373,7 @@ describe("events in LMDB", () => {
     expect(await list(first - 20, first + 10)).toEqual([0, -20]);
     const follower = followEvents(store, tenantId, { after: "0" });
     const { events } = await follower.next();
-    expect(events.map(({ at }) => at - first)).toEqual(moments);
+    expect(events.map(({ at }) => at - first)).toEqual(offsets);
   });
 
   it("return an empty page for an invalid cursor", async () => {
@@ -397,27 +397,27 @@ describe("events in LMDB", () => {
 
 describe("stored responses in LMDB", () => {
   it("are removed after they expire, and nothing else is", async () => {
-    const { store, advance, untilRowsAre, close } = await openSweptEvents();
-    const ids = times(450, anAnswerId);
-    await Promise.all(ids.map((id) => keepAnswer(store, id, anAnswer())));
-    const staying = anAnswerId();
-    await keepAnswer(store, staying, anAnswer({ ttl: hour + 1 }));
-    await untilRowsAre([0, 0, 451, 451]);
+    const { store, advance, waitForRows, close } = await openSweepingEvents();
+    const ids = times(450, anIdempotencyId);
+    await Promise.all(ids.map((id) => storeResponse(store, id, aResponse())));
+    const staying = anIdempotencyId();
+    await storeResponse(store, staying, aResponse({ ttl: hour + 1 }));
+    await waitForRows([0, 0, 451, 451]);
     advance(hour);
-    await untilRowsAre([0, 0, 1, 1]);
+    await waitForRows([0, 0, 1, 1]);
     expect(await store.answers.find(staying)).toBeDefined();
     await close();
   });
 
-  it("leave nothing behind of the responses that they replace", async () => {
+  it("leave no rows of the responses that they replace", async () => {
     const { now, advance } = createTestClock();
     const store = await folder.open({ clock: now });
-    const id = anAnswerId();
-    await keepAnswer(store, id, anAnswer());
+    const id = anIdempotencyId();
+    await storeResponse(store, id, aResponse());
     advance(hour);
-    await keepAnswer(store, id, anAnswer({ ttl: 3 * hour }));
-    const { untilRowsAre, close } = await openSweptEvents();
-    await untilRowsAre([0, 0, 1, 1]);
+    await storeResponse(store, id, aResponse({ ttl: 3 * hour }));
+    const { waitForRows, close } = await openSweepingEvents();
+    await waitForRows([0, 0, 1, 1]);
     await close();
     advance(2 * hour);
     expect(await store.answers.find(id)).toBeDefined();
@@ -430,24 +430,24 @@ describe("LMDB after a process was killed", () => {
     const lines: Record<string, string | number>[] = [];
     for (let round = 0; round < repetitions({ quick: 2, full: 4 }); round++) {
       const writer = start(
-        scriptCommand("test/support/lmdb/child.ts", "leaveTrails", folder.path(), tenantId),
+        scriptCommand("test/support/lmdb/child.ts", "writeAuditedChanges", folder.path(), tenantId),
       );
       // Eight workers write six lines each before the first delete.
       await writer.line(50);
-      // Anywhere in its work.
+      // Kills it at any point of its work.
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 100));
       await writer.kill();
       lines.push(...writer.lines());
 
       const store = await folder.open();
-      const eventsOf = groupByTarget(await listEvents(store, { tenantId }));
-      const found = await findAll(store, [...eventsOf.keys()]);
-      expect(await countOf(store, tenantId)).toBe(found.size);
-      for (const [id, events] of eventsOf) {
-        expectWhole(events, found.get(id));
+      const eventsByTarget = groupByTarget(await listEvents(store, { tenantId }));
+      const found = await findAll(store, [...eventsByTarget.keys()]);
+      expect(await countApplications(store, tenantId)).toBe(found.size);
+      for (const [id, events] of eventsByTarget) {
+        expectConsistent(events, found.get(id));
       }
       for (const { updated, to = 0, deleted } of lines) {
-        const kinds = must(eventsOf.get(String(updated ?? deleted))).map(({ kind }) => kind);
+        const kinds = must(eventsByTarget.get(String(updated ?? deleted))).map(({ kind }) => kind);
         expect(kinds.length).toBeGreaterThan(Number(to));
         expect(deleted === undefined || kinds.includes("deleted")).toBe(true);
       }
@@ -456,7 +456,7 @@ describe("LMDB after a process was killed", () => {
     expect(lines.some(({ deleted }) => deleted)).toBe(true);
   });
 
-  /** All events of an application, oldest first. */
+  /** Groups events by application, oldest first. */
   function groupByTarget(events: readonly EventRecord[]): Map<string, EventRecord[]> {
     const groups = new Map<string, EventRecord[]>();
     for (const event of [...events].reverse()) {
@@ -476,12 +476,15 @@ describe("LMDB after a process was killed", () => {
     return found;
   }
 
-  async function countOf({ applications }: Store, tenantId: string) {
+  async function countApplications({ applications }: Store, tenantId: string) {
     return (await applications.list({ tenantId, size: 1, from: { page: 1 } })).total;
   }
 
-  /** The last event of an application tells what it is, and those before it how it came to be that. */
-  function expectWhole(events: readonly EventRecord[], application: ApplicationRecord | undefined) {
+  /** Expects the events of an application to lead to its current state. */
+  function expectConsistent(
+    events: readonly EventRecord[],
+    application: ApplicationRecord | undefined,
+  ) {
     const isDeleted = events.at(-1)?.kind === "deleted";
     const changes = isDeleted ? events.slice(0, -1) : events;
     expect(changes.map(({ kind, after }) => [kind, after?.name])).toEqual(

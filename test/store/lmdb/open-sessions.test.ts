@@ -11,7 +11,7 @@ const folder = useLmdbFolder();
 const quota = 3;
 
 /** Opens sessions until the quota is reached, and returns them. */
-async function fill(store: Store, application: ApplicationRecord, ttl = hour) {
+async function fillQuota(store: Store, application: ApplicationRecord, ttl = hour) {
   const opened = [];
   for (;;) {
     const session = aSession(application, { quota, ttl });
@@ -33,19 +33,19 @@ describe("the count of open sessions in LMDB", () => {
       await store.applications.create(anApplication()),
       await store.applications.create(anApplication()),
     ];
-    const opened = await fill(store, one, 1_000);
+    const opened = await fillQuota(store, one, 1_000);
     await store.sessions.authorize(aGrant(must(opened[0]), { expiresAt: clock.now() + 2 * hour }));
-    await fill(store, other);
+    await fillQuota(store, other);
     clock.advance(1_000);
     await until(async () => (await store.sessions.takeExpired()) > 0);
-    expect(await fill(store, one)).toHaveLength(quota - 1);
+    expect(await fillQuota(store, one)).toHaveLength(quota - 1);
 
     await store.applications.update(one.tenantId, one.id, () => ({
       sessionEpoch: 1,
       modifiedBy: one.id,
     }));
-    expect(await fill(store, one)).toHaveLength(quota);
+    expect(await fillQuota(store, one)).toHaveLength(quota);
     await store.applications.delete(other.tenantId, other.id);
-    expect(await fill(store, one)).toHaveLength(0);
+    expect(await fillQuota(store, one)).toHaveLength(0);
   });
 });

@@ -20,7 +20,8 @@ describe("a write that LMDB acknowledged", () => {
     const writer = start(child("churn"));
     await writer.line(200);
     await writer.kill();
-    const told = (what: string): string[] => writer.lines().flatMap((line) => line[what] ?? []);
+    const reported = (field: string): string[] =>
+      writer.lines().flatMap((line) => line[field] ?? []);
     const opened = openLog(folder.path());
     const log = opened.entries();
     await opened.close();
@@ -32,13 +33,13 @@ describe("a write that LMDB acknowledged", () => {
     for (const { applicationId } of deleted) {
       expect(await store.applications.find(applicationId)).toBeUndefined();
     }
-    for (const id of told("created")) {
+    for (const id of reported("created")) {
       expect((await store.applications.find(id)) === undefined).toBe(deletedIds.has(id));
     }
 
     const authorized = log.filter(({ kind }) => kind === "authorized");
     expect(authorized.map(({ sessionId }) => sessionId)).toEqual(
-      expect.arrayContaining(told("authorized")),
+      expect.arrayContaining(reported("authorized")),
     );
     for (const { applicationId, sessionId = "" } of authorized) {
       const found = await store.sessions.find(sessionId);
@@ -48,7 +49,7 @@ describe("a write that LMDB acknowledged", () => {
 });
 
 describe("processes that share the data in LMDB", () => {
-  it("learn that they missed changes if others prune the log", async () => {
+  it("report missed changes if another process prunes the log", async () => {
     const store = await folder.open();
     const { id } = await store.applications.create(anApplication());
     const follower = follow(store, anApplication().tenantId);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it, jest } from "@jest/globals";
 import { newId } from "../../../src/lib/uuid.js";
 import { StoreUnavailable } from "../../../src/store/port/errors.js";
-import { anApplication, createBoth, must, times } from "../../contract/store/fixtures.js";
+import { anApplication, createWithSession, must, times } from "../../contract/store/fixtures.js";
 import { useFollowers } from "../../support/api/followers.js";
 import { itIf } from "../../support/jest/suite.js";
 import { useLmdbFolder } from "../../support/lmdb/folder.js";
@@ -21,35 +21,35 @@ const { child, run } = useLmdbProcesses(folder);
 
 describe("a write that LMDB acknowledged", () => {
   const canTrace = spawnSync("strace", ["-f", "-o", "/dev/null", "true"]).status === 0;
-  const claim = "was synced to the disk before, once for all that waited at the same time";
-  itIf(canTrace, claim, "strace is missing or may not trace", async () => {
+  const title = "was synced to the disk first, together with concurrent writes";
+  itIf(canTrace, title, "strace is missing or may not trace", async () => {
     const [node, args] = child("markWrites");
     const file = join(folder.path(), "trace");
     const calls = "trace=openat,fdatasync,write,writev,pwrite64,pwritev";
     const strace = ["-f", "-y", "-s", "80", "-o", file, "-e", calls, node, ...args];
     expect(spawnSync("strace", strace, { timeout: hangTimeout }).status).toBe(0);
-    const events = eventsOf(await readFile(file, "utf8"));
+    const events = summarizeTrace(await readFile(file, "utf8"));
     for (const number of times(5, (index) => index)) {
       expect(events).toMatch(new RegExp(`<${number}>(write )+sync commit </${number}>`));
     }
     expect(events).toMatch(/<many>((write )+sync commit ){1,3}<\/many>/);
   });
 
-  /** What a trace shows to have been done to the data, between the words of the process. */
-  function eventsOf(trace: string): string {
+  /** Summarizes the writes, syncs and commits of a trace, between the calls that the process reports. */
+  function summarizeTrace(trace: string): string {
     const durable = trace.match(/data\.mdb", O_\w+\|O_DSYNC.* = (\d+)/)?.[1];
     const commit = new RegExp(`pwrite64\\(${durable}<.* = \\d+$`);
-    const begun = new Map<string, string>();
+    const unfinished = new Map<string, string>();
     const events = trace.split("\n").map((line) => {
       const thread = line.split(" ", 1)[0] ?? "";
       if (line.endsWith("<unfinished ...>")) {
-        begun.set(thread, line);
+        unfinished.set(thread, line);
         return "";
       }
-      const call = line.includes(" resumed>") ? `${begun.get(thread)} ${line}` : line;
-      const said = /write\(1<.*(called|acknowledged)\\":\\?"?(\w+)/.exec(call);
-      if (said) {
-        return said[1] === "called" ? `<${said[2]}>` : `</${said[2]}>`;
+      const call = line.includes(" resumed>") ? `${unfinished.get(thread)} ${line}` : line;
+      const report = /write\(1<.*(called|acknowledged)\\":\\?"?(\w+)/.exec(call);
+      if (report) {
+        return report[1] === "called" ? `<${report[2]}>` : `</${report[2]}>`;
       }
       if (!call.includes("data.mdb>")) {
         return "";
@@ -82,7 +82,7 @@ describe("processes that share the data in LMDB", () => {
 
   it("authorize a session only once", async () => {
     const store = await folder.open();
-    const { session } = await createBoth(store);
+    const { session } = await createWithSession(store);
     const nonceHash = Buffer.from(session.nonceHash).toString("hex");
     const given = JSON.stringify({ ...session, nonceHash });
     const others = times(2, () => start(child("authorize", given)));
@@ -131,8 +131,8 @@ describe("processes that share the data in LMDB", () => {
   });
 
   it("can read while one blocks all writes, which time out", async () => {
-    const patient = await folder.open();
-    const { id, tenantId } = await patient.applications.create(anApplication());
+    const unlimited = await folder.open();
+    const { id, tenantId } = await unlimited.applications.create(anApplication());
     const store = await folder.open({ writeTimeout: 2_000 });
     const other = start(child("hold"));
     await other.line(0);
@@ -141,8 +141,8 @@ describe("processes that share the data in LMDB", () => {
     expect(late.cause).toBeDefined();
     expect(await store.applications.find(id)).toBeDefined();
     await other.kill();
-    expect(await patient.applications.create(anApplication())).toBeDefined();
-    // What was given up is not made up for.
+    expect(await unlimited.applications.create(anApplication())).toBeDefined();
+    // The write that timed out is not applied later.
     expect(await store.applications.find(id)).toBeDefined();
   });
 });

@@ -9,7 +9,7 @@ import {
   aKey,
   anApplication,
   aSession,
-  createBoth,
+  createWithSession,
   hour,
   rule,
   times,
@@ -22,29 +22,37 @@ import { until } from "../../support/until.js";
 
 const folder = useLmdbFolder();
 
-/** Take several pages, so that few fill the disk. */
-const rules = times(20, (at) => ({ ...rule, priority: at + 1, description: "x".repeat(200) }));
+/** Large rules, so that few applications fill the disk. */
+const rules = times(20, (index) => ({
+  ...rule,
+  priority: index + 1,
+  description: "x".repeat(200),
+}));
 
-/** What takes access away, each from an application of its own. */
-async function makeRevocations(store: Store) {
+/** Prepares one revocation of each kind, each of another application. */
+async function prepareRevocations(store: Store) {
   const { applications, sessions } = store;
-  const made = await Promise.all(times(4, () => createBoth(store)));
-  const [deleted, disabled, rekeyed, ended] = made as [
-    (typeof made)[0],
-    (typeof made)[0],
-    (typeof made)[0],
-    (typeof made)[0],
+  const created = await Promise.all(times(4, () => createWithSession(store)));
+  const [deletedApplication, disabled, rekeyed, deletedSession] = created as [
+    (typeof created)[0],
+    (typeof created)[0],
+    (typeof created)[0],
+    (typeof created)[0],
   ];
-  const trail = { revokes: true, entriesFor: () => ({ events: [] }) };
+  const context = { revokes: true, entriesFor: () => ({ events: [] }) };
   const change = (
     { tenantId, id }: { tenantId: string; id: string },
     changed: { disabled: true } | { keys: [] },
-  ) => applications.update(tenantId, id, () => ({ ...changed, modifiedBy: id }), trail);
+  ) => applications.update(tenantId, id, () => ({ ...changed, modifiedBy: id }), context);
   return [
-    () => applications.delete(deleted.application.tenantId, deleted.application.id),
+    () =>
+      applications.delete(
+        deletedApplication.application.tenantId,
+        deletedApplication.application.id,
+      ),
     () => change(disabled.application, { disabled: true }),
     () => change(rekeyed.application, { keys: [] }),
-    () => sessions.delete(ended.created.tenantId, ended.created.id),
+    () => sessions.delete(deletedSession.created.tenantId, deletedSession.created.id),
   ];
 }
 
@@ -84,7 +92,7 @@ function withStoreOnSmallDisk(
 describe("revocations on the embedded store", () => {
   it("are committed before waiting creates, and not with them", async () => {
     const store = await folder.open();
-    const revocations = await makeRevocations(store);
+    const revocations = await prepareRevocations(store);
     const order: string[] = [];
     const create = () =>
       store.applications.create(anApplication()).then(() => order.push("create"));
@@ -99,7 +107,7 @@ describe("revocations on the embedded store", () => {
 
   it("do not starve creates", async () => {
     const store = await folder.open();
-    const { application } = await createBoth(store);
+    const { application } = await createWithSession(store);
     let isDone = false;
     const revoking = Promise.all(
       times(2, async () => {
@@ -116,7 +124,7 @@ describe("revocations on the embedded store", () => {
   const title = "succeed on a full disk together with creates that are refused";
   itIf(canMount(), title, whyNoMount, () =>
     withStoreOnSmallDisk(async (store, disk) => {
-      const revocations = await makeRevocations(store);
+      const revocations = await prepareRevocations(store);
       const fill = createUntilRefused(store);
       expect(await fill()).toBeInstanceOf(StoreUnavailable);
       await fillDisk(disk);

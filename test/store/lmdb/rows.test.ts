@@ -22,7 +22,7 @@ import {
   anApplication,
   aSession,
   contentOf,
-  contentOfNew,
+  expectedContent,
   grants,
   hour,
   idsOf,
@@ -38,7 +38,7 @@ import { until } from "../../support/until.js";
 
 const folder = useLmdbFolder();
 
-/** Looks behind the store, at how many rows its tables have, but for those that tell of others. */
+/** Opens the tables of the store directly to count their rows, except metadata and the change log. */
 function openTables() {
   const path = folder.path();
   const database = open({ path, noSubdir: false, overlappingSync: false, maxDbs: 32 });
@@ -55,8 +55,8 @@ function openTables() {
   return {
     rows,
 
-    /** Resolves when there are as many rows as that. */
-    async settle(expected: Record<string, number>): Promise<void> {
+    /** Waits until the tables have these numbers of rows. */
+    async waitForRows(expected: Record<string, number>): Promise<void> {
       await until(async () => isDeepStrictEqual(rows(), expected));
     },
 
@@ -100,23 +100,22 @@ describe("the LMDB store", () => {
       "session-expirations": 2,
       "sessions-by-tenant": 2,
       "sessions-by-application": 2,
-      // These, and their count.
+      // The two sessions and their count.
       "open-sessions": 3,
     };
     expect(tables.rows()).toMatchObject({ applications: 601, sessions: 303 });
-    const { settle } = tables;
     advance(hour);
-    const ended = { "expired-applications": 600, "expired-sessions": 301 };
-    const kept = { applications: 601, expirations: 600 };
-    const keptSessions = {
+    const expired = { "expired-applications": 600, "expired-sessions": 301 };
+    const retained = { applications: 601, expirations: 600 };
+    const retainedSessions = {
       sessions: 303,
       "sessions-by-tenant": 303,
       "sessions-by-application": 303,
     };
-    await settle({ ...left, ...kept, ...keptSessions, ...ended });
+    await tables.waitForRows({ ...left, ...retained, ...retainedSessions, ...expired });
     expect(await store.sessions.findExpired(shortened.id)).toBeDefined();
     advance(expiredRetention);
-    await settle(left);
+    await tables.waitForRows(left);
     const page = await store.applications.list({ tenantId, size: 9, from: { page: 1 } });
     expect(page).toEqual({ items: [staying], more: false, total: 1 });
     for (const { id } of [lasting, prolonged]) {
@@ -144,18 +143,18 @@ describe("the LMDB store", () => {
     const tables = openTables();
     const application = await store.applications.create(anApplication());
     const { tenantId } = application;
-    const [gone, staying] = [
+    const [deleted, staying] = [
       await store.applications.create(anApplication({ tenantId, type: "private" })),
       await store.applications.create(anApplication({ tenantId, type: "private" })),
     ];
-    for (const { id: authorizedBy } of [gone, staying]) {
+    for (const { id: authorizedBy } of [deleted, staying]) {
       const sessions = times(250, () => aSession(application));
       await Promise.all(sessions.map((session) => store.sessions.create(session)));
       await Promise.all(
         sessions.map((session) => store.sessions.authorize(aGrant(session, { authorizedBy }))),
       );
     }
-    await store.applications.delete(tenantId, gone.id);
+    await store.applications.delete(tenantId, deleted.id);
     await folder.open({ sweepInterval: 5 });
     await until(async () => tables.rows().sessions === 250);
     // Each is listed by its application and by its authorizer.
@@ -185,7 +184,7 @@ describe("the LMDB store", () => {
     const last = await open(300);
     await folder.open({ sweepInterval: 5 });
     const left = { applications: 1, "application-attributes": 3, "by-tenant": 1, counts: 1 };
-    await tables.settle({
+    await tables.waitForRows({
       ...left,
       sessions: 300,
       "session-expirations": 300,
@@ -196,7 +195,7 @@ describe("the LMDB store", () => {
     const { items } = await store.sessions.list({ tenantId, size: 1_000 });
     expect(idsOf(items)).toEqual(newestFirst(idsOf(last.map(must))));
     await store.applications.delete(tenantId, id);
-    await tables.settle({});
+    await tables.waitForRows({});
     await tables.close();
   });
 
@@ -209,7 +208,7 @@ describe("the LMDB store", () => {
     const session = aSession(application, { ttl: 9 * hour });
     await store.sessions.create(session);
     advance(hour);
-    await tables.settle({
+    await tables.waitForRows({
       applications: 1,
       expirations: 1,
       "expired-applications": 1,
@@ -221,29 +220,29 @@ describe("the LMDB store", () => {
     });
     expect(await store.sessions.findExpired(session.id)).toBeDefined();
     advance(expiredRetention);
-    await tables.settle({});
+    await tables.waitForRows({});
     await tables.close();
   });
 
   it("lists sessions past any number of expired and revoked ones", async () => {
     const store = await folder.open();
-    const living = await store.applications.create(anApplication());
-    const { tenantId } = living;
-    const first = must(await store.sessions.create(aSession(living, { id: newId(0) })));
+    const active = await store.applications.create(anApplication());
+    const { tenantId } = active;
+    const first = must(await store.sessions.create(aSession(active, { id: newId(0) })));
     const revoked = await store.applications.create(anApplication({ tenantId }));
     await Promise.all(times(1_500, () => store.sessions.create(aSession(revoked))));
-    const change = () => ({ sessionEpoch: 1, modifiedBy: living.id });
+    const change = () => ({ sessionEpoch: 1, modifiedBy: active.id });
     await store.applications.update(tenantId, revoked.id, change);
-    let turns = 0;
+    let ticks = 0;
     const count = () => {
-      turns++;
+      ticks++;
       counting = setImmediate(count);
     };
     let counting = setImmediate(count);
     const page = await store.sessions.list({ tenantId, size: 1 });
     clearImmediate(counting);
     expect([idsOf(page.items), page.more]).toEqual([[first.id], false]);
-    expect(turns).toBeGreaterThan(1);
+    expect(ticks).toBeGreaterThan(1);
   });
 
   it("indexes an expiry until its record or key is removed", async () => {
@@ -251,15 +250,15 @@ describe("the LMDB store", () => {
     const tables = openTables();
     const expiresAt = Date.now() + hour;
     const application = await store.applications.create(anApplication({ expiresAt }));
-    const ends = () => tables.rows().expirations ?? 0;
-    expect(ends()).toBe(1);
+    const countExpirations = () => tables.rows().expirations ?? 0;
+    expect(countExpirations()).toBe(1);
     const [one, two, three] = times(3, (index) => ({ ...aKey(), expiresAt: expiresAt - index }));
     await rekey(store, application, must(one), must(two), aKey());
-    expect(ends()).toBe(3);
+    expect(countExpirations()).toBe(3);
     await rekey(store, application, must(three), must(two));
-    expect(ends()).toBe(3);
+    expect(countExpirations()).toBe(3);
     await rekey(store, application, aKey());
-    expect(ends()).toBe(1);
+    expect(countExpirations()).toBe(1);
     await rekey(store, application, must(one));
     await store.applications.delete(application.tenantId, application.id);
     expect(tables.rows()).toEqual({});
@@ -309,16 +308,16 @@ describe("opening LMDB", () => {
     expect((await stat(join(path, "data.mdb"))).mode & 0o777).toBe(0o600);
   });
 
-  it("describes in one sentence why a folder is unusable, and the fix", async () => {
-    const [file, foreign, torn] = ["file", "foreign", "torn"].map((name) =>
+  it("explains in one sentence why a folder cannot be used, and the fix", async () => {
+    const [file, foreign, truncated] = ["file", "foreign", "truncated"].map((name) =>
       join(folder.path(), name),
     ) as [string, string, string];
     await writeFile(file, "");
     await mkdir(foreign);
     await writeFile(join(foreign, "data.mdb"), "x".repeat(10_000));
-    await mkdir(torn);
-    await writeFile(join(torn, "data.mdb"), "x");
-    for (const path of [file, join(file, "below"), foreign, torn, "/proc/latchkey"]) {
+    await mkdir(truncated);
+    await writeFile(join(truncated, "data.mdb"), "x");
+    for (const path of [file, join(file, "below"), foreign, truncated, "/proc/latchkey"]) {
       const error = await openLmdbStore({ path }).catch((error) => error);
       const sentence = /^The data folder (\S+) cannot be used \(.+\): choose one .+\.$/;
       expect(must(sentence.exec(error.message) ?? undefined)[1]).toBe(path);
@@ -353,8 +352,8 @@ describe("opening LMDB", () => {
 
 const encode = createEncoder(ApplicationSchema);
 
-/** An application as the REST API shows it. */
-function shown(record: ApplicationRecord): string {
+/** The JSON of an application in the REST API. */
+function toRestJson(record: ApplicationRecord): string {
   return encode(create(ApplicationSchema, toApplication(record))).toString();
 }
 
@@ -411,9 +410,9 @@ describe("the document of an application in LMDB", () => {
     await fc.assert(
       fc.asyncProperty(application, change, moment, async (given, changed, use) => {
         const at = use - 1;
-        const whole = anApplication(given);
-        const { id, tenantId } = whole;
-        const created = await store.applications.create(whole);
+        const newApplication = anApplication(given);
+        const { id, tenantId } = newApplication;
+        const created = await store.applications.create(newApplication);
         const found = must(await store.applications.find(id));
         const updated = must(await store.applications.update(tenantId, id, () => changed));
         const query = { tenantId, size: 1, from: { page: 1 } };
@@ -423,9 +422,9 @@ describe("the document of an application in LMDB", () => {
         await store.applications.noteUses([{ applicationId: id, at: use }]);
         const usedAgain = must(await store.applications.find(id));
         for (const record of [created, found, updated, must(listed), used, usedAgain]) {
-          expect(must(record.document).toString()).toBe(shown(record));
+          expect(must(record.document).toString()).toBe(toRestJson(record));
         }
-        const stamped = contentOfNew(whole, created.createdAt);
+        const stamped = expectedContent(newApplication, created.createdAt);
         const { version, modifiedAt } = updated;
         expect(contentOf(found)).toEqual({ ...stamped, version: created.version });
         const content = { ...stamped, ...changed, version, modifiedAt };
@@ -462,11 +461,11 @@ describe("concurrent writes in LMDB", () => {
 
   afterEach(() => environment.close());
 
-  function writtenOf(id: string): string | undefined {
+  function readValue(id: string): string | undefined {
     return environment.read(() => environment.tables.counts.get(id));
   }
 
-  /** Writes a value and an entry of the log, both of an id. */
+  /** Writes a value and a log entry for an id. */
   function writeBoth(id: string, value: string): void {
     environment.tables.counts.put(id, value);
     log.append(id, { kind: "updated", applicationId: id, at: 0 });
@@ -474,7 +473,7 @@ describe("concurrent writes in LMDB", () => {
 
   it("share a transaction, and each returns its own result", async () => {
     const ids = times(50, () => randomUUID());
-    const answers = await Promise.all(
+    const results = await Promise.all(
       ids.map((id, index) =>
         environment.write(() => {
           writeBoth(id, String(index));
@@ -482,9 +481,9 @@ describe("concurrent writes in LMDB", () => {
         }),
       ),
     );
-    expect(answers.map(({ index }) => index)).toEqual(times(50, (index) => index));
-    expect(ids.map(writtenOf)).toEqual(times(50, String));
-    expect(new Set(answers.map(({ attempt }) => attempt)).size).toBeLessThan(5);
+    expect(results.map(({ index }) => index)).toEqual(times(50, (index) => index));
+    expect(ids.map(readValue)).toEqual(times(50, String));
+    expect(new Set(results.map(({ attempt }) => attempt)).size).toBeLessThan(5);
   });
 
   it("see the earlier writes of their transaction", async () => {
@@ -501,51 +500,58 @@ describe("concurrent writes in LMDB", () => {
 
   it("roll back only their own changes if they throw, and leave no gap in the log", async () => {
     await fc.assert(
-      fc.asyncProperty(fc.array(fc.boolean(), { minLength: 1, maxLength: 12 }), async (fates) => {
-        const before = environment.read(log.last);
-        const entries = fates.map((fails) => ({ fails, id: randomUUID(), error: new Error("no") }));
-        const outcomes = await Promise.allSettled(
-          entries.map(({ fails, id, error }) =>
-            environment.write(() => {
-              writeBoth(id, "written");
-              if (fails) {
-                throw error;
-              }
-              return id;
-            }),
-          ),
-        );
-        expect(outcomes).toEqual(
-          entries.map(({ fails, id, error }) =>
-            fails ? { status: "rejected", reason: error } : { status: "fulfilled", value: id },
-          ),
-        );
-        for (const { fails, id } of entries) {
-          expect(writtenOf(id)).toBe(fails ? undefined : "written");
-        }
-        const kept = entries.filter(({ fails }) => !fails);
-        const logged = environment.read(() => log.after(before, 100));
-        expect(logged.map(({ tenantId }) => tenantId)).toEqual(kept.map(({ id }) => id));
-        expect(logged.map(({ number }) => number)).toEqual(
-          kept.map((_, index) => before + index + 1),
-        );
-      }),
+      fc.asyncProperty(
+        fc.array(fc.boolean(), { minLength: 1, maxLength: 12 }),
+        async (failures) => {
+          const before = environment.read(log.last);
+          const entries = failures.map((fails) => ({
+            fails,
+            id: randomUUID(),
+            error: new Error("no"),
+          }));
+          const outcomes = await Promise.allSettled(
+            entries.map(({ fails, id, error }) =>
+              environment.write(() => {
+                writeBoth(id, "written");
+                if (fails) {
+                  throw error;
+                }
+                return id;
+              }),
+            ),
+          );
+          expect(outcomes).toEqual(
+            entries.map(({ fails, id, error }) =>
+              fails ? { status: "rejected", reason: error } : { status: "fulfilled", value: id },
+            ),
+          );
+          for (const { fails, id } of entries) {
+            expect(readValue(id)).toBe(fails ? undefined : "written");
+          }
+          const committed = entries.filter(({ fails }) => !fails);
+          const logged = environment.read(() => log.after(before, 100));
+          expect(logged.map(({ tenantId }) => tenantId)).toEqual(committed.map(({ id }) => id));
+          expect(logged.map(({ number }) => number)).toEqual(
+            committed.map((_, index) => before + index + 1),
+          );
+        },
+      ),
       { numRuns: 40 },
     );
   });
 
   it("notify listeners once per commit, before they resolve", async () => {
-    const told: string[] = [];
-    environment.onWrite(() => told.push("written"));
+    const calls: string[] = [];
+    environment.onWrite(() => calls.push("written"));
     await Promise.all(
       times(10, async () => {
         await environment.write(() => writeBoth(randomUUID(), "1"));
-        told.push("resolved");
+        calls.push("resolved");
       }),
     );
-    expect(told[0]).toBe("written");
-    expect(told.filter((word) => word === "resolved")).toHaveLength(10);
-    expect(told.filter((word) => word === "written").length).toBeLessThan(5);
+    expect(calls[0]).toBe("written");
+    expect(calls.filter((word) => word === "resolved")).toHaveLength(10);
+    expect(calls.filter((word) => word === "written").length).toBeLessThan(5);
   });
 
   it("are refused after close", async () => {

@@ -1,13 +1,18 @@
 import { describe, expect, it } from "@jest/globals";
 import type { Store } from "../../../src/store/port/store.js";
 import { anEvent } from "../../contract/store/event-fixtures.js";
-import { anApplication, aSession, createBoth, times } from "../../contract/store/fixtures.js";
+import {
+  anApplication,
+  aSession,
+  createWithSession,
+  times,
+} from "../../contract/store/fixtures.js";
 import { countTicksUntil } from "../../support/event-loop.js";
 import { useLmdbFolder } from "../../support/lmdb/folder.js";
 
 const folder = useLmdbFolder();
 
-/** So many rows that no list reads all of them in one turn of the event loop. */
+/** Enough rows that no list reads all of them in one tick. */
 const rows = 2_000;
 
 /** A list that reads all rows of a tenant and finds none of them. */
@@ -29,7 +34,7 @@ async function scanApplications({ applications }: Store): Promise<Scan> {
 }
 
 async function scanSessions(store: Store): Promise<Scan> {
-  const { application } = await createBoth(store);
+  const { application } = await createWithSession(store);
   const { tenantId } = application;
   await Promise.all(times(rows, () => store.sessions.create(aSession(application))));
   return (signal) => store.sessions.list({ tenantId, authorized: true, size: 1 }, signal);
@@ -42,13 +47,13 @@ describe.each([
 ])("a long scan of %s", (_, prepare) => {
   it("stops when its caller aborts", async () => {
     const scan = await prepare(await folder.open());
-    const whole = await countTicksUntil(scan());
+    const total = await countTicksUntil(scan());
     const caller = new AbortController();
-    const reason = new Error("the caller went away");
-    const abandoned = scan(caller.signal);
+    const reason = new Error("the caller disconnected");
+    const aborted = scan(caller.signal);
     caller.abort(reason);
-    expect(await countTicksUntil(abandoned)).toBeLessThan(whole);
-    await expect(abandoned).rejects.toBe(reason);
+    expect(await countTicksUntil(aborted)).toBeLessThan(total);
+    await expect(aborted).rejects.toBe(reason);
   });
 
   it("shares the event loop with other scans", async () => {

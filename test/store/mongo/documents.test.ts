@@ -11,13 +11,13 @@ import {
   aGrant,
   anApplication,
   aSession,
-  createBoth,
+  createWithSession,
   hour,
   must,
   rule,
   times,
 } from "../../contract/store/fixtures.js";
-import { followMarked } from "../../contract/store/followed.js";
+import { followWithMarker } from "../../contract/store/follower-fixtures.js";
 import { useFollowers } from "../../support/api/followers.js";
 import { useMongo } from "../../support/mongo/mongo.js";
 import { until } from "../../support/until.js";
@@ -25,13 +25,13 @@ import { until } from "../../support/until.js";
 const { createDatabase, open, shared } = useMongo();
 const follow = useFollowers();
 
-/** Changes when a record ends, behind the store's back. */
-const setEnd = (db: Db, name: string, id: string, at: number) =>
+/** Changes the expiry of a record directly in the database. */
+const setExpiry = (db: Db, name: string, id: string, at: number) =>
   db
     .collection<{ _id: UUID }>(name)
     .updateOne({ _id: new UUID(id) }, { $set: { expires_at: new Date(at) } });
 
-/** So that `new Date()` tells another time as well, and nothing else does. */
+/** Everything except `Date`, so that only the time is faked. */
 const allButDates = [
   ...(["hrtime", "nextTick", "performance", "queueMicrotask"] as const),
   ...(["setImmediate", "clearImmediate", "setInterval", "clearInterval"] as const),
@@ -54,7 +54,7 @@ describe("the database's clock", () => {
       jest.setSystemTime(now - 2 * hour);
       expect(await behind.sessions.find(session.id)).toBeDefined();
 
-      await setEnd(db, "sessions", session.id, now);
+      await setExpiry(db, "sessions", session.id, now);
       expect(await behind.sessions.find(session.id)).toBeUndefined();
       expect(await behind.sessions.authorize(aGrant(session))).toBe("unknown");
     } finally {
@@ -83,21 +83,21 @@ describe("the database's clock", () => {
 
   it("determines when MongoDB deletes expired documents", async () => {
     const { db, store } = await shared();
-    const { application, session } = await createBoth(store, 1);
+    const { application, session } = await createWithSession(store, 1);
     const now = await store.now();
     const { tenantId } = application;
     const [old, recent] = [
       await store.applications.create(anApplication({ tenantId, expiresAt: now })),
       await store.applications.create(anApplication({ tenantId, expiresAt: now })),
     ];
-    const ended = Object.entries({ applications: old.id, sessions: session.id });
-    for (const [name, id] of ended) {
-      await setEnd(db, name, id, now - expiredRetention);
+    const expired = Object.entries({ applications: old.id, sessions: session.id });
+    for (const [name, id] of expired) {
+      await setExpiry(db, name, id, now - expiredRetention);
     }
-    for (const [name, id] of ended) {
-      // As the store reads: a local read is ahead of it.
+    for (const [name, id] of expired) {
+      // Reads like the store, since a local read may be newer.
       const documents = db.collection<{ _id: UUID }>(name, { readConcern: { level: "majority" } });
-      // A server other than ours may sweep but once a minute.
+      // An external server may sweep only once a minute.
       const isSwept = async () => !(await documents.findOne({ _id: new UUID(id) }));
       await until(isSwept, 180_000);
     }
@@ -109,7 +109,7 @@ describe("the database's clock", () => {
 describe("the validators", () => {
   it("refuse malformed documents that are written directly", async () => {
     const { db, store } = await shared();
-    const { application, session } = await createBoth(store);
+    const { application, session } = await createWithSession(store);
     const change = (name: string, id: string, fields: Document) =>
       db.collection<{ _id: UUID }>(name).updateOne({ _id: new UUID(id) }, fields);
     for (const fields of [
@@ -142,7 +142,7 @@ describe("the validators", () => {
 
   it("accept ids as UUIDs and times as dates", async () => {
     const { db, store } = await shared();
-    const { application, session } = await createBoth(store);
+    const { application, session } = await createWithSession(store);
     const sessions = db.collection<{ _id: UUID }>("sessions");
     const found = await sessions.findOne({ _id: new UUID(session.id) });
     expect(found).toMatchObject({
@@ -155,13 +155,14 @@ describe("the validators", () => {
   });
 });
 
-const documentsOf = (db: Db) => db.collection<Document & { _id: UUID }>("applications");
+const getCollection = (db: Db) => db.collection<Document & { _id: UUID }>("applications");
 
-const documentOf = async (db: Db, id: string): Promise<Document> =>
-  must((await documentsOf(db).findOne({ _id: new UUID(id) })) ?? undefined);
+const getDocument = async (db: Db, id: string): Promise<Document> =>
+  must((await getCollection(db).findOne({ _id: new UUID(id) })) ?? undefined);
 
 describe("the held permissions of an application", () => {
-  const held = async (db: Db, id: string) => (await documentOf(db, id)).held_permissions.toSorted();
+  const held = async (db: Db, id: string) =>
+    (await getDocument(db, id)).held_permissions.toSorted();
 
   it("are updated with its grants, include those of rules and have no duplicates", async () => {
     const { db, store } = await shared();
@@ -195,7 +196,7 @@ async function createWithKeys(applications: ApplicationStore) {
   return must(updated);
 }
 
-const idOfKey = (application: Awaited<ReturnType<typeof createWithKeys>>, index: number) =>
+const getKeyId = (application: Awaited<ReturnType<typeof createWithKeys>>, index: number) =>
   must(application.keys[index]).id;
 
 describe("recording a use in MongoDB", () => {
@@ -205,7 +206,7 @@ describe("recording a use in MongoDB", () => {
     const uses = [30, 20, 10];
     for (const [index, at] of uses.entries()) {
       await applications.noteUses([
-        { applicationId: created.id, keyId: idOfKey(created, index), at },
+        { applicationId: created.id, keyId: getKeyId(created, index), at },
       ]);
       const found = must(await applications.find(created.id));
       const noted = uses.map((use, key) => (key <= index ? use : undefined));
@@ -238,10 +239,10 @@ describe("recording a use in MongoDB", () => {
     const { applications } = store;
     const { id, keys } = await applications.create(anApplication());
     await applications.noteUses([{ applicationId: id, at: 5 }]);
-    const document = await documentOf(db, id);
+    const document = await getDocument(db, id);
     expect(document).toMatchObject({ last_used_at: new Date(5) });
     await applications.noteUses([{ applicationId: id, keyId: randomUUID(), at: 6 }]);
-    const again = await documentOf(db, id);
+    const again = await getDocument(db, id);
     expect(Object.keys(again).sort()).toEqual(Object.keys(document).sort());
     expect(must(await applications.find(id)).keys).toEqual(keys);
   });
@@ -250,15 +251,19 @@ describe("recording a use in MongoDB", () => {
     const { store } = await shared();
     const { applications } = store;
     const created = await createWithKeys(applications);
-    const { mark, marked, untilMarked } = await followMarked(follow, store, created.tenantId);
+    const { writeMarker, markerChange, readUntilMarker } = await followWithMarker(
+      follow,
+      store,
+      created.tenantId,
+    );
     const { id: applicationId } = created;
     const at = await store.now();
     await applications.noteUses([
       { applicationId, at },
-      ...times(3, (index) => ({ applicationId, keyId: idOfKey(created, index), at: at + index })),
+      ...times(3, (index) => ({ applicationId, keyId: getKeyId(created, index), at: at + index })),
     ]);
-    await mark();
-    expect(await untilMarked()).toEqual([marked]);
+    await writeMarker();
+    expect(await readUntilMarker()).toEqual([markerChange]);
   });
 
   it("does not prevent concurrent audited changes", async () => {
@@ -266,11 +271,11 @@ describe("recording a use in MongoDB", () => {
     const { id, tenantId, keys, version } = await createWithKeys(applications);
     const target = { applicationId: id };
     const event = { tenantId, kind: "application.updated", outcome: "success", target } as const;
-    const trail = { entriesFor: () => ({ events: [event] }) };
+    const context = { entriesFor: () => ({ events: [event] }) };
     const change = () => ({ name: "till", modifiedBy: id });
     const noted = times(40, (at) => ({ applicationId: id, keyId: must(keys[at % 3]).id, at }));
     await Promise.all([
-      ...times(8, () => applications.update(tenantId, id, change, trail)),
+      ...times(8, () => applications.update(tenantId, id, change, context)),
       ...noted.map((use) => applications.noteUses([use])),
     ]);
     expect(await applications.find(id)).toMatchObject({
@@ -326,13 +331,13 @@ describe("changing the keys in MongoDB", () => {
   it.each(Object.entries(cases))("stores and reports %s", async (_, [change, kind]) => {
     const { store } = await shared();
     const { id, tenantId } = await createWithKeys(store.applications);
-    const { follower } = await followMarked(follow, store, tenantId);
-    let wanted: Keys = [];
+    const { follower } = await followWithMarker(follow, store, tenantId);
+    let expected: Keys = [];
     await store.applications.update(tenantId, id, ({ keys }, now) => {
-      wanted = change(keys, now);
-      return { keys: wanted, modifiedBy: id };
+      expected = change(keys, now);
+      return { keys: expected, modifiedBy: id };
     });
-    expect(must(await store.applications.find(id)).keys).toEqual(wanted);
+    expect(must(await store.applications.find(id)).keys).toEqual(expected);
     expect((await follower.next()).changes).toMatchObject([{ kind, applicationId: id }]);
   });
 
@@ -355,7 +360,7 @@ describe("a lookup in MongoDB", () => {
     const { id } = await create(anApplication({ name: "shop" }));
     const documents = db.collection<{ _id: UUID }>("applications");
     const rename = (name: string) => documents.updateOne({ _id: new UUID(id) }, { $set: { name } });
-    // No version changes with these, and no length.
+    // These changes affect neither the version nor the length.
     for (const name of ["till", "desk", "shop", "till"]) {
       await rename(name);
       const found = [];
@@ -404,16 +409,16 @@ describe("the document decoder", () => {
   });
 
   it("decodes an unchanged document that is read often only a few times", () => {
-    let made = 0;
-    const decode = createDecoder((document) => ({ ...document, made: ++made }));
+    let decoded = 0;
+    const decode = createDecoder((document) => ({ ...document, decoded: ++decoded }));
     const [id, other] = [new UUID(), new UUID()];
     for (let reads = 0; reads < 50; reads++) {
       decode(encode(id, { name: "shop" }));
     }
-    expect(made).toBeLessThan(10);
-    const kept = decode(encode(id, { name: "shop" }));
-    expect(decode(encode(id, { name: "shop" }))).toBe(kept);
-    expect(decode(encode(other, { name: "shop" }))).not.toBe(kept);
+    expect(decoded).toBeLessThan(10);
+    const cached = decode(encode(id, { name: "shop" }));
+    expect(decode(encode(id, { name: "shop" }))).toBe(cached);
+    expect(decode(encode(other, { name: "shop" }))).not.toBe(cached);
     expect(decode(encode(id, { name: "till" }))).toMatchObject({ name: "till" });
   });
 

@@ -9,16 +9,16 @@ import { AlreadyApplied, CallerChanged, StoreUnavailable } from "../../../src/st
 import type { NewEvent } from "../../../src/store/port/events.js";
 import type { ApplicationRecord } from "../../../src/store/port/records.js";
 import type { Store } from "../../../src/store/port/store.js";
+import { anIdempotencyId, aResponse } from "../../contract/store/audited-changes.js";
 import { anEvent, listEvents } from "../../contract/store/event-fixtures.js";
 import {
   aGrant,
   anApplication,
   aSession,
-  createBoth,
+  createWithSession,
   must,
   times,
 } from "../../contract/store/fixtures.js";
-import { anAnswer, anAnswerId } from "../../contract/store/trailed-changes.js";
 import { useFollowers } from "../../support/api/followers.js";
 import { startProxy } from "../../support/http/tcp-proxy.js";
 import { type FailingMongo, startFailingMongo } from "../../support/mongo/failing-mongo.js";
@@ -38,13 +38,13 @@ beforeAll(async () => {
 
 afterAll(() => failing?.stop());
 
-const answers = () =>
+const isAvailable = () =>
   store.ping().then(
     () => true,
     () => false,
   );
 
-/** Makes every kind of call at once, and answers how each ended. */
+/** Makes every kind of call concurrently, and returns their outcomes. */
 async function callAll(by = store): Promise<Record<string, unknown>> {
   const { id, tenantId } = owner;
   const session = aSession(owner);
@@ -66,33 +66,33 @@ async function callAll(by = store): Promise<Record<string, unknown>> {
     now: by.now(),
     ping: by.ping(),
   };
-  const ends = Object.entries(calls).map(async ([name, call]) => [
+  const outcomes = Object.entries(calls).map(async ([name, call]) => [
     name,
     await Promise.resolve<unknown>(call).then(
       () => "done",
       (error) => (error instanceof StoreUnavailable && error.cause ? "unavailable" : error),
     ),
   ]);
-  return Object.fromEntries(await Promise.all(ends));
+  return Object.fromEntries(await Promise.all(outcomes));
 }
 
-const allEndAs = (end: "done" | "unavailable") =>
+const allOutcomes = (outcome: "done" | "unavailable") =>
   Object.fromEntries(
     [
       ...["create", "isEmpty", "find", "findExpired", "list", "update", "delete", "noteUses"],
       ...["createSession", "findSession", "findExpiredSession", "authorize"],
       ...["listSessions", "deleteSession", "now", "ping"],
-    ].map((name) => [name, end]),
+    ].map((name) => [name, outcome]),
   );
 
-/** The trail of a change that its caller may make while it is there. */
-function trailBy(caller: ApplicationRecord, events: NewEvent[]): ChangeContext<unknown> {
+/** A change context that requires the caller to exist. */
+function contextBy(caller: ApplicationRecord, events: NewEvent[]): ChangeContext<unknown> {
   return {
     caller: {
       applicationId: caller.id,
       check(found) {
         if (!found) {
-          throw new CallerChanged("The caller is gone.");
+          throw new CallerChanged("The caller was deleted.");
         }
       },
     },
@@ -104,7 +104,7 @@ it("completes a change when every read of its caller is slow", async () => {
   const caller = await store.applications.create(anApplication());
   const lag = { failCommands: ["find"], blockConnection: true, blockTimeMS: 50 };
   await fail("alwaysOn", lag);
-  const creating = store.applications.create(anApplication(), trailBy(caller, [anEvent()]));
+  const creating = store.applications.create(anApplication(), contextBy(caller, [anEvent()]));
   const { id } = await creating.finally(() => fail("off"));
   expect(await store.applications.find(id)).toBeDefined();
 });
@@ -113,15 +113,15 @@ describe("a change whose caller is deleted during the last write", () => {
   it.each(["an application", "a session"])("does not create %s", async (kind) => {
     const caller = await store.applications.create(anApplication());
     const events = [anEvent()];
-    const trail = trailBy(caller, events);
+    const context = contextBy(caller, events);
     const [application, session] = [anApplication(), aSession(owner)];
-    const hasCome = await failing.lag("update");
+    const untilReceived = await failing.lag("update");
     const change = Promise.allSettled([
       kind === "an application"
-        ? store.applications.create(application, trail)
-        : store.sessions.create(session, trail),
+        ? store.applications.create(application, context)
+        : store.sessions.create(session, context),
     ]);
-    await hasCome();
+    await untilReceived();
     await store.applications.delete(caller.tenantId, caller.id);
     const [{ status, reason }] = (await change) as [PromiseRejectedResult];
     expect([status, reason]).toEqual(["rejected", expect.any(CallerChanged)]);
@@ -143,24 +143,28 @@ describe("a failing MongoDB", () => {
   ])("that %s is unavailable, and recovers", async (_, failure) => {
     const failCommands = ["find", "findAndModify", "update", "aggregate", "hello"];
     await fail("alwaysOn", { failCommands, ...failure });
-    const ends = await callAll().finally(() => fail("off"));
-    expect(ends).toEqual(allEndAs("unavailable"));
-    await until(async () => isDeepStrictEqual(await callAll(), allEndAs("done")));
+    const outcomes = await callAll().finally(() => fail("off"));
+    expect(outcomes).toEqual(allOutcomes("unavailable"));
+    await until(async () => isDeepStrictEqual(await callAll(), allOutcomes("done")));
   });
 
   it("without a majority is unavailable for writes", async () => {
     const writeConcernError = { code: 64, errmsg: "waiting for replication timed out" };
-    const { application } = await createBoth(store);
+    const { application } = await createWithSession(store);
     const failCommands = ["findAndModify", "update", "delete"];
     await fail("alwaysOn", { failCommands, writeConcernError });
     const deleting = store.applications.delete(application.tenantId, application.id);
     await expect(deleting).rejects.toThrow(StoreUnavailable);
-    const ends = await callAll().finally(() => fail("off"));
-    expect(ends).toMatchObject({ create: "unavailable", noteUses: "unavailable", find: "done" });
+    const outcomes = await callAll().finally(() => fail("off"));
+    expect(outcomes).toMatchObject({
+      create: "unavailable",
+      noteUses: "unavailable",
+      find: "done",
+    });
   });
 
   it("that fails after a write, before its response, reports the write on retry", async () => {
-    const { application, session } = await createBoth(store);
+    const { application, session } = await createWithSession(store);
     const { id, tenantId } = application;
     const errorLabels = ["RetryableWriteError"];
     const writeConcernError = { code: 91, errmsg: "The server is going down.", errorLabels };
@@ -184,9 +188,9 @@ describe("a failing MongoDB", () => {
 
   it("that is frozen is unavailable, and recovers when resumed", async () => {
     process.kill(mongod.pid, "SIGSTOP");
-    const ends = await callAll().finally(() => process.kill(mongod.pid, "SIGCONT"));
-    expect(ends).toEqual(allEndAs("unavailable"));
-    await until(async () => isDeepStrictEqual(await callAll(), allEndAs("done")));
+    const outcomes = await callAll().finally(() => process.kill(mongod.pid, "SIGCONT"));
+    expect(outcomes).toEqual(allOutcomes("unavailable"));
+    await until(async () => isDeepStrictEqual(await callAll(), allOutcomes("done")));
   });
 });
 
@@ -205,36 +209,39 @@ describe("a driver call", () => {
 });
 
 describe("an audited change on a failing MongoDB", () => {
-  /** An application whose name grows with each change, of each of which an event tells. */
+  /** An application whose name grows by one character with each change. Each change adds two events. */
   async function prepare() {
     const { id, tenantId } = await store.applications.create(anApplication({ name: "" }));
-    const trailOf = (answerId?: string, isGivenUp = () => false): ChangeContext<unknown> => ({
-      idempotencyId: answerId,
-      isCanceled: isGivenUp,
+    const createContext = (
+      idempotencyId?: string,
+      isCanceled = () => false,
+    ): ChangeContext<unknown> => ({
+      idempotencyId,
+      isCanceled,
       entriesFor: () => ({
         events: [anEvent({ tenantId }), anEvent({ tenantId })],
-        ...(answerId !== undefined && { response: anAnswer() }),
+        ...(idempotencyId !== undefined && { response: aResponse() }),
       }),
     });
-    const changeThrough = ({ applications }: Store, trail: ChangeContext<unknown>) =>
+    const changeThrough = ({ applications }: Store, context: ChangeContext<unknown>) =>
       applications.update(
         tenantId,
         id,
         ({ name }) => ({ name: `${name}+`, modifiedBy: id }),
-        trail,
+        context,
       );
     return {
-      change: (answerId?: string, isGivenUp?: () => boolean) =>
-        changeThrough(store, trailOf(answerId, isGivenUp)),
-      /** The same, through another store, which does something once the record is written and nothing else is. */
+      change: (idempotencyId?: string, isCanceled?: () => boolean) =>
+        changeThrough(store, createContext(idempotencyId, isCanceled)),
+      /** Makes the change through another store, and calls `midway` after the record is written, before its events. */
       changeBy: (other: Store, midway: () => void) =>
         changeThrough(other, {
           entriesFor(outcome) {
             midway();
-            return trailOf().entriesFor(outcome);
+            return createContext().entriesFor(outcome);
           },
         }),
-      /** How often it took effect by the record, and by the events. */
+      /** The number of changes according to the record, and according to the events. */
       async counts() {
         const { name } = must(await store.applications.find(id));
         return [name.length, (await listEvents(store, { tenantId })).length / 2];
@@ -247,12 +254,12 @@ describe("an audited change on a failing MongoDB", () => {
     const weak = await openMongoStore({ uri, database: "latchkey" });
     const { changeBy } = await prepare();
     const admin = failing.admin.db("admin");
-    // The profiler leaves commits out; the log of the server tells of all that took longer than this.
-    const toldFrom = (slowms: number) => admin.command({ profile: 0, slowms });
+    // The profiler omits commits, so they are read from the server's log of slow commands.
+    const setSlowThreshold = (slowms: number) => admin.command({ profile: 0, slowms });
     let commits: Document[] = [];
-    await toldFrom(-1);
+    await setSlowThreshold(-1);
     try {
-      // The server keeps a thousand lines, so on a busy machine ours may be gone.
+      // The server keeps a thousand log lines, so on a busy machine the commit may be missing.
       await until(async () => {
         await changeBy(weak, () => {});
         const { log } = await admin.command({ getLog: "global" });
@@ -262,7 +269,7 @@ describe("an audited change on a failing MongoDB", () => {
         return commits.length > 0;
       });
     } finally {
-      await toldFrom(100);
+      await setSlowThreshold(100);
       await weak.close();
     }
     for (const { writeConcern } of commits) {
@@ -304,29 +311,29 @@ describe("an audited change on a failing MongoDB", () => {
   it("is not retried after its caller has cancelled", async () => {
     const { change, counts } = await prepare();
     await fail({ times: 1 }, { failCommands: ["update"], errorCode: 112, errorLabels: transient });
-    let asked = 0;
-    const given = change(undefined, () => asked++ > 0).finally(() => fail("off"));
-    await expect(given).rejects.toBeInstanceOf(StoreUnavailable);
+    let checks = 0;
+    const outcome = change(undefined, () => checks++ > 0).finally(() => fail("off"));
+    await expect(outcome).rejects.toBeInstanceOf(StoreUnavailable);
     expect(await counts()).toEqual([0, 0]);
   });
 
   it.each([
     ["has not taken effect", { closeConnection: true }, 0],
     ["has taken effect", { writeConcernError: stepped }, 1],
-  ])("fails when no commit gets a response and the change %s", async (_, failure, made) => {
+  ])("fails when no commit gets a response and the change %s", async (_, failure, changes) => {
     const { change, counts } = await prepare();
-    const id = anAnswerId();
+    const id = anIdempotencyId();
     await fail("alwaysOn", { failCommands: ["commitTransaction"], ...failure });
-    // One caller does not wait for it, the other waits for as long as the store tries.
-    let asked = 0;
-    const given = await change(id, () => made === 0 && ++asked > 3)
+    // One caller cancels, the other waits as long as the store retries.
+    let checks = 0;
+    const outcome = await change(id, () => changes === 0 && ++checks > 3)
       .catch((error) => error)
       .finally(() => fail("off"));
-    expect(given).toBeInstanceOf(StoreUnavailable);
-    await until(answers);
-    expect(await counts()).toEqual([made, made]);
-    expect((await store.answers.find(id)) !== undefined).toBe(made === 1);
-    if (made) {
+    expect(outcome).toBeInstanceOf(StoreUnavailable);
+    await until(isAvailable);
+    expect(await counts()).toEqual([changes, changes]);
+    expect((await store.answers.find(id)) !== undefined).toBe(changes === 1);
+    if (changes) {
       await expect(change(id)).rejects.toBeInstanceOf(AlreadyApplied);
     }
   });
@@ -352,7 +359,7 @@ describe("an audited change on a failing MongoDB", () => {
     const lag = { failCommands: ["find"], namespace, blockConnection: true, blockTimeMS: 1_500 };
     await fail({ times: 1 }, lag);
     let read: Promise<void> | undefined;
-    // It comes after the write of the events, and before the commit.
+    // Runs after the write of the events and before the commit.
     const changed = changeBy(narrow, () => setImmediate(() => (read = narrow.ping())))
       .finally(() => read)
       .finally(() => narrow.close());
@@ -368,7 +375,7 @@ describe("an audited change on a failing MongoDB", () => {
     const outcomes = await Promise.all([
       ...times(10, () =>
         change().then(
-          () => "made",
+          () => "changed",
           (error) => error,
         ),
       ),
@@ -380,10 +387,11 @@ describe("an audited change on a failing MongoDB", () => {
     for (const outcome of outcomes) {
       expect(typeof outcome === "string" || outcome instanceof StoreUnavailable).toBe(true);
     }
-    await until(answers);
-    const [made = 0, told] = await counts();
-    expect(told).toBe(made);
-    expect(made).toBeGreaterThanOrEqual(outcomes.filter((outcome) => outcome === "made").length);
+    await until(isAvailable);
+    const [byRecord = 0, byEvents] = await counts();
+    expect(byEvents).toBe(byRecord);
+    const acknowledged = outcomes.filter((outcome) => outcome === "changed").length;
+    expect(byRecord).toBeGreaterThanOrEqual(acknowledged);
   });
 });
 
@@ -393,14 +401,14 @@ describe("a killed MongoDB", () => {
   it("is unavailable and ends subscriptions", async () => {
     const killed = await startFailingMongo();
     try {
-      const impatient = await killed.openImpatient();
+      const other = await killed.openImpatient();
       const { tenantId } = killed.application;
-      const follower = follow(impatient, tenantId, { heartbeat: 1 });
+      const follower = follow(other, tenantId, { heartbeat: 1 });
       await follower.next();
       process.kill(killed.mongod.pid, "SIGKILL");
       await expect(follower.until(() => false)).rejects.toThrow(StoreUnavailable);
-      expect(await callAll(impatient)).toEqual(allEndAs("unavailable"));
-      await expect(follow(impatient, tenantId).next()).rejects.toThrow(StoreUnavailable);
+      expect(await callAll(other)).toEqual(allOutcomes("unavailable"));
+      await expect(follow(other, tenantId).next()).rejects.toThrow(StoreUnavailable);
     } finally {
       await killed.stop();
     }
@@ -408,12 +416,12 @@ describe("a killed MongoDB", () => {
 });
 
 describe("a list request whose caller disconnects", () => {
-  /** Makes the server stop at a place of its own, or take no notice of its time limits. */
-  const failAt = (configureFailPoint: string, mode: string, data: Document = {}) =>
+  /** Configures a fail point of the server. */
+  const setFailPoint = (configureFailPoint: string, mode: string, data: Document = {}) =>
     failing.admin.db("admin").command({ configureFailPoint, mode, data });
 
-  /** How many reads the server is at for the store. */
-  async function reads(): Promise<number> {
+  /** Counts the reads of the store that the server currently runs. */
+  async function countReads(): Promise<number> {
     const ofStore = { appName: "latchkey", "command.find": { $exists: true } };
     const { inprog } = await failing.admin.db("admin").command({ currentOp: 1, ...ofStore });
     return inprog.length;
@@ -424,22 +432,22 @@ describe("a list request whose caller disconnects", () => {
     async (name) => {
       const query = { tenantId: owner.tenantId, size: 1, from: { page: 1 } };
       const caller = new AbortController();
-      const reason = new Error("the caller went away");
-      const place = { nss: `latchkey.${name}`, shouldCheckForInterrupt: true };
-      await failAt("maxTimeNeverTimeOut", "alwaysOn");
-      await failAt("waitInFindBeforeMakingBatch", "alwaysOn", place);
+      const reason = new Error("the caller disconnected");
+      const data = { nss: `latchkey.${name}`, shouldCheckForInterrupt: true };
+      await setFailPoint("maxTimeNeverTimeOut", "alwaysOn");
+      await setFailPoint("waitInFindBeforeMakingBatch", "alwaysOn", data);
       try {
-        const abandoned = store[name].list(query, caller.signal);
-        abandoned.catch(() => {});
-        await until(async () => (await reads()) > 0);
+        const aborted = store[name].list(query, caller.signal);
+        aborted.catch(() => {});
+        await until(async () => (await countReads()) > 0);
         caller.abort(reason);
-        await expect(abandoned).rejects.toBe(reason);
-        await until(async () => (await reads()) === 0);
+        await expect(aborted).rejects.toBe(reason);
+        await until(async () => (await countReads()) === 0);
       } finally {
-        await failAt("waitInFindBeforeMakingBatch", "off");
-        await failAt("maxTimeNeverTimeOut", "off");
+        await setFailPoint("waitInFindBeforeMakingBatch", "off");
+        await setFailPoint("maxTimeNeverTimeOut", "off");
       }
-      expect(await answers()).toBe(true);
+      expect(await isAvailable()).toBe(true);
     },
   );
 });

@@ -9,7 +9,7 @@ import type { NewEvent } from "../../../src/store/port/events.js";
 import type { Store } from "../../../src/store/port/store.js";
 import { anEvent } from "../../contract/store/event-fixtures.js";
 import { anApplication, must, times, update } from "../../contract/store/fixtures.js";
-import { told } from "../../contract/store/followed.js";
+import { expectedChange } from "../../contract/store/follower-fixtures.js";
 import { anImportedApplication, importAll } from "../../contract/store/transfer-fixtures.js";
 import { type FollowerOf, useEventFollowers, useFollowers } from "../../support/api/followers.js";
 import { repetitions } from "../../support/jest/suite.js";
@@ -31,9 +31,9 @@ beforeAll(async () => {
 
 afterAll(() => failing?.stop());
 
-const updated = () => told("updated", application.id);
+const updated = () => expectedChange("updated", application.id);
 
-const answers = (by = store) =>
+const isAvailable = (by = store) =>
   by.ping().then(
     () => true,
     () => false,
@@ -55,8 +55,8 @@ describe("following changes on a failing MongoDB", () => {
   it("does not report completeness while the stream lags", async () => {
     const follower = follow(store, application.tenantId, { heartbeat: 1 });
     await follower.next();
-    const lags = await failing.lag("getMore");
-    await lags();
+    const untilReceived = await failing.lag("getMore");
+    await untilReceived();
     await update(store, application);
     const acknowledged = performance.now();
     for (;;) {
@@ -71,8 +71,8 @@ describe("following changes on a failing MongoDB", () => {
   it.each([
     ["has no primary", { errorCode: 10_107 }, ["aggregate", "getMore"]],
     ["closes the connection", { closeConnection: true }, ["aggregate", "getMore"]],
-    ["hangs up on scans", { closeConnection: true }, ["aggregate"]],
-    ["has forgotten where the stream was", { errorCode: 286 }, ["getMore"]],
+    ["closes the connection of scans", { closeConnection: true }, ["aggregate"]],
+    ["has lost the position of the stream", { errorCode: 286 }, ["getMore"]],
   ])(
     "ends for all followers when MongoDB %s, and resumes for those that return",
     async (_, failure, failCommands) => {
@@ -89,36 +89,36 @@ describe("following changes on a failing MongoDB", () => {
       const refused = follow(store, application.tenantId);
       await expect(refused.next()).rejects.toThrow();
       await fail("off");
-      await until(answers);
+      await until(isAvailable);
       await update(store, application);
       const [after = ""] = followers.map((one) => one.position());
-      const again = follow(store, application.tenantId, { after });
-      expect(await again.next()).toMatchObject({ changes: [updated()], missed: false });
+      const resumed = follow(store, application.tenantId, { after });
+      expect(await resumed.next()).toMatchObject({ changes: [updated()], missed: false });
     },
   );
 
   it.each([
     ["history is lost", 286],
-    ["position makes no sense", 260],
+    ["position is invalid", 260],
   ])("reports that changes may be missing when the %s", async (_, errorCode) => {
     const follower = follow(store, application.tenantId);
     await follower.next();
     follower.stop();
     await update(store, application);
     const after = follower.position();
-    const again = follow(store, application.tenantId, { after });
+    const resumed = follow(store, application.tenantId, { after });
     const namespace = "latchkey.$cmd.aggregate";
     await fail({ times: 1 }, { failCommands: ["aggregate"], namespace, errorCode });
-    expect(await again.next()).toMatchObject({ changes: [], missed: true });
+    expect(await resumed.next()).toMatchObject({ changes: [], missed: true });
     await update(store, application);
-    expect(await again.next()).toMatchObject({ changes: [updated()], missed: false });
+    expect(await resumed.next()).toMatchObject({ changes: [updated()], missed: false });
   });
 
   it("does not report completeness while MongoDB is frozen, and resumes afterwards", async () => {
-    const impatient = await failing.openImpatient();
-    const follower = follow(impatient, application.tenantId, { heartbeat: 1 });
+    const other = await failing.openImpatient();
+    const follower = follow(other, application.tenantId, { heartbeat: 1 });
     await follower.next();
-    const slow = follow(impatient, application.tenantId);
+    const slow = follow(other, application.tenantId);
     await slow.next();
     process.kill(mongod.pid, "SIGSTOP");
     const frozenAt = performance.now();
@@ -129,7 +129,7 @@ describe("following changes on a failing MongoDB", () => {
         await new Promise((resolve) => setTimeout(resolve, 5));
       }
     };
-    const leaving = follow(impatient, application.tenantId);
+    const leaving = follow(other, application.tenantId);
     const left = leaving.step();
     leaving.stop();
     expect(await left).toMatchObject({ done: true });
@@ -137,10 +137,10 @@ describe("following changes on a failing MongoDB", () => {
     await expect(slow.next()).rejects.toThrow(StoreUnavailable);
     process.kill(mongod.pid, "SIGCONT");
     expect(claims).toEqual([...new Set(claims)].filter((moment) => moment <= frozenAt));
-    await until(answers);
+    await until(isAvailable);
     await update(store, application);
-    const again = follow(store, application.tenantId, { after: slow.position() });
-    expect(await again.next()).toMatchObject({ changes: [updated()], missed: false });
+    const resumed = follow(store, application.tenantId, { after: slow.position() });
+    expect(await resumed.next()).toMatchObject({ changes: [updated()], missed: false });
   });
 });
 
@@ -153,16 +153,16 @@ describe("following events on a failing MongoDB", () => {
     const { tenantId } = anApplication();
     const follower = followEvents(store, tenantId);
     await follower.next();
-    const ended = expect(follower.step()).rejects.toBeInstanceOf(StoreUnavailable);
+    const rejection = expect(follower.step()).rejects.toBeInstanceOf(StoreUnavailable);
     const failCommands = ["aggregate", "getMore"];
     await fail("alwaysOn", { failCommands, errorCode: 11_600 });
-    await ended;
+    await rejection;
     await expect(followEvents(store, tenantId).next()).rejects.toBeInstanceOf(StoreUnavailable);
     await fail("off");
-    await until(answers);
+    await until(isAvailable);
     await store.events.add([anEvent({ tenantId, kind: "meanwhile" })]);
-    const again = followEvents(store, tenantId, { after: follower.position() });
-    expect(await again.until(({ kind }) => kind === "meanwhile")).toHaveLength(1);
+    const resumed = followEvents(store, tenantId, { after: follower.position() });
+    expect(await resumed.until(({ kind }) => kind === "meanwhile")).toHaveLength(1);
   });
 
   it("gives every event the same offset, wherever in a transaction the stream starts or breaks", async () => {
@@ -195,22 +195,22 @@ describe("following events on a failing MongoDB", () => {
     await client.close();
   });
 
-  /** One tenant that is followed, and one whose events are so many that others' are not remembered for all. */
-  async function startCrowd() {
+  /** Follows a tenant with so many events that those of others leave the buffer. */
+  async function startBusyTenant() {
     const tenantId = randomUUID();
     const follower = followEvents(store, tenantId);
     await follower.next();
-    /** Adds some of one's own and some of the crowd, and resolves when all of them are published. */
-    const add = async (own: readonly NewEvent[], crowd: number) => {
-      const all = times(crowd, () => anEvent({ tenantId }));
-      await store.events.add([...own, ...all, anEvent({ tenantId, kind: "last" })]);
+    /** Adds the given events and some of the busy tenant, and waits until all are published. */
+    const add = async (others: readonly NewEvent[], count: number) => {
+      const busy = times(count, () => anEvent({ tenantId }));
+      await store.events.add([...others, ...busy, anEvent({ tenantId, kind: "last" })]);
       await follower.until(({ kind }) => kind === "last");
     };
     return { add };
   }
 
   it("misses no event that leaves the buffer while a follower switches to the shared stream", async () => {
-    const { add } = await startCrowd();
+    const { add } = await startBusyTenant();
     const tenantId = randomUUID();
     const slow = followEvents(store, tenantId);
     await slow.next();
@@ -221,25 +221,25 @@ describe("following events on a failing MongoDB", () => {
     await add([], 999);
     const { events: first } = await slow.next();
     expect(first).toHaveLength(15);
-    const lags = await failing.lag("killCursors");
+    const untilReceived = await failing.lag("killCursors");
     const rest = slow.until(({ requestId }) => requestId === "29");
-    await lags();
+    await untilReceived();
     await add([], 9);
-    const told = [...first, ...(await rest)].map(({ requestId }) => requestId);
-    expect(told).toEqual(times(30, String));
+    const received = [...first, ...(await rest)].map(({ requestId }) => requestId);
+    expect(received).toEqual(times(30, String));
   });
 
   it("delivers buffered events immediately to a follower from further back", async () => {
-    const { add } = await startCrowd();
+    const { add } = await startBusyTenant();
     const tenantId = randomUUID();
-    const away = followEvents(store, tenantId);
-    await away.next();
-    away.stop();
+    const stopped = followEvents(store, tenantId);
+    await stopped.next();
+    stopped.stop();
     await add([], 1_100);
     await add([], 1_100);
     await add([anEvent({ tenantId, kind: "meanwhile" })], 0);
-    const again = followEvents(store, tenantId, { after: away.position() });
-    expect(await again.until(({ kind }) => kind === "meanwhile")).toHaveLength(1);
+    const resumed = followEvents(store, tenantId, { after: stopped.position() });
+    expect(await resumed.until(({ kind }) => kind === "meanwhile")).toHaveLength(1);
   });
 
   it("reports missed events when the oplog does not reach back", async () => {
@@ -257,12 +257,12 @@ describe("following events on a failing MongoDB", () => {
   });
 });
 
-/** Each write has a number of its own, so many are there at most. */
-const mostWrites = 60;
+/** The maximum number of writes. Each has its own number. */
+const maxWrites = 60;
 const tenantId = randomUUID();
 
 let instances: readonly Store[];
-/** A store that does not fail. */
+/** A store that the injected failures do not affect. */
 let writer: Store;
 let applicationIds: readonly string[];
 
@@ -272,7 +272,7 @@ beforeAll(async () => {
   other.searchParams.set("appName", "writer");
   instances = [failing.store, await openMongoStore({ uri, database: "latchkey" })];
   writer = await openMongoStore({ uri: other.href, database: "latchkey" });
-  const applications = times(mostWrites, () => anImportedApplication({ tenantId }));
+  const applications = times(maxWrites, () => anImportedApplication({ tenantId }));
   await importAll(writer, { applications });
   applicationIds = applications.map(({ id }) => id);
 });
@@ -282,25 +282,25 @@ afterAll(async () => {
   await writer?.close();
 });
 
-/** Something that is told, which a number stands for. */
+/** A feed whose items are identified by numbers. */
 interface Feed {
-  /** Makes several at once, in one transaction. */
+  /** Writes several items in one transaction. */
   write(numbers: readonly number[]): Promise<unknown>;
-  follow(store: Store, after?: string): Numbered;
+  follow(store: Store, after?: string): NumberedFollower;
 }
 
-type Numbered = Pick<FollowerOf<unknown, unknown>, "position" | "stop"> & {
+type NumberedFollower = Pick<FollowerOf<unknown, unknown>, "position" | "stop"> & {
   next(): Promise<{ readonly numbers: readonly number[]; readonly missed: boolean }>;
 };
 
-const beat = 20;
+const heartbeat = 20;
 
 const events: Feed = {
   write: (numbers) =>
     writer.events.add(numbers.map((number) => anEvent({ tenantId, requestId: `${number}` }))),
 
   follow(store, after) {
-    const follower = followEvents(store, tenantId, { after, heartbeat: beat });
+    const follower = followEvents(store, tenantId, { after, heartbeat });
     return {
       ...follower,
       async next() {
@@ -328,7 +328,7 @@ const changes: Feed = {
   },
 
   follow(store, after) {
-    const follower = follow(store, tenantId, { after, heartbeat: beat });
+    const follower = follow(store, tenantId, { after, heartbeat });
     return {
       ...follower,
       async next() {
@@ -340,23 +340,23 @@ const changes: Feed = {
   },
 };
 
-/** Follows a feed now here, now there, from where it was last. */
-async function startTraveller(feed: Feed) {
-  const told: number[] = [];
+/** Follows a feed on changing instances, each time from the last position. */
+async function startRoamingFollower(feed: Feed) {
+  const received: number[] = [];
   const first = feed.follow(must(instances[0]));
   await first.next();
   first.stop();
   let after = first.position();
   let written = 0;
 
-  /** Reads so many batches from an instance, or fewer where that is unavailable. */
-  async function visit(instance: number, isEnough: (batches: number) => boolean) {
+  /** Reads enough batches from an instance, or fewer if it becomes unavailable. */
+  async function readFrom(instance: number, isEnough: (batches: number) => boolean) {
     const follower = feed.follow(must(instances[instance]), after);
     try {
       for (let batches = 0; !isEnough(batches); batches++) {
         const { numbers, missed } = await follower.next();
         expect({ missed }).toEqual({ missed: false });
-        told.push(...numbers);
+        received.push(...numbers);
         after = follower.position();
       }
     } catch (error) {
@@ -376,16 +376,17 @@ async function startTraveller(feed: Feed) {
 
   return {
     write,
-    visit: (instance: number, most: number) => visit(instance, (batches) => batches === most),
+    readFrom: (instance: number, count: number) =>
+      readFrom(instance, (batches) => batches === count),
 
-    /** Makes sure that all was told, and once. */
-    async arrive(instance: number) {
+    /** Expects that every item was received once and in order. */
+    async expectAll(instance: number) {
       await write(1);
-      const isTold = () => told.includes(written - 1);
-      while (!isTold()) {
-        await visit(instance, isTold);
+      const isReceived = () => received.includes(written - 1);
+      while (!isReceived()) {
+        await readFrom(instance, isReceived);
       }
-      expect(told).toEqual(times(written, Number));
+      expect(received).toEqual(times(written, Number));
     },
   };
 }
@@ -401,7 +402,7 @@ describe.each([
     failure: fc.option(
       fc.record({
         failCommands: fc.constantFrom(["getMore"], ["aggregate"], ["aggregate", "getMore"]),
-        how: fc.constantFrom(
+        effect: fc.constantFrom(
           { closeConnection: true },
           { errorCode: 189, errorLabels: ["ResumableChangeStreamError"] },
         ),
@@ -410,30 +411,30 @@ describe.each([
       { freq: 1 },
     ),
   });
-  const travel = fc.record({
+  const scenario = fc.record({
     steps: fc.array(step, { minLength: 3, maxLength: repetitions({ quick: 5, full: 8 }) }),
-    /** Whether others keep the instances' streams open meanwhile. */
+    /** Whether other followers keep the streams of the instances open. */
     hasOthers: fc.boolean(),
   });
 
   it("receives everything exactly once, wherever it resumes and whatever fails", async () => {
     await fc.assert(
-      fc.asyncProperty(travel, async ({ steps, hasOthers }) => {
+      fc.asyncProperty(scenario, async ({ steps, hasOthers }) => {
         const others = hasOthers ? instances.map((store) => feed.follow(store)) : [];
         await Promise.all(others.map((one) => one.next()));
-        const traveller = await startTraveller(feed);
+        const roaming = await startRoamingFollower(feed);
         for (const { instance, batches, writes, failure } of steps) {
           if (failure) {
-            const { how, failCommands } = failure;
-            await failing.fail({ times: failure.times }, { failCommands, ...how });
+            const { effect, failCommands } = failure;
+            await failing.fail({ times: failure.times }, { failCommands, ...effect });
           }
           await Promise.all([
-            writes > 0 && traveller.write(writes),
-            traveller.visit(instance, batches),
+            writes > 0 && roaming.write(writes),
+            roaming.readFrom(instance, batches),
           ]);
         }
         await failing.fail("off");
-        await traveller.arrive(steps.length % 2);
+        await roaming.expectAll(steps.length % 2);
         for (const one of others) {
           one.stop();
         }
@@ -442,29 +443,29 @@ describe.each([
     );
   });
 
-  it("receives everything, or a notice of missed changes, when the stream started after it left", async () => {
-    const traveller = await startTraveller(feed);
-    await traveller.write(3);
+  it("receives all events, or a notice of missed changes, when the stream started after its position", async () => {
+    const roaming = await startRoamingFollower(feed);
+    await roaming.write(3);
     const other = feed.follow(must(instances[1]));
     await other.next();
     if (feed === changes) {
-      await expect(traveller.visit(1, 1)).rejects.toThrow("missed");
+      await expect(roaming.readFrom(1, 1)).rejects.toThrow("missed");
     } else {
-      await traveller.arrive(1);
+      await roaming.expectAll(1);
     }
   });
 
   it("receives everything exactly once when the primary changes", async () => {
-    const traveller = await startTraveller(feed);
-    await traveller.write(3);
-    await traveller.visit(0, 1);
+    const roaming = await startRoamingFollower(feed);
+    await roaming.write(3);
+    await roaming.readFrom(0, 1);
     const stepDown = { replSetStepDown: 1, secondaryCatchUpPeriodSecs: 0, force: true };
     await failing.admin.db("admin").command(stepDown);
     for (const store of [writer, ...instances]) {
-      await until(() => answers(store));
+      await until(() => isAvailable(store));
     }
-    await traveller.write(3);
-    await traveller.visit(1, 1);
-    await traveller.arrive(0);
+    await roaming.write(3);
+    await roaming.readFrom(1, 1);
+    await roaming.expectAll(0);
   });
 });

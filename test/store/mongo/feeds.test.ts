@@ -23,7 +23,7 @@ import {
   aGrant,
   anApplication,
   aSession,
-  createBoth,
+  createWithSession,
   grants,
   hour,
   idsOf,
@@ -31,7 +31,7 @@ import {
   times,
   update,
 } from "../../contract/store/fixtures.js";
-import { followMarked, told } from "../../contract/store/followed.js";
+import { expectedChange, followWithMarker } from "../../contract/store/follower-fixtures.js";
 import {
   anImportedApplication,
   anImportedSession,
@@ -52,38 +52,39 @@ const followEvents = useEventFollowers();
 const collectionNames = ["applications", "sessions"];
 const minute = 60_000;
 
-/** So far ahead that nothing is swept meanwhile. It goes on from one test to the next. */
+/** Far in the future, so that MongoDB sweeps nothing. The tests share it. */
 const clock = createTestClock(Date.UTC(2100, 0));
-let ahead: Promise<{ db: Db; store: Store }> | undefined;
+let sharedStore: Promise<{ db: Db; store: Store }> | undefined;
 
-/** A database and a store by that clock. */
-async function openAhead() {
+/** Opens a database and a store with that clock. */
+async function openWithClock() {
   const db = createDatabase();
   return { db, store: await open(db, { clock: clock.now }) };
 }
 
-/** The same, which tests share. */
-function sharedAhead() {
-  ahead ??= openAhead();
-  return ahead;
+/** Opens them once for all tests. */
+function sharedWithClock() {
+  sharedStore ??= openWithClock();
+  return sharedStore;
 }
 
-/** A follower of a tenant, by that clock. */
-async function openFollowed(opened = sharedAhead()) {
+/** Creates an application and follows its tenant. */
+async function openFollowed(opened = sharedWithClock()) {
   const { db, store } = await opened;
   const application = await store.applications.create(anApplication());
   const { tenantId } = application;
-  const marked = await followMarked(follow, store, tenantId);
-  return { db, store, application, tenantId, ...marked };
+  const followed = await followWithMarker(follow, store, tenantId);
+  return { db, store, application, tenantId, ...followed };
 }
 
-const documentsOf = (db: Db, name: string) => db.collection<{ _id: UUID; expires_at?: Date }>(name);
+const getCollection = (db: Db, name: string) =>
+  db.collection<{ _id: UUID; expires_at?: Date }>(name);
 
-/** What the server does behind our back. */
+/** Deletes a document like the TTL monitor. */
 const sweep = (db: Db, name: string, id: string) =>
-  documentsOf(db, name).deleteOne({ _id: new UUID(id) });
+  getCollection(db, name).deleteOne({ _id: new UUID(id) });
 
-const setImages = async (db: Db, enabled: boolean) => {
+const setPreImages = async (db: Db, enabled: boolean) => {
   for (const collMod of collectionNames) {
     await db.command({ collMod, changeStreamPreAndPostImages: { enabled } });
   }
@@ -106,21 +107,22 @@ describe("a change in MongoDB", () => {
   });
 
   it("without a pre-image is reported to all tenants as a possibly missed change", async () => {
-    const { db, store, application, tenantId, follower, mark, marked } = await openFollowed();
-    const stranger = follow(store, randomUUID());
-    await stranger.next();
+    const { db, store, application, tenantId, follower, writeMarker, markerChange } =
+      await openFollowed();
+    const otherTenant = follow(store, randomUUID());
+    await otherTenant.next();
     for (const work of [
       () => update(store, application),
       () => store.applications.delete(tenantId, application.id),
     ]) {
-      await setImages(db, false);
+      await setPreImages(db, false);
       await work();
-      for (const one of [follower, stranger]) {
+      for (const one of [follower, otherTenant]) {
         expect(await one.next()).toMatchObject({ changes: [], missed: true });
       }
-      await setImages(db, true);
-      await mark();
-      expect(await follower.next()).toMatchObject({ changes: [marked], missed: false });
+      await setPreImages(db, true);
+      await writeMarker();
+      expect(await follower.next()).toMatchObject({ changes: [markerChange], missed: false });
     }
   });
 
@@ -129,18 +131,18 @@ describe("a change in MongoDB", () => {
     const applications = db.collection<Document & { _id: UUID }>("applications");
     const filter = { _id: new UUID(application.id) };
     const document: Document = must((await applications.findOne(filter)) ?? undefined);
-    const told = (kind: string) => [
+    const changesOf = (kind: string) => [
       expect.objectContaining({ kind, applicationId: application.id }),
     ];
     await applications.replaceOne(filter, { ...document, name: "till" });
-    expect((await follower.next()).changes).toEqual(told("updated"));
+    expect((await follower.next()).changes).toEqual(changesOf("updated"));
     await applications.replaceOne(filter, { ...document, key_hash: document.tenant_id });
-    expect((await follower.next()).changes).toEqual(told("regenerated"));
+    expect((await follower.next()).changes).toEqual(changesOf("regenerated"));
   });
 
   it("is reported with the time in the record", async () => {
     const { store, application, follower } = await openFollowed();
-    const { session } = await createBoth(store);
+    const { session } = await createWithSession(store);
     const theirs = follow(store, session.tenantId);
     await theirs.next();
     clock.advance(5);
@@ -159,7 +161,7 @@ describe("a change in MongoDB", () => {
       maxAwaitTimeMS: 50,
     });
     await stream.tryNext();
-    const { session } = await createBoth(store);
+    const { session } = await createWithSession(store);
     await store.sessions.authorize(aGrant(session));
     await store.applications.update(tenantId, application.id, ({ keys }, now) => ({
       ...grants,
@@ -189,11 +191,19 @@ describe("a change in MongoDB", () => {
 
 describe("an expiration in MongoDB", () => {
   it("is reported once when MongoDB deletes the document later", async () => {
-    const { db, store, application, tenantId, follower, mark, marked, untilMarked } =
-      await openFollowed();
+    const {
+      db,
+      store,
+      application,
+      tenantId,
+      follower,
+      writeMarker,
+      markerChange,
+      readUntilMarker,
+    } = await openFollowed();
     const expiresAt = clock.now() + minute;
     const { id } = await store.applications.create(anApplication({ tenantId, expiresAt }));
-    const { session } = await createBoth(store, minute);
+    const { session } = await createWithSession(store, minute);
     const theirs = follow(store, session.tenantId);
     await theirs.next();
     clock.advance(minute);
@@ -202,8 +212,8 @@ describe("an expiration in MongoDB", () => {
     expect((await theirs.next()).changes).toMatchObject([{ sessionId: session.id }]);
     await sweep(db, "applications", id);
     await sweep(db, "sessions", session.id);
-    await mark();
-    expect(await untilMarked()).toEqual([marked]);
+    await writeMarker();
+    expect(await readUntilMarker()).toEqual([markerChange]);
     await store.applications.delete(session.tenantId, session.applicationId);
     expect((await theirs.next()).changes).toMatchObject([{ kind: "deleted" }]);
 
@@ -213,16 +223,17 @@ describe("an expiration in MongoDB", () => {
   });
 
   it("is reported once when MongoDB deletes the document at the same time", async () => {
-    const { db, store, tenantId, mark, marked, untilMarked } = await openFollowed();
+    const { db, store, tenantId, writeMarker, markerChange, readUntilMarker } =
+      await openFollowed();
     for (let round = 0; round < repetitions({ quick: 6, full: 15 }); round++) {
       const expiresAt = clock.now() + 1;
       const { id } = await store.applications.create(anApplication({ tenantId, expiresAt }));
       clock.advance(1);
       await new Promise((resolve) => setTimeout(resolve, round));
       await sweep(db, "applications", id);
-      await mark();
+      await writeMarker();
       const expired = { kind: "expired", applicationId: id, at: expiresAt };
-      expect(await untilMarked()).toEqual([expired, marked]);
+      expect(await readUntilMarker()).toEqual([expired, markerChange]);
     }
   });
 
@@ -231,14 +242,14 @@ describe("an expiration in MongoDB", () => {
     const { tenantId } = anApplication();
     const follower = follow(store, tenantId);
     await follower.next();
-    let ending: ApplicationRecord | undefined;
-    // On a slow machine its moment may have passed before it is created.
-    for (let ttl = 300; !ending; ttl *= 2) {
+    let expiring: ApplicationRecord | undefined;
+    // On a slow machine it may expire before it is created.
+    for (let ttl = 300; !expiring; ttl *= 2) {
       const expiresAt = (await store.now()) + ttl;
       const created = await store.applications.create(anApplication({ tenantId, expiresAt }));
-      ending = (await store.now()) < expiresAt ? created : undefined;
+      expiring = (await store.now()) < expiresAt ? created : undefined;
     }
-    const { id, expiresAt: at } = ending;
+    const { id, expiresAt: at } = expiring;
     const changes = await follower.until(({ applicationId }) => applicationId === id);
     expect(changes.at(-1)).toEqual({ kind: "expired", applicationId: id, at });
     expect(await store.now()).toBeGreaterThanOrEqual(must(at));
@@ -246,14 +257,14 @@ describe("an expiration in MongoDB", () => {
   });
 
   it("is reported with all others, however many occur at once", async () => {
-    const { db, store, application, tenantId, follower } = await openFollowed(openAhead());
-    const applications = documentsOf(db, "applications");
+    const { db, store, application, tenantId, follower } = await openFollowed(openWithClock());
+    const applications = getCollection(db, "applications");
     const template = await applications.findOne({ _id: new UUID(application.id) });
-    // A scan reads 5,000 at most, so the next one begins within a moment.
+    // A scan reads at most 5,000, so the next one starts within the same millisecond.
     const each = repetitions({ quick: 2_600, full: 5_500 });
-    const ends = [...Array(each).fill(1), ...Array(each).fill(2), 3];
+    const expirations = [...Array(each).fill(1), ...Array(each).fill(2), 3];
     await applications.insertMany(
-      ends.map((end) => ({
+      expirations.map((end) => ({
         ...template,
         _id: new UUID(),
         expires_at: new Date(clock.now() + end),
@@ -261,10 +272,12 @@ describe("an expiration in MongoDB", () => {
     );
     const read = async (by: Follower) => {
       const ids = new Set<string>();
-      while (ids.size < ends.length) {
+      while (ids.size < expirations.length) {
         const { changes, missed, completeUntil } = await by.next();
         expect(missed).toBe(false);
-        expect(completeUntil === undefined || ids.size + changes.length === ends.length).toBe(true);
+        expect(
+          completeUntil === undefined || ids.size + changes.length === expirations.length,
+        ).toBe(true);
         for (const { applicationId } of changes) {
           ids.add(applicationId);
         }
@@ -274,12 +287,12 @@ describe("an expiration in MongoDB", () => {
     clock.advance(3);
     let count = 0;
     let middle = "";
-    while (count < ends.length) {
+    while (count < expirations.length) {
       const { changes, position } = await follower.next();
       count += changes.length;
       middle ||= position;
     }
-    expect(count).toBe(ends.length);
+    expect(count).toBe(expirations.length);
     await read(follow(store, tenantId, { after }));
     await read(follow(await open(db, { clock: clock.now }), tenantId, { after: middle }));
   });
@@ -287,7 +300,8 @@ describe("an expiration in MongoDB", () => {
 
 describe("a position in MongoDB", () => {
   it("is valid on another instance, with or without an open stream", async () => {
-    const { db, store, application, tenantId, mark, marked, untilMarked } = await openFollowed();
+    const { db, store, application, tenantId, writeMarker, markerChange, readUntilMarker } =
+      await openFollowed();
     const [early, late] = [
       await open(db, { clock: clock.now }),
       await open(db, { clock: clock.now }),
@@ -299,37 +313,38 @@ describe("a position in MongoDB", () => {
     await follower.next();
     const after = follower.position();
     await store.applications.delete(tenantId, application.id);
-    await mark();
+    await writeMarker();
     for (const other of [early, late]) {
-      const changes = await untilMarked(follow(other, tenantId, { after }));
-      expect(changes).toMatchObject([{ kind: "deleted" }, marked]);
+      const changes = await readUntilMarker(follow(other, tenantId, { after }));
+      expect(changes).toMatchObject([{ kind: "deleted" }, markerChange]);
     }
   });
 
   it("from before the start of an instance's stream is refused", async () => {
-    const { db, tenantId, follower, mark, marked, untilMarked } = await openFollowed();
+    const { db, tenantId, follower, writeMarker, markerChange, readUntilMarker } =
+      await openFollowed();
     const after = follower.position();
-    await mark();
-    await untilMarked();
+    await writeMarker();
+    await readUntilMarker();
     const other = await open(db, { clock: clock.now });
     await follow(other, tenantId).next();
-    const again = follow(other, tenantId, { after });
-    expect(await again.next()).toMatchObject({ changes: [], missed: true });
-    await mark();
-    expect(await again.next()).toMatchObject({ changes: [marked], missed: false });
+    const resumed = follow(other, tenantId, { after });
+    expect(await resumed.next()).toMatchObject({ changes: [], missed: true });
+    await writeMarker();
+    expect(await resumed.next()).toMatchObject({ changes: [markerChange], missed: false });
   });
 
-  it("that the server does not know is refused", async () => {
-    const { store, tenantId, follower, mark, marked } = await openFollowed();
+  it("that is unknown to the server is refused", async () => {
+    const { store, tenantId, follower, writeMarker, markerChange } = await openFollowed();
     follower.stop();
     const number = (digit: string) => digit.repeat(8);
     for (const time of ["00000001", number("0"), number("7"), number("f")]) {
       const after = `${time}00000001${number("0")}.${clock.now()}`;
-      const again = follow(store, tenantId, { after });
-      expect([time, await again.next()]).toMatchObject([time, { changes: [], missed: true }]);
-      await mark();
-      expect(await again.next()).toMatchObject({ changes: [marked], missed: false });
-      again.stop();
+      const resumed = follow(store, tenantId, { after });
+      expect([time, await resumed.next()]).toMatchObject([time, { changes: [], missed: true }]);
+      await writeMarker();
+      expect(await resumed.next()).toMatchObject({ changes: [markerChange], missed: false });
+      resumed.stop();
     }
   });
 
@@ -348,16 +363,16 @@ describe("a position in MongoDB", () => {
       const { event, offset: reached } = await stream.next();
       await stream.close();
       expect(event !== undefined).toBe(isBefore);
-      // Without an event the mark moves on with whatever else happens on the server.
+      // Without an event, the offset advances with other activity on the server.
       expect(event ? reached === offset : reached >= start).toBe(true);
     }
   });
 
   it("contains no ids", async () => {
-    const { store, follower, mark } = await openFollowed();
-    const { application } = await createBoth(store);
+    const { store, follower, writeMarker } = await openFollowed();
+    const { application } = await createWithSession(store);
     await update(store, application);
-    await mark();
+    await writeMarker();
     await follower.next();
     for (const id of [application.id, application.tenantId, store.id]) {
       expect(follower.position()).not.toContain(id.replaceAll("-", ""));
@@ -377,9 +392,9 @@ describe("the change stream", () => {
     for (const one of others) {
       one.stop();
     }
-    const beaten = follow(store, randomUUID(), { heartbeat: 1 });
-    await beaten.next();
-    beaten.stop();
+    const idle = follow(store, randomUUID(), { heartbeat: 1 });
+    await idle.next();
+    idle.stop();
     await hasStreams(db, 1);
     last.stop();
     await hasStreams(db, 0);
@@ -400,9 +415,9 @@ describe("the change stream", () => {
       break;
     }
     await hasStreams(db, 0);
-    const hasty = follow(store, randomUUID());
-    const first = hasty.step();
-    hasty.stop();
+    const stopping = follow(store, randomUUID());
+    const first = stopping.step();
+    stopping.stop();
     expect(await first).toEqual({ done: true, value: undefined });
     await hasStreams(db, 0);
   });
@@ -424,10 +439,10 @@ describe("the change stream", () => {
   it("continues after collections are dropped or renamed, and reports that changes may be missing", async () => {
     for (const work of [
       (db: Db) => db.collection("sessions").drop(),
-      (db: Db) => db.collection("applications").rename("kept"),
+      (db: Db) => db.collection("applications").rename("renamed"),
       (db: Db) => db.dropDatabase(),
     ]) {
-      const { db, tenantId, follower } = await openFollowed(openAhead());
+      const { db, tenantId, follower } = await openFollowed(openWithClock());
       await work(db);
       expect(await follower.next()).toMatchObject({ changes: [], missed: true });
       const store = await open(db, { clock: clock.now });
@@ -449,13 +464,13 @@ const cases: Record<string, [applications: number[], sessions: number[]]> = {
     [1, 4, 4, 4, 4, 4, 4, 4, 9],
     [4, 4, 4, 5],
   ],
-  "first all of the one kind": [times(8, (n) => n + 1), times(8, (n) => n + 20)],
+  "first all of one kind": [times(8, (n) => n + 1), times(8, (n) => n + 20)],
   "all of one kind": [[], times(9, (n) => n)],
   "none at all": [[], []],
 };
 
 describe("the scan for expirations", () => {
-  /** Each case has moments of its own. */
+  /** Each case uses later times. */
   let now = Date.now();
   let opened: ReturnType<typeof openScanned> | undefined;
 
@@ -474,22 +489,22 @@ describe("the scan for expirations", () => {
       const { db, store } = await opened;
       const { applications, sessions } = store;
       const owner = await applications.create(anApplication());
-      const ends = new Map<string, number>();
+      const expirations = new Map<string, number>();
       for (const at of ofApplications) {
         const { id } = await applications.create(anApplication({ expiresAt: start + at }));
-        ends.set(id, start + at);
+        expirations.set(id, start + at);
       }
       for (const ttl of ofSessions) {
         const { id } = must(await sessions.create(aSession(owner, { ttl })));
-        ends.set(id, start + ttl);
+        expirations.set(id, start + ttl);
       }
       await applications.create(anApplication({ expiresAt: end + 1 }));
       now = end;
 
       for (const limit of [1, 2, 3, 100]) {
-        const told: [id: string, at: number][] = [];
+        const found: [id: string, at: number][] = [];
         let from = start - 1;
-        for (let isAll = false; !isAll; ) {
+        for (let isComplete = false; !isComplete; ) {
           const scan = await scanExpiries(
             db,
             timeFromClock(() => now),
@@ -497,35 +512,35 @@ describe("the scan for expirations", () => {
             {},
             limit,
           );
-          told.push(
+          found.push(
             ...scan.expiries.map(({ change }): [string, number] => [
               change.sessionId ?? change.applicationId,
               change.at,
             ]),
           );
           expect(scan.until).toBeGreaterThan(from);
-          ({ until: from, isComplete: isAll } = scan);
+          ({ until: from, isComplete } = scan);
         }
         expect(from).toBe(end);
-        expect(new Map(told)).toEqual(ends);
-        expect(told).toHaveLength(ends.size);
-        const moments = told.map(([, at]) => at);
+        expect(new Map(found)).toEqual(expirations);
+        expect(found).toHaveLength(expirations.size);
+        const moments = found.map(([, at]) => at);
         expect(moments).toEqual(moments.toSorted((one, other) => one - other));
       }
     },
   );
 });
 
-/** Creates a few at a time, which a slow machine can take. */
+/** Creates sessions with limited concurrency, for slow machines. */
 async function createSessions({ sessions }: Store, application: ApplicationRecord, count: number) {
-  const made: SessionRecord[] = [];
+  const created: SessionRecord[] = [];
   const wanted = times(count, () => aSession(application));
   await forEachConcurrently(
     25,
     wanted,
-    async (one) => void made.push(must(await sessions.create(one))),
+    async (one) => void created.push(must(await sessions.create(one))),
   );
-  return made;
+  return created;
 }
 
 const revoke = (store: Store, { id, tenantId }: ApplicationRecord) =>
@@ -537,18 +552,25 @@ const revoke = (store: Store, { id, tenantId }: ApplicationRecord) =>
 const remove = (store: Store, { id, tenantId }: ApplicationRecord) =>
   store.applications.delete(tenantId, id);
 
-const countOf = (db: Db, { id }: ApplicationRecord) =>
+const countSessions = (db: Db, { id }: ApplicationRecord) =>
   db.collection("sessions").countDocuments({ application_id: new UUID(id) });
 
-/** Sessions of an application that are dead, and one who follows their tenant. */
-async function createDoomed() {
+/** Creates an application with sessions to revoke, another one, and a follower of their tenant. */
+async function createWithSessions() {
   const { db, store } = await shared();
-  const doomed = await store.applications.create(anApplication());
-  const { tenantId } = doomed;
+  const affected = await store.applications.create(anApplication());
+  const { tenantId } = affected;
   const other = await store.applications.create(anApplication({ tenantId }));
-  await createSessions(store, doomed, 20);
-  const kept = await createSessions(store, other, 3);
-  return { db, store, doomed, other, kept, ...(await followMarked(follow, store, tenantId)) };
+  await createSessions(store, affected, 20);
+  const unaffected = await createSessions(store, other, 3);
+  return {
+    db,
+    store,
+    affected,
+    other,
+    unaffected,
+    ...(await followWithMarker(follow, store, tenantId)),
+  };
 }
 
 describe("revoked sessions in MongoDB", () => {
@@ -558,50 +580,58 @@ describe("revoked sessions in MongoDB", () => {
   ] as const)(
     "are deleted when their application was %s, and only the application is reported",
     async (_, work, kind) => {
-      const { db, store, doomed, other, kept, mark, marked, untilMarked } = await createDoomed();
-      await work(store, doomed);
-      await until(async () => (await countOf(db, doomed)) === 0, 180_000);
-      expect(await countOf(db, other)).toBe(3);
-      for (const { id } of kept) {
+      const { db, store, affected, other, unaffected, writeMarker, markerChange, readUntilMarker } =
+        await createWithSessions();
+      await work(store, affected);
+      await until(async () => (await countSessions(db, affected)) === 0, 180_000);
+      expect(await countSessions(db, other)).toBe(3);
+      for (const { id } of unaffected) {
         expect(await store.sessions.find(id)).toBeDefined();
       }
-      await mark();
-      expect(await untilMarked()).toEqual([told(kind, doomed.id), marked]);
+      await writeMarker();
+      expect(await readUntilMarker()).toEqual([expectedChange(kind, affected.id), markerChange]);
     },
     400_000,
   );
 
   it("are not reported as expired, neither on deletion nor at their original expiry", async () => {
-    const { db, store } = await sharedAhead();
-    const { application, session } = await createBoth(store, 60_000);
-    const { mark, marked, untilMarked } = await followMarked(follow, store, session.tenantId);
+    const { db, store } = await sharedWithClock();
+    const { application, session } = await createWithSession(store, 60_000);
+    const { writeMarker, markerChange, readUntilMarker } = await followWithMarker(
+      follow,
+      store,
+      session.tenantId,
+    );
     await remove(store, application);
-    await until(async () => (await countOf(db, application)) === 0, 180_000);
+    await until(async () => (await countSessions(db, application)) === 0, 180_000);
     clock.advance(60_000);
-    await mark();
-    expect(await untilMarked()).toEqual([told("deleted", application.id), marked]);
+    await writeMarker();
+    expect(await readUntilMarker()).toEqual([
+      expectedChange("deleted", application.id),
+      markerChange,
+    ]);
   }, 400_000);
 
   it("are filtered from the change stream by the server", async () => {
-    const { db, store, doomed, mark } = await createDoomed();
+    const { db, store, affected, writeMarker } = await createWithSessions();
     const stream = db.watch(eventPipeline, { fullDocumentBeforeChange: "whenAvailable" });
     await stream.tryNext();
-    await remove(store, doomed);
-    await until(async () => (await countOf(db, doomed)) === 0, 180_000);
-    await mark();
+    await remove(store, affected);
+    await until(async () => (await countSessions(db, affected)) === 0, 180_000);
+    await writeMarker();
     const events = [await stream.next(), await stream.next()];
     await stream.close();
     expect(events.map(({ operationType }) => operationType)).toEqual(["delete", "update"]);
   }, 400_000);
 
   it("are deleted, but not sessions that were opened since", async () => {
-    const { db, store, doomed } = await createDoomed();
-    const revoked = must(await revoke(store, doomed));
+    const { db, store, affected } = await createWithSessions();
+    const revoked = must(await revoke(store, affected));
     const opened = await createSessions(store, revoked, 5);
-    await until(async () => (await countOf(db, doomed)) === 5, 180_000);
+    await until(async () => (await countSessions(db, affected)) === 5, 180_000);
     const { items } = await store.sessions.list({
-      tenantId: doomed.tenantId,
-      applicationId: doomed.id,
+      tenantId: affected.tenantId,
+      applicationId: affected.id,
       size: 9,
     });
     expect(new Set(idsOf(items))).toEqual(new Set(opened.map(({ id }) => id)));
@@ -623,7 +653,7 @@ describe("revoked sessions in MongoDB", () => {
   });
 
   it("remain without an error if the cleanup fails", async () => {
-    const broken = { find: () => ({ toArray: () => Promise.reject(new Error("gone")) }) };
+    const broken = { find: () => ({ toArray: () => Promise.reject(new Error("cleanup failed")) }) };
     const sweep = createSessionCleanup(broken as never);
     sweep.start(new UUID(randomUUID()));
     await sweep.close();
@@ -631,17 +661,20 @@ describe("revoked sessions in MongoDB", () => {
 });
 
 describe("listing sessions in MongoDB", () => {
-  /** A tenant with sessions that are dead without being swept, as those of an application that has expired. */
+  /** Creates a tenant with unswept sessions of expired applications. */
   async function createUnswept(applications: number, each: number) {
-    const { db, store } = await sharedAhead();
+    const { db, store } = await sharedWithClock();
     const tenantId = randomUUID();
     const staying = anImportedApplication({ tenantId });
     const expiresAt = clock.now() + 1;
-    const ending = times(applications, () => anImportedApplication({ tenantId, expiresAt }));
+    const expiring = times(applications, () => anImportedApplication({ tenantId, expiresAt }));
     const ids = [newId(Date.now() + hour), newId(0)];
     const alive = ids.map((id) => anImportedSession(staying, { id }));
-    const dead = ending.flatMap((owner) => times(each, () => anImportedSession(owner)));
-    await importAll(store, { applications: [staying, ...ending], sessions: [...alive, ...dead] });
+    const invalid = expiring.flatMap((owner) => times(each, () => anImportedSession(owner)));
+    await importAll(store, {
+      applications: [staying, ...expiring],
+      sessions: [...alive, ...invalid],
+    });
     clock.advance(1);
     return { db, store, tenantId, ids };
   }
@@ -662,8 +695,8 @@ describe("listing sessions in MongoDB", () => {
 
   it("needs one more read for any number of revoked sessions of one application", async () => {
     const { db, store, tenantId } = await createUnswept(1, 300);
-    const seen = await profile(db, () => store.sessions.list({ tenantId, size: 9 }), 3);
-    const reads = seen.filter(({ ns }) => ns === `${db.databaseName}.sessions`);
+    const entries = await profile(db, () => store.sessions.list({ tenantId, size: 9 }), 3);
+    const reads = entries.filter(({ ns }) => ns === `${db.databaseName}.sessions`);
     expect(reads.map(({ nreturned }) => nreturned)).toEqual([10, 1]);
   });
 });
@@ -740,7 +773,7 @@ describe("an event in MongoDB", () => {
     await store.events.add([anEvent()]);
     await open(db, { eventRetention: 1_000 });
     expect(await seconds()).toBe(1);
-    // A server other than ours may sweep but once a minute.
+    // An external server may sweep only once a minute.
     await until(async () => (await events.countDocuments()) === 0, 180_000);
   }, 400_000);
 
@@ -759,11 +792,11 @@ describe("an event in MongoDB", () => {
   it("is found with an index for every filter", async () => {
     const { db, store } = await shared();
     const [tenantId, target, actor] = [randomUUID(), randomUUID(), randomUUID()];
-    const parties = { target: { applicationId: target }, actor: { keyId: actor } };
+    const principals = { target: { applicationId: target }, actor: { keyId: actor } };
     const now = await store.now();
     for (let round = 0; round < 4; round++) {
       await store.events.add([
-        anEvent({ tenantId, ...parties, kind: "rare" }),
+        anEvent({ tenantId, ...principals, kind: "rare" }),
         ...times(50, () => anEvent({ tenantId })),
       ]);
     }
@@ -804,33 +837,33 @@ describe("following events in MongoDB", () => {
 
   it("ends when the store closes", async () => {
     const store = await open((await shared()).db);
-    const waits = followEvents(store, randomUUID());
-    await waits.next();
-    const ended = expect(waits.step()).rejects.toBeInstanceOf(StoreUnavailable);
+    const waiting = followEvents(store, randomUUID());
+    await waiting.next();
+    const rejection = expect(waiting.step()).rejects.toBeInstanceOf(StoreUnavailable);
     await store.close();
-    await ended;
+    await rejection;
     await expect(followEvents(store, randomUUID()).next()).rejects.toBeInstanceOf(StoreUnavailable);
   });
 
-  it("delivers all events to followers that were slow or away", async () => {
+  it("delivers all events to slow and resuming followers", async () => {
     const { db } = await shared();
     const store = await open(db);
     const tenantId = randomUUID();
-    const [slow, away, quick] = times(3, () => followEvents(store, tenantId));
-    for (const one of [slow, away, quick]) {
+    const [slow, stopped, quick] = times(3, () => followEvents(store, tenantId));
+    for (const one of [slow, stopped, quick]) {
       await must(one).next();
     }
-    must(away).stop();
+    must(stopped).stop();
     const events = times(2_300, (index) => anEvent({ tenantId, requestId: `${index}` }));
     for (let start = 0; start < events.length; start += 100) {
       await store.events.add([...events.slice(start, start + 100), anEvent()]);
     }
     const isLast = ({ requestId }: { requestId?: string | undefined }) => requestId === "2299";
     const all = events.map(({ requestId }) => requestId);
-    const back = followEvents(store, tenantId, { after: must(away).position() });
+    const back = followEvents(store, tenantId, { after: must(stopped).position() });
     for (const one of [must(quick), must(slow), back]) {
-      const told = await one.until(isLast);
-      expect(told.map(({ requestId }) => requestId)).toEqual(all);
+      const received = await one.until(isLast);
+      expect(received.map(({ requestId }) => requestId)).toEqual(all);
     }
     await store.events.add([anEvent({ tenantId, kind: "later" })]);
     for (const one of [must(quick), must(slow), back]) {

@@ -13,7 +13,7 @@ import { startServer } from "../../support/service/server.js";
 const { createDatabase, open, shared } = useMongo();
 
 describe("opening a store", () => {
-  const indexesOf = async (db: Db, name: string) =>
+  const getIndexes = async (db: Db, name: string) =>
     (await db.collection(name).indexes()).map(({ key, expireAfterSeconds, unique }) =>
       JSON.stringify({ key, expireAfterSeconds, unique }),
     );
@@ -37,7 +37,7 @@ describe("opening a store", () => {
     '{"key":{"tenant_id":1,"expires_at":1,"_id":1}}',
     '{"key":{"tenant_id":1,"idle_since":1,"_id":1}}',
   ];
-  const validatorOf = async (db: Db, name: string): Promise<Document> => {
+  const getOptions = async (db: Db, name: string): Promise<Document> => {
     const [info] = await db.listCollections({ name }, { nameOnly: false }).toArray();
     return info?.options ?? {};
   };
@@ -45,15 +45,15 @@ describe("opening a store", () => {
   it("works for many instances at once", async () => {
     const db = createDatabase();
     await Promise.all(Array.from({ length: 8 }, () => open(db)));
-    expect((await indexesOf(db, "applications")).slice(1)).toEqual(ofApplications);
-    expect((await indexesOf(db, "sessions")).slice(1)).toEqual([
+    expect((await getIndexes(db, "applications")).slice(1)).toEqual(ofApplications);
+    expect((await getIndexes(db, "sessions")).slice(1)).toEqual([
       sweep,
       listing,
       ofApplication,
       ofAuthorizer,
       ofOpenSessions,
     ]);
-    expect(await validatorOf(db, "sessions")).toMatchObject({
+    expect(await getOptions(db, "sessions")).toMatchObject({
       validator: { $jsonSchema: { required: expect.arrayContaining(["expires_at"]) } },
       validationLevel: "strict",
       validationAction: "error",
@@ -72,8 +72,8 @@ describe("opening a store", () => {
 
     const [store] = await Promise.all(Array.from({ length: 4 }, () => open(db)));
     for (const name of ["applications", "sessions"]) {
-      expect((await indexesOf(db, name)).sort()).toEqual((await indexesOf(fresh, name)).sort());
-      expect(await validatorOf(db, name)).toEqual(await validatorOf(fresh, name));
+      expect((await getIndexes(db, name)).sort()).toEqual((await getIndexes(fresh, name)).sort());
+      expect(await getOptions(db, name)).toEqual(await getOptions(fresh, name));
     }
     expect(await store?.applications.isEmpty()).toBe(true);
   });
@@ -86,7 +86,7 @@ describe("opening a store", () => {
     expect(error.message).toMatch(
       /\(the collection applications was created by another version\): use an empty database\.$/,
     );
-    expect(await validatorOf(db, "applications")).toMatchObject({ validator });
+    expect(await getOptions(db, "applications")).toMatchObject({ validator });
     expect(await db.listCollections().toArray()).toHaveLength(1);
   });
 
@@ -164,13 +164,13 @@ describe("the connection counts of a MongoDB store", () => {
     const done = Promise.all(calls).finally(() => {
       isDone = true;
     });
-    const seen: (ConnectionUse | undefined)[] = [];
+    const counts: (ConnectionUse | undefined)[] = [];
     while (!isDone) {
-      seen.push(store.connections?.());
+      counts.push(store.connections?.());
       await setImmediate();
     }
     await done;
-    expect(seen).toContainEqual({ inUse: 1, waiting: 9 });
+    expect(counts).toContainEqual({ inUse: 1, waiting: 9 });
     expect(store.connections?.()).toEqual({ inUse: 0, waiting: 0 });
   });
 
@@ -178,7 +178,7 @@ describe("the connection counts of a MongoDB store", () => {
     const server = await startServer("lmdb", { store: (await shared()).store });
     const { samples } = await scrape(server);
     await server.close();
-    const told = samples.filter(({ name }) => name === "latchkey_store_connections");
-    expect(told.map(({ labels }) => labels.state)).toEqual(["in_use", "waiting"]);
+    const connections = samples.filter(({ name }) => name === "latchkey_store_connections");
+    expect(connections.map(({ labels }) => labels.state)).toEqual(["in_use", "waiting"]);
   });
 });

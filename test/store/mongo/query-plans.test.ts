@@ -8,7 +8,7 @@ import {
   aGrant,
   anApplication,
   aSession,
-  createBoth,
+  createWithSession,
   hour,
   must,
   times,
@@ -34,13 +34,13 @@ const byOpenSession = '{"application_id":1,"expires_at":1,"epoch":1}';
 const byExpiry = '{"expires_at":1}';
 const byManaging = '{"tenant_id":1,"disabled":1,"expires_at":1}';
 
-/** A scan of a whole collection, or a sort in memory, be it of a plan or of a pipeline. */
+/** A scan of a collection or a sort in memory, in a plan or a pipeline. */
 const badStage = /^(COLLSCAN|CLUSTERED_IXSCAN|\$?sort)/i;
 
 /** A command, the index that it reads, and how many keys and documents it examines. */
-type Seen = readonly [command: string, index: string, keys: number, documents: number];
+type IndexUse = readonly [command: string, index: string, keys: number, documents: number];
 
-describe("MongoDB, in a store with many other records,", () => {
+describe("a MongoDB store with many records", () => {
   const tenantId = randomUUID();
   const ids = times(60, () => anApplication().id).sort();
   const expired = 6;
@@ -54,7 +54,7 @@ describe("MongoDB, in a store with many other records,", () => {
     store = await open(db);
     const now = await store.now();
     const { create } = store.applications;
-    // The first that a scan of the collection would meet have expired.
+    // A scan of the collection would read the expired applications first.
     for (const [n, id] of ids.entries()) {
       await create(anApplication({ id, tenantId, ...(n < expired && { expiresAt: now }) }));
     }
@@ -66,14 +66,14 @@ describe("MongoDB, in a store with many other records,", () => {
     await Promise.all(sessions.map((one) => store.sessions.create(one)));
   });
 
-  /** An application with sessions, and a store that has swept them once it is closed. */
-  async function createDoomed() {
-    const doomed = await store.applications.create(anApplication());
-    await Promise.all(times(3, () => store.sessions.create(aSession(doomed))));
-    return { doomed, by: await open(db) };
+  /** An application with sessions, and a store that finishes the cleanup of sessions when it closes. */
+  async function createForCleanup() {
+    const application = await store.applications.create(anApplication());
+    await Promise.all(times(3, () => store.sessions.create(aSession(application))));
+    return { application, by: await open(db) };
   }
 
-  /** Two managers among many that lack a permission or are disabled; answers the first. */
+  /** Creates two managers among many applications that lack a permission or are disabled, and returns the first. */
   async function createManagers() {
     const tenantId = randomUUID();
     const create = (permissions: readonly string[]) =>
@@ -90,7 +90,7 @@ describe("MongoDB, in a store with many other records,", () => {
     return first;
   }
 
-  /** An application with two open sessions, beside some that have expired and some that were revoked. */
+  /** Creates an application with two open, two expired and two revoked sessions. */
   async function createWithSessions() {
     const { id, tenantId } = await store.applications.create(anApplication());
     const createTwo = (ttl: number) =>
@@ -117,18 +117,22 @@ describe("MongoDB, in a store with many other records,", () => {
   const listSessions = (query: Partial<SessionQuery>) =>
     store.sessions.list({ tenantId: owner.tenantId, size: 5, ...query });
 
-  const findOne: Seen = ["find applications", byId, 1, 1];
-  const readOne: Seen = ["aggregate applications", byId, 1, 1];
-  const sweep: Seen[] = [
+  const findOne: IndexUse = ["find applications", byId, 1, 1];
+  const readOne: IndexUse = ["aggregate applications", byId, 1, 1];
+  const sweep: IndexUse[] = [
     ["find sessions", byApplication, 3, 3],
     ["update sessions", byId, 4, 3],
   ];
-  const findOneSession: Seen = ["find sessions", byId, 1, 1];
-  const countAll: Seen = ["aggregate applications", byTenant, 61, 0];
-  const countExpired: Seen = ["aggregate applications", byExpiry, expired, expired];
+  const findOneSession: IndexUse = ["find sessions", byId, 1, 1];
+  const countAll: IndexUse = ["aggregate applications", byTenant, 61, 0];
+  const countExpired: IndexUse = ["aggregate applications", byExpiry, expired, expired];
 
-  /** Work on what was prepared for it, and what comes of it. */
-  type Operation = [work: (prepared: never) => unknown, expected: Seen[], prepare?: () => unknown];
+  /** A call, the expected use of indexes, and the setup of the call. */
+  type Operation = [
+    work: (prepared: never) => unknown,
+    expected: IndexUse[],
+    prepare?: () => unknown,
+  ];
   const operations: Record<string, Operation> = {
     "find an application": [() => store.applications.find(idAt(10)), [findOne]],
     "find many applications": [
@@ -185,12 +189,12 @@ describe("MongoDB, in a store with many other records,", () => {
       [readOne, ["findAndModify applications", byId, 1, 1]],
     ],
     "delete an application and its sessions": [
-      async ({ doomed, by }: Awaited<ReturnType<typeof createDoomed>>) => {
-        await by.applications.delete(doomed.tenantId, doomed.id);
+      async ({ application, by }: Awaited<ReturnType<typeof createForCleanup>>) => {
+        await by.applications.delete(application.tenantId, application.id);
         await by.close();
       },
       [readOne, ["delete applications", byId, 1, 1], ...sweep],
-      createDoomed,
+      createForCleanup,
     ],
     "disable one of two managers among many non-managers": [
       ({ id, tenantId }: ApplicationRecord) =>
@@ -204,14 +208,14 @@ describe("MongoDB, in a store with many other records,", () => {
       createManagers,
     ],
     "revoke the sessions of an application": [
-      async ({ doomed, by }: Awaited<ReturnType<typeof createDoomed>>) => {
-        const { id, tenantId } = doomed;
+      async ({ application, by }: Awaited<ReturnType<typeof createForCleanup>>) => {
+        const { id, tenantId } = application;
         const change = () => ({ sessionEpoch: 1, modifiedBy: id });
         await by.applications.update(tenantId, id, change);
         await by.close();
       },
       [readOne, ["findAndModify applications", byId, 1, 1], ...sweep],
-      createDoomed,
+      createForCleanup,
     ],
     "record a use": [
       () => store.applications.noteUses([{ applicationId: idAt(22), keyId: idAt(22), at: 1 }]),
@@ -277,22 +281,22 @@ describe("MongoDB, in a store with many other records,", () => {
 
   it.each(Object.entries(operations))("reads an index to %s", async (_, operation) => {
     const [work, expected, prepare] = operation;
-    const bounds = inOrder(expected);
-    let plans: Seen[] = [];
-    // Prepares anew where the profiler missed a command.
-    for (let looks = 0; looks < 10 && plans.length < bounds.length; looks++) {
+    const limits = sortByName(expected);
+    let plans: IndexUse[] = [];
+    // Repeats the setup and the call if the profiler missed a command.
+    for (let attempt = 0; attempt < 10 && plans.length < limits.length; attempt++) {
       const prepared = (await prepare?.()) as never;
-      plans = inOrder((await plansOf(db, async () => work(prepared), 0)).map(toSeen));
+      plans = sortByName((await plansOf(db, async () => work(prepared), 0)).map(toIndexUse));
     }
-    expect(plans.map(nameOf)).toEqual(bounds.map(nameOf));
+    expect(plans.map(nameOf)).toEqual(limits.map(nameOf));
     for (const [n, [, , keys, documents]] of plans.entries()) {
-      const [, , mostKeys, mostDocuments] = must(bounds[n]);
-      expect(keys).toBeLessThanOrEqual(mostKeys);
-      expect(documents).toBeLessThanOrEqual(mostDocuments);
+      const [, , maxKeys, maxDocuments] = must(limits[n]);
+      expect(keys).toBeLessThanOrEqual(maxKeys);
+      expect(documents).toBeLessThanOrEqual(maxDocuments);
     }
   });
 
-  const searches: [what: string, query: Partial<ListQuery>, index: string][] = [
+  const searches: [name: string, query: Partial<ListQuery>, index: string][] = [
     ["a type", { filter: { type: "private" } }, '{"tenant_id":1,"type":1,"_id":-1}'],
     ["disabled", { filter: { disabled: true } }, '{"tenant_id":1,"disabled":1,"_id":-1}'],
     [
@@ -325,22 +329,22 @@ describe("MongoDB, in a store with many other records,", () => {
       const { applications } = store;
       const expiresAt = (await store.now()) + hour;
       await Promise.all(times(60, () => applications.create(anApplication({ tenantId }))));
-      const few = times(4, () => anApplication({ tenantId, ...rare, expiresAt }));
-      for (const one of few) {
+      const matching = times(4, () => anApplication({ tenantId, ...rare, expiresAt }));
+      for (const one of matching) {
         await applications.create(one);
         await applications.update(tenantId, one.id, () => ({ disabled: true, modifiedBy: one.id }));
       }
-      // As if they had not been used since then.
+      // Simulates a last use long ago.
       const idle = { idle_since: new Date(1) };
-      const some = { _id: { $in: few.map(({ id }) => new UUID(id)) } };
+      const some = { _id: { $in: matching.map(({ id }) => new UUID(id)) } };
       await db.collection<{ _id: UUID }>("applications").updateMany(some, { $set: idle });
       const search = { tenantId, size: 2, ...query };
       const first = await applications.list({ ...search, from: { page: 1 } });
       expect(first).toMatchObject({ total: 4, more: true });
       const place = placeOf(query.order ?? "newest", must(first.items.at(-1)));
       const plans = await plansOf(db, () => applications.list({ ...search, from: place }));
-      const [seen] = plans.map(toSeen);
-      expect(seen?.slice(0, 2)).toEqual(["find applications", index]);
+      const [usage] = plans.map(toIndexUse);
+      expect(usage?.slice(0, 2)).toEqual(["find applications", index]);
       expect(Math.max(...plans.map(({ keysExamined }) => keysExamined))).toBeLessThanOrEqual(6);
     });
   });
@@ -354,15 +358,15 @@ describe("MongoDB, in a store with many other records,", () => {
       }
     });
     expect(plans.length).toBeGreaterThan(0);
-    for (const [command, index, keys, documents] of plans.map(toSeen)) {
+    for (const [command, index, keys, documents] of plans.map(toIndexUse)) {
       expect([command, index, documents]).toEqual(["aggregate applications", byExpiry, 0]);
       expect(keys).toBeLessThanOrEqual(2);
     }
   });
 });
 
-/** What a plan did, if it did nothing that it should not. */
-function toSeen({ command, stages, keysExamined, docsExamined }: Plan): Seen {
+/** Expects no bad stages, and returns the use of indexes. */
+function toIndexUse({ command, stages, keysExamined, docsExamined }: Plan): IndexUse {
   expect(stages.filter((stage) => badStage.test(stage))).toEqual([]);
   const indexes = stages.flatMap((stage) =>
     /^(IDHACK|EXPRESS)/.test(stage) ? [byId] : (/\{.*/.exec(stage) ?? []),
@@ -370,12 +374,12 @@ function toSeen({ command, stages, keysExamined, docsExamined }: Plan): Seen {
   return [command, [...new Set(indexes)].join(), keysExamined, docsExamined];
 }
 
-/** Commands that are sent at once may come in any order. */
-function inOrder(all: readonly Seen[]): Seen[] {
+/** Concurrent commands are profiled in any order. */
+function sortByName(all: readonly IndexUse[]): IndexUse[] {
   return all.toSorted((one, other) => (nameOf(one) < nameOf(other) ? -1 : 1));
 }
 
-function nameOf([command, index]: Seen): string {
+function nameOf([command, index]: IndexUse): string {
   return `${command} ${index}`;
 }
 
@@ -389,8 +393,8 @@ describe("authentication in MongoDB", () => {
       const found = await Promise.all(sessions.map(({ id }) => store.sessions.find(id)));
       expect(found.map((one) => one?.session.id)).toEqual(sessions.map(({ id }) => id));
     };
-    const seen = await profile(db, findAll, 2);
-    expect(seen.map(({ planSummary, nreturned }) => [planSummary, nreturned])).toEqual([
+    const entries = await profile(db, findAll, 2);
+    expect(entries.map(({ planSummary, nreturned }) => [planSummary, nreturned])).toEqual([
       ["IXSCAN { _id: 1 }", 150],
       ["IXSCAN { _id: 1 }", 1],
     ]);
@@ -408,8 +412,8 @@ describe("commands to MongoDB", () => {
       retryWrites: "false",
     };
     const store = await open(db, { uri: withOptions(uri, weak) });
-    const seen = await profile(db, async () => {
-      const { application, session } = await createBoth(store);
+    const entries = await profile(db, async () => {
+      const { application, session } = await createWithSession(store);
       const { id, tenantId } = application;
       await store.sessions.authorize(aGrant(session));
       await store.sessions.find(session.id);
@@ -422,8 +426,8 @@ describe("commands to MongoDB", () => {
       await store.applications.delete(tenantId, id);
     });
     const kinds = new Set<string>();
-    for (const { op, command } of seen) {
-      // Of a delete the profiler shows the statement without what goes for the whole command.
+    for (const { op, command } of entries) {
+      // For a delete, the profiler shows the statement without the options of the command.
       if (op === "remove") {
         continue;
       }

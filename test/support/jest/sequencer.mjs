@@ -7,7 +7,7 @@ import Sequencer from "@jest/test-sequencer";
  */
 const longFiles = [
   ...["contract/api/rest", "contract/api/grpc", "contract/api/connect"],
-  ...["contract/store/mongo", "contract/store/mongo-whole", "contract/store/lmdb"],
+  ...["contract/store/mongo", "contract/store/mongo-store-wide", "contract/store/lmdb"],
   ...["services/access/watch", "services/events/watch", "services/access/stream"],
 ].map((name) => `/test/${name}.test.ts`);
 

@@ -102,7 +102,7 @@ const tasks: Record<string, () => Promise<void>> = {
   },
 
   /** Makes changes that leave audit in the tenant given, several at a time, until it is killed. */
-  async leaveTrails() {
+  async writeAuditedChanges() {
     const store = await openLmdbStore({ path });
     const trail = (kind: string): ChangeContext<ApplicationRecord> => ({
       entriesFor: ({ id, tenantId, name, permissions, rules }) => {

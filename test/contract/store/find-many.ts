@@ -4,7 +4,7 @@ import {
   aGrant,
   anApplication,
   aSession,
-  createBoth,
+  createWithSession,
   grants,
   hour,
   must,
@@ -12,7 +12,7 @@ import {
 } from "./fixtures.js";
 import type { Subject } from "./subject.js";
 
-export function describeMany(subject: () => Subject): void {
+export function describeFindMany(subject: () => Subject): void {
   describe("many applications", () => {
     it("are returned in the order of the ids, of any tenant, duplicates included", async () => {
       const { store } = subject();
@@ -29,27 +29,27 @@ export function describeMany(subject: () => Subject): void {
       expect(await store.applications.findMany([])).toEqual([]);
     });
 
-    it("have a gap for a missing id", async () => {
+    it("are undefined for a missing id", async () => {
       const { store } = subject();
       const { applications } = store;
-      const there = await applications.create(anApplication());
-      const gone = await applications.create(anApplication());
-      await applications.delete(gone.tenantId, gone.id);
-      const ids = [gone.id, there.id, newId(Date.now()), newId(0)];
-      expect(await applications.findMany(ids)).toEqual([undefined, there, undefined, undefined]);
+      const existing = await applications.create(anApplication());
+      const deleted = await applications.create(anApplication());
+      await applications.delete(deleted.tenantId, deleted.id);
+      const ids = [deleted.id, existing.id, newId(Date.now()), newId(0)];
+      expect(await applications.findMany(ids)).toEqual([undefined, existing, undefined, undefined]);
     });
 
     it("are found until they expire", async () => {
       const { store, clock } = subject();
       const { applications } = store;
       const expiresAt = clock.now() + hour;
-      const ending = await applications.create(anApplication({ expiresAt }));
-      const staying = await applications.create(anApplication());
-      const ids = [ending.id, staying.id];
+      const expiring = await applications.create(anApplication({ expiresAt }));
+      const lasting = await applications.create(anApplication());
+      const ids = [expiring.id, lasting.id];
       clock.advance(hour - 1);
-      expect(await applications.findMany(ids)).toEqual([ending, staying]);
+      expect(await applications.findMany(ids)).toEqual([expiring, lasting]);
       clock.advance(1);
-      expect(await applications.findMany(ids)).toEqual([undefined, staying]);
+      expect(await applications.findMany(ids)).toEqual([undefined, lasting]);
     });
 
     it("are found in their current state", async () => {
@@ -63,7 +63,7 @@ export function describeMany(subject: () => Subject): void {
       expect([before.name, after?.name]).toEqual(["shop", "another"]);
     });
 
-    it("can be hundreds", async () => {
+    it("are found if there are hundreds", async () => {
       const { store } = subject();
       const { applications } = store;
       const created = await Promise.all(
@@ -77,15 +77,15 @@ export function describeMany(subject: () => Subject): void {
   describe("many sessions", () => {
     it("are returned in the order of the ids, with their applications, duplicates included", async () => {
       const { store } = subject();
-      const one = await createBoth(store);
-      const two = await createBoth(store);
+      const one = await createWithSession(store);
+      const two = await createWithSession(store);
       const sibling = aSession(one.application);
       await store.sessions.create(sibling);
       await store.sessions.authorize(aGrant(sibling));
       const ids = [two.session.id, sibling.id, one.session.id, two.session.id];
       const found = await store.sessions.findMany(ids);
-      const singly = await Promise.all(ids.map((id) => store.sessions.find(id)));
-      expect(found).toEqual(singly);
+      const foundSingly = await Promise.all(ids.map((id) => store.sessions.find(id)));
+      expect(found).toEqual(foundSingly);
       expect(found.map((each) => each?.application.id)).toEqual(
         [two, one, one, two].map(({ application }) => application.id),
       );
@@ -97,13 +97,13 @@ export function describeMany(subject: () => Subject): void {
       expect(await store.sessions.findMany([])).toEqual([]);
     });
 
-    it("have a gap for a missing id or application", async () => {
+    it("are undefined for a missing id or application", async () => {
       const { store } = subject();
-      const there = await createBoth(store);
-      const gone = await createBoth(store);
-      await store.applications.delete(gone.application.tenantId, gone.application.id);
-      const ids = [gone.session.id, newId(Date.now()), there.session.id];
-      const { created: session, application } = there;
+      const existing = await createWithSession(store);
+      const deleted = await createWithSession(store);
+      await store.applications.delete(deleted.application.tenantId, deleted.application.id);
+      const ids = [deleted.session.id, newId(Date.now()), existing.session.id];
+      const { created: session, application } = existing;
       const found = { session, application };
       expect(await store.sessions.findMany(ids)).toEqual([undefined, undefined, found]);
     });
@@ -119,17 +119,17 @@ export function describeMany(subject: () => Subject): void {
         await sessions.create(session);
       }
       const ids = [orphan.id, brief.id, lasting.id];
-      const look = async () => (await sessions.findMany(ids)).map((found) => found?.session.id);
+      const findIds = async () => (await sessions.findMany(ids)).map((found) => found?.session.id);
       clock.advance(hour - 1);
-      expect(await look()).toEqual(ids);
+      expect(await findIds()).toEqual(ids);
       clock.advance(1);
-      expect(await look()).toEqual([undefined, undefined, lasting.id]);
+      expect(await findIds()).toEqual([undefined, undefined, lasting.id]);
     });
   });
 
-  it("application ids and session ids are distinct", async () => {
+  it("does not find sessions by application id or applications by session id", async () => {
     const { store } = subject();
-    const { application, session } = await createBoth(store);
+    const { application, session } = await createWithSession(store);
     expect(await store.applications.findMany([session.id])).toEqual([undefined]);
     expect(await store.sessions.findMany([application.id])).toEqual([undefined]);
   });

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "@jest/globals";
 import type { Store } from "../../../src/store/port/store.js";
-import { createBoth } from "./fixtures.js";
+import { createWithSession } from "./fixtures.js";
 import type { Subject } from "./subject.js";
 
 type List = (store: Store, tenantId: string, signal: AbortSignal) => Promise<object>;
 
-const lists: readonly (readonly [what: string, list: List])[] = [
+const lists: readonly (readonly [name: string, list: List])[] = [
   [
     "events",
     ({ events }, tenantId, signal) =>
@@ -17,7 +17,7 @@ const lists: readonly (readonly [what: string, list: List])[] = [
       applications.list({ tenantId, size: 1, from: { page: 1 } }, signal),
   ],
   [
-    "applications that are searched for",
+    "filtered applications",
     ({ applications }, tenantId, signal) =>
       applications.list(
         { tenantId, filter: { namePrefix: "s" }, size: 1, from: { page: 1 } },
@@ -27,16 +27,16 @@ const lists: readonly (readonly [what: string, list: List])[] = [
   ["sessions", ({ sessions }, tenantId, signal) => sessions.list({ tenantId, size: 1 }, signal)],
 ];
 
-export function describeAbandonedLists(subject: () => Subject): void {
+export function describeAbortedLists(subject: () => Subject): void {
   describe("an aborted list", () => {
     it.each(lists)("of %s stops reading and throws the abort reason", async (_, list) => {
       const { store } = subject();
-      const { application } = await createBoth(store);
+      const { application } = await createWithSession(store);
       const { tenantId } = application;
-      const reason = new Error("the caller went away");
+      const reason = new Error("the caller disconnected");
       await expect(list(store, tenantId, AbortSignal.abort(reason))).rejects.toBe(reason);
-      const there = new AbortController();
-      expect(await list(store, tenantId, there.signal)).toMatchObject({ items: expect.any(Array) });
+      const { signal } = new AbortController();
+      expect(await list(store, tenantId, signal)).toMatchObject({ items: expect.any(Array) });
     });
   });
 }

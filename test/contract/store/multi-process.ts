@@ -2,7 +2,7 @@ import { describe, expect, it } from "@jest/globals";
 import { aGrant, aKey, anApplication, aSession, idsOf, rekey } from "./fixtures.js";
 import type { Subject } from "./subject.js";
 
-export function describeSharing(subject: () => Subject): void {
+export function describeMultiProcess(subject: () => Subject): void {
   describe("two processes that share the data", () => {
     it("have the same store id", async () => {
       const { store, another } = subject();

@@ -87,7 +87,7 @@ describe("an event of the change stream", () => {
     modified_at: new Date(5),
   };
   const session = { ...application, application_id: new UUID(applicationId), modified_at: null };
-  const ends = (at: number) => ({ operationType: "delete", expires_at: new Date(at) });
+  const deletedWithExpiry = (at: number) => ({ operationType: "delete", expires_at: new Date(at) });
 
   it.each([
     ["an update", application, { kind: "updated", at: 5 }],
@@ -95,13 +95,21 @@ describe("an event of the change stream", () => {
     ["a deletion", { ...application, operationType: "delete" }, { kind: "deleted", at: now }],
     [
       "a deletion before the expiry",
-      { ...application, ...ends(now + 1) },
+      { ...application, ...deletedWithExpiry(now + 1) },
       { kind: "deleted", at: now },
     ],
-    ["a deletion at the expiry", { ...application, ...ends(now) }, { kind: "expired", at: now }],
-    ["a deletion by the TTL index", { ...application, ...ends(7) }, { kind: "expired", at: 7 }],
-  ])("of an application is converted: %s", (_, event, what) => {
-    const change = { applicationId: id, ...what };
+    [
+      "a deletion at the expiry",
+      { ...application, ...deletedWithExpiry(now) },
+      { kind: "expired", at: now },
+    ],
+    [
+      "a deletion by the TTL index",
+      { ...application, ...deletedWithExpiry(7) },
+      { kind: "expired", at: 7 },
+    ],
+  ])("of an application is converted: %s", (_, event, expected) => {
+    const change = { applicationId: id, ...expected };
     expect(toTenantChange(event, now)).toEqual({ tenantId, change });
   });
 
@@ -113,10 +121,10 @@ describe("an event of the change stream", () => {
       { authorized_at: new Date(6), was_authorized_at: new Date(6) },
       { kind: "updated", at: now },
     ],
-    ["deleted by the TTL index", ends(7), { kind: "expired", at: 7 }],
+    ["deleted by the TTL index", deletedWithExpiry(7), { kind: "expired", at: 7 }],
     ["deleted", { operationType: "delete" }, { kind: "deleted", at: now }],
-  ])("of a session is converted: %s", (_, fields, what) => {
-    const change = { applicationId, sessionId: id, ...what };
+  ])("of a session is converted: %s", (_, fields, expected) => {
+    const change = { applicationId, sessionId: id, ...expected };
     expect(toTenantChange({ ...session, ...fields }, now)).toEqual({ tenantId, change });
   });
 
@@ -131,7 +139,7 @@ describe("the buffer of recent changes", () => {
   const tenants = ["mine", "theirs"];
   const start: Position = { offset: offsetOf("0".repeat(16), 0), scannedTo: 0 };
 
-  /** An event, of nobody known perhaps, or what a scan found. */
+  /** An event, possibly of an unknown tenant, or the result of a scan. */
   interface Step {
     readonly tenantId?: string | undefined;
     readonly expiries?: readonly { readonly tenantId: string; readonly gap: number }[];
@@ -146,7 +154,7 @@ describe("the buffer of recent changes", () => {
   });
   const history: fc.Arbitrary<Step[]> = fc.array(fc.oneof(event, scan), { maxLength: 30 });
 
-  /** Publishes a history as the hub does, and tells each entry with the position behind it. */
+  /** Publishes steps like the change publisher, and returns each entry with the position after it. */
   function publish(steps: readonly Step[], capacity: number) {
     const recent = createRecentChanges({ start, capacity, retention: 1, clock: () => 0 });
     const published: { entry: Entry; position: Position }[] = [];
@@ -215,19 +223,19 @@ describe("the buffer of recent changes", () => {
     fc.assert(
       fc.property(history, fc.integer({ min: 1, max: 20 }), (steps, capacity) => {
         const { recent, published } = publish(steps, capacity);
-        const isThere = (index: number) => index >= recent.oldest;
+        const isBuffered = (index: number) => index >= recent.oldest;
         for (const [index, { position }] of published.entries()) {
           const later = published.slice(index + 1);
           if (!recent.covers(position)) {
             expect(recent.oldest).toBeGreaterThan(0);
             continue;
           }
-          expect(later.every((_, offset) => isThere(index + 1 + offset))).toBe(true);
+          expect(later.every((_, offset) => isBuffered(index + 1 + offset))).toBe(true);
           const { ids, missed } = readAll(recent, recent.oldest, position);
           expect(missed).toBe(later.some(({ entry }) => !entry.change));
-          const told = new Set(ids);
-          expect(mine(later).filter((id) => !told.has(id))).toEqual([]);
-          expect(told.size).toBe(ids.length);
+          const read = new Set(ids);
+          expect(mine(later).filter((id) => !read.has(id))).toEqual([]);
+          expect(read.size).toBe(ids.length);
         }
         expect(recent.covers(recent.position)).toBe(true);
       }),
@@ -297,25 +305,26 @@ describe("the change publisher", () => {
 
   function createPublished() {
     const publisher = createChangePublisher({ start, toTimestamp: () => now });
-    const told = () => publisher.recent.read(0, mine, undefined, 99).changes.map(({ at }) => at);
-    return { publisher, told };
+    const publishedTimes = () =>
+      publisher.recent.read(0, mine, undefined, 99).changes.map(({ at }) => at);
+    return { publisher, publishedTimes };
   }
 
   it("publishes an expiration once, whether stream or scan is first", () => {
-    const { publisher, told } = createPublished();
+    const { publisher, publishedTimes } = createPublished();
     const [early, late] = [randomUUID(), randomUUID()];
     publisher.publishStep(sweptAt(early, 150, 1));
     publisher.publishScan(scanned(200, { [early]: 150, [late]: 160 }));
     publisher.publishStep(sweptAt(late, 160, 2));
-    expect(told()).toEqual([150, 160]);
+    expect(publishedTimes()).toEqual([150, 160]);
     expect(publisher.recent.position).toEqual({ offset: offsetOf(time, 2), scannedTo: 200 });
   });
 
   it("publishes an expiration that no scan found, and none from before the start", () => {
-    const { publisher, told } = createPublished();
+    const { publisher, publishedTimes } = createPublished();
     publisher.publishStep(sweptAt(randomUUID(), 100, 1));
     publisher.publishStep(sweptAt(randomUUID(), 101, 2));
-    expect(told()).toEqual([101]);
+    expect(publishedTimes()).toEqual([101]);
   });
 
   it("is complete after a complete scan, and not after a partial one", () => {
@@ -328,26 +337,28 @@ describe("the change publisher", () => {
 
   it("notifies the followers of the tenant", async () => {
     const { publisher } = createPublished();
-    const rung: string[] = [];
+    const notified: string[] = [];
     for (const [name, tenantId] of Object.entries({ mine, theirs })) {
-      const notify = () => void rung.push(name);
+      const notify = () => void notified.push(name);
       publisher.join(tenantId, { notify, wait: () => Promise.resolve() });
     }
-    const wakes = (work: () => void) => {
+    const notifiedBy = (work: () => void) => {
       work();
-      return rung.splice(0);
+      return notified.splice(0);
     };
-    expect(wakes(() => publisher.publishStep(sweptAt(randomUUID(), 150, 1)))).toEqual(["mine"]);
+    expect(notifiedBy(() => publisher.publishStep(sweptAt(randomUUID(), 150, 1)))).toEqual([
+      "mine",
+    ]);
     const { offset, passed } = sweptAt(randomUUID(), 150, 2);
-    expect(wakes(() => publisher.publishStep({ offset, passed }))).toEqual([]);
+    expect(notifiedBy(() => publisher.publishStep({ offset, passed }))).toEqual([]);
     const drop = { event: { _id: {}, operationType: "drop" }, offset, passed };
-    expect(wakes(() => publisher.publishStep(drop))).toEqual(["mine", "theirs"]);
-    expect(wakes(() => publisher.publishScan(scanned(200)))).toEqual(["mine", "theirs"]);
+    expect(notifiedBy(() => publisher.publishStep(drop))).toEqual(["mine", "theirs"]);
+    expect(notifiedBy(() => publisher.publishScan(scanned(200)))).toEqual(["mine", "theirs"]);
   });
 });
 
 describe("a signal", () => {
-  it("ends one wait, also a later one", async () => {
+  it("ends one wait, current or later", async () => {
     const wakeup = createSignal();
     const waits = wakeup.wait();
     wakeup.notify();
@@ -365,15 +376,15 @@ describe("a signal", () => {
     await last;
   });
 
-  it("is not needed for a wait with a timeout", async () => {
+  it("is not needed to end a wait with a timeout", async () => {
     await createSignal().wait(1);
   });
 });
 
 const tenants = times(2, () => randomUUID());
 
-/** An event that takes about so many bytes. */
-function entryOf(number: number, tenantId: string, size: number) {
+/** A buffered event of about the given size. */
+function createEntry(number: number, tenantId: string, size: number) {
   const event = anEvent({ tenantId, requestId: String(number), reason: "x".repeat(size) });
   const fields = { ...toEventFields(randomUUID(), event), at: new Date() };
   return { offset: offsetNumbered(number), tenantId, document: BSON.serialize(fields) };
@@ -381,7 +392,7 @@ function entryOf(number: number, tenantId: string, size: number) {
 
 const offsetNumbered = (number: number) => String(number).padStart(24, "0");
 
-/** From how far back one can read on. */
+/** The oldest event that the buffer can continue from. */
 const oldestCovered = (recent: ReturnType<typeof createRecentEvents>, newest: number) =>
   times(newest + 1, (number) => number).findIndex((number) =>
     recent.covers(offsetNumbered(number)),
@@ -392,7 +403,7 @@ describe("the buffer of recent events", () => {
     const recent = createRecentEvents(offsetNumbered(0), { events: 4, bytes: 10_000 });
     const pushAll = (from: number, count: number, size: number) => {
       for (let number = from; number < from + count; number++) {
-        recent.push(entryOf(number, must(tenants[0]), size));
+        recent.push(createEntry(number, must(tenants[0]), size));
       }
       return oldestCovered(recent, from + count - 1);
     };
@@ -415,23 +426,23 @@ describe("the buffer of recent events", () => {
         (all, limit) => {
           const recent = createRecentEvents(offsetNumbered(0), { events: 12, bytes: 2 ** 30 });
           for (const [index, { tenant, size }] of all.entries()) {
-            recent.push(entryOf(index + 1, tenant, size));
+            recent.push(createEntry(index + 1, tenant, size));
           }
           for (const tenantId of tenants) {
-            const told: string[] = [];
+            const read: string[] = [];
             for (let offset = offsetNumbered(0); offset < recent.offset; ) {
               const reading = must(recent.read(offset, tenantId, limit));
               const taken = reading.events.reduce((sum, { reason = "" }) => sum + reason.length, 0);
               expect(reading.events.length).toBeLessThanOrEqual(limit);
               expect(reading.events.length === 1 || taken <= 2 ** 20).toBe(true);
               expect(reading.offset > offset).toBe(true);
-              told.push(...reading.events.map(({ requestId = "" }) => requestId));
+              read.push(...reading.events.map(({ requestId = "" }) => requestId));
               offset = reading.offset;
             }
             const theirs = all.flatMap(({ tenant }, at) =>
               tenant === tenantId ? [`${at + 1}`] : [],
             );
-            expect(told).toEqual(theirs);
+            expect(read).toEqual(theirs);
           }
         },
       ),

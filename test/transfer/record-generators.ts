@@ -4,11 +4,12 @@ import type { CredentialState, EventRecord, Principal } from "../../src/store/po
 import type { KeyRecord } from "../../src/store/port/records.js";
 import type { ImportedApplication, ImportedSession } from "../../src/store/port/transfer.js";
 
-/** Records such as a store may hold, whatever they are. What may be absent is undefined now and then. */
+// Generators of arbitrary records. Optional fields are sometimes undefined.
+
 const id = fc.uuid();
-const datedId = fc.uuid({ version: 7 });
+const timeOrderedId = fc.uuid({ version: 7 });
 const hash = fc.uint8Array({ minLength: 32, maxLength: 32 }).map((bytes) => Buffer.from(bytes));
-const moment = fc.integer({ min: 0, max: Date.UTC(9999, 11, 31) });
+const time = fc.integer({ min: 0, max: Date.UTC(9999, 11, 31) });
 const count = fc.integer({ min: 0, max: 2 ** 31 - 1 });
 const text = fc.string({ unit: "grapheme", maxLength: 20 });
 const name = fc
@@ -18,12 +19,12 @@ const permission = fc.constantFrom("token:read", "token:create", "a:b:c", "token
 const permissions = fc.uniqueArray(permission);
 const somePermissions = fc.uniqueArray(permission, { minLength: 1 });
 
-const maybe = <T>(value: Arbitrary<T>): Arbitrary<T | undefined> =>
+const optional = <T>(value: Arbitrary<T>): Arbitrary<T | undefined> =>
   fc.option(value, { nil: undefined });
 
 function rules(fields: Record<string, Arbitrary<unknown>>): Arbitrary<RuleRecord[]> {
   const rule = fc.record({
-    description: maybe(name),
+    description: optional(name),
     priority: fc.integer({ min: 1, max: 2 ** 31 - 1 }),
     container: fc.constant(undefined),
     conditions: fc.constant([]),
@@ -50,9 +51,9 @@ const key: Arbitrary<KeyRecord> = fc.record({
   id,
   hash,
   foreign: fc.constantFrom(true, undefined),
-  createdAt: moment,
-  expiresAt: maybe(moment),
-  lastUsedAt: maybe(moment),
+  createdAt: time,
+  expiresAt: optional(time),
+  lastUsedAt: optional(time),
 });
 
 export const anyApplication: Arbitrary<ImportedApplication> = fc
@@ -68,13 +69,13 @@ export const anyApplication: Arbitrary<ImportedApplication> = fc
     allowedCidrs: fc.constantFrom([], ["10.0.0.0/8", "2001:db8::/32"]),
     keys: fc.array(key, { maxLength: 3 }),
     sessionEpoch: count,
-    createdBy: maybe(id),
-    createdAt: moment,
-    modifiedBy: maybe(id),
-    modifiedAt: maybe(moment),
-    expiresAt: maybe(moment),
-    sessionQuota: maybe(fc.integer({ min: 1, max: 1_000_000 })),
-    lastUsedAt: maybe(moment),
+    createdBy: optional(id),
+    createdAt: time,
+    modifiedBy: optional(id),
+    modifiedAt: optional(time),
+    expiresAt: optional(time),
+    sessionQuota: optional(fc.integer({ min: 1, max: 1_000_000 })),
+    lastUsedAt: optional(time),
   })
   .map((record) =>
     record.type === "public" ? record : { ...record, allowedOrigins: [], sessionQuota: undefined },
@@ -87,8 +88,8 @@ const openSession = {
   epoch: count,
   keyHash: hash,
   nonceHash: hash,
-  createdAt: moment,
-  expiresAt: moment,
+  createdAt: time,
+  expiresAt: time,
 };
 
 export const anySession: Arbitrary<ImportedSession> = fc.oneof(
@@ -103,42 +104,42 @@ export const anySession: Arbitrary<ImportedSession> = fc.oneof(
     ...openSession,
     permissions: somePermissions,
     rules: sessionRules,
-    authorizedAt: moment,
+    authorizedAt: time,
     authorizedBy: id,
   }),
 );
 
-const party: Arbitrary<Principal> = fc.record({
-  applicationId: maybe(id),
-  sessionId: maybe(id),
-  keyId: maybe(id),
+const principal: Arbitrary<Principal> = fc.record({
+  applicationId: optional(id),
+  sessionId: optional(id),
+  keyId: optional(id),
 });
 
 const state: Arbitrary<CredentialState> = fc.record({
-  name: maybe(text),
-  disabled: maybe(fc.boolean()),
+  name: optional(text),
+  disabled: optional(fc.boolean()),
   permissions,
   rules: sessionRules,
-  allowedOrigins: maybe(fc.array(text)),
-  allowedCidrs: maybe(fc.array(text)),
-  sessionQuota: maybe(count),
-  expiresAt: maybe(moment),
+  allowedOrigins: optional(fc.array(text)),
+  allowedCidrs: optional(fc.array(text)),
+  sessionQuota: optional(count),
+  expiresAt: optional(time),
 });
 
 export const anyEvent: Arbitrary<EventRecord> = fc.record({
-  id: datedId,
+  id: timeOrderedId,
   tenantId: id,
-  at: moment,
+  at: time,
   kind: fc.constantFrom("application.updated", "key.regenerated", "session.created"),
   outcome: fc.constantFrom("success", "denied"),
-  actor: maybe(party),
-  target: party,
-  before: maybe(state),
-  after: maybe(state),
-  reason: maybe(text),
-  method: maybe(text),
-  requestId: maybe(text),
-  address: maybe(text),
-  count: maybe(count),
-  endsAt: maybe(moment),
+  actor: optional(principal),
+  target: principal,
+  before: optional(state),
+  after: optional(state),
+  reason: optional(text),
+  method: optional(text),
+  requestId: optional(text),
+  address: optional(text),
+  count: optional(count),
+  endsAt: optional(time),
 });

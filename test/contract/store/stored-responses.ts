@@ -1,12 +1,18 @@
 import { describe, expect, it } from "@jest/globals";
 import { AlreadyApplied } from "../../../src/store/port/errors.js";
 import type { Store } from "../../../src/store/port/store.js";
+import {
+  aChangeContext,
+  anIdempotencyId,
+  aResponse,
+  auditedChanges,
+  storeResponse,
+} from "./audited-changes.js";
 import { listEvents } from "./event-fixtures.js";
 import { anApplication, hour, must, times } from "./fixtures.js";
 import type { Subject } from "./subject.js";
-import { anAnswer, anAnswerId, aTrail, keepAnswer, trailedChanges } from "./trailed-changes.js";
 
-export function describeAnswers(subject: () => Subject): void {
+export function describeStoredResponses(subject: () => Subject): void {
   async function findBytes({ answers }: Store, id: string) {
     const sealed = await answers.find(id);
     return sealed && Buffer.from(sealed);
@@ -16,13 +22,13 @@ export function describeAnswers(subject: () => Subject): void {
     it("is found until it expires", async () => {
       const { store, another, clock } = subject();
       const other = await another();
-      const [id, sealed] = [anAnswerId(), Buffer.from([0, 255, 128, 0])];
+      const [id, sealed] = [anIdempotencyId(), Buffer.from([0, 255, 128, 0])];
       expect(await store.answers.find(id)).toBeUndefined();
-      await keepAnswer(store, id, anAnswer({ sealed }));
+      await storeResponse(store, id, aResponse({ sealed }));
       clock.advance(hour - 1);
       for (const reader of [store, other]) {
         expect(await findBytes(reader, id)).toEqual(sealed);
-        expect(await reader.answers.find(anAnswerId())).toBeUndefined();
+        expect(await reader.answers.find(anIdempotencyId())).toBeUndefined();
       }
       clock.advance(1);
       for (const reader of [store, other]) {
@@ -30,71 +36,74 @@ export function describeAnswers(subject: () => Subject): void {
       }
     });
 
-    it("may be empty or long", async () => {
+    it("can be empty or long", async () => {
       const { store } = subject();
       for (const size of [0, 300_000]) {
-        const [id, sealed] = [anAnswerId(), Buffer.alloc(size, 7)];
-        await keepAnswer(store, id, anAnswer({ sealed }));
-        // To compare so many bytes one by one would take seconds.
+        const [id, sealed] = [anIdempotencyId(), Buffer.alloc(size, 7)];
+        await storeResponse(store, id, aResponse({ sealed }));
+        // toEqual would take seconds for so many bytes.
         expect(must(await findBytes(store, id)).equals(sealed)).toBe(true);
       }
     });
 
     it("can be replaced once it has expired", async () => {
       const { store, clock } = subject();
-      const id = anAnswerId();
-      await keepAnswer(store, id, anAnswer());
+      const id = anIdempotencyId();
+      await storeResponse(store, id, aResponse());
       clock.advance(hour);
-      const { sealed } = anAnswer();
-      await keepAnswer(store, id, { sealed, ttl: 2 * hour });
+      const { sealed } = aResponse();
+      await storeResponse(store, id, { sealed, ttl: 2 * hour });
       clock.advance(2 * hour - 1);
       expect(await findBytes(store, id)).toEqual(Buffer.from(sealed));
-      await expect(keepAnswer(store, id, anAnswer())).rejects.toBeInstanceOf(AlreadyApplied);
+      await expect(storeResponse(store, id, aResponse())).rejects.toBeInstanceOf(AlreadyApplied);
       clock.advance(1);
       expect(await store.answers.find(id)).toBeUndefined();
     });
 
     it("is stored only if the change has one", async () => {
       const { store } = subject();
-      const id = anAnswerId();
-      const create = (trail: object) =>
+      const id = anIdempotencyId();
+      const create = (context: object) =>
         store.applications.create(anApplication(), {
           entriesFor: () => ({ events: [] }),
-          ...trail,
+          ...context,
         });
       await create({ idempotencyId: id });
       expect(await store.answers.find(id)).toBeUndefined();
       await create({
         idempotencyId: id,
-        entriesFor: () => ({ events: [], response: anAnswer() }),
+        entriesFor: () => ({ events: [], response: aResponse() }),
       });
       expect(await store.answers.find(id)).toBeDefined();
     });
   });
 
-  describe.each(Object.entries(trailedChanges))("a %s whose response is stored", (_, prepare) => {
-    it("refuses the change before anything is tried", async () => {
-      const { store, another } = subject();
-      const change = await prepare(store);
-      const [id, answer] = [anAnswerId(), anAnswer()];
-      await keepAnswer(store, id, answer);
-      const trail = {
-        idempotencyId: id,
-        entriesFor(): never {
-          throw new Error("It was tried.");
-        },
-      };
-      for (const by of [store, await another()]) {
-        await expect(change.make(by, trail)).rejects.toBeInstanceOf(AlreadyApplied);
-      }
-      for (const attempt of change.refusals) {
-        await expect(attempt(trail)).rejects.toBeInstanceOf(AlreadyApplied);
-      }
-      expect(await change.tookEffect()).toBe(false);
-      expect(await listEvents(store, { tenantId: change.tenantId })).toEqual([]);
-      expect(await findBytes(store, id)).toEqual(Buffer.from(answer.sealed));
-    });
-  });
+  describe.each(Object.entries(auditedChanges))(
+    "a %s whose response is already stored",
+    (_, prepare) => {
+      it("is refused before it is tried", async () => {
+        const { store, another } = subject();
+        const change = await prepare(store);
+        const [id, response] = [anIdempotencyId(), aResponse()];
+        await storeResponse(store, id, response);
+        const context = {
+          idempotencyId: id,
+          entriesFor(): never {
+            throw new Error("The change was tried.");
+          },
+        };
+        for (const by of [store, await another()]) {
+          await expect(change.make(by, context)).rejects.toBeInstanceOf(AlreadyApplied);
+        }
+        for (const attempt of change.refusals) {
+          await expect(attempt(context)).rejects.toBeInstanceOf(AlreadyApplied);
+        }
+        expect(await change.tookEffect()).toBe(false);
+        expect(await listEvents(store, { tenantId: change.tenantId })).toEqual([]);
+        expect(await findBytes(store, id)).toEqual(Buffer.from(response.sealed));
+      });
+    },
+  );
 
   describe("concurrent changes with the same idempotency id", () => {
     async function race(count: number, make: (store: Store, index: number) => Promise<unknown>) {
@@ -103,10 +112,10 @@ export function describeAnswers(subject: () => Subject): void {
       const outcomes = await Promise.allSettled(
         times(count, (index) => make(index % 2 ? other : store, index)),
       );
-      const kept = outcomes.filter(
+      const refused = outcomes.filter(
         (outcome) => outcome.status === "rejected" && outcome.reason instanceof AlreadyApplied,
       );
-      expect(kept).toHaveLength(count - 1);
+      expect(refused).toHaveLength(count - 1);
       return outcomes.findIndex(({ status }) => status === "fulfilled");
     }
 
@@ -114,21 +123,24 @@ export function describeAnswers(subject: () => Subject): void {
       const { store } = subject();
       const { tenantId } = anApplication();
       const applications = times(20, () => anApplication({ tenantId }));
-      const answers = times(20, () => anAnswer());
-      const id = anAnswerId();
+      const responses = times(20, () => aResponse());
+      const id = anIdempotencyId();
       const winner = await race(20, (by, index) =>
-        by.applications.create(must(applications[index]), aTrail(id, must(answers[index]))),
+        by.applications.create(
+          must(applications[index]),
+          aChangeContext(id, must(responses[index])),
+        ),
       );
       const page = await store.applications.list({ tenantId, size: 20, from: { page: 1 } });
       expect(page.items).toMatchObject([{ id: must(applications[winner]).id }]);
       expect(await listEvents(store, { tenantId })).toHaveLength(1);
-      expect(await findBytes(store, id)).toEqual(Buffer.from(must(answers[winner]).sealed));
+      expect(await findBytes(store, id)).toEqual(Buffer.from(must(responses[winner]).sealed));
     });
 
     it("change the application once", async () => {
       const { store } = subject();
       const { id, tenantId } = await store.applications.create(anApplication());
-      const answerId = anAnswerId();
+      const idempotencyId = anIdempotencyId();
       const winner = await race(20, (by, index) =>
         by.applications.update(
           tenantId,
@@ -137,7 +149,7 @@ export function describeAnswers(subject: () => Subject): void {
             permissions: [...permissions, `by:${index}`],
             modifiedBy: id,
           }),
-          aTrail(answerId),
+          aChangeContext(idempotencyId),
         ),
       );
       const found = must(await store.applications.find(id));

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import type { ApplicationRecord } from "../../../src/store/port/records.js";
 import type { Store } from "../../../src/store/port/store.js";
-import { aGrant, anApplication, aSession, createBoth, hour, must } from "./fixtures.js";
+import { aGrant, anApplication, aSession, createWithSession, hour, must } from "./fixtures.js";
 import type { Subject } from "./subject.js";
 
 /** Revokes all sessions of an application. */
@@ -12,21 +12,21 @@ function revoke(store: Store, { tenantId, id }: ApplicationRecord) {
   }));
 }
 
-export function describeRevoking(subject: () => Subject): void {
+export function describeSessionRevocations(subject: () => Subject): void {
   describe("revoked sessions", () => {
     it("are not found, authorized or not", async () => {
       const { store } = subject();
-      const { application, session } = await createBoth(store);
+      const { application, session } = await createWithSession(store);
       const authorized = aSession(application);
       await store.sessions.create(authorized);
       await store.sessions.authorize(aGrant(authorized));
       expect(await revoke(store, application)).toMatchObject({ sessionEpoch: 1 });
       const { tenantId } = application;
-      for (const gone of [session, authorized]) {
-        expect(await store.sessions.find(gone.id)).toBeUndefined();
-        expect(await store.sessions.findMany([gone.id])).toEqual([undefined]);
-        expect(await store.sessions.authorize(aGrant(gone))).toBe("unknown");
-        expect(await store.sessions.delete(tenantId, gone.id)).toBe(false);
+      for (const revoked of [session, authorized]) {
+        expect(await store.sessions.find(revoked.id)).toBeUndefined();
+        expect(await store.sessions.findMany([revoked.id])).toEqual([undefined]);
+        expect(await store.sessions.authorize(aGrant(revoked))).toBe("unknown");
+        expect(await store.sessions.delete(tenantId, revoked.id)).toBe(false);
       }
       expect(await store.sessions.list({ tenantId, size: 9 })).toEqual({ items: [], more: false });
     });
@@ -34,11 +34,11 @@ export function describeRevoking(subject: () => Subject): void {
     it("are not found as expired after their expiry or that of their application", async () => {
       const { store, clock } = subject();
       const expiresAt = clock.now() + hour;
-      const ending = await store.applications.create(anApplication({ expiresAt }));
-      const orphan = aSession(ending, { ttl: 2 * hour });
+      const expiring = await store.applications.create(anApplication({ expiresAt }));
+      const orphan = aSession(expiring, { ttl: 2 * hour });
       await store.sessions.create(orphan);
-      await revoke(store, ending);
-      const { application, session } = await createBoth(store);
+      await revoke(store, expiring);
+      const { application, session } = await createWithSession(store);
       await revoke(store, application);
       clock.advance(hour);
       expect(await store.sessions.findExpired(orphan.id)).toBeUndefined();
@@ -47,7 +47,7 @@ export function describeRevoking(subject: () => Subject): void {
 
     it("do not affect sessions that are opened later", async () => {
       const { store } = subject();
-      const { application } = await createBoth(store);
+      const { application } = await createWithSession(store);
       for (const epoch of [1, 2, 3]) {
         await revoke(store, application);
         const session = aSession(application);
@@ -66,16 +66,16 @@ export function describeRevoking(subject: () => Subject): void {
 
     it("do not affect other applications", async () => {
       const { store } = subject();
-      const one = await createBoth(store);
-      const other = await createBoth(store);
+      const one = await createWithSession(store);
+      const other = await createWithSession(store);
       await revoke(store, one.application);
       expect(await store.sessions.find(other.session.id)).toBeDefined();
     });
 
-    it("are gone for all processes once the revocation is acknowledged", async () => {
+    it("are not found by any process once the revocation is acknowledged", async () => {
       const { store, another } = subject();
       const other = await another();
-      const { application, session } = await createBoth(store);
+      const { application, session } = await createWithSession(store);
       expect(await other.sessions.find(session.id)).toBeDefined();
       await revoke(store, application);
       expect(await other.sessions.find(session.id)).toBeUndefined();

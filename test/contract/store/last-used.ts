@@ -4,24 +4,24 @@ import { placeOf } from "../../../src/store/port/applications.js";
 import type { Place } from "../../../src/store/port/store.js";
 import { useFollowers } from "../../support/api/followers.js";
 import { aKey, anApplication, contentOf, grants, must, rekey, times } from "./fixtures.js";
-import { followMarked } from "./followed.js";
+import { followWithMarker } from "./follower-fixtures.js";
 import type { Subject } from "./subject.js";
 
-export function describeUses(subject: () => Subject): void {
+export function describeLastUsed(subject: () => Subject): void {
   const follow = useFollowers();
 
-  /** Creates an application with two keys, and tells when it and they were last used. */
+  /** Creates an application with two keys. `lastUses` returns the last use of the application and of each key. */
   async function createWithKeys() {
     const { store, clock } = subject();
     const created = await store.applications.create(anApplication(grants));
     const keys = [aKey(), aKey()] as const;
     const application = must(await rekey(store, created, ...keys));
     const { id } = application;
-    const uses = async () => {
+    const lastUses = async () => {
       const found = must(await store.applications.find(id));
       return [found.lastUsedAt, ...found.keys.map(({ lastUsedAt }) => lastUsedAt)];
     };
-    return { ...subject(), application, id, keys, uses, now: clock.now() };
+    return { ...subject(), application, id, keys, lastUses, now: clock.now() };
   }
 
   describe("a recorded use", () => {
@@ -37,28 +37,28 @@ export function describeUses(subject: () => Subject): void {
     });
 
     it("of a session key sets only the last use of the application", async () => {
-      const { store, id, uses, now } = await createWithKeys();
+      const { store, id, lastUses, now } = await createWithKeys();
       await store.applications.noteUses([{ applicationId: id, at: now }]);
-      expect(await uses()).toEqual([now, undefined, undefined]);
+      expect(await lastUses()).toEqual([now, undefined, undefined]);
     });
 
     it("is ignored if it is older than the stored one", async () => {
-      const { store, id, keys, uses, now } = await createWithKeys();
+      const { store, id, keys, lastUses, now } = await createWithKeys();
       const [one, other] = keys.map((key) => key.id);
-      const note = (keyId: string | undefined, at: number) =>
+      const recordUse = (keyId: string | undefined, at: number) =>
         store.applications.noteUses([{ applicationId: id, keyId, at }]);
-      await note(one, now + 5);
-      await note(one, now + 4);
-      await note(undefined, now + 3);
-      expect(await uses()).toEqual([now + 5, now + 5, undefined]);
-      await note(other, now + 2);
-      expect(await uses()).toEqual([now + 5, now + 5, now + 2]);
-      await note(other, now + 6);
-      expect(await uses()).toEqual([now + 6, now + 5, now + 6]);
+      await recordUse(one, now + 5);
+      await recordUse(one, now + 4);
+      await recordUse(undefined, now + 3);
+      expect(await lastUses()).toEqual([now + 5, now + 5, undefined]);
+      await recordUse(other, now + 2);
+      expect(await lastUses()).toEqual([now + 5, now + 5, now + 2]);
+      await recordUse(other, now + 6);
+      expect(await lastUses()).toEqual([now + 6, now + 5, now + 6]);
     });
 
-    it("can be one of a batch in any order", async () => {
-      const { store, id, keys, uses, now } = await createWithKeys();
+    it("can be in a batch in any order", async () => {
+      const { store, id, keys, lastUses, now } = await createWithKeys();
       const other = await store.applications.create(anApplication());
       await store.applications.noteUses([
         { applicationId: id, keyId: keys[0].id, at: now + 2 },
@@ -66,59 +66,63 @@ export function describeUses(subject: () => Subject): void {
         { applicationId: id, keyId: keys[1].id, at: now + 3 },
         { applicationId: id, keyId: keys[0].id, at: now + 1 },
       ]);
-      expect(await uses()).toEqual([now + 3, now + 2, now + 3]);
+      expect(await lastUses()).toEqual([now + 3, now + 2, now + 3]);
       expect(await store.applications.find(other.id)).toMatchObject({ lastUsedAt: now + 9 });
       await store.applications.noteUses([]);
     });
 
-    it("can be one of more than a thousand", async () => {
-      const { store, id, keys, uses, now } = await createWithKeys();
+    it("can be in a batch of more than a thousand", async () => {
+      const { store, id, keys, lastUses, now } = await createWithKeys();
       const keyId = keys[0].id;
       await store.applications.noteUses(
         times(1_200, (index) => ({ applicationId: id, keyId, at: now + index })),
       );
-      expect(await uses()).toEqual([now + 1_199, now + 1_199, undefined]);
+      expect(await lastUses()).toEqual([now + 1_199, now + 1_199, undefined]);
     });
 
     it("of a missing application or key is ignored", async () => {
-      const { store, id, keys, uses, now } = await createWithKeys();
-      const gone = await store.applications.create(anApplication());
-      await store.applications.delete(gone.tenantId, gone.id);
+      const { store, id, keys, lastUses, now } = await createWithKeys();
+      const deleted = await store.applications.create(anApplication());
+      await store.applications.delete(deleted.tenantId, deleted.id);
       await store.applications.noteUses([
-        { applicationId: gone.id, at: now },
+        { applicationId: deleted.id, at: now },
         { applicationId: randomUUID(), keyId: randomUUID(), at: now },
         { applicationId: id, keyId: keys[0].id, at: now },
         { applicationId: id, keyId: randomUUID(), at: now },
       ]);
-      expect(await uses()).toEqual([now, now, undefined]);
-      expect(await store.applications.find(gone.id)).toBeUndefined();
+      expect(await lastUses()).toEqual([now, now, undefined]);
+      expect(await store.applications.find(deleted.id)).toBeUndefined();
     });
 
-    it("is kept by other changes", async () => {
-      const { store, application, id, keys, uses, now } = await createWithKeys();
+    it("is not affected by other changes", async () => {
+      const { store, application, id, keys, lastUses, now } = await createWithKeys();
       await store.applications.noteUses([{ applicationId: id, keyId: keys[0].id, at: now }]);
       const { tenantId } = application;
       await store.applications.update(tenantId, id, () => ({ name: "till", modifiedBy: id }));
-      expect(await uses()).toEqual([now, now, undefined]);
+      expect(await lastUses()).toEqual([now, now, undefined]);
     });
 
     it("is not reported to followers", async () => {
       const { store, application, id, now } = await createWithKeys();
       const { tenantId } = application;
-      const { mark, marked, untilMarked } = await followMarked(follow, store, tenantId);
+      const { writeMarker, markerChange, readUntilMarker } = await followWithMarker(
+        follow,
+        store,
+        tenantId,
+      );
       await store.applications.noteUses([{ applicationId: id, at: now }]);
-      await mark();
-      expect(await untilMarked()).toEqual([marked]);
+      await writeMarker();
+      expect(await readUntilMarker()).toEqual([markerChange]);
     });
 
-    it("by a clock that is behind does not move the application in the order, until the next use", async () => {
+    it("before the creation of the application does not change the order by last use, a later one does", async () => {
       const { store, clock } = subject();
       const { applications } = store;
       const tenantId = randomUUID();
       const first = await applications.create(anApplication({ tenantId }));
       clock.advance(10);
       const second = await applications.create(anApplication({ tenantId }));
-      const inOrder = async () => {
+      const listInOrder = async () => {
         const found: string[] = [];
         let from: { page: number } | Place = { page: 1 };
         for (let pages = 0; pages < 5; pages++) {
@@ -132,13 +136,13 @@ export function describeUses(subject: () => Subject): void {
         }
         return found;
       };
-      const note = (at: number) => applications.noteUses([{ applicationId: first.id, at }]);
-      await note(first.createdAt - 1_000);
-      expect(await inOrder()).toEqual([first.id, second.id]);
-      await note(clock.now() + 1);
-      expect(await inOrder()).toEqual([second.id, first.id]);
+      const recordUse = (at: number) => applications.noteUses([{ applicationId: first.id, at }]);
+      await recordUse(first.createdAt - 1_000);
+      expect(await listInOrder()).toEqual([first.id, second.id]);
+      await recordUse(clock.now() + 1);
+      expect(await listInOrder()).toEqual([second.id, first.id]);
       await applications.delete(tenantId, first.id);
-      expect(await inOrder()).toEqual([second.id]);
+      expect(await listInOrder()).toEqual([second.id]);
     });
   });
 }
