@@ -1,7 +1,7 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
-import { checksOf } from "./checks.js";
-import type { ApiSubject } from "./subject.js";
+import type { ApiSubject } from "./fixtures.js";
+import { createCheckFixtures } from "./fixtures.js";
 
 const minute = 60_000;
 const permissions = ["token:read"];
@@ -11,8 +11,8 @@ function rule(priority: number, container: string, description: string, transfor
   return { priority, container, description, transform, permissions };
 }
 
-/** A rule of a session, with conditions as `attribute operator value`. */
-function conditional(priority: number, ...conditions: string[]) {
+/** Creates a session rule from conditions written as `attribute operator value`. */
+function conditionRule(priority: number, ...conditions: string[]) {
   return {
     ...{ priority, transform: "reveal", permissions },
     conditions: conditions.map((condition) => {
@@ -22,23 +22,22 @@ function conditional(priority: number, ...conditions: string[]) {
   };
 }
 
-/** What is allowed, how, and by which grant. */
-export function describeDecisions(subject: ApiSubject): void {
-  const { createTenant, check } = checksOf(subject);
+export function describeAllowedChecks(subject: ApiSubject): void {
+  const { createTenant, check } = createCheckFixtures(subject);
 
   describe("an allowed check", () => {
     it("returns the transform, the matching grant, the owner of the key and the time of the decision", async () => {
       const tenant = await createTenant();
-      const { id, key } = await tenant.make("private", { permissions });
-      const answer = await check(tenant, { key, permission: "token:read", token: card });
-      expect(answer).toMatchObject({
+      const { id, key } = await tenant.createApplication("private", { permissions });
+      const decision = await check(tenant, { key, permission: "token:read", token: card });
+      expect(decision).toMatchObject({
         allowed: true,
         transform: "mask",
         decidedBy: { permission: "token:read" },
         applicationId: id,
         checkedAt: timestampFromMs(subject.server().clock.now()),
       });
-      const { reason, detail, sessionId, expiresAt, decidedBy } = answer;
+      const { reason, detail, sessionId, expiresAt, decidedBy } = decision;
       expect([reason, detail, sessionId, expiresAt, decidedBy?.rule]).toEqual(Array(5));
     });
 
@@ -52,13 +51,12 @@ export function describeDecisions(subject: ApiSubject): void {
       ["access:check", "mask"],
     ])(
       "by the directly granted permission %s has the transform %s, with or without a token",
-      async (...row) => {
-        const [permission, transform] = row;
+      async (permission, transform) => {
         const tenant = await createTenant();
-        const { key } = await tenant.make("private", { permissions: [permission] });
+        const { key } = await tenant.createApplication("private", { permissions: [permission] });
         for (const token of [card, undefined]) {
-          const answer = await check(tenant, { key, permission, ...(token && { token }) });
-          expect(answer).toMatchObject({ allowed: true, transform, decidedBy: { permission } });
+          const decision = await check(tenant, { key, permission, ...(token && { token }) });
+          expect(decision).toMatchObject({ allowed: true, transform, decidedBy: { permission } });
         }
       },
     );
@@ -68,11 +66,11 @@ export function describeDecisions(subject: ApiSubject): void {
       async (transform) => {
         const tenant = await createTenant();
         const rules = [rule(7, "/pci/", "cards", transform)];
-        const { key } = await tenant.make("public", { rules });
-        const answer = await check(tenant, { key, permission: "token:read", token: card });
-        expect(answer).toMatchObject({ allowed: true, transform });
-        expect(answer.decidedBy?.permission).toBeUndefined();
-        expect(answer.decidedBy?.rule).toMatchObject({
+        const { key } = await tenant.createApplication("public", { rules });
+        const decision = await check(tenant, { key, permission: "token:read", token: card });
+        expect(decision).toMatchObject({ allowed: true, transform });
+        expect(decision.decidedBy?.permission).toBeUndefined();
+        expect(decision.decidedBy?.rule).toMatchObject({
           place: 0,
           priority: 7,
           description: "cards",
@@ -82,8 +80,8 @@ export function describeDecisions(subject: ApiSubject): void {
 
     it("by a rule without a description returns none", async () => {
       const tenant = await createTenant();
-      const { description: _, ...plain } = rule(1, "/pci/", "");
-      const { key } = await tenant.make("private", { rules: [plain] });
+      const { description: _, ...undescribed } = rule(1, "/pci/", "");
+      const { key } = await tenant.createApplication("private", { rules: [undescribed] });
       const { decidedBy } = await check(tenant, { key, permission: "token:read", token: card });
       expect(decidedBy?.rule).toMatchObject({ place: 0, priority: 1 });
       expect(decidedBy?.rule?.description).toBeUndefined();
@@ -98,7 +96,7 @@ export function describeDecisions(subject: ApiSubject): void {
         rule(3, "/pci/high/", "second of two", "redact"),
         { ...rule(2, "/pci/", "another permission", "redact"), permissions: ["token:use"] },
       ];
-      const { key } = await tenant.make("private", { rules, permissions });
+      const { key } = await tenant.createApplication("private", { rules, permissions });
       const { transform, decidedBy } = await check(tenant, {
         key,
         permission: "token:read",
@@ -115,7 +113,7 @@ export function describeDecisions(subject: ApiSubject): void {
     it("falls back to the directly granted permission if no rule matches", async () => {
       const tenant = await createTenant();
       const rules = [rule(1, "/pci/", "cards", "reveal")];
-      const { key } = await tenant.make("private", { rules, permissions });
+      const { key } = await tenant.createApplication("private", { rules, permissions });
       const decide = async (token?: object) => {
         const request = { key, permission: "token:read", ...(token && { token }) };
         const { transform, decidedBy } = await check(tenant, request);
@@ -137,10 +135,16 @@ export function describeDecisions(subject: ApiSubject): void {
       ["/", false],
     ])("by a rule on /pci/ matches whole segments: %s is %s", async (container, allowed) => {
       const tenant = await createTenant();
-      for (const written of ["/pci/", "pci"]) {
-        const { key } = await tenant.make("private", { rules: [rule(1, written, "cards")] });
-        const answer = await check(tenant, { key, permission: "token:read", token: { container } });
-        expect(answer.allowed).toBe(allowed);
+      for (const ruleContainer of ["/pci/", "pci"]) {
+        const { key } = await tenant.createApplication("private", {
+          rules: [rule(1, ruleContainer, "cards")],
+        });
+        const decision = await check(tenant, {
+          key,
+          permission: "token:read",
+          token: { container },
+        });
+        expect(decision.allowed).toBe(allowed);
       }
     });
 
@@ -150,7 +154,7 @@ export function describeDecisions(subject: ApiSubject): void {
         rule(1, "/pci/", "limited"),
         { priority: 2, transform: "reveal", permissions, description: "all" },
       ];
-      const { key } = await tenant.make("management", { rules });
+      const { key } = await tenant.createApplication("management", { rules });
       const { transform, decidedBy } = await check(tenant, { key, permission: "token:read" });
       expect(transform).toBe("reveal");
       expect(decidedBy?.rule).toMatchObject({ place: 1, priority: 2, description: "all" });
@@ -160,7 +164,7 @@ export function describeDecisions(subject: ApiSubject): void {
       const tenant = await createTenant();
       const own = ["application:read", "access:check"];
       const rules = [{ ...rule(4, "/pci/", "own"), permissions: own }];
-      const { key } = await tenant.make("private", { rules });
+      const { key } = await tenant.createApplication("private", { rules });
       for (const permission of own) {
         const { allowed, decidedBy } = await check(tenant, { key, permission });
         expect(allowed).toBe(true);
@@ -170,7 +174,7 @@ export function describeDecisions(subject: ApiSubject): void {
 
     it("reflects a change of the grants at once", async () => {
       const tenant = await createTenant();
-      const { id, key } = await tenant.make("private", { permissions });
+      const { id, key } = await tenant.createApplication("private", { permissions });
       const request = { key, permission: "token:read" };
       expect((await check(tenant, request)).allowed).toBe(true);
       const update = { id, name: "private one", permissions: ["token:use"] };
@@ -183,21 +187,21 @@ export function describeDecisions(subject: ApiSubject): void {
   describe("a check of a session", () => {
     it("names the session and the application that created it", async () => {
       const tenant = await createTenant();
-      const { key, expiresAt } = await tenant.open({ permissions });
-      const answer = await check(tenant, { key, permission: "token:read", token: card });
-      expect(answer).toMatchObject({
+      const { key, expiresAt } = await tenant.openSession({ permissions });
+      const decision = await check(tenant, { key, permission: "token:read", token: card });
+      expect(decision).toMatchObject({
         allowed: true,
         decidedBy: { permission: "token:read" },
         applicationId: tenant.shop.id,
         expiresAt,
       });
-      expect(answer.sessionId).toMatch(/^[0-9a-f-]{36}$/);
-      expect(answer.sessionId).not.toBe(tenant.shop.id);
+      expect(decision.sessionId).toMatch(/^[0-9a-f-]{36}$/);
+      expect(decision.sessionId).not.toBe(tenant.shop.id);
     });
 
     it("uses the grants of the session, not those of its application", async () => {
       const tenant = await createTenant();
-      const { key } = await tenant.open({ permissions });
+      const { key } = await tenant.openSession({ permissions });
       expect(await check(tenant, { key, permission: "token:create" })).toMatchObject({
         allowed: false,
         reason: "permission_missing",
@@ -208,21 +212,21 @@ export function describeDecisions(subject: ApiSubject): void {
     it("requires that all conditions of a rule hold", async () => {
       const tenant = await createTenant();
       const rules = [
-        conditional(9, "container starts_with /pci/"),
-        conditional(2, "id equals card-1", "container starts_with /pci/"),
-        conditional(1, "id starts_with x-", "container equals /pci/high/"),
+        conditionRule(9, "container starts_with /pci/"),
+        conditionRule(2, "id equals card-1", "container starts_with /pci/"),
+        conditionRule(1, "id starts_with x-", "container equals /pci/high/"),
       ];
-      const { key } = await tenant.open({ rules });
-      const placeFor = async (token: object) => {
+      const { key } = await tenant.openSession({ rules });
+      const getDecidingRule = async (token: object) => {
         const { bySession } = await check(tenant, { key, permission: "token:read", token });
         return bySession?.decidedBy?.rule?.place ?? bySession?.reason;
       };
-      expect(await placeFor({ id: "card-1", container: "/pci/high/" })).toBe(1);
-      expect(await placeFor({ id: "card-10", container: "/pci/high/" })).toBe(0);
-      expect(await placeFor({ id: "x-1", container: "/pci/high/" })).toBe(2);
-      expect(await placeFor({ id: "x-1", container: "/pci/high/er/" })).toBe(0);
-      expect(await placeFor({ id: "card-1", container: "/other/" })).toBe("no_rule_matches");
-      expect(await placeFor({ id: "card-1" })).toBe("no_rule_matches");
+      expect(await getDecidingRule({ id: "card-1", container: "/pci/high/" })).toBe(1);
+      expect(await getDecidingRule({ id: "card-10", container: "/pci/high/" })).toBe(0);
+      expect(await getDecidingRule({ id: "x-1", container: "/pci/high/" })).toBe(2);
+      expect(await getDecidingRule({ id: "x-1", container: "/pci/high/er/" })).toBe(0);
+      expect(await getDecidingRule({ id: "card-1", container: "/other/" })).toBe("no_rule_matches");
+      expect(await getDecidingRule({ id: "card-1" })).toBe("no_rule_matches");
     });
   });
 
@@ -230,22 +234,28 @@ export function describeDecisions(subject: ApiSubject): void {
     it("is that of the application", async () => {
       const tenant = await createTenant();
       const expiresAt = timestampFromMs(subject.server().clock.now() + minute);
-      const { key } = await tenant.make("private", { permissions, expiresAt });
-      const answer = await check(tenant, { key, permission: "token:read" });
-      expect(answer).toMatchObject({ allowed: true, expiresAt });
+      const { key } = await tenant.createApplication("private", { permissions, expiresAt });
+      const decision = await check(tenant, { key, permission: "token:read" });
+      expect(decision).toMatchObject({ allowed: true, expiresAt });
     });
 
     it.each([
       ["the session's", 2 * minute, minute],
       ["the application's", minute, 2 * minute],
-    ])("is %s if that is earlier", async (_whose, ofApplication, ofSession) => {
+    ])("is %s if that is earlier", async (_name, applicationMs, sessionMs) => {
       const tenant = await createTenant();
-      const ahead = (by: number) => timestampFromMs(subject.server().clock.now() + by);
-      const shop = await tenant.make("public", { permissions, expiresAt: ahead(ofApplication) });
-      const { key } = await tenant.open({ permissions, expiresAt: ahead(ofSession) }, shop);
-      const answer = await check(tenant, { key, permission: "token:read" });
-      expect(answer).toMatchObject({ allowed: true, expiresAt: ahead(minute) });
-      expect((await subject.api().whoAmI(key)).expiresAt).toEqual(ahead(minute));
+      const inFuture = (ms: number) => timestampFromMs(subject.server().clock.now() + ms);
+      const shop = await tenant.createApplication("public", {
+        permissions,
+        expiresAt: inFuture(applicationMs),
+      });
+      const { key } = await tenant.openSession(
+        { permissions, expiresAt: inFuture(sessionMs) },
+        shop,
+      );
+      const decision = await check(tenant, { key, permission: "token:read" });
+      expect(decision).toMatchObject({ allowed: true, expiresAt: inFuture(minute) });
+      expect((await subject.api().whoAmI(key)).expiresAt).toEqual(inFuture(minute));
     });
   });
 }

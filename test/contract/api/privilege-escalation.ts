@@ -2,22 +2,27 @@ import { durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
 import { ownPermissions } from "../../../src/contract/methods.js";
 import type { Api } from "../../support/api/api.js";
-import { containerRule, tokenRead } from "./grants.js";
-import type { ApiSubject } from "./subject.js";
-import { createTenant, type GrantsInit, type MadeApplication } from "./tenant.js";
+import type { ApiSubject } from "./fixtures.js";
+import {
+  type CreatedApplication,
+  containerRule,
+  type GrantsInit,
+  seedTenant,
+  tokenRead,
+} from "./fixtures.js";
 
 const hour = 3_600_000;
 const own = ownPermissions.map(({ name }) => name);
 const managing = ["application:create", "application:update"];
 
-interface Target extends MadeApplication {
-  /** An earlier key of it that still works. */
+interface Target extends CreatedApplication {
+  /** An earlier key that is still valid. */
   readonly keyId: string;
   readonly sessionId: string;
 }
 
-/** All that is done to an application that exists. */
-const administering: Readonly<
+/** Every operation on an existing application. */
+const operations: Readonly<
   Record<string, (api: Api, key: string, target: Target) => Promise<unknown>>
 > = {
   "update it": (api, key, { id }) => api.updateApplication(key, { id, name: "weak", ...tokenRead }),
@@ -32,57 +37,59 @@ const administering: Readonly<
     api.deleteSession(key, { id: sessionId }),
 };
 
-/** Nobody gives more than it has, or administers what is stronger than itself. */
-export function describeNoEscalation({ server, api, refused }: ApiSubject): void {
-  const newTenant = () => createTenant(server(), api());
+/** A caller cannot grant more than it has, nor administer an application with more permissions. */
+export function describePrivilegeEscalation({ server, api, expectRefused }: ApiSubject): void {
+  const createTenant = () => seedTenant(server(), api());
 
-  describe.each(Object.entries(administering))("to %s", (action, administer) => {
-    async function prepared() {
-      const tenant = await newTenant();
-      const { root, make } = tenant;
-      const { id } = await make("public", { permissions: ["application:read", "token:read"] });
+  describe.each(Object.entries(operations))("the permission to %s", (action, administer) => {
+    async function prepare() {
+      const tenant = await createTenant();
+      const { root, createApplication } = tenant;
+      const { id } = await createApplication("public", {
+        permissions: ["application:read", "token:read"],
+      });
       const grace = { id, gracePeriod: durationFromMs(hour) };
       const { key = "" } = await api().regenerateApplicationKey(root.key, grace);
       const { data } = await api().listApplicationKeys(root.key, { id });
       const { id: sessionId } = await api().createSession(key);
-      const look = async () => [
+      const readState = async () => [
         await api().getApplication(root.key, { id }),
         (await api().listApplicationKeys(root.key, { id })).data,
         await api().getSession(root.key, { id: sessionId }),
       ];
-      return { ...tenant, look, target: { id, key, keyId: data[1]?.id ?? "", sessionId } };
+      return { ...tenant, readState, target: { id, key, keyId: data[1]?.id ?? "", sessionId } };
     }
 
     it("needs all permissions of this service that the application holds", async () => {
-      const { make, look, target } = await prepared();
+      const { createApplication, readState, target } = await prepare();
       const permissions = own.filter((name) => name !== "application:read");
-      const caller = await make("management", { permissions });
-      const before = await look();
+      const caller = await createApplication("management", { permissions });
+      const before = await readState();
       const call = administer(api(), caller.key, target);
-      const { message } = await refused(call, "permission_denied");
+      const { message } = await expectRefused(call, "permission_denied");
       expect(message).toContain("application:read");
       expect(message).not.toContain("token:read");
-      expect(await look()).toEqual(before);
+      expect(await readState()).toEqual(before);
     });
 
     it("needs no permission of other services", async () => {
-      const { make, target } = await prepared();
-      // A new key gives whoever sees it all that the application holds.
-      const seen = action === "regenerate its key" ? ["token:read"] : [];
-      const caller = await make("private", { permissions: [...own, ...seen] });
+      const { createApplication, target } = await prepare();
+      // The caller receives the new key, and with it all grants of the application.
+      const needed = action === "regenerate its key" ? ["token:read"] : [];
+      const caller = await createApplication("private", { permissions: [...own, ...needed] });
       await administer(api(), caller.key, target);
     });
   });
 
-  describe("updating one's own application", () => {
+  describe("an application that updates itself", () => {
     it.each([["application:delete"], ["token:read"]])(
       "cannot grant %s to a private one",
       async (given) => {
-        const { make } = await newTenant();
+        const { createApplication } = await createTenant();
         const permissions = ["application:update"];
-        const { id, key } = await make("private", { permissions });
-        const update = { id, name: "stronger", permissions: [...permissions, given] };
-        const { message } = await refused(
+        const { id, key } = await createApplication("private", { permissions });
+        const update = { id, name: "elevated", permissions: [...permissions, given] };
+        const { message } = await expectRefused(
           api().updateApplication(key, update),
           "permission_denied",
         );
@@ -93,51 +100,56 @@ export function describeNoEscalation({ server, api, refused }: ApiSubject): void
   });
 
   describe("a caller that expires", () => {
-    async function expiring() {
-      const tenant = await newTenant();
-      const end = server().clock.now() + hour;
+    async function createExpiring() {
+      const tenant = await createTenant();
+      const expiry = server().clock.now() + hour;
       const permissions = [...managing, "application:read"];
-      const caller = await tenant.make("management", {
+      const caller = await tenant.createApplication("management", {
         permissions,
-        expiresAt: timestampFromMs(end),
+        expiresAt: timestampFromMs(expiry),
       });
       const create = (grants: GrantsInit) =>
         api().createApplication(caller.key, { name: "made", type: "private", ...grants });
-      return { ...tenant, end, caller, create };
+      return { ...tenant, expiry, caller, create };
     }
 
-    it("grants permissions of this service only to what expires no later", async () => {
-      const { end, create } = await expiring();
+    it("grants permissions of this service only to applications that expire no later", async () => {
+      const { expiry, create } = await createExpiring();
       const permissions = ["application:read"];
-      for (const expiresAt of [undefined, timestampFromMs(end + 1)]) {
+      for (const expiresAt of [undefined, timestampFromMs(expiry + 1)]) {
         const call = create({ permissions, ...(expiresAt && { expiresAt }) });
-        const { message } = await refused(call, "permission_denied");
+        const { message } = await expectRefused(call, "permission_denied");
         expect(message).toContain("application:read");
-        expect(message).toContain(new Date(end).toISOString());
+        expect(message).toContain(new Date(expiry).toISOString());
       }
-      await create({ permissions, expiresAt: timestampFromMs(end) });
+      await create({ permissions, expiresAt: timestampFromMs(expiry) });
       await create(tokenRead);
     });
 
     it("cannot regenerate a key with this service's permissions that expires later than its own", async () => {
-      const { end, make, caller } = await expiring();
+      const { expiry, createApplication, caller } = await createExpiring();
       const permissions = ["application:read"];
-      const lasting = await make("private", { permissions });
-      const call = api().regenerateApplicationKey(caller.key, { id: lasting.id });
-      expect((await refused(call, "permission_denied")).message).toContain("application:read");
-      const brief = await make("private", { permissions, expiresAt: timestampFromMs(end) });
-      await api().regenerateApplicationKey(caller.key, { id: brief.id });
+      const permanent = await createApplication("private", { permissions });
+      const call = api().regenerateApplicationKey(caller.key, { id: permanent.id });
+      expect((await expectRefused(call, "permission_denied")).message).toContain(
+        "application:read",
+      );
+      const expiring = await createApplication("private", {
+        permissions,
+        expiresAt: timestampFromMs(expiry),
+      });
+      await api().regenerateApplicationKey(caller.key, { id: expiring.id });
       await api().regenerateApplicationKey(caller.key, { id: caller.id });
     });
 
-    it("grants none in an update to what expires later, and keeps what it has", async () => {
-      const { end, make, caller } = await expiring();
-      const { id } = await make("private", { permissions: ["application:create"] });
+    it("grants none in an update of an application that expires later, and keeps its grants", async () => {
+      const { expiry, createApplication, caller } = await createExpiring();
+      const { id } = await createApplication("private", { permissions: ["application:create"] });
       const update = (permissions: string[]) =>
         api().updateApplication(caller.key, { id, name: "renamed", permissions });
       const call = update(["application:create", "application:read"]);
-      const { message } = await refused(call, "permission_denied");
-      expect(message).toContain(new Date(end).toISOString());
+      const { message } = await expectRefused(call, "permission_denied");
+      expect(message).toContain(new Date(expiry).toISOString());
       expect(message).not.toContain("application:create");
       await update(["application:create"]);
     });
@@ -146,25 +158,25 @@ export function describeNoEscalation({ server, api, refused }: ApiSubject): void
   describe("a private application", () => {
     const rule = containerRule;
 
-    async function giver(grants: GrantsInit) {
-      const tenant = await newTenant();
+    async function createGrantor(grants: GrantsInit) {
+      const tenant = await createTenant();
       const permissions = [...new Set([...managing, ...(grants.permissions ?? [])])];
-      const { id, key } = await tenant.make("private", { ...grants, permissions });
+      const { id, key } = await tenant.createApplication("private", { ...grants, permissions });
       const create = (given: GrantsInit) =>
         api().createApplication(key, { name: "made", type: "private", ...given });
       return { ...tenant, id, key, create };
     }
 
-    it.each<[what: string, given: GrantsInit]>([
+    it.each<[name: string, given: GrantsInit]>([
       ["the same rule", { rules: [rule] }],
       ["a container inside its own", { rules: [{ ...rule, container: "pci/high" }] }],
       ["a transform that reveals less", { rules: [{ ...rule, transform: "redact" }] }],
-    ])("gives %s", async (_, given) => {
-      const { create } = await giver({ rules: [rule] });
+    ])("grants %s", async (_, given) => {
+      const { create } = await createGrantor({ rules: [rule] });
       await expect(create(given)).resolves.toBeDefined();
     });
 
-    it.each<[what: string, field: string, given: GrantsInit]>([
+    it.each<[name: string, field: string, given: GrantsInit]>([
       ["the permission directly", "permissions[0]", tokenRead],
       ["another permission", "permissions[0]", { permissions: ["token:use"] }],
       [
@@ -173,7 +185,7 @@ export function describeNoEscalation({ server, api, refused }: ApiSubject): void
         { rules: [rule, { ...rule, permissions: ["token:read", "token:use"] }] },
       ],
       [
-        "a container around its own",
+        "a container that contains its own",
         "rules[0].permissions[0]",
         { rules: [{ ...rule, container: "/" }] },
       ],
@@ -187,35 +199,40 @@ export function describeNoEscalation({ server, api, refused }: ApiSubject): void
         "rules[0].permissions[0]",
         { rules: [{ ...rule, transform: "reveal" }] },
       ],
-    ])("does not give %s", async (_, field, given) => {
-      const { create } = await giver({ rules: [rule] });
-      const { message } = await refused(create(given), "permission_denied");
+    ])("does not grant %s", async (_, field, given) => {
+      const { create } = await createGrantor({ rules: [rule] });
+      const { message } = await expectRefused(create(given), "permission_denied");
       expect(message).toContain(field);
     });
 
     it("grants no more than its first rule allows", async () => {
-      const hidden = { ...rule, transform: "redact" };
-      const { create } = await giver({ rules: [hidden, { ...rule, container: "/", priority: 2 }] });
+      const redacted = { ...rule, transform: "redact" };
+      const { create } = await createGrantor({
+        rules: [redacted, { ...rule, container: "/", priority: 2 }],
+      });
       await create({ rules: [{ ...rule, container: "/other/" }] });
-      await refused(create({ rules: [rule] }), "permission_denied");
-      await refused(create({ rules: [{ ...rule, container: "/" }] }), "permission_denied");
+      await expectRefused(create({ rules: [rule] }), "permission_denied");
+      await expectRefused(create({ rules: [{ ...rule, container: "/" }] }), "permission_denied");
     });
 
     it("grants any rule of a permission that it holds directly", async () => {
-      const { create } = await giver(tokenRead);
+      const { create } = await createGrantor(tokenRead);
       await create({ ...tokenRead, rules: [{ ...rule, transform: "reveal" }] });
     });
 
     it("cannot create a management application that can create or update others, nor regenerate its key", async () => {
-      const { root, create, key, make } = await giver({ permissions: own });
+      const { root, create, key, createApplication } = await createGrantor({ permissions: own });
       const request = { name: "free", type: "management", permissions: ["application:create"] };
-      const { message } = await refused(api().createApplication(key, request), "permission_denied");
+      const { message } = await expectRefused(
+        api().createApplication(key, request),
+        "permission_denied",
+      );
       expect(message).toContain("application:create");
-      const { id } = await make("management", { permissions: ["application:read"] });
+      const { id } = await createApplication("management", { permissions: ["application:read"] });
       const update = { id, name: "free", permissions: ["application:read", "application:update"] };
-      await refused(api().updateApplication(key, update), "permission_denied");
-      const taken = api().regenerateApplicationKey(key, { id: root.applicationId });
-      await refused(taken, "permission_denied");
+      await expectRefused(api().updateApplication(key, update), "permission_denied");
+      const takeover = api().regenerateApplicationKey(key, { id: root.applicationId });
+      await expectRefused(takeover, "permission_denied");
       await create({ permissions: ["application:create"] });
       await api().regenerateApplicationKey(key, { id });
     });
@@ -223,33 +240,33 @@ export function describeNoEscalation({ server, api, refused }: ApiSubject): void
     it("cannot regenerate a key whose grants its own do not cover, except its own key", async () => {
       const {
         key,
-        make,
+        createApplication,
         id: ownId,
-      } = await giver({
+      } = await createGrantor({
         permissions: ["application:update"],
         rules: [rule],
       });
       const wider = { ...rule, transform: "reveal" };
       for (const grants of [{ rules: [wider] }, { permissions: ["token:delete"] }]) {
-        const { id } = await make("private", grants);
+        const { id } = await createApplication("private", grants);
         const call = api().regenerateApplicationKey(key, { id });
-        expect((await refused(call, "permission_denied")).message).toContain("token:");
+        expect((await expectRefused(call, "permission_denied")).message).toContain("token:");
       }
-      const { id } = await make("private", { rules: [rule] });
+      const { id } = await createApplication("private", { rules: [rule] });
       await api().regenerateApplicationKey(key, { id });
       await api().regenerateApplicationKey(key, { id: ownId });
     });
 
-    it("keeps what an application has, and widens nothing", async () => {
-      const { key, make } = await giver({ rules: [rule] });
+    it("keeps the grants of an application, and widens none", async () => {
+      const { key, createApplication } = await createGrantor({ rules: [rule] });
       const first = { ...rule, transform: "redact" };
       const second = { ...rule, container: "/", transform: "reveal", priority: 2 };
-      const { id } = await make("private", { rules: [first, second] });
+      const { id } = await createApplication("private", { rules: [first, second] });
       const update = (rules: (typeof rule)[]) =>
         api().updateApplication(key, { id, name: "renamed", rules });
       await update([first, second]);
       await update([{ ...rule, container: "/pci/high/" }, { ...first, priority: 2 }, second]);
-      const { message } = await refused(update([second]), "permission_denied");
+      const { message } = await expectRefused(update([second]), "permission_denied");
       expect(message).toContain("rules[0].permissions[0]");
       await update([first]);
     });
@@ -257,15 +274,15 @@ export function describeNoEscalation({ server, api, refused }: ApiSubject): void
 
   describe("a management application", () => {
     it("grants permissions of other services freely", async () => {
-      const { make } = await newTenant();
-      const { key } = await make("management", { permissions: managing });
+      const { createApplication } = await createTenant();
+      const { key } = await createApplication("management", { permissions: managing });
       const given = { name: "made", type: "private", ...tokenRead };
       await expect(api().createApplication(key, given)).resolves.toBeDefined();
     });
   });
 
   describe("the last application that can create and update applications", () => {
-    it.each<[what: string, change: (key: string, id: string) => Promise<unknown>]>([
+    it.each<[name: string, change: (key: string, id: string) => Promise<unknown>]>([
       ["be disabled", (key, id) => api().disableApplication(key, { id })],
       ["be deleted", (key, id) => api().deleteApplication(key, { id })],
       [
@@ -273,24 +290,24 @@ export function describeNoEscalation({ server, api, refused }: ApiSubject): void
         (key, id) =>
           api().updateApplication(key, { id, name: "weak", permissions: ["application:update"] }),
       ],
-    ])("cannot %s, until there is another one", async (_, change) => {
-      const { root, make } = await newTenant();
+    ])("cannot %s until another one exists", async (_, change) => {
+      const { root, createApplication } = await createTenant();
       const id = root.applicationId;
       const before = await api().getApplication(root.key, { id });
-      await refused(change(root.key, id), "last_manager");
+      await expectRefused(change(root.key, id), "last_manager");
       expect(await api().getApplication(root.key, { id })).toEqual(before);
-      await make("management", { permissions: managing });
+      await createApplication("management", { permissions: managing });
       await change(root.key, id);
     });
 
     it("stays enabled when two disable each other at once", async () => {
-      const { root, make } = await newTenant();
-      const other = await make("management", { permissions: own });
-      const outcomes = await Promise.allSettled([
+      const { root, createApplication } = await createTenant();
+      const other = await createApplication("management", { permissions: own });
+      const results = await Promise.allSettled([
         api().disableApplication(root.key, other),
         api().disableApplication(other.key, { id: root.applicationId }),
       ]);
-      expect(outcomes.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+      expect(results.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
     });
   });
 }
