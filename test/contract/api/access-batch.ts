@@ -6,8 +6,7 @@ import {
 import { makeKey } from "../../../src/auth/keys.js";
 import { newId } from "../../../src/lib/uuid.js";
 import { expectValid } from "./assertions.js";
-import type { ApiSubject, Tenant } from "./fixtures.js";
-import { type CheckInit, createCheckFixtures } from "./fixtures.js";
+import { type ApiSubject, type CheckInit, createCheckFixtures, type Tenant } from "./fixtures.js";
 
 const permission = "token:read";
 const permissions = [permission];
@@ -124,7 +123,7 @@ export function describeBatchChecks(subject: ApiSubject): void {
     it.each([
       [1_001, "checks"],
       [0, "checks"],
-    ])("refuses %d items as a whole", async (length, field) => {
+    ])("refuses a batch of %d items", async (length, field) => {
       const { root } = await createTenant();
       const checks = Array.from({ length }, () => ({ key: root.key, permission }));
       const call = api().batchCheckAccess(root.key, { checks });

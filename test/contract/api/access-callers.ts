@@ -1,6 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import type { ApiSubject } from "./fixtures.js";
-import { createCheckFixtures } from "./fixtures.js";
+import { type ApiSubject, createCheckFixtures } from "./fixtures.js";
 
 const permission = "token:read";
 const permissions = ["access:check"];
@@ -36,7 +35,7 @@ export function describeCheckCallers(subject: ApiSubject): void {
       }
     });
 
-    it("may hold access:check directly or by a rule, and may be a session", async () => {
+    it("can hold access:check directly or by a rule, and can be a session", async () => {
       const tenant = await createTenant();
       const callers = [
         await tenant.createApplication("private", { permissions }),
@@ -61,7 +60,7 @@ export function describeCheckCallers(subject: ApiSubject): void {
       expect(message).toContain("not authorized yet");
     });
 
-    it("may check its own key", async () => {
+    it("can check its own key", async () => {
       const { backend } = await createTenant();
       const decision = await api().checkAccess(backend.key, { key: backend.key, permission });
       expect(decision).toMatchObject({ allowed: true, applicationId: backend.id });
@@ -88,7 +87,7 @@ export function describeCheckCallers(subject: ApiSubject): void {
   });
 
   describe("access:check", () => {
-    it("cannot be given to a public application, directly or by a rule", async () => {
+    it("cannot be granted to a public application, directly or by a rule", async () => {
       const { root, shop } = await createTenant();
       const direct = { permissions: ["token:read", "access:check"] };
       const byRule = { rules: [applicationRule] };

@@ -1,7 +1,6 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
-import type { ApiSubject } from "./fixtures.js";
-import { createCheckFixtures } from "./fixtures.js";
+import { type ApiSubject, createCheckFixtures } from "./fixtures.js";
 
 const minute = 60_000;
 const permissions = ["token:read"];
@@ -50,7 +49,7 @@ export function describeAllowedChecks(subject: ApiSubject): void {
       ["application:read", "mask"],
       ["access:check", "mask"],
     ])(
-      "by the directly granted permission %s has the transform %s, with or without a token",
+      "grants the directly held permission %s with the transform %s, with or without a token",
       async (permission, transform) => {
         const tenant = await createTenant();
         const { key } = await tenant.createApplication("private", { permissions: [permission] });
@@ -62,7 +61,7 @@ export function describeAllowedChecks(subject: ApiSubject): void {
     );
 
     it.each(["redact", "mask", "reveal"])(
-      "by a rule has the transform of the rule: %s",
+      "returns the transform of the deciding rule: %s",
       async (transform) => {
         const tenant = await createTenant();
         const rules = [rule(7, "/pci/", "cards", transform)];
@@ -78,7 +77,7 @@ export function describeAllowedChecks(subject: ApiSubject): void {
       },
     );
 
-    it("by a rule without a description returns none", async () => {
+    it("returns no description if the deciding rule has none", async () => {
       const tenant = await createTenant();
       const { description: _, ...undescribed } = rule(1, "/pci/", "");
       const { key } = await tenant.createApplication("private", { rules: [undescribed] });
@@ -90,8 +89,8 @@ export function describeAllowedChecks(subject: ApiSubject): void {
     it("follows the lowest priority number, then the position in the list", async () => {
       const tenant = await createTenant();
       const rules = [
-        rule(5, "/pci/", "late", "redact"),
-        rule(1, "/pci/low/", "elsewhere", "redact"),
+        rule(5, "/pci/", "lower priority", "redact"),
+        rule(1, "/pci/low/", "another container", "redact"),
         rule(3, "/pci/", "first of two", "reveal"),
         rule(3, "/pci/high/", "second of two", "redact"),
         { ...rule(2, "/pci/", "another permission", "redact"), permissions: ["token:use"] },
@@ -133,7 +132,7 @@ export function describeAllowedChecks(subject: ApiSubject): void {
       ["/pcix/", false],
       ["/other/pci/", false],
       ["/", false],
-    ])("by a rule on /pci/ matches whole segments: %s is %s", async (container, allowed) => {
+    ])("matches whole segments of the container /pci/: %s is %s", async (container, allowed) => {
       const tenant = await createTenant();
       for (const ruleContainer of ["/pci/", "pci"]) {
         const { key } = await tenant.createApplication("private", {
@@ -148,7 +147,7 @@ export function describeAllowedChecks(subject: ApiSubject): void {
       }
     });
 
-    it("without a token matches a rule without limits", async () => {
+    it("matches an unscoped rule if no token is given", async () => {
       const tenant = await createTenant();
       const rules = [
         rule(1, "/pci/", "limited"),
@@ -160,7 +159,7 @@ export function describeAllowedChecks(subject: ApiSubject): void {
       expect(decidedBy?.rule).toMatchObject({ place: 1, priority: 2, description: "all" });
     });
 
-    it("without a token matches any rule for this service's own permissions", async () => {
+    it("matches any rule for this service's own permissions if no token is given", async () => {
       const tenant = await createTenant();
       const own = ["application:read", "access:check"];
       const rules = [{ ...rule(4, "/pci/", "own"), permissions: own }];

@@ -3,8 +3,7 @@ import { describe, expect, it } from "@jest/globals";
 import type { CheckAccessResponse } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { makeKey } from "../../../src/auth/keys.js";
 import { newId } from "../../../src/lib/uuid.js";
-import type { ApiSubject } from "./fixtures.js";
-import { createCheckFixtures } from "./fixtures.js";
+import { type ApiSubject, createCheckFixtures } from "./fixtures.js";
 
 const minute = 60_000;
 const permission = "token:read";
@@ -23,7 +22,7 @@ export function describeDeniedChecks(subject: ApiSubject): void {
   }
 
   describe("a check of an unknown key", () => {
-    it("gets the same decision, whatever happened to the key", async () => {
+    it("returns the same decision for every kind of unknown key", async () => {
       const [tenant, other] = [await createTenant(), await createTenant()];
       const { api, server } = subject;
       const [deleted, replaced, deletedShop] = [
@@ -158,7 +157,7 @@ export function describeDeniedChecks(subject: ApiSubject): void {
       }
     });
 
-    it("requests a token if rules apply to some tokens only", async () => {
+    it("has a hint to name the token if rules apply to some tokens only", async () => {
       const tenant = await createTenant();
       const everywhere = [{ priority: 1, container: "/", transform: "mask", permissions }];
       for (const given of [rules, everywhere]) {

@@ -2,8 +2,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
 import { WhoAmIResponseSchema } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { expectValid } from "./assertions.js";
-import type { ApiSubject } from "./fixtures.js";
-import { createCheckFixtures } from "./fixtures.js";
+import { type ApiSubject, createCheckFixtures } from "./fixtures.js";
 
 const minute = 60_000;
 const permissions = ["token:read"];

@@ -1,7 +1,12 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
-import type { ApiSubject } from "./fixtures.js";
-import { containerRule, createKeyFixtures, tokenRead, without } from "./fixtures.js";
+import {
+  type ApiSubject,
+  containerRule,
+  createKeyFixtures,
+  tokenRead,
+  without,
+} from "./fixtures.js";
 
 const minute = 60_000;
 
@@ -61,7 +66,7 @@ export function describeApplicationChanges(subject: ApiSubject): void {
         "permissions[0]",
         { permissions: ["application:delete"] },
       ],
-    ])("with %s is refused and changes nothing", async (_case, field, change) => {
+    ])("is refused with %s, and changes nothing", async (_case, field, change) => {
       const { root, publicApp } = await createTenant();
       const request = { id: publicApp.id, name: "renamed", ...tokenRead, ...change };
       const { errors } = await expectRefused(
@@ -121,7 +126,7 @@ export function describeApplicationChanges(subject: ApiSubject): void {
       await expect(api().getApplicationByKey(session.key)).resolves.toBeDefined();
     });
 
-    it("can replace the key of the caller itself", async () => {
+    it("can regenerate the caller's own key", async () => {
       const root = await server().createTenant();
       const { key } = await api().regenerateApplicationKey(root.key, { id: root.applicationId });
       await expectRefused(api().getApplicationByKey(root.key), "unauthenticated");
@@ -179,13 +184,13 @@ export function describeApplicationChanges(subject: ApiSubject): void {
 
     it("revokes its sessions and their nonces at once", async () => {
       const tenant = await createTenant();
-      const [open, authorized] = [await openSession(tenant), await openSession(tenant)];
+      const [pending, authorized] = [await openSession(tenant), await openSession(tenant)];
       const permissions = ["application:read"];
       await api().authorizeSession(tenant.privateKey, { nonce: authorized.nonce, permissions });
       await api().deleteApplication(tenant.root.key, tenant.publicApp);
       await expectRefused(api().getApplicationByKey(authorized.key), "unauthenticated");
-      const late = api().authorizeSession(tenant.privateKey, { nonce: open.nonce, permissions });
-      await expectRefused(late, "nonce_not_found");
+      const call = api().authorizeSession(tenant.privateKey, { nonce: pending.nonce, permissions });
+      await expectRefused(call, "nonce_not_found");
     });
 
     it("returns 404 for another tenant's application", async () => {
@@ -202,7 +207,7 @@ export function describeApplicationChanges(subject: ApiSubject): void {
   });
 
   describe("an application that expires", () => {
-    it("expires to the millisecond", async () => {
+    it("is valid until the millisecond of its expiry", async () => {
       const { root } = await createTenant();
       const expiresAt = timestampFromMs(server().clock.now() + minute);
       const permissions = ["application:read"];

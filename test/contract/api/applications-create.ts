@@ -1,7 +1,13 @@
 import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
-import type { ApiSubject } from "./fixtures.js";
-import { containerRule, createKeyFixtures, sessionRule, tokenRead, without } from "./fixtures.js";
+import {
+  type ApiSubject,
+  containerRule,
+  createKeyFixtures,
+  sessionRule,
+  tokenRead,
+  without,
+} from "./fixtures.js";
 
 const minute = 60_000;
 
@@ -66,7 +72,7 @@ export function describeCreateApplication(subject: ApiSubject): void {
         type: "management",
         rules: [rule],
       });
-      const request = { name: "made by a rule", type: "private", ...tokenRead };
+      const request = { name: "created by a rule", type: "private", ...tokenRead };
       expect(await api().createApplication(creator.key, request)).toMatchObject({
         createdBy: creator.id,
       });
@@ -110,7 +116,7 @@ export function describeCreateApplication(subject: ApiSubject): void {
       ],
       ["a rule that grants nothing", "rules[0].permissions", { rules: [without("permissions")] }],
       ["an expiry in the past", "expires_at", { expiresAt: timestampFromMs(1_000) }],
-    ])("with %s is refused", async (_case, field, change) => {
+    ])("is refused with %s", async (_case, field, change) => {
       const root = await server().createTenant();
       const request = { name: "a", type: "private", ...tokenRead, ...change };
       const { errors } = await expectRefused(

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import type { ApiSubject } from "./fixtures.js";
-import { seedTenant, tokenRead } from "./fixtures.js";
+import { type ApiSubject, seedTenant, tokenRead } from "./fixtures.js";
 
 export function describeDisableApplication({ server, api, expectRefused }: ApiSubject): void {
   const createTenant = () => seedTenant(server(), api());
@@ -42,7 +41,7 @@ export function describeDisableApplication({ server, api, expectRefused }: ApiSu
       await expect(api().whoAmI(backend.key)).resolves.toMatchObject({ applicationId: backend.id });
     });
 
-    it("returns the same when repeated", async () => {
+    it("returns the same response when repeated", async () => {
       const { root, backend } = await createTenant();
       await api().disableApplication(root.key, backend);
       await expect(api().disableApplication(root.key, backend)).resolves.toMatchObject({
@@ -90,7 +89,7 @@ export function describeDisableApplication({ server, api, expectRefused }: ApiSu
       await expectRefused(api().enableApplication(other.key, backend), "application_not_found");
     });
 
-    it("cannot be reverted by a caller that lacks what the application holds", async () => {
+    it("cannot be reverted by a caller that lacks the application's permissions", async () => {
       const { root, createApplication } = await createTenant();
       const strong = await createApplication("management", { permissions: ["application:delete"] });
       const updater = await createApplication("management", {

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { newId } from "../../../src/lib/uuid.js";
-import type { ApiSubject } from "./fixtures.js";
-import { createKeyFixtures } from "./fixtures.js";
+import { type ApiSubject, createKeyFixtures } from "./fixtures.js";
 
 export function describeGetApplication(subject: ApiSubject): void {
   const { server, api, expectRefused } = subject;

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import type { BootstrapResult } from "../../../src/bootstrap.js";
 import { newId } from "../../../src/lib/uuid.js";
-import type { ApiSubject } from "./fixtures.js";
-import { createKeyFixtures, tokenRead } from "./fixtures.js";
+import { type ApiSubject, createKeyFixtures, tokenRead } from "./fixtures.js";
 
 export function describeListApplications(subject: ApiSubject): void {
   const { server, api, expectRefused } = subject;

@@ -2,8 +2,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
 import type { ListApplicationsRequestSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
-import type { ApiSubject } from "./fixtures.js";
-import { containerRule, tokenRead } from "./fixtures.js";
+import { type ApiSubject, containerRule, tokenRead } from "./fixtures.js";
 
 const day = 24 * 3_600_000;
 

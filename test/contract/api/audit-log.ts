@@ -7,8 +7,14 @@ import { newId } from "../../../src/lib/uuid.js";
 import { keyOf } from "../../support/api/api.js";
 import { until } from "../../support/until.js";
 import { expectValid } from "./assertions.js";
-import type { ApiSubject } from "./fixtures.js";
-import { containerRule, seedTenant, sessionRule, type Tenant, tokenRead } from "./fixtures.js";
+import {
+  type ApiSubject,
+  containerRule,
+  seedTenant,
+  sessionRule,
+  type Tenant,
+  tokenRead,
+} from "./fixtures.js";
 
 const hour = 3_600_000;
 const service = "latchkey.v1.ApplicationService";

@@ -75,10 +75,10 @@ export function describeCheckStream({ engine, connect }: CheckStreamSuiteOptions
         { key: other.backend.key, permission },
       ];
       const results = [];
-      for (const [at, check] of checks.entries()) {
-        stream.send({ correlationId: `no. ${at}`, check });
+      for (const [index, check] of checks.entries()) {
+        stream.send({ correlationId: `no. ${index}`, check });
         const { correlationId, result } = await stream.next();
-        expect(correlationId).toBe(`no. ${at}`);
+        expect(correlationId).toBe(`no. ${index}`);
         expect(result).toEqual(await api.checkAccess(tenant.root.key, check));
         results.push(result);
       }
@@ -90,11 +90,11 @@ export function describeCheckStream({ engine, connect }: CheckStreamSuiteOptions
       const { key } = await tenant.createApplication("private", { permissions, rules });
       const stream = open(tenant.root.key);
       const count = 1_500;
-      const names = Array.from({ length: count }, (_, at) => String(at));
+      const names = Array.from({ length: count }, (_, index) => String(index));
       stream.send(
-        ...names.map((correlationId, at) => ({
+        ...names.map((correlationId, index) => ({
           correlationId,
-          check: { key, permission, token: { container: at % 2 === 0 ? "/pci/" : "/other/" } },
+          check: { key, permission, token: { container: index % 2 === 0 ? "/pci/" : "/other/" } },
         })),
       );
       const responses = await stream.take(count);
@@ -102,8 +102,8 @@ export function describeCheckStream({ engine, connect }: CheckStreamSuiteOptions
         responses.map(({ correlationId, result }) => [correlationId, result?.transform]),
       );
       expect(transforms.size).toBe(count);
-      for (const [at, name] of names.entries()) {
-        expect(transforms.get(name)).toBe(at % 2 === 0 ? "reveal" : "mask");
+      for (const [index, name] of names.entries()) {
+        expect(transforms.get(name)).toBe(index % 2 === 0 ? "reveal" : "mask");
       }
       stream.closeSend();
       expect(await stream.end()).toBeUndefined();
@@ -136,12 +136,12 @@ export function describeCheckStream({ engine, connect }: CheckStreamSuiteOptions
         [{ check: { key, permission, token: {} } }, "check.token"],
         [{ check: { key, permission, token: { container: "//" } } }, "check.token.container"],
       ];
-      for (const [at, [request, field]] of bad.entries()) {
-        const good = { correlationId: `good ${at}`, check: { key, permission } };
-        stream.send({ ...request, correlationId: `bad ${at}` } as StreamedCheck, good);
+      for (const [index, [request, field]] of bad.entries()) {
+        const good = { correlationId: `good ${index}`, check: { key, permission } };
+        stream.send({ ...request, correlationId: `bad ${index}` } as StreamedCheck, good);
         const responses = await stream.take(2);
         const resultFor = (name: string) =>
-          responses.find(({ correlationId }) => correlationId === `${name} ${at}`)?.result;
+          responses.find(({ correlationId }) => correlationId === `${name} ${index}`)?.result;
         expect(resultFor("good")).toMatchObject({ allowed: true });
         expect(resultFor("bad")).toMatchObject({
           allowed: false,

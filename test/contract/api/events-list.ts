@@ -3,8 +3,7 @@ import { describe, expect, it } from "@jest/globals";
 import { type Event, ListEventsResponseSchema } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { newId } from "../../../src/lib/uuid.js";
 import { expectValid } from "./assertions.js";
-import type { ApiSubject } from "./fixtures.js";
-import { seedTenant, type Tenant, tokenRead } from "./fixtures.js";
+import { type ApiSubject, seedTenant, type Tenant, tokenRead } from "./fixtures.js";
 
 const minute = 60_000;
 

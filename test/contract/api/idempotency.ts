@@ -2,8 +2,7 @@ import { randomUUID } from "node:crypto";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
 import { type Key, type KeyAndMore, keyOf } from "../../support/api/api.js";
-import type { ApiSubject } from "./fixtures.js";
-import { seedTenant, tokenRead } from "./fixtures.js";
+import { type ApiSubject, seedTenant, tokenRead } from "./fixtures.js";
 
 const day = 24 * 3_600_000;
 const request = { name: "only one", type: "private", ...tokenRead };
@@ -155,7 +154,7 @@ export function describeIdempotency({ server, api, expectRefused }: ApiSubject):
   });
 
   describe("an Idempotency-Key", () => {
-    it("is refused with another request", async () => {
+    it("is refused if the request differs", async () => {
       const { root } = await createTenant();
       const once = withIdempotencyKey(root.key);
       await api().createApplication(once, request);
@@ -173,8 +172,8 @@ export function describeIdempotency({ server, api, expectRefused }: ApiSubject):
       await expectRefused(api().disableApplication(once, stale), "version_mismatch");
       await expectRefused(api().disableApplication(once, stale), "version_mismatch");
       const { version } = await api().getApplication(root.key, shop);
-      const done = await api().disableApplication(once, { id: shop.id, ifMatch: version });
-      expect([done.status, once.replays]).toEqual(["disabled", 0]);
+      const disabled = await api().disableApplication(once, { id: shop.id, ifMatch: version });
+      expect([disabled.status, once.replays]).toEqual(["disabled", 0]);
     });
 
     it("is separate for each caller", async () => {
@@ -256,7 +255,7 @@ export function describeIdempotency({ server, api, expectRefused }: ApiSubject):
       ["256 characters", "x".repeat(256)],
       ["an API key in it", "lk_prv_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw"],
       ["the start of a nonce in it", "retry-lk_non_1"],
-    ])("with %s is refused, and nothing changes", async (_case, idempotencyKey) => {
+    ])("is refused with %s, and changes nothing", async (_case, idempotencyKey) => {
       const { root } = await createTenant();
       const once = withIdempotencyKey(root.key, idempotencyKey);
       const { errors, message } = await expectRefused(

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { makeKey } from "../../../src/auth/keys.js";
 import { newId } from "../../../src/lib/uuid.js";
-import type { ApiSubject } from "./fixtures.js";
-import { createKeyFixtures } from "./fixtures.js";
+import { type ApiSubject, createKeyFixtures } from "./fixtures.js";
 
 export function describeInvalidKeys(subject: ApiSubject): void {
   const { api, expectRefused } = subject;

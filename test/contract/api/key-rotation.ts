@@ -2,8 +2,7 @@ import { durationFromMs, timestampFromMs, timestampMs } from "@bufbuild/protobuf
 import { describe, expect, it } from "@jest/globals";
 import { newId } from "../../../src/lib/uuid.js";
 import { keyOf } from "../../support/api/api.js";
-import type { ApiSubject } from "./fixtures.js";
-import { seedTenant, tokenRead } from "./fixtures.js";
+import { type ApiSubject, seedTenant, tokenRead } from "./fixtures.js";
 
 const hour = 3_600_000;
 const gracePeriod = durationFromMs(hour);
@@ -53,7 +52,7 @@ export function describeKeyRotation({ server, api, expectRefused }: ApiSubject):
       expect(await api().checkAccess(root.key, check)).toMatchObject({ reason: "expired" });
     });
 
-    it("revokes every earlier key at once if it is 0s", async () => {
+    it("revokes every earlier key at once if the grace period is 0s", async () => {
       const { root, id, first, second } = await createRotated();
       const third = keyOf(
         await api().regenerateApplicationKey(root.key, { id, gracePeriod: durationFromMs(0) }),
@@ -100,7 +99,7 @@ export function describeKeyRotation({ server, api, expectRefused }: ApiSubject):
       expect(await listKeys(root.key, id)).toHaveLength(2);
     });
 
-    it("leaves only keys that were returned after concurrent calls", async () => {
+    it("returns every key that concurrent calls create", async () => {
       const { root, createApplication } = await createTenant();
       const { id, key } = await createApplication("private", tokenRead);
       const results = await Promise.allSettled(
@@ -145,7 +144,7 @@ export function describeKeyRotation({ server, api, expectRefused }: ApiSubject):
       expect(text).not.toContain(second.slice(-39));
     });
 
-    it("are only the valid ones", async () => {
+    it("are listed only while they are valid", async () => {
       const { root, id } = await createRotated();
       server().clock.advance(hour);
       expect(await listKeys(root.key, id)).toHaveLength(1);

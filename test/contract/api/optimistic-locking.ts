@@ -2,8 +2,7 @@ import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
 import type { Application } from "../../../gen/latchkey/v1/application_service_pb.js";
 import type { Api } from "../../support/api/api.js";
-import type { ApiSubject } from "./fixtures.js";
-import { tokenRead } from "./fixtures.js";
+import { type ApiSubject, tokenRead } from "./fixtures.js";
 
 interface Change<Response = unknown> {
   readonly name: string;
@@ -42,7 +41,7 @@ const changes: readonly Change[] = [
 ];
 
 export function describeOptimisticLocking({ server, api, expectRefused }: ApiSubject): void {
-  /** Creates an application with two valid listKeys. */
+  /** Creates an application with two valid keys. */
   async function createTarget() {
     const { key } = await server().createTenant();
     const request = { name: "one", type: "private", permissions: ["application:read"] };
@@ -68,7 +67,7 @@ export function describeOptimisticLocking({ server, api, expectRefused }: ApiSub
       expect((await api().getApplication(key, target)).version).toBe(changed.version);
     });
 
-    it("changes after one of its listKeys is revoked", async () => {
+    it("changes after one of its keys is revoked", async () => {
       const { key, version, target } = await createTarget();
       await api().deleteApplicationKey(key, target);
       expect((await api().getApplication(key, target)).version).not.toBe(version);

@@ -2,8 +2,8 @@ import { durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
 import { ownPermissions } from "../../../src/contract/methods.js";
 import type { Api } from "../../support/api/api.js";
-import type { ApiSubject } from "./fixtures.js";
 import {
+  type ApiSubject,
   type CreatedApplication,
   containerRule,
   type GrantsInit,
@@ -25,23 +25,22 @@ interface Target extends CreatedApplication {
 const operations: Readonly<
   Record<string, (api: Api, key: string, target: Target) => Promise<unknown>>
 > = {
-  "update it": (api, key, { id }) => api.updateApplication(key, { id, name: "weak", ...tokenRead }),
-  "disable it": (api, key, { id }) => api.disableApplication(key, { id }),
-  "enable it": (api, key, { id }) => api.enableApplication(key, { id }),
-  "delete it": (api, key, { id }) => api.deleteApplication(key, { id }),
-  "regenerate its key": (api, key, { id }) => api.regenerateApplicationKey(key, { id }),
-  "revoke one of its keys": (api, key, { id, keyId }) =>
-    api.deleteApplicationKey(key, { id, keyId }),
-  "revoke its sessions": (api, key, { id }) => api.revokeAllSessions(key, { id }),
-  "delete one of its sessions": (api, key, { sessionId }) =>
-    api.deleteSession(key, { id: sessionId }),
+  "updating an application": (api, key, { id }) =>
+    api.updateApplication(key, { id, name: "weak", ...tokenRead }),
+  "disabling an application": (api, key, { id }) => api.disableApplication(key, { id }),
+  "enabling an application": (api, key, { id }) => api.enableApplication(key, { id }),
+  "deleting an application": (api, key, { id }) => api.deleteApplication(key, { id }),
+  "regenerating a key": (api, key, { id }) => api.regenerateApplicationKey(key, { id }),
+  "revoking a key": (api, key, { id, keyId }) => api.deleteApplicationKey(key, { id, keyId }),
+  "revoking all sessions": (api, key, { id }) => api.revokeAllSessions(key, { id }),
+  "deleting a session": (api, key, { sessionId }) => api.deleteSession(key, { id: sessionId }),
 };
 
 /** A caller cannot grant more than it has, nor administer an application with more permissions. */
 export function describePrivilegeEscalation({ server, api, expectRefused }: ApiSubject): void {
   const createTenant = () => seedTenant(server(), api());
 
-  describe.each(Object.entries(operations))("the permission to %s", (action, administer) => {
+  describe.each(Object.entries(operations))("%s", (action, administer) => {
     async function prepare() {
       const tenant = await createTenant();
       const { root, createApplication } = tenant;
@@ -75,7 +74,7 @@ export function describePrivilegeEscalation({ server, api, expectRefused }: ApiS
     it("needs no permission of other services", async () => {
       const { createApplication, target } = await prepare();
       // The caller receives the new key, and with it all grants of the application.
-      const needed = action === "regenerate its key" ? ["token:read"] : [];
+      const needed = action === "regenerating a key" ? ["token:read"] : [];
       const caller = await createApplication("private", { permissions: [...own, ...needed] });
       await administer(api(), caller.key, target);
     });
@@ -109,7 +108,7 @@ export function describePrivilegeEscalation({ server, api, expectRefused }: ApiS
         expiresAt: timestampFromMs(expiry),
       });
       const create = (grants: GrantsInit) =>
-        api().createApplication(caller.key, { name: "made", type: "private", ...grants });
+        api().createApplication(caller.key, { name: "created", type: "private", ...grants });
       return { ...tenant, expiry, caller, create };
     }
 
@@ -163,7 +162,7 @@ export function describePrivilegeEscalation({ server, api, expectRefused }: ApiS
       const permissions = [...new Set([...managing, ...(grants.permissions ?? [])])];
       const { id, key } = await tenant.createApplication("private", { ...grants, permissions });
       const create = (given: GrantsInit) =>
-        api().createApplication(key, { name: "made", type: "private", ...given });
+        api().createApplication(key, { name: "created", type: "private", ...given });
       return { ...tenant, id, key, create };
     }
 
@@ -276,7 +275,7 @@ export function describePrivilegeEscalation({ server, api, expectRefused }: ApiS
     it("grants permissions of other services freely", async () => {
       const { createApplication } = await createTenant();
       const { key } = await createApplication("management", { permissions: managing });
-      const given = { name: "made", type: "private", ...tokenRead };
+      const given = { name: "created", type: "private", ...tokenRead };
       await expect(api().createApplication(key, given)).resolves.toBeDefined();
     });
   });
@@ -286,7 +285,7 @@ export function describePrivilegeEscalation({ server, api, expectRefused }: ApiS
       ["be disabled", (key, id) => api().disableApplication(key, { id })],
       ["be deleted", (key, id) => api().deleteApplication(key, { id })],
       [
-        "lose one of the two",
+        "lose one of the two permissions",
         (key, id) =>
           api().updateApplication(key, { id, name: "weak", permissions: ["application:update"] }),
       ],

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import type { ApiSubject } from "./fixtures.js";
-import { seedTenant, tokenRead } from "./fixtures.js";
+import { type ApiSubject, seedTenant, tokenRead } from "./fixtures.js";
 import { describeRestrictionChecks } from "./restrictions-checks.js";
 
 const shopOrigin = "https://shop.example.com";
@@ -209,7 +208,7 @@ export function describeRestrictions(subject: ApiSubject): void {
     it.each([
       ["allowed_origins", { allowedOrigins: [], allowedCidrs: localCidrs }],
       ["allowed_cidrs", { allowedOrigins, allowedCidrs: [] }],
-    ])("are cleared one by one: %s", async (path, expected) => {
+    ])("are cleared individually: %s", async (path, expected) => {
       const { root, createApplication } = await createTenant();
       const { id } = await createApplication("public", {
         ...tokenRead,

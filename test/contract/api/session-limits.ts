@@ -1,7 +1,14 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
-import type { ApiSubject, CreatedApplication, GrantsInit, Tenant } from "./fixtures.js";
-import { createCheckFixtures, sessionRule, tokenRead } from "./fixtures.js";
+import {
+  type ApiSubject,
+  type CreatedApplication,
+  createCheckFixtures,
+  type GrantsInit,
+  sessionRule,
+  type Tenant,
+  tokenRead,
+} from "./fixtures.js";
 
 const minute = 60_000;
 const day = 24 * 60 * minute;
@@ -32,8 +39,8 @@ export function describeSessionLimits(subject: ApiSubject): void {
       const backend = await tenant.createApplication("private", { rules });
       const { key } = await openSessionBy(tenant, backend, { rules: [revealCards] });
 
-      const elsewhere = await check(tenant, { key, permission, token: { container: "/pci/" } });
-      expect(elsewhere).toMatchObject({
+      const outside = await check(tenant, { key, permission, token: { container: "/pci/" } });
+      expect(outside).toMatchObject({
         allowed: false,
         reason: "no_rule_matches",
         limitedBy: "authorizer",
@@ -41,11 +48,11 @@ export function describeSessionLimits(subject: ApiSubject): void {
         byAuthorizer: { allowed: false, reason: "no_rule_matches" },
         authorizedBy: backend.id,
       });
-      expect(elsewhere.detail).toContain(backend.id);
-      expect(elsewhere.detail).toContain("no more than its authorizer");
+      expect(outside.detail).toContain(backend.id);
+      expect(outside.detail).toContain("no more than its authorizer");
 
-      const inCards = await check(tenant, { key, permission, token: card });
-      expect(inCards).toMatchObject({
+      const inside = await check(tenant, { key, permission, token: card });
+      expect(inside).toMatchObject({
         allowed: true,
         transform: "redact",
         limitedBy: "authorizer",

@@ -1,8 +1,7 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
 import { newId } from "../../../src/lib/uuid.js";
-import type { ApiSubject } from "./fixtures.js";
-import { seedTenant, sessionRule, tokenRead } from "./fixtures.js";
+import { type ApiSubject, seedTenant, sessionRule, tokenRead } from "./fixtures.js";
 
 const minute = 60_000;
 
@@ -87,8 +86,8 @@ export function describeSessionManagement({ server, api, expectRefused }: ApiSub
       expect(await list({ applicationId: shop.id.toUpperCase() })).toHaveLength(2);
       expect(await list({ state: "authorized" })).toMatchObject([{ state: "authorized" }]);
       expect(await list({ state: "unauthorized" })).toHaveLength(2);
-      const one = await list({ applicationId: other.id, state: "unauthorized" });
-      expect(one).toMatchObject([{ applicationId: other.id }]);
+      const filtered = await list({ applicationId: other.id, state: "unauthorized" });
+      expect(filtered).toMatchObject([{ applicationId: other.id }]);
       expect(await list({ applicationId: newId(0) })).toEqual([]);
     });
 
@@ -170,8 +169,8 @@ export function describeSessionManagement({ server, api, expectRefused }: ApiSub
       await api().deleteSession(root.key, { id: sessionId });
       await expectRefused(api().whoAmI(authorized.key), "unauthenticated");
       await api().deleteSession(root.key, { id });
-      const late = api().authorizeSession(backend.key, { nonce, ...tokenRead });
-      await expectRefused(late, "nonce_not_found");
+      const call = api().authorizeSession(backend.key, { nonce, ...tokenRead });
+      await expectRefused(call, "nonce_not_found");
       await expectRefused(api().deleteSession(root.key, { id }), "session_not_found");
     });
   });
@@ -185,8 +184,8 @@ export function describeSessionManagement({ server, api, expectRefused }: ApiSub
       await api().revokeAllSessions(root.key, shop);
       await expectRefused(api().whoAmI(authorized.key), "unauthenticated");
       await expectRefused(api().whoAmI(pending.key), "unauthenticated");
-      const late = api().authorizeSession(backend.key, { nonce: pending.nonce, ...tokenRead });
-      await expectRefused(late, "nonce_not_found");
+      const call = api().authorizeSession(backend.key, { nonce: pending.nonce, ...tokenRead });
+      await expectRefused(call, "nonce_not_found");
       await expect(api().whoAmI(untouched.key)).resolves.toBeDefined();
       expect(await listIds(root.key, { applicationId: shop.id })).toEqual([]);
     });

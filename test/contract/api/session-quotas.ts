@@ -3,8 +3,7 @@ import { create } from "@bufbuild/protobuf";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
 import { keyOf } from "../../support/api/api.js";
-import type { ApiSubject } from "./fixtures.js";
-import { seedTenant } from "./fixtures.js";
+import { type ApiSubject, seedTenant } from "./fixtures.js";
 
 const minute = 60_000;
 const tokenCreate = { permissions: ["token:create"] };
@@ -20,7 +19,7 @@ export function describeSessionQuotas(subject: ApiSubject): void {
   }
 
   describe("an application with as many open sessions as its quota allows", () => {
-    it("is refused another, with the quota and when to retry", async () => {
+    it("is refused another session, with the quota and a retry hint", async () => {
       const { root, shop, key } = await createShop();
       await api().createSession(key);
       await api().createSession(key);
@@ -32,7 +31,7 @@ export function describeSessionQuotas(subject: ApiSubject): void {
       expect(data).toHaveLength(2);
     });
 
-    it("gets another after one was deleted, all were revoked, or they have expired", async () => {
+    it("can create another session after one was deleted, all were revoked, or they have expired", async () => {
       const { root, shop, key } = await createShop();
       const { id } = await api().createSession(key);
       await api().createSession(key);
@@ -47,7 +46,7 @@ export function describeSessionQuotas(subject: ApiSubject): void {
       await api().createSession(key);
     });
 
-    it("gets another when its quota is raised", async () => {
+    it("can create another session when its quota is raised", async () => {
       const { root, shop, key } = await createShop(1);
       await api().createSession(key);
       await expectRefused(api().createSession(key), "session_quota_reached");

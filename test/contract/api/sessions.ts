@@ -2,8 +2,8 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
 import { makeKey } from "../../../src/auth/keys.js";
 import { newId } from "../../../src/lib/uuid.js";
-import type { ApiSubject } from "./fixtures.js";
 import {
+  type ApiSubject,
   containerRule,
   createKeyFixtures,
   sessionRule,
@@ -36,7 +36,7 @@ export function describeSessions(subject: ApiSubject): void {
       }
     });
 
-    it("gives no access until it is authorized", async () => {
+    it("grants no access until it is authorized", async () => {
       const tenant = await createTenant();
       const session = await openSession(tenant);
       const { message } = await expectRefused(
@@ -118,11 +118,11 @@ export function describeSessions(subject: ApiSubject): void {
     });
 
     it("returns 404 for another tenant's nonce, and keeps it valid", async () => {
-      const [one, other] = [await createTenant(), await createTenant()];
-      const { nonce } = await openSession(one);
+      const [tenant, other] = [await createTenant(), await createTenant()];
+      const { nonce } = await openSession(tenant);
       const call = api().authorizeSession(other.privateKey, { nonce, ...tokenRead });
       await expectRefused(call, "nonce_not_found");
-      await api().authorizeSession(one.privateKey, { nonce, ...tokenRead });
+      await api().authorizeSession(tenant.privateKey, { nonce, ...tokenRead });
     });
 
     it("refuses an invented nonce, a mistyped one and a key", async () => {
@@ -175,7 +175,7 @@ export function describeSessions(subject: ApiSubject): void {
         withCondition({ value }),
       ]),
       ["an expiry in the past", "expires_at", { expiresAt: timestampFromMs(1_000) }],
-    ])("with %s is refused and keeps the nonce valid", async (_case, field, change) => {
+    ])("is refused with %s, and keeps the nonce valid", async (_case, field, change) => {
       const tenant = await createTenant();
       const { nonce } = await openSession(tenant);
       const call = api().authorizeSession(tenant.privateKey, { nonce, ...tokenRead, ...change });

@@ -66,8 +66,8 @@ function segments(path: string): string[] {
   return path.split("/").filter((segment) => segment !== "");
 }
 
-function isPrefix(outer: string[], inner: string[]): boolean {
-  return outer.every((segment, at) => inner[at] === segment);
+function isPrefix(prefix: string[], path: string[]): boolean {
+  return prefix.every((segment, index) => path[index] === segment);
 }
 
 function holds({ attribute, operator, value }: ConditionRecord, token: Token): boolean {
@@ -138,7 +138,7 @@ describe("a decision", () => {
     expect(share("without token, own false")).toBeGreaterThan(0.03);
   });
 
-  it("of a session is the stricter of both sides", () => {
+  it("is the stricter of both sides for a session", () => {
     const transforms = ["redact", "mask", "reveal"];
     const rankOf = (decision: Decision) =>
       decision.allowed ? transforms.indexOf(decision.transform) : -1;

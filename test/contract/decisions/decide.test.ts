@@ -21,17 +21,17 @@ describe("rules", () => {
     expect(decidingIndex(decideByRules(rules, { container: "/pci/" }))).toBe(2);
   });
 
-  it("of the same priority are evaluated in list order", () => {
+  it("are evaluated in list order if they have the same priority", () => {
     const rules = [2, 1, 1, 1].map((priority) => ruleOf({ priority, container: "/pci/" }));
     expect(decidingIndex(decideByRules(rules, { container: "/pci/" }))).toBe(1);
   });
 
-  it("that do not list the permission are skipped", () => {
+  it("are skipped if they do not list the permission", () => {
     const rules = [ruleOf({ permissions: ["token:use"] }), ruleOf({ priority: 2 })];
     expect(decidingIndex(decideByRules(rules, { id: "a" }))).toBe(1);
   });
 
-  it("that do not match the token are skipped", () => {
+  it("are skipped if they do not match the token", () => {
     const rules = [ruleOf({ container: "/logs/" }), ruleOf({ priority: 2, container: "/pci/" })];
     expect(decidingIndex(decideByRules(rules, { container: "/pci/" }))).toBe(1);
   });
@@ -75,7 +75,7 @@ describe("rules", () => {
     });
   });
 
-  it("with neither container nor conditions match everything", () => {
+  it("match everything if they have neither container nor conditions", () => {
     for (const token of [undefined, {}, { id: "a" }, { container: "/pci/" }]) {
       expect(decidingIndex(decideByRules([ruleOf()], token))).toBe(0);
     }
@@ -175,7 +175,7 @@ describe("conditions", () => {
     expect(hold(conditions, { container: "/pci/" })).toBe(false);
   });
 
-  it("of all rules are evaluated if ids are prefixes of each other", () => {
+  it("are evaluated for all rules if ids are prefixes of each other", () => {
     const rules = ["card-42", "card-", "", "card-4"].map((prefix, index) =>
       ruleOf({
         conditions: [
@@ -191,7 +191,7 @@ describe("conditions", () => {
     }
   });
 
-  it("that contradict each other never hold", () => {
+  it("never hold if they contradict each other", () => {
     const cardA = conditionOf("id", "equals", "a");
     for (const [operator, value] of [
       ["equals", "b"],
@@ -207,7 +207,7 @@ describe("conditions", () => {
     }
   });
 
-  it("on the id compare it literally", () => {
+  it("compare the id literally", () => {
     expect(hold([conditionOf("id", "equals", "card")], { id: "card" })).toBe(true);
     expect(hold([conditionOf("id", "equals", "card")], { id: "card-1" })).toBe(false);
     expect(hold([conditionOf("id", "equals", "card")], { id: "Card" })).toBe(false);
@@ -218,7 +218,7 @@ describe("conditions", () => {
   });
 
   it.each(["/pci/", "pci/", "/pci", "pci"])(
-    "container equals %s with or without slashes",
+    "match a container equal to %s with or without slashes",
     (value) => {
       const conditions = [conditionOf("container", "equals", value)];
       for (const container of ["/pci/", "pci/", "/pci", "pci"]) {
@@ -228,7 +228,7 @@ describe("conditions", () => {
     },
   );
 
-  it("container starts_with may end inside a segment", () => {
+  it("match a container prefix that ends inside a segment", () => {
     for (const value of ["/pci", "pci"]) {
       const conditions = [conditionOf("container", "starts_with", value)];
       for (const container of ["/pci/", "pci", "/pcix/", "pci/high"]) {
@@ -241,7 +241,7 @@ describe("conditions", () => {
     expect(hold(segment, { container: "pcix" })).toBe(false);
   });
 
-  it("on a missing attribute do not hold", () => {
+  it("do not hold if the attribute is missing", () => {
     for (const value of ["", "/", "a"]) {
       for (const operator of ["equals", "starts_with"]) {
         expect(hold([conditionOf("container", operator, value)], { id: "a" })).toBe(false);
@@ -251,7 +251,7 @@ describe("conditions", () => {
     }
   });
 
-  it("of an unknown kind do not hold", () => {
+  it("do not hold if their attribute or operator is unknown", () => {
     const token = { id: "a", container: "/a/", type: "a" };
     for (const attribute of ["type", "ID", "", "__proto__"]) {
       expect(hold([conditionOf(attribute, "starts_with", "")], token)).toBe(false);
@@ -264,7 +264,7 @@ describe("conditions", () => {
     }
   });
 
-  it("combine with a container", () => {
+  it("can be combined with a container", () => {
     const rules = [ruleOf({ container: "/pci/", conditions: [conditionOf("id", "equals", "a")] })];
     expect(decideByRules(rules, { id: "a", container: "/pci/" }).allowed).toBe(true);
     expect(decideByRules(rules, { id: "a", container: "/logs/" }).allowed).toBe(false);
@@ -272,7 +272,7 @@ describe("conditions", () => {
   });
 });
 
-describe("without a token", () => {
+describe("a decision without a token", () => {
   const scoped = [
     ruleOf({ container: "/pci/" }),
     ruleOf({ container: "/" }),
@@ -280,19 +280,19 @@ describe("without a token", () => {
     ruleOf({ conditions: [conditionOf("id", "starts_with", "")] }),
   ];
 
-  it("rules for some or all tokens do not match", () => {
+  it("ignores rules for some or all tokens", () => {
     expect(decideByRules(scoped, undefined)).toStrictEqual({
       allowed: false,
       reason: "no_rule_matches",
     });
   });
 
-  it("the first rule that matches everything decides", () => {
+  it("follows the first rule that matches everything", () => {
     const rules = [...scoped, ruleOf({ priority: 2 }), ruleOf(), ruleOf()];
     expect(decidingIndex(decideByRules(rules, undefined))).toBe(5);
   });
 
-  describe("a permission of this service", () => {
+  describe("about a permission of this service", () => {
     const rules = [
       ruleOf({ priority: 2 }),
       ruleOf({ permissions: ["token:use"] }),
@@ -301,19 +301,19 @@ describe("without a token", () => {
     ];
     const grants = compileGrants({ permissions: ["token:create"], rules });
 
-    it("is granted by the first rule that lists it, whatever its scope", () => {
+    it("follows the first rule that lists it, whatever its scope", () => {
       expect(decidingIndex(decide(grants, "token:read", undefined, true))).toBe(2);
       expect(decidingIndex(decide(grants, "token:read", undefined, false))).toBe(0);
     });
 
-    it("can be granted directly or missing, like any other", () => {
+    it("follows a direct grant or denies a missing permission, like any other", () => {
       expect(decide(grants, "token:create", undefined, true)).toMatchObject({ transform: "mask" });
       expect(decide(grants, "token:delete", undefined, true)).toMatchObject({
         reason: "permission_missing",
       });
     });
 
-    it("is decided by the token if one is named", () => {
+    it("considers the token if one is named", () => {
       expect(decidingIndex(decide(grants, "token:read", { container: "/logs/" }, true))).toBe(0);
     });
   });

@@ -103,7 +103,7 @@ describe("an explanation", () => {
     expect(rules[0]?.why).toEqual(why);
   });
 
-  it("explains why a rule without a token grants a permission of this service", () => {
+  it("explains why a rule grants a permission of this service without a token", () => {
     const rule = ruleOf({ container: "/pci/", permissions: ["application:read"] });
     const query = { permission: "application:read", token: undefined, ownPermission: true };
     const { rules } = explainRules({ permissions: [], rules: [rule] }, query);
