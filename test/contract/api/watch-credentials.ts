@@ -25,7 +25,7 @@ interface WatchSuiteOptions {
   readonly connect: (server: TestServer) => StreamingApi;
 }
 
-/** Absence of a change is asserted by the change that follows it. */
+/** A test that expects no change waits for a later change that must arrive. */
 export function describeWatchCredentials({ engine, connect }: WatchSuiteOptions): void {
   const read = useReaders();
   let server: TestServer;
@@ -195,7 +195,7 @@ export function describeWatchCredentials({ engine, connect }: WatchSuiteOptions)
     });
   });
 
-  describe("a watcher that resumes credentials", () => {
+  describe("a watcher of credentials that resumes", () => {
     it("receives everything since then, in order, and nothing earlier", async () => {
       const tenant = await createTenant();
       const { root, shop, backend } = tenant;

@@ -24,7 +24,7 @@ interface WatchSuiteOptions {
   readonly connect: (server: TestServer) => StreamingApi;
 }
 
-/** Absence of an event is asserted by the event that follows it. */
+/** A test that expects no event waits for a later event that must arrive. */
 export function describeWatchEvents({ engine, connect }: WatchSuiteOptions): void {
   const read = useReaders();
   let server: TestServer;
@@ -169,7 +169,7 @@ export function describeWatchEvents({ engine, connect }: WatchSuiteOptions): voi
     });
   });
 
-  describe("a watcher that resumes events", () => {
+  describe("a watcher of events that resumes", () => {
     it("receives everything since then, in order, and nothing earlier", async () => {
       const tenant = await createTenant();
       const { root, shop } = tenant;
