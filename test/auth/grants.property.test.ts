@@ -8,7 +8,7 @@ import type { Token } from "../../src/contract/decisions/scope.js";
 import { type Grants, holds } from "../../src/contract/grants.js";
 import { Problem } from "../../src/errors.js";
 import type { ApplicationRecord, SessionRecord } from "../../src/store/port/records.js";
-import { grants as anyGrants, question } from "../contract/decisions/any-grants.js";
+import { arbitraryGrants, arbitraryQuery } from "../contract/decisions/grants.js";
 import {
   type Chain,
   chain,
@@ -53,21 +53,23 @@ function coveredPart(own: Grants, given: Grants, current: Grants): Grants {
 }
 
 /** Grants of two holders, and some of neither. */
-const threeGrants = fc.tuple(anyGrants, anyGrants, anyGrants).chain(([own, current, others]) => {
-  const rules = [...own.rules, ...current.rules, ...others.rules.slice(0, 3)];
-  const given = fc.record({
-    permissions: fc.shuffledSubarray([
-      ...new Set([...own.permissions, ...current.permissions, ...others.permissions]),
-    ]),
-    rules: fc.shuffledSubarray(rules),
+const threeGrants = fc
+  .tuple(arbitraryGrants, arbitraryGrants, arbitraryGrants)
+  .chain(([own, current, others]) => {
+    const rules = [...own.rules, ...current.rules, ...others.rules.slice(0, 3)];
+    const given = fc.record({
+      permissions: fc.shuffledSubarray([
+        ...new Set([...own.permissions, ...current.permissions, ...others.permissions]),
+      ]),
+      rules: fc.shuffledSubarray(rules),
+    });
+    return fc.record({ own: fc.constant(own), current: fc.constant(current), given });
   });
-  return fc.record({ own: fc.constant(own), current: fc.constant(current), given });
-});
 
 describe("grant coverage", () => {
   it("never shows more than the grantor sees, or than before", () => {
     fc.assert(
-      fc.property(threeGrants, question, ({ own, current, given }, { permission, token }) => {
+      fc.property(threeGrants, arbitraryQuery, ({ own, current, given }, { permission, token }) => {
         const covered = coveredPart(own, given, current);
         const most = Math.max(reach(own, permission, token), sight(current, permission, token));
         expect(sight(covered, permission, token)).toBeLessThanOrEqual(most);
@@ -78,7 +80,7 @@ describe("grant coverage", () => {
 
   it("covers its own grants, for the grantor and for the holder", () => {
     fc.assert(
-      fc.property(anyGrants, anyGrants, (grants, others) => {
+      fc.property(arbitraryGrants, arbitraryGrants, (grants, others) => {
         expect(uncoveredGrants(others, grants, grants)).toEqual([]);
         for (const rule of grants.rules.slice(0, 1)) {
           expect(

@@ -34,7 +34,7 @@ const methods = services.flatMap((service) => service.methods);
 
 describe("the contract", () => {
   it.each(methods.map((method) => [method.name, method] as const))(
-    "declares the access of %s, and its REST path unless it streams",
+    "declares the access of %s, and a REST path unless it streams",
     (_name, method) => {
       expect(hasOption(method, access)).toBe(true);
       expect(() => accessOf(method)).not.toThrow();
@@ -42,12 +42,12 @@ describe("the contract", () => {
     },
   );
 
-  it("allows every key to call only WhoAmI and ListPermissions", () => {
-    const open = methods.filter((method) => {
+  it("restricts every method except WhoAmI and ListPermissions by permission or by type of key", () => {
+    const unrestricted = methods.filter((method) => {
       const { permission, callers } = accessOf(method);
       return permission === "" && callers.length === 0;
     });
-    expect(open.map(({ name }) => name)).toEqual(["WhoAmI", "ListPermissions"]);
+    expect(unrestricted.map(({ name }) => name)).toEqual(["WhoAmI", "ListPermissions"]);
   });
 
   it("refuses to start with a method without an access option", () => {
@@ -58,15 +58,15 @@ describe("the contract", () => {
 
   it("refuses to start with an unsupported field type", () => {
     const [request] = methods.map(({ input }) => input);
-    const odd = { ...(request as DescMessage), fields: [oddField()] };
-    expect(() => createDecoder(odd, [], true)).toThrow("a type that REST does not support");
-    expect(() => createEncoder(odd)).toThrow("a type that REST does not support");
+    const unsupported = { ...(request as DescMessage), fields: [getEnumField()] };
+    expect(() => createDecoder(unsupported, [], true)).toThrow("a type that REST does not support");
+    expect(() => createEncoder(unsupported)).toThrow("a type that REST does not support");
   });
 
   it("binds each verb and path to one method", () => {
     const bindings = methods.flatMap((method) => readBinding(method) ?? []);
-    const places = bindings.map(({ verb, segments }) => JSON.stringify([verb, segments]));
-    expect(new Set(places).size).toBe(bindings.length);
+    const routes = bindings.map(({ verb, segments }) => JSON.stringify([verb, segments]));
+    expect(new Set(routes).size).toBe(bindings.length);
   });
 });
 
@@ -85,9 +85,9 @@ describe("the permissions of this service", () => {
     expect(ownPermissions.every(({ allows }) => allows.endsWith("."))).toBe(true);
   });
 
-  it("that change applications or read keys, sessions or events are not for public applications", () => {
-    const closed = ownPermissions.filter(({ name }) => !mayHold("public", name));
-    expect(closed.map(({ name }) => name)).toEqual([
+  it("cannot be held by public applications if they change applications or read keys, sessions or events", () => {
+    const withheld = ownPermissions.filter(({ name }) => !mayHold("public", name));
+    expect(withheld.map(({ name }) => name)).toEqual([
       "application:create",
       "application:update",
       "application:delete",
@@ -96,14 +96,14 @@ describe("the permissions of this service", () => {
       "access:check",
       "event:read",
     ]);
-    for (const { name } of closed) {
+    for (const { name } of withheld) {
       expect(mayHold("private", name) && mayHold("management", name)).toBe(true);
     }
   });
 
-  it("that change applications are not for sessions", () => {
-    const closed = ownPermissions.filter(({ name }) => !mayHold("session", name));
-    expect(closed.map(({ name }) => name)).toEqual([
+  it("cannot be held by sessions if they change applications", () => {
+    const withheld = ownPermissions.filter(({ name }) => !mayHold("session", name));
+    expect(withheld.map(({ name }) => name)).toEqual([
       "application:create",
       "application:update",
       "application:delete",
@@ -129,20 +129,20 @@ describe("the permissions of this service", () => {
 
 describe("the format of a subject's key", () => {
   const validator = createValidator({ registry: validationRules });
-  const isTaken = (key: string) => {
+  const isAccepted = (key: string) => {
     const request = create(CheckAccessRequestSchema, { key, permission: "token:read" });
     return validator.validate(CheckAccessRequestSchema, request).kind === "valid";
   };
 
   it.each(["prv", "pub", "mgt", "ses"] as const)("matches keys of kind %s", (kind) => {
     for (let i = 0; i < 20; i++) {
-      expect(isTaken(makeKey(kind, newId(Date.now())))).toBe(true);
+      expect(isAccepted(makeKey(kind, newId(Date.now())))).toBe(true);
     }
   });
 
   it("does not match a nonce or a key of another length", () => {
     const key = makeKey("prv", newId(0));
-    const others = [
+    const invalid = [
       makeKey("non", newId(0)),
       key.slice(0, -1),
       `${key}0`,
@@ -151,21 +151,21 @@ describe("the format of a subject's key", () => {
       key.replace("prv", "PRV"),
       "",
     ];
-    expect(others.filter(isTaken)).toEqual([]);
+    expect(invalid.filter(isAccepted)).toEqual([]);
   });
 
   it("matches foreign keys", () => {
     const keyring = createKeyring([""], { foreignKeys: true });
     const texts = ["a".repeat(15), "a".repeat(16), "a".repeat(200), "a".repeat(201)];
-    const odd = [`lk_${"a".repeat(20)}`, `${"a".repeat(20)} b`, `LK_${"~!".repeat(20)}`];
-    for (const text of [...texts, ...odd]) {
-      expect(isTaken(text)).toBe(keyring.acceptsForeign(text));
+    const edgeCases = [`lk_${"a".repeat(20)}`, `${"a".repeat(20)} b`, `LK_${"~!".repeat(20)}`];
+    for (const text of [...texts, ...edgeCases]) {
+      expect(isAccepted(text)).toBe(keyring.acceptsForeign(text));
     }
   });
 });
 
-/** An enum, which REST messages do not support. */
-function oddField(): DescField {
+/** Returns an enum field, which REST messages do not support. */
+function getEnumField(): DescField {
   const registry = createRegistry(Health.file);
   const response = registry.getMessage("grpc.health.v1.HealthCheckResponse");
   return response?.fields[0] as DescField;
@@ -179,11 +179,13 @@ describe("docs/reference/api.md", () => {
     const expected = methods.map((method) => {
       const { permission, callers } = accessOf(method);
       const { pattern } = getOption(method, http);
-      const byType = callers.map((kind) => `a ${CallerKind[kind]?.toLowerCase()} key`).join(", ");
+      const callerKinds = callers
+        .map((kind) => `a ${CallerKind[kind]?.toLowerCase()} key`)
+        .join(", ");
       return [
         method.name,
         pattern.case ? `\`${pattern.case.toUpperCase()} ${pattern.value}\`` : "–",
-        permission === "" ? byType || "any valid key" : `\`${permission}\``,
+        permission === "" ? callerKinds || "any valid key" : `\`${permission}\``,
       ];
     });
     expect(documented.sort()).toEqual(expected.sort());

@@ -5,24 +5,21 @@ import {
 } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { makeKey } from "../../../src/auth/keys.js";
 import { newId } from "../../../src/lib/uuid.js";
-import { type CheckInit, checksOf } from "./checks.js";
-import { keepsRules } from "./keeps-rules.js";
-import type { ApiSubject } from "./subject.js";
-import type { Tenant } from "./tenant.js";
+import { expectValid } from "./assertions.js";
+import { type ApiSubject, type CheckInit, createCheckFixtures, type Tenant } from "./fixtures.js";
 
 const permission = "token:read";
 const permissions = [permission];
 const rules = [{ priority: 1, container: "/pci/", transform: "reveal", permissions }];
 
-/** Many checks at once. */
-export function describeBatch(subject: ApiSubject): void {
-  const { createTenant, check } = checksOf(subject);
-  const { api, refused } = subject;
+export function describeBatchChecks(subject: ApiSubject): void {
+  const { createTenant, check } = createCheckFixtures(subject);
+  const { api, expectRefused } = subject;
 
-  async function ask({ root }: Tenant, checks: CheckInit[]): Promise<CheckAccessResponse[]> {
+  async function batchCheck({ root }: Tenant, checks: CheckInit[]): Promise<CheckAccessResponse[]> {
     const { results } = await api().batchCheckAccess(root.key, { checks });
     for (const result of results) {
-      keepsRules(CheckAccessResponseSchema, result);
+      expectValid(CheckAccessResponseSchema, result);
     }
     return results;
   }
@@ -31,20 +28,20 @@ export function describeBatch(subject: ApiSubject): void {
     it("returns decisions in order, each as for a single check", async () => {
       const tenant = await createTenant();
       const other = await createTenant();
-      const reader = await tenant.make("private", { permissions });
-      const limited = await tenant.make("private", { rules });
+      const reader = await tenant.createApplication("private", { permissions });
+      const limited = await tenant.createApplication("private", { rules });
       const checks = [
         { key: reader.key, permission },
         { key: makeKey("prv", newId(0)), permission },
         { key: limited.key, permission, token: { container: "/pci/" } },
         { key: limited.key, permission, token: { container: "/other/" } },
-        { key: (await tenant.open()).key, permission },
-        { key: (await tenant.open({ permissions })).key, permission },
+        { key: (await tenant.openSession()).key, permission },
+        { key: (await tenant.openSession({ permissions })).key, permission },
         { key: other.backend.key, permission },
         { key: reader.key, permission: "token:use" },
         { key: reader.key, permission },
       ];
-      const results = await ask(tenant, checks);
+      const results = await batchCheck(tenant, checks);
       expect(results.map(({ allowed, reason }) => reason ?? allowed)).toEqual([
         true,
         "unknown_key",
@@ -56,17 +53,17 @@ export function describeBatch(subject: ApiSubject): void {
         "permission_missing",
         true,
       ]);
-      const alone: CheckAccessResponse[] = [];
+      const singleDecisions: CheckAccessResponse[] = [];
       for (const request of checks) {
-        alone.push(await check(tenant, request));
+        singleDecisions.push(await check(tenant, request));
       }
-      expect(results).toEqual(alone);
+      expect(results).toEqual(singleDecisions);
     });
 
     it("reports an invalid item on that item only", async () => {
       const tenant = await createTenant();
-      const { key } = await tenant.make("private", { permissions });
-      const { nonce } = await tenant.open();
+      const { key } = await tenant.createApplication("private", { permissions });
+      const { nonce } = await tenant.openSession();
       const bad: [check: CheckInit, field: string][] = [
         [{ permission }, "key"],
         [{ key: "secret", permission }, "key"],
@@ -86,15 +83,15 @@ export function describeBatch(subject: ApiSubject): void {
         [{}, "key"],
       ];
       const good = { key, permission };
-      const results = await ask(tenant, [good, ...bad.flatMap(([item]) => [item, good])]);
+      const results = await batchCheck(tenant, [good, ...bad.flatMap(([item]) => [item, good])]);
       expect(results).toHaveLength(1 + 2 * bad.length);
-      const alone = await check(tenant, good);
-      for (const [at, result] of results.entries()) {
-        if (at % 2 === 0) {
-          expect(result).toEqual(alone);
+      const expected = await check(tenant, good);
+      for (const [index, result] of results.entries()) {
+        if (index % 2 === 0) {
+          expect(result).toEqual(expected);
           continue;
         }
-        const [, field] = bad[(at - 1) / 2] ?? [];
+        const [, field] = bad[(index - 1) / 2] ?? [];
         expect(result).toMatchObject({
           allowed: false,
           reason: "invalid_request",
@@ -108,17 +105,17 @@ export function describeBatch(subject: ApiSubject): void {
 
     it("accepts 1,000 items", async () => {
       const tenant = await createTenant();
-      const { key } = await tenant.make("private", { permissions, rules });
-      const checks = Array.from({ length: 1_000 }, (_, at) => ({
+      const { key } = await tenant.createApplication("private", { permissions, rules });
+      const checks = Array.from({ length: 1_000 }, (_, index) => ({
         key,
-        permission: at % 3 === 0 ? "token:use" : permission,
-        token: { container: at % 2 === 0 ? "/pci/" : "/other/" },
+        permission: index % 3 === 0 ? "token:use" : permission,
+        token: { container: index % 2 === 0 ? "/pci/" : "/other/" },
       }));
       const { results } = await api().batchCheckAccess(tenant.root.key, { checks });
       expect(results.map(({ reason, transform }) => reason ?? transform)).toEqual(
-        checks.map((_, at) => {
-          const held = at % 2 === 0 ? "reveal" : "mask";
-          return at % 3 === 0 ? "permission_missing" : held;
+        checks.map((_, index) => {
+          const granted = index % 2 === 0 ? "reveal" : "mask";
+          return index % 3 === 0 ? "permission_missing" : granted;
         }),
       );
     });
@@ -126,11 +123,11 @@ export function describeBatch(subject: ApiSubject): void {
     it.each([
       [1_001, "checks"],
       [0, "checks"],
-    ])("refuses %d items as a whole", async (length, field) => {
+    ])("refuses a batch of %d items", async (length, field) => {
       const { root } = await createTenant();
       const checks = Array.from({ length }, () => ({ key: root.key, permission }));
       const call = api().batchCheckAccess(root.key, { checks });
-      const { errors } = await refused(call, "invalid_request");
+      const { errors } = await expectRefused(call, "invalid_request");
       expect(Object.keys(errors)).toEqual([field]);
     });
   });

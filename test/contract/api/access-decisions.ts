@@ -1,7 +1,6 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
-import { checksOf } from "./checks.js";
-import type { ApiSubject } from "./subject.js";
+import { type ApiSubject, createCheckFixtures } from "./fixtures.js";
 
 const minute = 60_000;
 const permissions = ["token:read"];
@@ -11,8 +10,8 @@ function rule(priority: number, container: string, description: string, transfor
   return { priority, container, description, transform, permissions };
 }
 
-/** A rule of a session, with conditions as `attribute operator value`. */
-function conditional(priority: number, ...conditions: string[]) {
+/** Creates a session rule from conditions written as `attribute operator value`. */
+function conditionRule(priority: number, ...conditions: string[]) {
   return {
     ...{ priority, transform: "reveal", permissions },
     conditions: conditions.map((condition) => {
@@ -22,23 +21,22 @@ function conditional(priority: number, ...conditions: string[]) {
   };
 }
 
-/** What is allowed, how, and by which grant. */
-export function describeDecisions(subject: ApiSubject): void {
-  const { createTenant, check } = checksOf(subject);
+export function describeAllowedChecks(subject: ApiSubject): void {
+  const { createTenant, check } = createCheckFixtures(subject);
 
   describe("an allowed check", () => {
     it("returns the transform, the matching grant, the owner of the key and the time of the decision", async () => {
       const tenant = await createTenant();
-      const { id, key } = await tenant.make("private", { permissions });
-      const answer = await check(tenant, { key, permission: "token:read", token: card });
-      expect(answer).toMatchObject({
+      const { id, key } = await tenant.createApplication("private", { permissions });
+      const decision = await check(tenant, { key, permission: "token:read", token: card });
+      expect(decision).toMatchObject({
         allowed: true,
         transform: "mask",
         decidedBy: { permission: "token:read" },
         applicationId: id,
         checkedAt: timestampFromMs(subject.server().clock.now()),
       });
-      const { reason, detail, sessionId, expiresAt, decidedBy } = answer;
+      const { reason, detail, sessionId, expiresAt, decidedBy } = decision;
       expect([reason, detail, sessionId, expiresAt, decidedBy?.rule]).toEqual(Array(5));
     });
 
@@ -51,28 +49,27 @@ export function describeDecisions(subject: ApiSubject): void {
       ["application:read", "mask"],
       ["access:check", "mask"],
     ])(
-      "by the directly granted permission %s has the transform %s, with or without a token",
-      async (...row) => {
-        const [permission, transform] = row;
+      "grants the directly held permission %s with the transform %s, with or without a token",
+      async (permission, transform) => {
         const tenant = await createTenant();
-        const { key } = await tenant.make("private", { permissions: [permission] });
+        const { key } = await tenant.createApplication("private", { permissions: [permission] });
         for (const token of [card, undefined]) {
-          const answer = await check(tenant, { key, permission, ...(token && { token }) });
-          expect(answer).toMatchObject({ allowed: true, transform, decidedBy: { permission } });
+          const decision = await check(tenant, { key, permission, ...(token && { token }) });
+          expect(decision).toMatchObject({ allowed: true, transform, decidedBy: { permission } });
         }
       },
     );
 
     it.each(["redact", "mask", "reveal"])(
-      "by a rule has the transform of the rule: %s",
+      "returns the transform of the deciding rule: %s",
       async (transform) => {
         const tenant = await createTenant();
         const rules = [rule(7, "/pci/", "cards", transform)];
-        const { key } = await tenant.make("public", { rules });
-        const answer = await check(tenant, { key, permission: "token:read", token: card });
-        expect(answer).toMatchObject({ allowed: true, transform });
-        expect(answer.decidedBy?.permission).toBeUndefined();
-        expect(answer.decidedBy?.rule).toMatchObject({
+        const { key } = await tenant.createApplication("public", { rules });
+        const decision = await check(tenant, { key, permission: "token:read", token: card });
+        expect(decision).toMatchObject({ allowed: true, transform });
+        expect(decision.decidedBy?.permission).toBeUndefined();
+        expect(decision.decidedBy?.rule).toMatchObject({
           place: 0,
           priority: 7,
           description: "cards",
@@ -80,10 +77,10 @@ export function describeDecisions(subject: ApiSubject): void {
       },
     );
 
-    it("by a rule without a description returns none", async () => {
+    it("returns no description if the deciding rule has none", async () => {
       const tenant = await createTenant();
-      const { description: _, ...plain } = rule(1, "/pci/", "");
-      const { key } = await tenant.make("private", { rules: [plain] });
+      const { description: _, ...undescribed } = rule(1, "/pci/", "");
+      const { key } = await tenant.createApplication("private", { rules: [undescribed] });
       const { decidedBy } = await check(tenant, { key, permission: "token:read", token: card });
       expect(decidedBy?.rule).toMatchObject({ place: 0, priority: 1 });
       expect(decidedBy?.rule?.description).toBeUndefined();
@@ -92,13 +89,13 @@ export function describeDecisions(subject: ApiSubject): void {
     it("follows the lowest priority number, then the position in the list", async () => {
       const tenant = await createTenant();
       const rules = [
-        rule(5, "/pci/", "late", "redact"),
-        rule(1, "/pci/low/", "elsewhere", "redact"),
+        rule(5, "/pci/", "lower priority", "redact"),
+        rule(1, "/pci/low/", "another container", "redact"),
         rule(3, "/pci/", "first of two", "reveal"),
         rule(3, "/pci/high/", "second of two", "redact"),
         { ...rule(2, "/pci/", "another permission", "redact"), permissions: ["token:use"] },
       ];
-      const { key } = await tenant.make("private", { rules, permissions });
+      const { key } = await tenant.createApplication("private", { rules, permissions });
       const { transform, decidedBy } = await check(tenant, {
         key,
         permission: "token:read",
@@ -115,7 +112,7 @@ export function describeDecisions(subject: ApiSubject): void {
     it("falls back to the directly granted permission if no rule matches", async () => {
       const tenant = await createTenant();
       const rules = [rule(1, "/pci/", "cards", "reveal")];
-      const { key } = await tenant.make("private", { rules, permissions });
+      const { key } = await tenant.createApplication("private", { rules, permissions });
       const decide = async (token?: object) => {
         const request = { key, permission: "token:read", ...(token && { token }) };
         const { transform, decidedBy } = await check(tenant, request);
@@ -135,32 +132,38 @@ export function describeDecisions(subject: ApiSubject): void {
       ["/pcix/", false],
       ["/other/pci/", false],
       ["/", false],
-    ])("by a rule on /pci/ matches whole segments: %s is %s", async (container, allowed) => {
+    ])("matches whole segments of the container /pci/: %s is %s", async (container, allowed) => {
       const tenant = await createTenant();
-      for (const written of ["/pci/", "pci"]) {
-        const { key } = await tenant.make("private", { rules: [rule(1, written, "cards")] });
-        const answer = await check(tenant, { key, permission: "token:read", token: { container } });
-        expect(answer.allowed).toBe(allowed);
+      for (const ruleContainer of ["/pci/", "pci"]) {
+        const { key } = await tenant.createApplication("private", {
+          rules: [rule(1, ruleContainer, "cards")],
+        });
+        const decision = await check(tenant, {
+          key,
+          permission: "token:read",
+          token: { container },
+        });
+        expect(decision.allowed).toBe(allowed);
       }
     });
 
-    it("without a token matches a rule without limits", async () => {
+    it("matches an unscoped rule if no token is given", async () => {
       const tenant = await createTenant();
       const rules = [
         rule(1, "/pci/", "limited"),
         { priority: 2, transform: "reveal", permissions, description: "all" },
       ];
-      const { key } = await tenant.make("management", { rules });
+      const { key } = await tenant.createApplication("management", { rules });
       const { transform, decidedBy } = await check(tenant, { key, permission: "token:read" });
       expect(transform).toBe("reveal");
       expect(decidedBy?.rule).toMatchObject({ place: 1, priority: 2, description: "all" });
     });
 
-    it("without a token matches any rule for this service's own permissions", async () => {
+    it("matches any rule for this service's own permissions if no token is given", async () => {
       const tenant = await createTenant();
       const own = ["application:read", "access:check"];
       const rules = [{ ...rule(4, "/pci/", "own"), permissions: own }];
-      const { key } = await tenant.make("private", { rules });
+      const { key } = await tenant.createApplication("private", { rules });
       for (const permission of own) {
         const { allowed, decidedBy } = await check(tenant, { key, permission });
         expect(allowed).toBe(true);
@@ -170,7 +173,7 @@ export function describeDecisions(subject: ApiSubject): void {
 
     it("reflects a change of the grants at once", async () => {
       const tenant = await createTenant();
-      const { id, key } = await tenant.make("private", { permissions });
+      const { id, key } = await tenant.createApplication("private", { permissions });
       const request = { key, permission: "token:read" };
       expect((await check(tenant, request)).allowed).toBe(true);
       const update = { id, name: "private one", permissions: ["token:use"] };
@@ -183,21 +186,21 @@ export function describeDecisions(subject: ApiSubject): void {
   describe("a check of a session", () => {
     it("names the session and the application that created it", async () => {
       const tenant = await createTenant();
-      const { key, expiresAt } = await tenant.open({ permissions });
-      const answer = await check(tenant, { key, permission: "token:read", token: card });
-      expect(answer).toMatchObject({
+      const { key, expiresAt } = await tenant.openSession({ permissions });
+      const decision = await check(tenant, { key, permission: "token:read", token: card });
+      expect(decision).toMatchObject({
         allowed: true,
         decidedBy: { permission: "token:read" },
         applicationId: tenant.shop.id,
         expiresAt,
       });
-      expect(answer.sessionId).toMatch(/^[0-9a-f-]{36}$/);
-      expect(answer.sessionId).not.toBe(tenant.shop.id);
+      expect(decision.sessionId).toMatch(/^[0-9a-f-]{36}$/);
+      expect(decision.sessionId).not.toBe(tenant.shop.id);
     });
 
     it("uses the grants of the session, not those of its application", async () => {
       const tenant = await createTenant();
-      const { key } = await tenant.open({ permissions });
+      const { key } = await tenant.openSession({ permissions });
       expect(await check(tenant, { key, permission: "token:create" })).toMatchObject({
         allowed: false,
         reason: "permission_missing",
@@ -208,21 +211,21 @@ export function describeDecisions(subject: ApiSubject): void {
     it("requires that all conditions of a rule hold", async () => {
       const tenant = await createTenant();
       const rules = [
-        conditional(9, "container starts_with /pci/"),
-        conditional(2, "id equals card-1", "container starts_with /pci/"),
-        conditional(1, "id starts_with x-", "container equals /pci/high/"),
+        conditionRule(9, "container starts_with /pci/"),
+        conditionRule(2, "id equals card-1", "container starts_with /pci/"),
+        conditionRule(1, "id starts_with x-", "container equals /pci/high/"),
       ];
-      const { key } = await tenant.open({ rules });
-      const placeFor = async (token: object) => {
+      const { key } = await tenant.openSession({ rules });
+      const getDecidingRule = async (token: object) => {
         const { bySession } = await check(tenant, { key, permission: "token:read", token });
         return bySession?.decidedBy?.rule?.place ?? bySession?.reason;
       };
-      expect(await placeFor({ id: "card-1", container: "/pci/high/" })).toBe(1);
-      expect(await placeFor({ id: "card-10", container: "/pci/high/" })).toBe(0);
-      expect(await placeFor({ id: "x-1", container: "/pci/high/" })).toBe(2);
-      expect(await placeFor({ id: "x-1", container: "/pci/high/er/" })).toBe(0);
-      expect(await placeFor({ id: "card-1", container: "/other/" })).toBe("no_rule_matches");
-      expect(await placeFor({ id: "card-1" })).toBe("no_rule_matches");
+      expect(await getDecidingRule({ id: "card-1", container: "/pci/high/" })).toBe(1);
+      expect(await getDecidingRule({ id: "card-10", container: "/pci/high/" })).toBe(0);
+      expect(await getDecidingRule({ id: "x-1", container: "/pci/high/" })).toBe(2);
+      expect(await getDecidingRule({ id: "x-1", container: "/pci/high/er/" })).toBe(0);
+      expect(await getDecidingRule({ id: "card-1", container: "/other/" })).toBe("no_rule_matches");
+      expect(await getDecidingRule({ id: "card-1" })).toBe("no_rule_matches");
     });
   });
 
@@ -230,22 +233,28 @@ export function describeDecisions(subject: ApiSubject): void {
     it("is that of the application", async () => {
       const tenant = await createTenant();
       const expiresAt = timestampFromMs(subject.server().clock.now() + minute);
-      const { key } = await tenant.make("private", { permissions, expiresAt });
-      const answer = await check(tenant, { key, permission: "token:read" });
-      expect(answer).toMatchObject({ allowed: true, expiresAt });
+      const { key } = await tenant.createApplication("private", { permissions, expiresAt });
+      const decision = await check(tenant, { key, permission: "token:read" });
+      expect(decision).toMatchObject({ allowed: true, expiresAt });
     });
 
     it.each([
       ["the session's", 2 * minute, minute],
       ["the application's", minute, 2 * minute],
-    ])("is %s if that is earlier", async (_whose, ofApplication, ofSession) => {
+    ])("is %s if that is earlier", async (_name, applicationMs, sessionMs) => {
       const tenant = await createTenant();
-      const ahead = (by: number) => timestampFromMs(subject.server().clock.now() + by);
-      const shop = await tenant.make("public", { permissions, expiresAt: ahead(ofApplication) });
-      const { key } = await tenant.open({ permissions, expiresAt: ahead(ofSession) }, shop);
-      const answer = await check(tenant, { key, permission: "token:read" });
-      expect(answer).toMatchObject({ allowed: true, expiresAt: ahead(minute) });
-      expect((await subject.api().whoAmI(key)).expiresAt).toEqual(ahead(minute));
+      const inFuture = (ms: number) => timestampFromMs(subject.server().clock.now() + ms);
+      const shop = await tenant.createApplication("public", {
+        permissions,
+        expiresAt: inFuture(applicationMs),
+      });
+      const { key } = await tenant.openSession(
+        { permissions, expiresAt: inFuture(sessionMs) },
+        shop,
+      );
+      const decision = await check(tenant, { key, permission: "token:read" });
+      expect(decision).toMatchObject({ allowed: true, expiresAt: inFuture(minute) });
+      expect((await subject.api().whoAmI(key)).expiresAt).toEqual(inFuture(minute));
     });
   });
 }

@@ -1,28 +1,32 @@
 import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
-import { containerRule, sessionRule, tokenRead, without } from "./grants.js";
-import { keyHoldersOf } from "./key-holders.js";
-import type { ApiSubject } from "./subject.js";
+import {
+  type ApiSubject,
+  containerRule,
+  createKeyFixtures,
+  sessionRule,
+  tokenRead,
+  without,
+} from "./fixtures.js";
 
 const minute = 60_000;
 
-/** What an application is made of. */
-export function describeCreating(subject: ApiSubject): void {
-  const { server, api, refused } = subject;
-  const { createTenant } = keyHoldersOf(subject);
+export function describeCreateApplication(subject: ApiSubject): void {
+  const { server, api, expectRefused } = subject;
+  const { createTenant } = createKeyFixtures(subject);
 
   describe("creating an application", () => {
     it("returns the application and its key", async () => {
       const root = await server().createTenant();
       const expiresAt = timestampFromMs(server().clock.now() + minute);
-      const made = await api().createApplication(root.key, {
+      const created = await api().createApplication(root.key, {
         name: "Checkout 🛒",
         type: "private",
         permissions: ["token:create"],
         rules: [{ ...containerRule, description: "cards" }],
         expiresAt,
       });
-      expect(made).toMatchObject({
+      expect(created).toMatchObject({
         tenantId: root.tenantId,
         name: "Checkout 🛒",
         type: "private",
@@ -31,17 +35,20 @@ export function describeCreating(subject: ApiSubject): void {
         createdBy: root.applicationId,
         expiresAt,
       });
-      expect(made.key).toMatch(/^lk_prv_/);
-      expect(made.modifiedAt ?? made.modifiedBy).toBeUndefined();
-      expect(timestampMs(made.createdAt ?? timestampFromMs(0))).toBe(server().clock.now());
+      expect(created.key).toMatch(/^lk_prv_/);
+      expect(created.modifiedAt ?? created.modifiedBy).toBeUndefined();
+      expect(timestampMs(created.createdAt ?? timestampFromMs(0))).toBe(server().clock.now());
     });
 
     it.each(["private", "public", "management"])(
-      "returns a valid key for a %s one",
+      "returns a valid key for a %s application",
       async (type) => {
-        const { make } = await createTenant();
-        const made = await make(type);
-        expect(await api().getApplicationByKey(made.key)).toMatchObject({ id: made.id, type });
+        const { createApplication } = await createTenant();
+        const created = await createApplication(type);
+        expect(await api().getApplicationByKey(created.key)).toMatchObject({
+          id: created.id,
+          type,
+        });
       },
     );
 
@@ -52,12 +59,12 @@ export function describeCreating(subject: ApiSubject): void {
         type: "private",
         ...tokenRead,
       });
-      const { message } = await refused(call, "permission_denied");
+      const { message } = await expectRefused(call, "permission_denied");
       expect(message).toContain("application:create");
       expect(message).toContain("private one");
     });
 
-    it("counts a permission that a rule grants", async () => {
+    it("accepts a permission that a rule grants", async () => {
       const { root } = await createTenant();
       const rule = { ...containerRule, permissions: ["application:create"] };
       const creator = await api().createApplication(root.key, {
@@ -65,13 +72,13 @@ export function describeCreating(subject: ApiSubject): void {
         type: "management",
         rules: [rule],
       });
-      const request = { name: "made by a rule", type: "private", ...tokenRead };
+      const request = { name: "created by a rule", type: "private", ...tokenRead };
       expect(await api().createApplication(creator.key, request)).toMatchObject({
         createdBy: creator.id,
       });
     });
 
-    it.each<[what: string, field: string, change: object]>([
+    it.each<[name: string, field: string, change: object]>([
       ["no name", "name", { name: "" }],
       ["a blank name", "name", { name: "  " }],
       ["a name of 201 characters", "name", { name: "é".repeat(201) }],
@@ -109,10 +116,10 @@ export function describeCreating(subject: ApiSubject): void {
       ],
       ["a rule that grants nothing", "rules[0].permissions", { rules: [without("permissions")] }],
       ["an expiry in the past", "expires_at", { expiresAt: timestampFromMs(1_000) }],
-    ])("with %s is refused", async (_what, field, change) => {
+    ])("is refused with %s", async (_case, field, change) => {
       const root = await server().createTenant();
       const request = { name: "a", type: "private", ...tokenRead, ...change };
-      const { errors } = await refused(
+      const { errors } = await expectRefused(
         api().createApplication(root.key, request),
         "invalid_request",
       );
@@ -123,26 +130,30 @@ export function describeCreating(subject: ApiSubject): void {
     it("accepts a name of 200 characters of any size", async () => {
       const root = await server().createTenant();
       const name = "🗝".repeat(200);
-      const made = await api().createApplication(root.key, { name, type: "private", ...tokenRead });
-      expect(made.name).toBe(name);
+      const created = await api().createApplication(root.key, {
+        name,
+        type: "private",
+        ...tokenRead,
+      });
+      expect(created.name).toBe(name);
     });
 
     it("accepts rules without a container for a management application", async () => {
       const root = await server().createTenant();
       const rules = [without("container")];
-      const made = await api().createApplication(root.key, {
+      const created = await api().createApplication(root.key, {
         name: "a",
         type: "management",
         rules,
       });
-      expect(made.rules[0]?.container).toBeUndefined();
+      expect(created.rules[0]?.container).toBeUndefined();
     });
 
     it("refuses an expiry of now", async () => {
       const root = await server().createTenant();
       const expiresAt = timestampFromMs(server().clock.now());
       const request = { name: "a", type: "private", ...tokenRead, expiresAt };
-      await refused(api().createApplication(root.key, request), "invalid_request");
+      await expectRefused(api().createApplication(root.key, request), "invalid_request");
     });
 
     it.each(["application:create", "application:update", "application:delete"])(
@@ -154,38 +165,38 @@ export function describeCreating(subject: ApiSubject): void {
           { rules: [{ ...containerRule, permissions: [permission] }] },
         ];
         const fields = ["permissions[1]", "rules[0].permissions[0]"];
-        for (const [at, grants] of attempts.entries()) {
+        for (const [index, grants] of attempts.entries()) {
           const call = api().createApplication(root.key, { name: "a", type: "public", ...grants });
-          const { errors } = await refused(call, "invalid_request");
-          expect(Object.keys(errors)).toEqual([fields[at]]);
+          const { errors } = await expectRefused(call, "invalid_request");
+          expect(Object.keys(errors)).toEqual([fields[index]]);
         }
       },
     );
 
     it("cannot grant a permission of this service that the caller lacks", async () => {
-      const { make } = await createTenant();
-      const creator = await make("management", ["application:create"]);
+      const { createApplication } = await createTenant();
+      const creator = await createApplication("management", ["application:create"]);
       const permissions = ["application:create", "application:delete", "token:delete"];
       const call = api().createApplication(creator.key, {
         name: "a",
         type: "private",
         permissions,
       });
-      const { message } = await refused(call, "permission_denied");
+      const { message } = await expectRefused(call, "permission_denied");
       expect(message).toContain("application:delete");
       expect(message).not.toContain("token:delete");
     });
 
     it("grants permissions of other services freely", async () => {
-      const { make } = await createTenant();
-      const creator = await make("management", ["application:create"]);
+      const { createApplication } = await createTenant();
+      const creator = await createApplication("management", ["application:create"]);
       const permissions = ["token:read", "invoice:line:write"];
-      const made = await api().createApplication(creator.key, {
+      const created = await api().createApplication(creator.key, {
         name: "a",
         type: "private",
         permissions,
       });
-      expect(made.permissions).toEqual(permissions);
+      expect(created.permissions).toEqual(permissions);
     });
   });
 }

@@ -1,14 +1,11 @@
 import { describe, expect, it } from "@jest/globals";
 import type { BootstrapResult } from "../../../src/bootstrap.js";
 import { newId } from "../../../src/lib/uuid.js";
-import { tokenRead } from "./grants.js";
-import { keyHoldersOf } from "./key-holders.js";
-import type { ApiSubject } from "./subject.js";
+import { type ApiSubject, createKeyFixtures, tokenRead } from "./fixtures.js";
 
-/** The applications of a tenant, page by page. */
-export function describeListing(subject: ApiSubject): void {
-  const { server, api, refused } = subject;
-  const { createTenant } = keyHoldersOf(subject);
+export function describeListApplications(subject: ApiSubject): void {
+  const { server, api, expectRefused } = subject;
+  const { createTenant } = createKeyFixtures(subject);
 
   describe("listing applications", () => {
     async function createMany(count: number): Promise<[BootstrapResult, string[]]> {
@@ -41,17 +38,17 @@ export function describeListing(subject: ApiSubject): void {
       const pages = await Promise.all(
         [1, 2, 3, 4].map((page) => api().listApplications(root.key, { page, size: 2 })),
       );
-      const shown = pages.map(({ data }) => data.map(({ id }) => id));
-      expect(shown).toEqual([ids.slice(0, 2), ids.slice(2, 4), ids.slice(4), []]);
+      const actual = pages.map(({ data }) => data.map(({ id }) => id));
+      expect(actual).toEqual([ids.slice(0, 2), ids.slice(2, 4), ids.slice(4), []]);
       expect(pages[3]?.pagination).toMatchObject({ totalItems: 5, totalPages: 3, pageNumber: 4 });
     });
 
     it("returns everything once by cursor", async () => {
       const [root, ids] = await createMany(4);
-      const seen: string[] = [];
+      const collected: string[] = [];
       let page = await api().listApplications(root.key, { size: 2 });
       for (;;) {
-        seen.push(...page.data.map(({ id }) => id));
+        collected.push(...page.data.map(({ id }) => id));
         const start = page.pagination?.next;
         if (start === undefined) {
           break;
@@ -59,7 +56,7 @@ export function describeListing(subject: ApiSubject): void {
         page = await api().listApplications(root.key, { start, size: 2 });
         expect(page.pagination?.totalItems).toBeUndefined();
       }
-      expect(seen).toEqual(ids);
+      expect(collected).toEqual(ids);
     });
 
     it("returns only the requested ids", async () => {
@@ -79,32 +76,32 @@ export function describeListing(subject: ApiSubject): void {
       expect(root.tenantId).not.toBe(other.tenantId);
     });
 
-    it.each<[what: string, field: string, request: object]>([
+    it.each<[name: string, field: string, request: object]>([
       ["page 0", "page", { page: 0 }],
       ["size 0", "size", { size: 0 }],
       ["size 101", "size", { size: 101 }],
-      ["an id that is no UUID", "id[0]", { id: ["42"] }],
-      ["a cursor that nobody gave out", "start", { start: "abc" }],
+      ["an id that is not a UUID", "id[0]", { id: ["42"] }],
+      ["an invented cursor", "start", { start: "abc" }],
       ["a page and a cursor", "request", { page: 1, start: "abc" }],
-    ])("refuses %s", async (_what, field, request) => {
+    ])("refuses %s", async (_case, field, request) => {
       const root = await server().createTenant();
       const call = api().listApplications(root.key, request);
-      expect(Object.keys((await refused(call, "invalid_request")).errors)).toContain(field);
+      expect(Object.keys((await expectRefused(call, "invalid_request")).errors)).toContain(field);
     });
 
     it("refuses a cursor that was changed or belongs to another tenant", async () => {
       const [root] = await createMany(2);
       const next = (await api().listApplications(root.key, { size: 1 })).pagination?.next ?? "";
       const other = await server().createTenant();
-      await refused(api().listApplications(other.key, { start: next }), "invalid_request");
+      await expectRefused(api().listApplications(other.key, { start: next }), "invalid_request");
       const tampered = (next.startsWith("A") ? "B" : "A") + next.slice(1);
-      await refused(api().listApplications(root.key, { start: tampered }), "invalid_request");
+      await expectRefused(api().listApplications(root.key, { start: tampered }), "invalid_request");
     });
 
     it("needs application:read", async () => {
-      const { make } = await createTenant();
-      const blind = await make("private", ["token:read"]);
-      await refused(api().listApplications(blind.key), "permission_denied");
+      const { createApplication } = await createTenant();
+      const unprivileged = await createApplication("private", ["token:read"]);
+      await expectRefused(api().listApplications(unprivileged.key), "permission_denied");
     });
   });
 }

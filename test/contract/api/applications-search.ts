@@ -2,69 +2,73 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
 import type { ListApplicationsRequestSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { containerRule, tokenRead } from "./grants.js";
-import type { ApiSubject } from "./subject.js";
+import { type ApiSubject, containerRule, tokenRead } from "./fixtures.js";
 
 const day = 24 * 3_600_000;
 
-/** Lists of those applications that someone searches for. */
-export function describeSearching({ server, api, refused }: ApiSubject): void {
-  /** A tenant whose applications differ in all that can be searched by. */
+export function describeSearchApplications({ server, api, expectRefused }: ApiSubject): void {
+  /** Creates a tenant whose applications differ in every searchable field. */
   async function createTenant() {
     const root = await server().createTenant();
     const now = server().clock.now();
-    const make = async (name: string, type: string, more: object = {}) => {
+    const createApplication = async (name: string, type: string, fields: object = {}) => {
       server().clock.advance(1);
-      const request = { name, type, ...tokenRead, ...more };
+      const request = { name, type, ...tokenRead, ...fields };
       return api().createApplication(root.key, request);
     };
     const rules = [{ ...containerRule, permissions: ["token:use"] }];
-    const made = {
-      checkout: await make("Checkout backend", "private", { permissions: ["token:use"] }),
-      shop: await make("Web shop", "public", { rules, permissions: [] }),
-      checker: await make("checker", "private", { expiresAt: timestampFromMs(now + 3 * day) }),
-      admin: await make("Admin", "management", { expiresAt: timestampFromMs(now + day) }),
+    const apps = {
+      checkout: await createApplication("Checkout backend", "private", {
+        permissions: ["token:use"],
+      }),
+      shop: await createApplication("Web shop", "public", { rules, permissions: [] }),
+      checker: await createApplication("checker", "private", {
+        expiresAt: timestampFromMs(now + 3 * day),
+      }),
+      admin: await createApplication("Admin", "management", {
+        expiresAt: timestampFromMs(now + day),
+      }),
     };
-    await api().disableApplication(root.key, made.shop);
+    await api().disableApplication(root.key, apps.shop);
     const names = async (search: MessageInitShape<typeof ListApplicationsRequestSchema>) => {
       const { data } = await api().listApplications(root.key, search);
       return data.map(({ name }) => name);
     };
-    return { root, now, made, names };
+    return { root, now, apps, names };
   }
 
   describe("searching for applications", () => {
-    it("finds those of a type, newest first", async () => {
+    it("finds applications by type, newest first", async () => {
       const { names } = await createTenant();
       expect(await names({ type: "private" })).toEqual(["checker", "Checkout backend"]);
       expect(await names({ type: "public" })).toEqual(["Web shop"]);
     });
 
-    it("finds disabled ones and enabled ones", async () => {
-      const { root, made, names } = await createTenant();
+    it("finds applications by status", async () => {
+      const { root, apps, names } = await createTenant();
       expect(await names({ status: "disabled" })).toEqual(["Web shop"]);
       expect(await names({ status: "enabled" })).toHaveLength(4);
-      await api().enableApplication(root.key, made.shop);
+      await api().enableApplication(root.key, apps.shop);
       expect(await names({ status: "disabled" })).toEqual([]);
     });
 
-    it("finds those that hold a permission, directly or by a rule", async () => {
-      const { root, made, names } = await createTenant();
+    it("finds applications by permission, held directly or by a rule", async () => {
+      const { root, apps, names } = await createTenant();
       expect(await names({ permission: "token:use" })).toEqual(["Web shop", "Checkout backend"]);
-      const { id, name } = made.checkout;
+      const { id, name } = apps.checkout;
       await api().updateApplication(root.key, { id, name, permissions: ["token:create"] });
       expect(await names({ permission: "token:use" })).toEqual(["Web shop"]);
       expect(await names({ permission: "token:create" })).toEqual(["Checkout backend"]);
     });
 
-    it("finds those by the beginning of the name, case-insensitive, ordered by name", async () => {
-      const { root, made, names } = await createTenant();
+    it("finds applications by name prefix, case-insensitive, ordered by name", async () => {
+      const { root, apps, names } = await createTenant();
       expect(await names({ namePrefix: "CHECK" })).toEqual(["checker", "Checkout backend"]);
       expect(await names({ namePrefix: "checko" })).toEqual(["Checkout backend"]);
       expect(await names({ namePrefix: "heck" })).toEqual([]);
       expect(await names({ namePrefix: "." })).toEqual([]);
       await api().updateApplication(root.key, {
-        id: made.checker.id,
+        id: apps.checker.id,
         name: "Renamed",
         ...tokenRead,
       });
@@ -72,19 +76,19 @@ export function describeSearching({ server, api, refused }: ApiSubject): void {
       expect(await names({ namePrefix: "ren" })).toEqual(["Renamed"]);
     });
 
-    it("finds those that expire before a time, the next one first", async () => {
+    it("finds applications that expire before a time, the earliest first", async () => {
       const { now, names } = await createTenant();
-      const endingBefore = (moment: number) => names({ expiresBefore: timestampFromMs(moment) });
-      expect(await endingBefore(now + 4 * day)).toEqual(["Admin", "checker"]);
-      expect(await endingBefore(now + 3 * day)).toEqual(["Admin"]);
-      expect(await endingBefore(now + day)).toEqual([]);
+      const expiringBefore = (time: number) => names({ expiresBefore: timestampFromMs(time) });
+      expect(await expiringBefore(now + 4 * day)).toEqual(["Admin", "checker"]);
+      expect(await expiringBefore(now + 3 * day)).toEqual(["Admin"]);
+      expect(await expiringBefore(now + day)).toEqual([]);
       server().clock.advance(2 * day);
-      expect(await endingBefore(now + 4 * day)).toEqual(["checker"]);
+      expect(await expiringBefore(now + 4 * day)).toEqual(["checker"]);
     });
 
-    it("finds those last used or created before a time, the longest unused first", async () => {
-      const { root, made, names } = await createTenant();
-      const { id: applicationId } = made.checkout;
+    it("finds applications last used or created before a time, the longest unused first", async () => {
+      const { root, apps, names } = await createTenant();
+      const { id: applicationId } = apps.checkout;
       const at = server().clock.now() + day;
       await server().store.applications.noteUses([{ applicationId, at }]);
       const unused = await names({ lastUsedBefore: timestampFromMs(at) });
@@ -92,11 +96,11 @@ export function describeSearching({ server, api, refused }: ApiSubject): void {
       expect(unused).not.toContain("Checkout backend");
       const all = await names({ lastUsedBefore: timestampFromMs(at + 1) });
       expect(all.at(-1)).toBe("Checkout backend");
-      const used = await api().getApplication(root.key, made.checkout);
+      const used = await api().getApplication(root.key, apps.checkout);
       expect(used.lastUsedAt).toEqual(timestampFromMs(at));
     });
 
-    it("finds those that match all filters", async () => {
+    it("finds applications that match all filters", async () => {
       const { names } = await createTenant();
       expect(await names({ type: "private", permission: "token:use" })).toEqual([
         "Checkout backend",
@@ -107,13 +111,13 @@ export function describeSearching({ server, api, refused }: ApiSubject): void {
     });
 
     it("combines filters with ids", async () => {
-      const { made, names } = await createTenant();
-      const id = [made.checkout.id, made.shop.id];
+      const { apps, names } = await createTenant();
+      const id = [apps.checkout.id, apps.shop.id];
       expect(await names({ id, type: "public" })).toEqual(["Web shop"]);
       expect(await names({ id, order: "name" })).toEqual(["Checkout backend", "Web shop"]);
     });
 
-    it("returns them in the requested order", async () => {
+    it("returns applications in the requested order", async () => {
       const { names } = await createTenant();
       const byName = ["Admin", "Bootstrap", "checker", "Checkout backend", "Web shop"];
       expect(await names({ order: "name" })).toEqual(byName);
@@ -130,7 +134,7 @@ export function describeSearching({ server, api, refused }: ApiSubject): void {
       ["by permission", { permission: "token:read" }],
       ["by status", { status: "enabled" }],
       ["by name", { order: "name" }],
-      ["by what begins their name", { namePrefix: "n" }],
+      ["by name prefix", { namePrefix: "n" }],
       ["by expiry", { order: "expires_at" }],
       ["by last use", { order: "last_used_at" }],
     ])(
@@ -139,7 +143,7 @@ export function describeSearching({ server, api, refused }: ApiSubject): void {
         const root = await server().createTenant();
         const expiresAt = timestampFromMs(server().clock.now() + day);
         for (let count = 0; count < 7; count++) {
-          // Alike in all but their ids.
+          // They differ in their ids only.
           await api().createApplication(root.key, {
             name: "Name",
             type: "private",
@@ -147,30 +151,30 @@ export function describeSearching({ server, api, refused }: ApiSubject): void {
             expiresAt,
           });
         }
-        const whole = await api().listApplications(root.key, { ...search, size: 100 });
-        const expected = whole.data.map(({ id }) => id);
+        const complete = await api().listApplications(root.key, { ...search, size: 100 });
+        const expected = complete.data.map(({ id }) => id);
         expect(expected.length).toBeGreaterThanOrEqual(7);
-        expect(whole.pagination?.totalItems).toBe(expected.length);
+        expect(complete.pagination?.totalItems).toBe(expected.length);
 
-        const walked: string[] = [];
+        const byCursor: string[] = [];
         let start: string | undefined;
         do {
           const request = { ...search, size: 3, ...(start && { start }) };
           const { data, pagination } = await api().listApplications(root.key, request);
-          walked.push(...data.map(({ id }) => id));
+          byCursor.push(...data.map(({ id }) => id));
           start = pagination?.next;
         } while (start);
-        expect(walked).toEqual(expected);
+        expect(byCursor).toEqual(expected);
 
-        const paged: string[] = [];
+        const byPage: string[] = [];
         const pages = Math.ceil(expected.length / 3);
         for (let page = 1; page <= pages + 1; page++) {
           const request = { ...search, size: 3, page };
           const { data, pagination } = await api().listApplications(root.key, request);
           expect(pagination).toMatchObject({ totalItems: expected.length, totalPages: pages });
-          paged.push(...data.map(({ id }) => id));
+          byPage.push(...data.map(({ id }) => id));
         }
-        expect(paged).toEqual(expected);
+        expect(byPage).toEqual(expected);
       },
     );
 
@@ -192,7 +196,7 @@ export function describeSearching({ server, api, refused }: ApiSubject): void {
         ["name_prefix", { namePrefix: "x".repeat(101) }],
         ["order", { order: "oldest" }],
       ] as const) {
-        const { errors } = await refused(
+        const { errors } = await expectRefused(
           api().listApplications(root.key, search),
           "invalid_request",
         );
@@ -201,7 +205,7 @@ export function describeSearching({ server, api, refused }: ApiSubject): void {
       const { pagination } = await api().listApplications(root.key, { size: 1 });
       const start = pagination?.next ?? "";
       const call = api().listApplications(root.key, { start, order: "name" });
-      expect((await refused(call, "invalid_request")).errors).toHaveProperty("start");
+      expect((await expectRefused(call, "invalid_request")).errors).toHaveProperty("start");
     });
   });
 }

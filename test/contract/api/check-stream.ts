@@ -8,20 +8,19 @@ import { newId } from "../../../src/lib/uuid.js";
 import type { StreamedCheck, StreamingApi } from "../../support/api/api.js";
 import { createOutbox, useReaders } from "../../support/api/streams.js";
 import { type Engine, startServer, type TestServer } from "../../support/service/server.js";
-import { keepsRules } from "./keeps-rules.js";
-import { expectRefused, type Refusal } from "./refused.js";
-import { createTenant as createTenantIn, type Tenant } from "./tenant.js";
+import { createExpectRefused, expectValid, type Refusal } from "./assertions.js";
+import { seedTenant, type Tenant } from "./fixtures.js";
 
 const permission = "token:read";
 const permissions = [permission];
 const rules = [{ priority: 1, container: "/pci/", transform: "reveal", permissions }];
+const expectRefused = createExpectRefused("grpc");
 
 interface CheckStreamSuiteOptions {
   readonly engine: Engine;
   readonly connect: (server: TestServer) => StreamingApi;
 }
 
-/** Checks that come and are answered on one stream. */
 export function describeCheckStream({ engine, connect }: CheckStreamSuiteOptions): void {
   const read = useReaders();
   let server: TestServer;
@@ -37,76 +36,76 @@ export function describeCheckStream({ engine, connect }: CheckStreamSuiteOptions
     await server.close();
   });
 
-  const createTenant = () => createTenantIn(server, api);
+  const createTenant = () => seedTenant(server, api);
 
   function open(key: string | undefined) {
     const outbox = createOutbox<StreamedCheck>();
     const reader = read((signal) => api.streamCheckAccess(key, outbox, signal));
-    const next = async () => keepsRules(StreamCheckAccessResponseSchema, await reader.next());
+    const next = async () => expectValid(StreamCheckAccessResponseSchema, await reader.next());
 
     async function take(count: number): Promise<StreamCheckAccessResponse[]> {
-      const answers: StreamCheckAccessResponse[] = [];
-      while (answers.length < count) {
-        answers.push(await reader.next());
+      const responses: StreamCheckAccessResponse[] = [];
+      while (responses.length < count) {
+        responses.push(await reader.next());
       }
-      return answers;
+      return responses;
     }
 
-    return { ...reader, send: outbox.send, hangUp: outbox.end, next, take };
+    return { ...reader, send: outbox.send, closeSend: outbox.end, next, take };
   }
 
   describe("a stream of checks", () => {
     it("decides each like a single check, in order", async () => {
       const tenant = await createTenant();
       const other = await createTenant();
-      const limited = await tenant.make("private", { rules });
-      const limits = { permissions, allowedCidrs: ["203.0.113.0/24"] };
-      const placed = await tenant.make("private", limits);
+      const limited = await tenant.createApplication("private", { rules });
+      const restricted = { permissions, allowedCidrs: ["203.0.113.0/24"] };
+      const restrictedApp = await tenant.createApplication("private", restricted);
       const stream = open(tenant.root.key);
       const checks = [
         { key: tenant.backend.key, permission },
-        { key: placed.key, permission, address: "203.0.113.7" },
-        { key: placed.key, permission, address: "::1" },
-        { key: placed.key, permission },
+        { key: restrictedApp.key, permission, address: "203.0.113.7" },
+        { key: restrictedApp.key, permission, address: "::1" },
+        { key: restrictedApp.key, permission },
         { key: limited.key, permission, token: { container: "/pci/" } },
         { key: limited.key, permission },
-        { key: (await tenant.open()).key, permission },
-        { key: (await tenant.open({ permissions })).key, permission },
+        { key: (await tenant.openSession()).key, permission },
+        { key: (await tenant.openSession({ permissions })).key, permission },
         { key: makeKey("prv", newId(0)), permission },
         { key: other.backend.key, permission },
       ];
       const results = [];
-      for (const [at, check] of checks.entries()) {
-        stream.send({ correlationId: `no. ${at}`, check });
+      for (const [index, check] of checks.entries()) {
+        stream.send({ correlationId: `no. ${index}`, check });
         const { correlationId, result } = await stream.next();
-        expect(correlationId).toBe(`no. ${at}`);
+        expect(correlationId).toBe(`no. ${index}`);
         expect(result).toEqual(await api.checkAccess(tenant.root.key, check));
         results.push(result);
       }
       expect(results.at(-1)).toEqual(results.at(-2));
     });
 
-    it("handles many at a time, returns all with their ids, and ends when its caller does", async () => {
+    it("handles concurrent checks, returns each with its id, and ends when its caller closes it", async () => {
       const tenant = await createTenant();
-      const { key } = await tenant.make("private", { permissions, rules });
+      const { key } = await tenant.createApplication("private", { permissions, rules });
       const stream = open(tenant.root.key);
       const count = 1_500;
-      const names = Array.from({ length: count }, (_, at) => String(at));
+      const names = Array.from({ length: count }, (_, index) => String(index));
       stream.send(
-        ...names.map((correlationId, at) => ({
+        ...names.map((correlationId, index) => ({
           correlationId,
-          check: { key, permission, token: { container: at % 2 === 0 ? "/pci/" : "/other/" } },
+          check: { key, permission, token: { container: index % 2 === 0 ? "/pci/" : "/other/" } },
         })),
       );
-      const answers = await stream.take(count);
+      const responses = await stream.take(count);
       const transforms = new Map(
-        answers.map(({ correlationId, result }) => [correlationId, result?.transform]),
+        responses.map(({ correlationId, result }) => [correlationId, result?.transform]),
       );
       expect(transforms.size).toBe(count);
-      for (const [at, name] of names.entries()) {
-        expect(transforms.get(name)).toBe(at % 2 === 0 ? "reveal" : "mask");
+      for (const [index, name] of names.entries()) {
+        expect(transforms.get(name)).toBe(index % 2 === 0 ? "reveal" : "mask");
       }
-      stream.hangUp();
+      stream.closeSend();
       expect(await stream.end()).toBeUndefined();
     });
 
@@ -116,10 +115,10 @@ export function describeCheckStream({ engine, connect }: CheckStreamSuiteOptions
       const check = { key: backend.key, permission };
       stream.send(...Array.from({ length: 50 }, () => ({ correlationId: "same", check })));
       stream.send({ check });
-      stream.hangUp();
-      const answers = await stream.take(51);
-      expect(answers.filter(({ correlationId }) => correlationId === "same")).toHaveLength(50);
-      expect(answers.every(({ result }) => result?.allowed)).toBe(true);
+      stream.closeSend();
+      const responses = await stream.take(51);
+      expect(responses.filter(({ correlationId }) => correlationId === "same")).toHaveLength(50);
+      expect(responses.every(({ result }) => result?.allowed)).toBe(true);
       expect(await stream.end()).toBeUndefined();
     });
 
@@ -137,19 +136,19 @@ export function describeCheckStream({ engine, connect }: CheckStreamSuiteOptions
         [{ check: { key, permission, token: {} } }, "check.token"],
         [{ check: { key, permission, token: { container: "//" } } }, "check.token.container"],
       ];
-      for (const [at, [request, field]] of bad.entries()) {
-        const good = { correlationId: `good ${at}`, check: { key, permission } };
-        stream.send({ ...request, correlationId: `bad ${at}` } as StreamedCheck, good);
-        const answers = await stream.take(2);
-        const answerTo = (name: string) =>
-          answers.find(({ correlationId }) => correlationId === `${name} ${at}`)?.result;
-        expect(answerTo("good")).toMatchObject({ allowed: true });
-        expect(answerTo("bad")).toMatchObject({
+      for (const [index, [request, field]] of bad.entries()) {
+        const good = { correlationId: `good ${index}`, check: { key, permission } };
+        stream.send({ ...request, correlationId: `bad ${index}` } as StreamedCheck, good);
+        const responses = await stream.take(2);
+        const resultFor = (name: string) =>
+          responses.find(({ correlationId }) => correlationId === `${name} ${index}`)?.result;
+        expect(resultFor("good")).toMatchObject({ allowed: true });
+        expect(resultFor("bad")).toMatchObject({
           allowed: false,
           reason: "invalid_request",
           detail: expect.stringContaining(`${field}: `),
         });
-        expect(answerTo("bad")?.detail).not.toContain(key.slice(30));
+        expect(resultFor("bad")?.detail).not.toContain(key.slice(30));
       }
     });
 
@@ -158,8 +157,8 @@ export function describeCheckStream({ engine, connect }: CheckStreamSuiteOptions
       const stream = open(root.key);
       const correlationId = "x".repeat(101);
       stream.send({ correlationId, check: { key: backend.key, permission } });
-      const { correlationId: told, result } = await stream.next();
-      expect(told).toBe(correlationId);
+      const { correlationId: returnedId, result } = await stream.next();
+      expect(returnedId).toBe(correlationId);
       expect(result).toMatchObject({
         reason: "invalid_request",
         detail: expect.stringContaining("correlation_id: "),
@@ -168,18 +167,18 @@ export function describeCheckStream({ engine, connect }: CheckStreamSuiteOptions
 
     it("reflects each change at once", async () => {
       const tenant = await createTenant();
-      const { id, key } = await tenant.make("private", { permissions });
+      const { id, key } = await tenant.createApplication("private", { permissions });
       const stream = open(tenant.root.key);
-      const ask = async () => {
+      const check = async () => {
         stream.send({ check: { key, permission } });
         return (await stream.next()).result?.reason ?? "allowed";
       };
-      expect(await ask()).toBe("allowed");
+      expect(await check()).toBe("allowed");
       const update = { id, name: "private one", permissions: ["token:use"] };
       await api.updateApplication(tenant.root.key, update);
-      expect(await ask()).toBe("permission_missing");
+      expect(await check()).toBe("permission_missing");
       await api.regenerateApplicationKey(tenant.root.key, { id });
-      expect(await ask()).toBe("unknown_key");
+      expect(await check()).toBe("unknown_key");
     });
 
     it("is refused without a valid key or without access:check", async () => {
@@ -189,11 +188,11 @@ export function describeCheckStream({ engine, connect }: CheckStreamSuiteOptions
         ["secret", "unauthenticated"],
         [shop.key, "permission_denied"],
       ] as const) {
-        await expectRefused(open(key).next(), reason, "grpc");
+        await expectRefused(open(key).next(), reason);
       }
     });
 
-    it.each<[what: string, reason: Refusal, end: (tenant: Tenant) => Promise<unknown>]>([
+    it.each<[name: string, reason: Refusal, revoke: (tenant: Tenant) => Promise<unknown>]>([
       [
         "key is deleted",
         "unauthenticated",
@@ -205,7 +204,7 @@ export function describeCheckStream({ engine, connect }: CheckStreamSuiteOptions
         ({ root, backend }) => api.regenerateApplicationKey(root.key, backend),
       ],
       [
-        "permission is taken away",
+        "permission is removed",
         "permission_denied",
         ({ root, backend: { id } }) =>
           api.updateApplication(root.key, { id, name: "backend", permissions }),
@@ -219,27 +218,27 @@ export function describeCheckStream({ engine, connect }: CheckStreamSuiteOptions
             allowedCidrs: ["203.0.113.0/24"],
           }),
       ],
-    ])("ends at the next check when its caller's %s", async (_what, reason, end) => {
+    ])("ends at the next check when its caller's %s", async (_case, reason, revoke) => {
       const tenant = await createTenant();
       const stream = open(tenant.backend.key);
       const check = { key: tenant.shop.key, permission: "token:create" };
       stream.send({ correlationId: "before", check });
       expect((await stream.next()).result).toMatchObject({ allowed: true });
-      await end(tenant);
+      await revoke(tenant);
       stream.send({ correlationId: "after", check });
-      await expectRefused(stream.next(), reason, "grpc");
+      await expectRefused(stream.next(), reason);
     });
 
     it("ends at the next check when its caller's session has expired", async () => {
       const tenant = await createTenant();
-      const session = await tenant.open({ permissions: ["access:check"] });
+      const session = await tenant.openSession({ permissions: ["access:check"] });
       const stream = open(session.key);
       const check = { key: tenant.shop.key, permission: "token:create" };
       stream.send({ check });
       expect((await stream.next()).result).toMatchObject({ allowed: true });
       server.clock.advance(180_000);
       stream.send({ check });
-      await expectRefused(stream.next(), "unauthenticated", "grpc");
+      await expectRefused(stream.next(), "unauthenticated");
     });
   });
 }

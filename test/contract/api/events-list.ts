@@ -2,22 +2,19 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
 import { type Event, ListEventsResponseSchema } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { newId } from "../../../src/lib/uuid.js";
-import { tokenRead } from "./grants.js";
-import { keepsRules } from "./keeps-rules.js";
-import type { ApiSubject } from "./subject.js";
-import { createTenant as fillTenant, type Tenant } from "./tenant.js";
+import { expectValid } from "./assertions.js";
+import { type ApiSubject, seedTenant, type Tenant, tokenRead } from "./fixtures.js";
 
 const minute = 60_000;
 
-/** How the trail of a tenant is read. */
-export function describeEventLists({ server, api, refused }: ApiSubject): void {
-  const createTenant = () => fillTenant(server(), api());
+export function describeListEvents({ server, api, expectRefused }: ApiSubject): void {
+  const createTenant = () => seedTenant(server(), api());
 
   async function list({ root }: Tenant, request = {}) {
-    return keepsRules(ListEventsResponseSchema, await api().listEvents(root.key, request));
+    return expectValid(ListEventsResponseSchema, await api().listEvents(root.key, request));
   }
 
-  const kindsOf = (events: readonly Event[]) => events.map(({ kind }) => kind);
+  const toKinds = (events: readonly Event[]) => events.map(({ kind }) => kind);
 
   describe("listing events", () => {
     it("returns the newest first, page by page, with a cursor", async () => {
@@ -35,19 +32,19 @@ export function describeEventLists({ server, api, refused }: ApiSubject): void {
         ...["public one", "private one", "Bootstrap"],
       ]);
 
-      const walked: Event[] = [];
+      const byCursor: Event[] = [];
       let start: string | undefined;
       do {
         const { pagination, data } = await list(tenant, { size: 4, start });
         expect(pagination?.pageSize).toBe(4);
         expect(pagination?.totalItems).toBeUndefined();
-        walked.push(...data);
+        byCursor.push(...data);
         start = pagination?.next;
       } while (start !== undefined);
-      expect(walked).toEqual(all.data);
+      expect(byCursor).toEqual(all.data);
     });
 
-    it("continues from a cursor, whatever happens meanwhile", async () => {
+    it("continues from a cursor while events are added", async () => {
       const tenant = await createTenant();
       const { data } = await list(tenant);
       const first = await list(tenant, { size: 1 });
@@ -63,15 +60,15 @@ export function describeEventLists({ server, api, refused }: ApiSubject): void {
       await api().authorizeSession(backend.key, { nonce, ...tokenRead });
       await api().regenerateApplicationKey(root.key, shop);
       const [key] = (await api().listApplicationKeys(root.key, shop)).data;
-      const kinds = async (target = "") => kindsOf((await list(tenant, { target })).data);
-      const ofSession = ["session.authorized", "session.created"];
+      const kinds = async (target = "") => toKinds((await list(tenant, { target })).data);
+      const sessionKinds = ["session.authorized", "session.created"];
       expect(await kinds(shop.id)).toEqual([
         "key.regenerated",
-        ...ofSession,
+        ...sessionKinds,
         "application.created",
       ]);
       expect(await kinds(shop.id.toUpperCase())).toHaveLength(4);
-      expect(await kinds(sessionId)).toEqual(ofSession);
+      expect(await kinds(sessionId)).toEqual(sessionKinds);
       expect(await kinds(key?.id)).toEqual(["key.regenerated"]);
       expect(await kinds(newId(0))).toEqual([]);
     });
@@ -83,10 +80,10 @@ export function describeEventLists({ server, api, refused }: ApiSubject): void {
       await api().authorizeSession(backend.key, { nonce, ...tokenRead });
       const [key] = (await api().listApplicationKeys(root.key, backend)).data;
       for (const actor of [backend.id, key?.id, backend.id.toUpperCase()]) {
-        expect(kindsOf((await list(tenant, { actor })).data)).toEqual(["session.authorized"]);
+        expect(toKinds((await list(tenant, { actor })).data)).toEqual(["session.authorized"]);
       }
-      const ofRoot = await list(tenant, { actor: root.applicationId });
-      expect(kindsOf(ofRoot.data)).toEqual(["application.created", "application.created"]);
+      const byRoot = await list(tenant, { actor: root.applicationId });
+      expect(toKinds(byRoot.data)).toEqual(["application.created", "application.created"]);
     });
 
     it("filters by kind, and combines filters", async () => {
@@ -95,16 +92,18 @@ export function describeEventLists({ server, api, refused }: ApiSubject): void {
       await api().disableApplication(root.key, shop);
       await api().disableApplication(root.key, backend);
       const kind = "application.disabled";
-      expect(kindsOf((await list(tenant, { kind })).data)).toEqual([kind, kind]);
-      const ofShop = { kind, target: shop.id };
-      expect((await list(tenant, ofShop)).data).toMatchObject([
+      expect(toKinds((await list(tenant, { kind })).data)).toEqual([kind, kind]);
+      const shopFilter = { kind, target: shop.id };
+      expect((await list(tenant, shopFilter)).data).toMatchObject([
         { kind, target: { applicationId: shop.id } },
       ]);
-      expect((await list(tenant, { ...ofShop, actor: shop.id })).data).toEqual([]);
-      expect((await list(tenant, { ...ofShop, actor: root.applicationId })).data).toHaveLength(1);
+      expect((await list(tenant, { ...shopFilter, actor: shop.id })).data).toEqual([]);
+      expect((await list(tenant, { ...shopFilter, actor: root.applicationId })).data).toHaveLength(
+        1,
+      );
     });
 
-    it("filters by time, from the start up to before the end", async () => {
+    it("filters by time, including since and excluding until", async () => {
       const tenant = await createTenant();
       const start = server().clock.now();
       for (const name of ["one", "two", "three"]) {
@@ -112,7 +111,7 @@ export function describeEventLists({ server, api, refused }: ApiSubject): void {
         const { id } = tenant.shop;
         await api().updateApplication(tenant.root.key, { id, name, ...tokenRead });
       }
-      const at = (minutes: number, more = 0) => timestampFromMs(start + minutes * minute + more);
+      const at = (minutes: number, ms = 0) => timestampFromMs(start + minutes * minute + ms);
       const names = async (request: object) =>
         (await list(tenant, { target: tenant.shop.id, ...request })).data.map(
           ({ after }) => after?.name,
@@ -122,8 +121,8 @@ export function describeEventLists({ server, api, refused }: ApiSubject): void {
       expect(await names({ since: at(1), until: at(3) })).toEqual(["two", "one"]);
       expect(await names({ until: at(1, 1) })).toEqual(["one", "public one"]);
       expect(await names({ since: at(3), until: at(1) })).toEqual([]);
-      const long = { since: timestampFromMs(-1e12), until: timestampFromMs(253402300799999) };
-      expect(await names(long)).toHaveLength(4);
+      const anyTime = { since: timestampFromMs(-1e12), until: timestampFromMs(253402300799999) };
+      expect(await names(anyTime)).toHaveLength(4);
     });
 
     it("returns nothing of other tenants, neither by id nor by cursor", async () => {
@@ -134,21 +133,21 @@ export function describeEventLists({ server, api, refused }: ApiSubject): void {
       }
       const { pagination } = await list(other, { size: 1 });
       const call = api().listEvents(tenant.root.key, { start: pagination?.next });
-      expect(Object.keys((await refused(call, "invalid_request")).errors)).toEqual(["start"]);
+      expect(Object.keys((await expectRefused(call, "invalid_request")).errors)).toEqual(["start"]);
     });
 
     it("needs event:read, which no public application can hold", async () => {
-      const { root, backend, shop, make, open } = await createTenant();
-      await refused(api().listEvents(undefined), "unauthenticated");
-      for (const { key } of [backend, shop, await open(tokenRead)]) {
-        const { message } = await refused(api().listEvents(key), "permission_denied");
+      const { root, backend, shop, createApplication, openSession } = await createTenant();
+      await expectRefused(api().listEvents(undefined), "unauthenticated");
+      for (const { key } of [backend, shop, await openSession(tokenRead)]) {
+        const { message } = await expectRefused(api().listEvents(key), "permission_denied");
         expect(message).toContain("event:read");
       }
       const permissions = ["event:read"];
-      await refused(make("public", { permissions }), "invalid_request");
+      await expectRefused(createApplication("public", { permissions }), "invalid_request");
       const [reader, manager] = [
-        await make("private", { permissions }),
-        await make("management", { permissions }),
+        await createApplication("private", { permissions }),
+        await createApplication("management", { permissions }),
       ];
       const { nonce, sessionKey } = await api().createSession(shop.key);
       await api().authorizeSession(reader.key, { nonce, permissions });
@@ -157,17 +156,17 @@ export function describeEventLists({ server, api, refused }: ApiSubject): void {
       }
     });
 
-    it.each<[what: string, field: string, request: object]>([
-      ["a page of none", "size", { size: 0 }],
+    it.each<[name: string, field: string, request: object]>([
+      ["a page of 0", "size", { size: 0 }],
       ["a page of 101", "size", { size: 101 }],
-      ["a target that is no id", "target", { target: "shop" }],
-      ["an actor that is no id", "actor", { actor: "42" }],
-      ["a kind that there is not", "kind", { kind: "application.renamed" }],
-      ["a cursor that was made up", "start", { start: "AAAA" }],
-      ["a cursor of a thousand letters", "start", { start: "A".repeat(1_000) }],
-    ])("refuses %s", async (_what, field, request) => {
+      ["a target that is not an id", "target", { target: "shop" }],
+      ["an actor that is not an id", "actor", { actor: "42" }],
+      ["an unknown kind", "kind", { kind: "application.renamed" }],
+      ["an invented cursor", "start", { start: "AAAA" }],
+      ["a cursor of 1,000 characters", "start", { start: "A".repeat(1_000) }],
+    ])("refuses %s", async (_case, field, request) => {
       const { key } = await server().createTenant();
-      const { errors } = await refused(api().listEvents(key, request), "invalid_request");
+      const { errors } = await expectRefused(api().listEvents(key, request), "invalid_request");
       expect(Object.keys(errors)).toEqual([field]);
     });
   });

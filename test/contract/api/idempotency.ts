@@ -2,52 +2,49 @@ import { randomUUID } from "node:crypto";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
 import { type Key, type KeyAndMore, keyOf } from "../../support/api/api.js";
-import { tokenRead } from "./grants.js";
-import type { ApiSubject } from "./subject.js";
-import { createTenant as fillTenant } from "./tenant.js";
+import { type ApiSubject, seedTenant, tokenRead } from "./fixtures.js";
 
 const day = 24 * 3_600_000;
 const request = { name: "only one", type: "private", ...tokenRead };
 
-/** Sends a key together with an Idempotency-Key, and counts the answers that were given before. */
-function naming(key: string, idempotencyKey: string = randomUUID()) {
-  const sent = {
+/** Sends an Idempotency-Key with each call, and counts the replayed responses. */
+function withIdempotencyKey(key: string, idempotencyKey: string = randomUUID()) {
+  const credentials = {
     key,
     headers: { "Idempotency-Key": idempotencyKey },
     idempotencyKey,
     replays: 0,
     onHeaders(headers: Headers) {
-      sent.replays += headers.get("idempotent-replayed") === "true" ? 1 : 0;
+      credentials.replays += headers.get("idempotent-replayed") === "true" ? 1 : 0;
     },
   };
-  return sent satisfies KeyAndMore;
+  return credentials satisfies KeyAndMore;
 }
 
-/** Calls that are sent again. */
-export function describeIdempotency({ server, api, refused }: ApiSubject): void {
-  const createTenant = () => fillTenant(server(), api());
+export function describeIdempotency({ server, api, expectRefused }: ApiSubject): void {
+  const createTenant = () => seedTenant(server(), api());
 
-  const named = async (key: Key) =>
+  const listCreated = async (key: Key) =>
     (await api().listApplications(key)).data.filter(({ name }) => name === request.name);
 
   describe("a call repeated with its Idempotency-Key", () => {
     it("creates one application, and returns its id and key each time", async () => {
       const { root } = await createTenant();
-      const once = naming(root.key);
+      const once = withIdempotencyKey(root.key);
       const first = await api().createApplication(once, request);
       expect(once.replays).toBe(0);
-      for (let time = 1; time < 4; time++) {
+      for (let count = 1; count < 4; count++) {
         expect(await api().createApplication(once, request)).toEqual(first);
-        expect(once.replays).toBe(time);
+        expect(once.replays).toBe(count);
       }
-      expect(await named(root.key)).toHaveLength(1);
+      expect(await listCreated(root.key)).toHaveLength(1);
       await expect(api().whoAmI(keyOf(first))).resolves.toMatchObject({ applicationId: first.id });
     });
 
-    it("changes an application once, whatever happened since", async () => {
+    it("changes an application once, even if it was changed since", async () => {
       const { root, shop } = await createTenant();
       const change = { id: shop.id, name: "renamed", ...tokenRead };
-      const once = naming(root.key);
+      const once = withIdempotencyKey(root.key);
       const first = await api().updateApplication(once, change);
       await api().updateApplication(root.key, { ...change, name: "renamed again" });
       expect(await api().updateApplication(once, change)).toEqual(first);
@@ -57,7 +54,7 @@ export function describeIdempotency({ server, api, refused }: ApiSubject): void 
 
     it("creates one new valid key", async () => {
       const { root, shop } = await createTenant();
-      const once = naming(root.key);
+      const once = withIdempotencyKey(root.key);
       const first = await api().regenerateApplicationKey(once, { id: shop.id });
       expect(await api().regenerateApplicationKey(once, { id: shop.id })).toEqual(first);
       await expect(api().whoAmI(keyOf(first))).resolves.toBeDefined();
@@ -66,7 +63,7 @@ export function describeIdempotency({ server, api, refused }: ApiSubject): void 
 
     it("disables and enables once", async () => {
       const { root, shop } = await createTenant();
-      const [disable, enable] = [naming(root.key), naming(root.key)];
+      const [disable, enable] = [withIdempotencyKey(root.key), withIdempotencyKey(root.key)];
       const disabled = await api().disableApplication(disable, { id: shop.id });
       const enabled = await api().enableApplication(enable, { id: shop.id });
       expect(await api().disableApplication(disable, { id: shop.id })).toEqual(disabled);
@@ -76,20 +73,20 @@ export function describeIdempotency({ server, api, refused }: ApiSubject): void 
 
     it("creates one session, and authorizes it once", async () => {
       const { shop, backend } = await createTenant();
-      const open = naming(shop.key);
+      const open = withIdempotencyKey(shop.key);
       const session = await api().createSession(open);
       expect(await api().createSession(open)).toEqual(session);
       const grant = { nonce: session.nonce, ...tokenRead };
-      const authorize = naming(backend.key);
+      const authorize = withIdempotencyKey(backend.key);
       await api().authorizeSession(authorize, grant);
       await api().authorizeSession(authorize, grant);
       expect([open.replays, authorize.replays]).toEqual([1, 1]);
-      await refused(api().authorizeSession(backend.key, grant), "nonce_used");
+      await expectRefused(api().authorizeSession(backend.key, grant), "nonce_used");
     });
 
     it("is replayed for 24 hours, and executed again after that", async () => {
       const { root } = await createTenant();
-      const once = naming(root.key);
+      const once = withIdempotencyKey(root.key);
       const first = await api().createApplication(once, request);
       server().clock.advance(day - 1);
       expect(await api().createApplication(once, request)).toEqual(first);
@@ -98,27 +95,31 @@ export function describeIdempotency({ server, api, refused }: ApiSubject): void 
       expect([second.id === first.id, second.key === first.key]).toEqual([false, false]);
       expect(once.replays).toBe(1);
       expect(await api().createApplication(once, request)).toEqual(second);
-      expect(await named(root.key)).toHaveLength(2);
+      expect(await listCreated(root.key)).toHaveLength(2);
     });
 
     it("is executed once for twenty simultaneous calls", async () => {
       const { root } = await createTenant();
-      const once = naming(root.key);
-      const outcomes = await Promise.allSettled(
+      const once = withIdempotencyKey(root.key);
+      const results = await Promise.allSettled(
         Array.from({ length: 20 }, () => api().createApplication(once, request)),
       );
-      const made = outcomes.flatMap((it) => (it.status === "fulfilled" ? it.value : []));
-      const reasons = outcomes.flatMap((it) => (it.status === "rejected" ? it.reason.reason : []));
-      expect(new Set(made.map(({ id, key }) => `${id} ${key}`)).size).toBe(1);
+      const created = results.flatMap((result) =>
+        result.status === "fulfilled" ? result.value : [],
+      );
+      const reasons = results.flatMap((result) =>
+        result.status === "rejected" ? result.reason.reason : [],
+      );
+      expect(new Set(created.map(({ id, key }) => `${id} ${key}`)).size).toBe(1);
       expect(reasons).toEqual(reasons.map(() => "idempotency_conflict"));
-      expect(once.replays).toBe(made.length - 1);
-      expect(await named(root.key)).toHaveLength(1);
-      expect(await api().createApplication(once, request)).toEqual(made[0]);
+      expect(once.replays).toBe(created.length - 1);
+      expect(await listCreated(root.key)).toHaveLength(1);
+      expect(await api().createApplication(once, request)).toEqual(created[0]);
     });
 
     it("writes one event, and a log line each time", async () => {
       const { root } = await createTenant();
-      const once = naming(root.key);
+      const once = withIdempotencyKey(root.key);
       const lines = () =>
         server().logs.filter(
           (line) =>
@@ -138,11 +139,11 @@ export function describeIdempotency({ server, api, refused }: ApiSubject): void 
 
     it("stores its response encrypted", async () => {
       const { root, shop } = await createTenant();
-      const once = naming(root.key);
+      const once = withIdempotencyKey(root.key);
       const { key = "" } = await api().createApplication(once, request);
-      const { sessionKey, nonce } = await api().createSession(naming(shop.key));
+      const { sessionKey, nonce } = await api().createSession(withIdempotencyKey(shop.key));
       const bytes = await server().storedBytes();
-      // What is there to be found is found.
+      // Proves that the search finds plain text.
       expect(bytes.includes(request.name)).toBe(true);
       for (const secret of [key, root.key, sessionKey, nonce, once.idempotencyKey]) {
         expect(bytes.includes(secret)).toBe(false);
@@ -153,65 +154,67 @@ export function describeIdempotency({ server, api, refused }: ApiSubject): void 
   });
 
   describe("an Idempotency-Key", () => {
-    it("belongs to one request: another one with it is refused", async () => {
+    it("is refused if the request differs", async () => {
       const { root } = await createTenant();
-      const once = naming(root.key);
+      const once = withIdempotencyKey(root.key);
       await api().createApplication(once, request);
       for (const change of [{ type: "public" }, { permissions: ["token:use"] }]) {
         const other = { ...request, ...change };
-        await refused(api().createApplication(once, other), "idempotency_key_reused");
+        await expectRefused(api().createApplication(once, other), "idempotency_key_reused");
       }
-      expect(await named(root.key)).toHaveLength(1);
+      expect(await listCreated(root.key)).toHaveLength(1);
     });
 
     it("is not consumed by a refused call", async () => {
       const { root, shop } = await createTenant();
-      const once = naming(root.key);
+      const once = withIdempotencyKey(root.key);
       const stale = { id: shop.id, ifMatch: "no-version" };
-      await refused(api().disableApplication(once, stale), "version_mismatch");
-      await refused(api().disableApplication(once, stale), "version_mismatch");
+      await expectRefused(api().disableApplication(once, stale), "version_mismatch");
+      await expectRefused(api().disableApplication(once, stale), "version_mismatch");
       const { version } = await api().getApplication(root.key, shop);
-      const done = await api().disableApplication(once, { id: shop.id, ifMatch: version });
-      expect([done.status, once.replays]).toEqual(["disabled", 0]);
+      const disabled = await api().disableApplication(once, { id: shop.id, ifMatch: version });
+      expect([disabled.status, once.replays]).toEqual(["disabled", 0]);
     });
 
     it("is separate for each caller", async () => {
-      const { root, make } = await createTenant();
-      const other = await make("management", { permissions: ["application:create", "token:read"] });
-      const mine = naming(root.key);
-      const theirs = naming(other.key, mine.idempotencyKey);
-      const first = await api().createApplication(mine, request);
+      const { root, createApplication } = await createTenant();
+      const other = await createApplication("management", {
+        permissions: ["application:create", "token:read"],
+      });
+      const own = withIdempotencyKey(root.key);
+      const theirs = withIdempotencyKey(other.key, own.idempotencyKey);
+      const first = await api().createApplication(own, request);
       const second = await api().createApplication(theirs, request);
       expect(second.id).not.toBe(first.id);
       expect(theirs.replays).toBe(0);
     });
 
     it("is separate for each session, even of the same application", async () => {
-      const { root, shop, make, open } = await createTenant();
+      const { root, shop, createApplication, openSession } = await createTenant();
       const grants = { permissions: ["session:delete"] };
-      const { key: backendKey } = await make("private", grants);
-      const target = await make("public", tokenRead);
-      const keyOfSession = async () => {
-        const { key, nonce } = await open();
+      const { key: backendKey } = await createApplication("private", grants);
+      const target = await createApplication("public", tokenRead);
+      const createSessionKey = async () => {
+        const { key, nonce } = await openSession();
         await api().authorizeSession(backendKey, { nonce, ...grants });
         return key;
       };
-      const mine = naming(await keyOfSession());
-      const theirs = naming(await keyOfSession(), mine.idempotencyKey);
-      await api().revokeAllSessions(mine, { id: target.id });
+      const own = withIdempotencyKey(await createSessionKey());
+      const theirs = withIdempotencyKey(await createSessionKey(), own.idempotencyKey);
+      await api().revokeAllSessions(own, { id: target.id });
       const { sessionKey } = await api().createSession(target.key);
-      await api().revokeAllSessions(mine, { id: target.id });
+      await api().revokeAllSessions(own, { id: target.id });
       await expect(api().whoAmI(sessionKey)).resolves.toBeDefined();
       await api().revokeAllSessions(theirs, { id: target.id });
-      await refused(api().whoAmI(sessionKey), "unauthenticated");
-      expect([mine.replays, theirs.replays]).toEqual([1, 0]);
+      await expectRefused(api().whoAmI(sessionKey), "unauthenticated");
+      expect([own.replays, theirs.replays]).toEqual([1, 0]);
       const { modifiedBy } = await api().getApplication(root.key, { id: target.id });
       expect(modifiedBy).toBe(shop.id);
     });
 
     it("is separate for each method", async () => {
       const { root, shop } = await createTenant();
-      const once = naming(root.key);
+      const once = withIdempotencyKey(root.key);
       expect((await api().disableApplication(once, { id: shop.id })).status).toBe("disabled");
       expect((await api().enableApplication(once, { id: shop.id })).status).toBe("enabled");
       expect(once.replays).toBe(0);
@@ -219,32 +222,32 @@ export function describeIdempotency({ server, api, refused }: ApiSubject): void 
 
     it("replays a response only to the API key that received it", async () => {
       const { root } = await createTenant();
-      const once = naming(root.key);
+      const once = withIdempotencyKey(root.key);
       const first = await api().createApplication(once, request);
       const gracePeriod = durationFromMs(3_600_000);
       const own = { id: root.applicationId, gracePeriod };
       const renewedKey = keyOf(await api().regenerateApplicationKey(root.key, own));
-      const renewed = naming(renewedKey, once.idempotencyKey);
-      const failure = await refused(
+      const renewed = withIdempotencyKey(renewedKey, once.idempotencyKey);
+      const failure = await expectRefused(
         api().createApplication(renewed, request),
         "idempotency_conflict",
       );
       expect(failure.message).toContain("another API key of the same application");
-      expect(await named(root.key)).toHaveLength(1);
+      expect(await listCreated(root.key)).toHaveLength(1);
       expect(await api().createApplication(once, request)).toEqual(first);
     });
 
-    it("bypasses no check of the caller", async () => {
-      const { root, make } = await createTenant();
+    it("does not bypass authentication and authorization", async () => {
+      const { root, createApplication } = await createTenant();
       const permissions = ["application:create", "token:read"];
-      const maker = await make("management", { permissions });
-      const once = naming(maker.key);
+      const creator = await createApplication("management", { permissions });
+      const once = withIdempotencyKey(creator.key);
       await api().createApplication(once, request);
-      const less = { id: maker.id, name: "less", ...tokenRead };
-      await api().updateApplication(root.key, less);
-      await refused(api().createApplication(once, request), "permission_denied");
-      await api().disableApplication(root.key, maker);
-      await refused(api().createApplication(once, request), "unauthenticated");
+      const reduced = { id: creator.id, name: "reduced", ...tokenRead };
+      await api().updateApplication(root.key, reduced);
+      await expectRefused(api().createApplication(once, request), "permission_denied");
+      await api().disableApplication(root.key, creator);
+      await expectRefused(api().createApplication(once, request), "unauthenticated");
     });
 
     it.each([
@@ -252,25 +255,25 @@ export function describeIdempotency({ server, api, refused }: ApiSubject): void 
       ["256 characters", "x".repeat(256)],
       ["an API key in it", "lk_prv_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw"],
       ["the start of a nonce in it", "retry-lk_non_1"],
-    ])("with %s is refused, and nothing changes", async (_what, idempotencyKey) => {
+    ])("is refused with %s, and changes nothing", async (_case, idempotencyKey) => {
       const { root } = await createTenant();
-      const once = naming(root.key, idempotencyKey);
-      const { errors, message } = await refused(
+      const once = withIdempotencyKey(root.key, idempotencyKey);
+      const { errors, message } = await expectRefused(
         api().createApplication(once, request),
         "invalid_request",
       );
       expect(Object.keys(errors)).toEqual(["Idempotency-Key"]);
       expect(message).not.toContain(idempotencyKey);
-      expect(await named(root.key)).toEqual([]);
+      expect(await listCreated(root.key)).toEqual([]);
     });
 
     it.each([
       ["one character", "!"],
       ["255 characters", "~".repeat(255)],
-      ["all signs that there are", "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"],
-    ])("may contain %s", async (_what, idempotencyKey) => {
+      ["all punctuation", "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"],
+    ])("may contain %s", async (_case, idempotencyKey) => {
       const { root } = await createTenant();
-      const once = naming(root.key, idempotencyKey);
+      const once = withIdempotencyKey(root.key, idempotencyKey);
       const first = await api().createApplication(once, request);
       expect(await api().createApplication(once, request)).toEqual(first);
       expect(once.replays).toBe(1);
@@ -278,11 +281,11 @@ export function describeIdempotency({ server, api, refused }: ApiSubject): void 
 
     it("is ignored by methods that do not support it", async () => {
       const { root, shop } = await createTenant();
-      const once = naming(root.key, "not valid anywhere else: a b");
+      const once = withIdempotencyKey(root.key, "not valid anywhere else: a b");
       await api().getApplication(once, shop);
       await api().whoAmI(once);
       await api().deleteApplication(once, shop);
-      await refused(api().deleteApplication(once, shop), "application_not_found");
+      await expectRefused(api().deleteApplication(once, shop), "application_not_found");
       expect(once.replays).toBe(0);
     });
   });

@@ -3,29 +3,27 @@ import { create } from "@bufbuild/protobuf";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
 import { keyOf } from "../../support/api/api.js";
-import type { ApiSubject } from "./subject.js";
-import { createTenant as fillTenant } from "./tenant.js";
+import { type ApiSubject, seedTenant } from "./fixtures.js";
 
 const minute = 60_000;
 const tokenCreate = { permissions: ["token:create"] };
 
-/** How many sessions a public application may have open. */
 export function describeSessionQuotas(subject: ApiSubject): void {
-  const { server, api, refused } = subject;
+  const { server, api, expectRefused } = subject;
 
   async function createShop(sessionQuota = 2) {
-    const { root } = await fillTenant(server(), api());
+    const { root } = await seedTenant(server(), api());
     const request = { name: "Shop", type: "public", ...tokenCreate, sessionQuota };
     const shop = await api().createApplication(root.key, request);
     return { root, shop, key: keyOf(shop) };
   }
 
   describe("an application with as many open sessions as its quota allows", () => {
-    it("is refused another, with the quota and when to retry", async () => {
+    it("is refused another session, with the quota and a retry hint", async () => {
       const { root, shop, key } = await createShop();
       await api().createSession(key);
       await api().createSession(key);
-      const refusal = await refused(api().createSession(key), "session_quota_reached");
+      const refusal = await expectRefused(api().createSession(key), "session_quota_reached");
       expect(refusal.hasRetryHint).toBe(true);
       expect(refusal.message).toContain("quota of 2 open sessions");
       expect(refusal.message).toContain("Retry in 180 s");
@@ -33,48 +31,50 @@ export function describeSessionQuotas(subject: ApiSubject): void {
       expect(data).toHaveLength(2);
     });
 
-    it("gets another after one was deleted, all were revoked, or they have expired", async () => {
+    it("can create another session after one was deleted, all were revoked, or they have expired", async () => {
       const { root, shop, key } = await createShop();
       const { id } = await api().createSession(key);
       await api().createSession(key);
       await api().deleteSession(root.key, { id });
       await api().createSession(key);
-      await refused(api().createSession(key), "session_quota_reached");
+      await expectRefused(api().createSession(key), "session_quota_reached");
       await api().revokeAllSessions(root.key, { id: shop.id });
       await api().createSession(key);
       await api().createSession(key);
-      await refused(api().createSession(key), "session_quota_reached");
+      await expectRefused(api().createSession(key), "session_quota_reached");
       server().clock.advance(3 * minute);
       await api().createSession(key);
     });
 
-    it("gets another when its quota is raised", async () => {
+    it("can create another session when its quota is raised", async () => {
       const { root, shop, key } = await createShop(1);
       await api().createSession(key);
-      await refused(api().createSession(key), "session_quota_reached");
+      await expectRefused(api().createSession(key), "session_quota_reached");
       const update = { id: shop.id, name: "Shop", ...tokenCreate, sessionQuota: 2 };
       await api().updateApplication(root.key, update);
       await api().createSession(key);
-      await refused(api().createSession(key), "session_quota_reached");
+      await expectRefused(api().createSession(key), "session_quota_reached");
     });
   });
 
   it("creates one session for twenty simultaneous calls with one Idempotency-Key", async () => {
     const { key } = await createShop();
     const once = { key, headers: { "Idempotency-Key": randomUUID() } };
-    const outcomes = await Promise.allSettled(
+    const results = await Promise.allSettled(
       Array.from({ length: 20 }, () => api().createSession(once)),
     );
-    const ids = outcomes.flatMap((it) => (it.status === "fulfilled" ? it.value.id : []));
-    const reasons = outcomes.flatMap((it) => (it.status === "rejected" ? it.reason.reason : []));
+    const ids = results.flatMap((result) => (result.status === "fulfilled" ? result.value.id : []));
+    const reasons = results.flatMap((result) =>
+      result.status === "rejected" ? result.reason.reason : [],
+    );
     expect(new Set(ids).size).toBe(1);
     expect(reasons).toEqual(reasons.map(() => "idempotency_conflict"));
     await api().createSession(key);
-    await refused(api().createSession(key), "session_quota_reached");
+    await expectRefused(api().createSession(key), "session_quota_reached");
   });
 
   describe("the session quota of an application", () => {
-    it("is returned, stays if an update omits it, and is cleared by an empty one", async () => {
+    it("is returned, stays if an update omits it, and is cleared by an update mask", async () => {
       const { root, shop } = await createShop(7);
       expect(shop.sessionQuota).toBe(7);
       const update = { id: shop.id, name: "Shop", ...tokenCreate };
@@ -92,21 +92,23 @@ export function describeSessionQuotas(subject: ApiSubject): void {
     });
 
     it("is for public applications only", async () => {
-      const { root, backend } = await fillTenant(server(), api());
+      const { root, backend } = await seedTenant(server(), api());
       const request = { name: "Backend", ...tokenCreate, sessionQuota: 5 };
       for (const type of ["private", "management"]) {
-        const creating = api().createApplication(root.key, { ...request, type });
-        const { errors } = await refused(creating, "invalid_request");
+        const call = api().createApplication(root.key, { ...request, type });
+        const { errors } = await expectRefused(call, "invalid_request");
         expect(errors).toHaveProperty("session_quota");
       }
-      const updating = api().updateApplication(root.key, { ...request, id: backend.id });
-      expect((await refused(updating, "invalid_request")).errors).toHaveProperty("session_quota");
+      const update = api().updateApplication(root.key, { ...request, id: backend.id });
+      expect((await expectRefused(update, "invalid_request")).errors).toHaveProperty(
+        "session_quota",
+      );
     });
 
     it.each([0, -1, 1_000_001])("refuses a session quota of %i", async (sessionQuota) => {
-      const { root } = await fillTenant(server(), api());
+      const { root } = await seedTenant(server(), api());
       const request = { name: "Shop", type: "public", ...tokenCreate, sessionQuota };
-      const { errors } = await refused(
+      const { errors } = await expectRefused(
         api().createApplication(root.key, request),
         "invalid_request",
       );

@@ -2,16 +2,21 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
 import { makeKey } from "../../../src/auth/keys.js";
 import { newId } from "../../../src/lib/uuid.js";
-import { containerRule, sessionRule, tokenRead, withCondition, without } from "./grants.js";
-import { keyHoldersOf } from "./key-holders.js";
-import type { ApiSubject } from "./subject.js";
+import {
+  type ApiSubject,
+  containerRule,
+  createKeyFixtures,
+  sessionRule,
+  tokenRead,
+  withCondition,
+  without,
+} from "./fixtures.js";
 
 const minute = 60_000;
 
-/** Sessions, from the opening to the end. */
 export function describeSessions(subject: ApiSubject): void {
-  const { server, api, refused } = subject;
-  const { createTenant, openSession } = keyHoldersOf(subject);
+  const { server, api, expectRefused } = subject;
+  const { createTenant, openSession } = createKeyFixtures(subject);
 
   describe("creating a session", () => {
     it("returns its key, its nonce and its expiry in 3 minutes", async () => {
@@ -26,15 +31,15 @@ export function describeSessions(subject: ApiSubject): void {
       const { root, privateKey, publicKey } = await createTenant();
       const { sessionKey } = await api().createSession(publicKey);
       for (const key of [root.key, privateKey, sessionKey]) {
-        const { message } = await refused(api().createSession(key), "permission_denied");
+        const { message } = await expectRefused(api().createSession(key), "permission_denied");
         expect(message).toContain("public application");
       }
     });
 
-    it("gives no access until it is authorized", async () => {
+    it("grants no access until it is authorized", async () => {
       const tenant = await createTenant();
       const session = await openSession(tenant);
-      const { message } = await refused(
+      const { message } = await expectRefused(
         api().getApplicationByKey(session.key),
         "permission_denied",
       );
@@ -49,10 +54,13 @@ export function describeSessions(subject: ApiSubject): void {
       const permissions = ["application:read"];
       await api().authorizeSession(tenant.privateKey, { nonce: session.nonce, permissions });
       await expect(api().listApplications(session.key)).resolves.toBeDefined();
-      await refused(api().deleteApplication(session.key, tenant.publicOne), "permission_denied");
+      await expectRefused(
+        api().deleteApplication(session.key, tenant.publicApp),
+        "permission_denied",
+      );
     });
 
-    it("counts a permission that a rule grants", async () => {
+    it("accepts a permission that a rule grants", async () => {
       const tenant = await createTenant();
       const session = await openSession(tenant);
       const rules = [{ ...sessionRule, permissions: ["application:read"] }];
@@ -64,7 +72,7 @@ export function describeSessions(subject: ApiSubject): void {
       const tenant = await createTenant();
       const { nonce } = await openSession(tenant);
       await api().authorizeSession(tenant.privateKey, { nonce, ...tokenRead });
-      await refused(
+      await expectRefused(
         api().authorizeSession(tenant.privateKey, { nonce, ...tokenRead }),
         "nonce_used",
       );
@@ -73,13 +81,15 @@ export function describeSessions(subject: ApiSubject): void {
     it("succeeds once for many simultaneous calls with one nonce", async () => {
       const tenant = await createTenant();
       const { nonce } = await openSession(tenant);
-      const tries = await Promise.allSettled(
+      const results = await Promise.allSettled(
         Array.from({ length: 10 }, () =>
           api().authorizeSession(tenant.privateKey, { nonce, ...tokenRead }),
         ),
       );
-      const losers = tries.flatMap((it) => (it.status === "rejected" ? it.reason.reason : []));
-      expect(losers).toEqual(Array(9).fill("nonce_used"));
+      const reasons = results.flatMap((result) =>
+        result.status === "rejected" ? result.reason.reason : [],
+      );
+      expect(reasons).toEqual(Array(9).fill("nonce_used"));
     });
 
     it("needs the key of a private application", async () => {
@@ -87,11 +97,13 @@ export function describeSessions(subject: ApiSubject): void {
       const session = await openSession(tenant);
       for (const key of [tenant.root.key, tenant.publicKey, session.key]) {
         const call = api().authorizeSession(key, { nonce: session.nonce, ...tokenRead });
-        expect((await refused(call, "permission_denied")).message).toContain("private application");
+        expect((await expectRefused(call, "permission_denied")).message).toContain(
+          "private application",
+        );
       }
     });
 
-    it("cannot grant what the authorizer lacks, and keeps the nonce valid", async () => {
+    it("cannot grant permissions that the authorizer lacks, and keeps the nonce valid", async () => {
       const tenant = await createTenant();
       const { nonce } = await openSession(tenant);
       const attempts = [
@@ -100,26 +112,26 @@ export function describeSessions(subject: ApiSubject): void {
       ];
       for (const grants of attempts) {
         const call = api().authorizeSession(tenant.privateKey, { nonce, ...grants });
-        expect((await refused(call, "permission_denied")).message).toContain("token:delete");
+        expect((await expectRefused(call, "permission_denied")).message).toContain("token:delete");
       }
       await api().authorizeSession(tenant.privateKey, { nonce, ...tokenRead });
     });
 
     it("returns 404 for another tenant's nonce, and keeps it valid", async () => {
-      const [one, other] = [await createTenant(), await createTenant()];
-      const { nonce } = await openSession(one);
+      const [tenant, other] = [await createTenant(), await createTenant()];
+      const { nonce } = await openSession(tenant);
       const call = api().authorizeSession(other.privateKey, { nonce, ...tokenRead });
-      await refused(call, "nonce_not_found");
-      await api().authorizeSession(one.privateKey, { nonce, ...tokenRead });
+      await expectRefused(call, "nonce_not_found");
+      await api().authorizeSession(tenant.privateKey, { nonce, ...tokenRead });
     });
 
     it("refuses an invented nonce, a mistyped one and a key", async () => {
       const tenant = await createTenant();
       const session = await openSession(tenant);
-      const madeUp = makeKey("non", newId(0));
-      for (const nonce of [madeUp, "nonce", `${session.nonce}x`, session.key]) {
+      const invented = makeKey("non", newId(0));
+      for (const nonce of [invented, "nonce", `${session.nonce}x`, session.key]) {
         const call = api().authorizeSession(tenant.privateKey, { nonce, ...tokenRead });
-        await refused(call, "nonce_not_found");
+        await expectRefused(call, "nonce_not_found");
       }
     });
 
@@ -130,11 +142,11 @@ export function describeSessions(subject: ApiSubject): void {
       server().clock.advance(3 * minute);
       for (const { nonce } of [used, unused]) {
         const call = api().authorizeSession(tenant.privateKey, { nonce, ...tokenRead });
-        await refused(call, "nonce_not_found");
+        await expectRefused(call, "nonce_not_found");
       }
     });
 
-    it.each<[what: string, field: string, change: object]>([
+    it.each<[name: string, field: string, change: object]>([
       ["no nonce", "nonce", { nonce: "" }],
       ["neither permissions nor rules", "request", { permissions: [] }],
       ["a rule with a container", "rules[0]", { rules: [containerRule] }],
@@ -152,22 +164,22 @@ export function describeSessions(subject: ApiSubject): void {
       ["no value", "rules[0].conditions[0].value", withCondition({ value: "" })],
       ...["/a//b/", "//", "/a/../b/", "./a", "/..", "..", "/a/."].map(
         (value): [string, string, object] => [
-          `a container that no token is in (${value})`,
+          `a container that cannot exist (${value})`,
           "rules[0].conditions[0]",
           withCondition({ operator: "equals", value }),
         ],
       ),
       ...["//", "/a//b", "/a/../b", "./a", "../"].map((value): [string, string, object] => [
-        `a prefix that no container has (${value})`,
+        `a container prefix that cannot match (${value})`,
         "rules[0].conditions[0]",
         withCondition({ value }),
       ]),
       ["an expiry in the past", "expires_at", { expiresAt: timestampFromMs(1_000) }],
-    ])("with %s is refused and leaves the nonce good", async (_what, field, change) => {
+    ])("is refused with %s, and keeps the nonce valid", async (_case, field, change) => {
       const tenant = await createTenant();
       const { nonce } = await openSession(tenant);
       const call = api().authorizeSession(tenant.privateKey, { nonce, ...tokenRead, ...change });
-      expect(Object.keys((await refused(call, "invalid_request")).errors)).toContain(field);
+      expect(Object.keys((await expectRefused(call, "invalid_request")).errors)).toContain(field);
       await api().authorizeSession(tenant.privateKey, { nonce, ...tokenRead });
     });
   });
@@ -202,21 +214,21 @@ export function describeSessions(subject: ApiSubject): void {
       server().clock.advance(2 * minute - 1);
       await expect(api().getApplicationByKey(session.key)).resolves.toBeDefined();
       server().clock.advance(1);
-      await refused(api().getApplicationByKey(session.key), "unauthenticated");
+      await expectRefused(api().getApplicationByKey(session.key), "unauthenticated");
     });
 
     it.each([1_000, 10 * minute])(
-      "expires in %d ms if the authorization says so",
-      async (ahead) => {
+      "expires in %d ms if the authorization sets that",
+      async (lifetimeMs) => {
         const tenant = await createTenant();
         const session = await openSession(tenant);
-        const expiresAt = timestampFromMs(server().clock.now() + ahead);
+        const expiresAt = timestampFromMs(server().clock.now() + lifetimeMs);
         const request = { nonce: session.nonce, permissions, expiresAt };
         await api().authorizeSession(tenant.privateKey, request);
-        server().clock.advance(ahead - 1);
+        server().clock.advance(lifetimeMs - 1);
         await expect(api().getApplicationByKey(session.key)).resolves.toBeDefined();
         server().clock.advance(1);
-        await refused(api().getApplicationByKey(session.key), "unauthenticated");
+        await expectRefused(api().getApplicationByKey(session.key), "unauthenticated");
       },
     );
   });

@@ -2,28 +2,34 @@ import { afterAll, beforeAll, describe } from "@jest/globals";
 import type { Api } from "../../support/api/api.js";
 import { isFullSuite } from "../../support/jest/suite.js";
 import { type Engine, startServer, type TestServer } from "../../support/service/server.js";
-import { describeAccess } from "./access.js";
-import { describeApplications } from "./applications.js";
-import { describeCreating } from "./applications-create.js";
-import { describeDisabling } from "./applications-disable.js";
-import { describeListing } from "./applications-list.js";
-import { describeReading } from "./applications-read.js";
-import { describeCallers } from "./callers.js";
-import { describeEvents } from "./events.js";
+import { describeBatchChecks } from "./access-batch.js";
+import { describeCheckCallers } from "./access-callers.js";
+import { describeAllowedChecks } from "./access-decisions.js";
+import { describeDeniedChecks } from "./access-denials.js";
+import { describeIntrospection } from "./access-introspection.js";
+import { describeApplicationChanges } from "./applications-change.js";
+import { describeCreateApplication } from "./applications-create.js";
+import { describeDisableApplication } from "./applications-disable.js";
+import { describeGetApplication } from "./applications-get.js";
+import { describeListApplications } from "./applications-list.js";
+import { describeSearchApplications } from "./applications-search.js";
+import { createExpectRefused, type Statuses } from "./assertions.js";
+import { describeAuditLog } from "./audit-log.js";
+import { describeListEvents } from "./events-list.js";
+import type { ApiSubject } from "./fixtures.js";
 import { describeIdempotency } from "./idempotency.js";
+import { describeInvalidKeys } from "./invalid-keys.js";
 import { describeKeyRotation } from "./key-rotation.js";
-import { describeLocking } from "./locking.js";
-import { describeNoEscalation } from "./no-escalation.js";
-import { describePlaces } from "./origins-networks.js";
-import { expectRefused, type Statuses } from "./refused.js";
+import { describeOptimisticLocking } from "./optimistic-locking.js";
+import { describePrivilegeEscalation } from "./privilege-escalation.js";
+import { describeRestrictions } from "./restrictions.js";
 import { describeSessionLimits } from "./session-limits.js";
+import { describeSessionManagement } from "./session-management.js";
 import { describeSessionQuotas } from "./session-quotas.js";
 import { describeSessions } from "./sessions.js";
-import { describeManagedSessions } from "./sessions-manage.js";
-import type { ApiSubject } from "./subject.js";
 
-/** So long that nothing is swept while a test runs. */
-const hour = 3_600_000;
+/** Longer than the suite runs, so that nothing is swept. */
+const sweepInterval = 3_600_000;
 
 type Extent = "every case" | "essential cases";
 
@@ -31,7 +37,7 @@ interface ApiSuiteOptions {
   readonly client: string;
   /**
    * The stores to run against, each with every case or with the essential ones.
-   * Every case on MongoDB is left to `npm run test:full`.
+   * On MongoDB, only `npm run test:full` runs every case.
    */
   readonly stores: Partial<Record<Engine, Extent>>;
   readonly statuses: Statuses;
@@ -40,35 +46,44 @@ interface ApiSuiteOptions {
 
 type DescribeCases = (subject: ApiSubject) => void;
 
-/** Cases in which protocols differ: messages, lists, status codes, headers and error details. */
+/** Areas in which protocols differ: messages, lists, status codes, headers and error details. */
 const essentialCases: readonly DescribeCases[] = [
-  describeCreating,
-  describeListing,
-  describeReading,
-  describeLocking,
+  describeCreateApplication,
+  describeListApplications,
+  describeGetApplication,
+  describeOptimisticLocking,
   describeSessions,
   describeSessionQuotas,
-  describeCallers,
+  describeInvalidKeys,
 ];
 
-const everyCase: readonly DescribeCases[] = [
-  describeApplications,
+const allCases: readonly DescribeCases[] = [
+  describeCreateApplication,
+  describeListApplications,
+  describeSearchApplications,
+  describeGetApplication,
+  describeApplicationChanges,
   describeKeyRotation,
-  describeLocking,
+  describeOptimisticLocking,
   describeIdempotency,
-  describeDisabling,
+  describeDisableApplication,
   describeSessions,
   describeSessionQuotas,
-  describeManagedSessions,
-  describeCallers,
-  describePlaces,
-  describeAccess,
-  describeEvents,
-  describeNoEscalation,
+  describeSessionManagement,
+  describeInvalidKeys,
+  describeRestrictions,
+  describeAllowedChecks,
+  describeDeniedChecks,
+  describeCheckCallers,
+  describeBatchChecks,
+  describeIntrospection,
+  describeAuditLog,
+  describeListEvents,
+  describePrivilegeEscalation,
   describeSessionLimits,
 ];
 
-/** The API contract, which holds over every protocol and on every store. */
+/** Runs the API contract over one protocol against the given stores. */
 export function describeApi({ client, stores, statuses, connect }: ApiSuiteOptions): void {
   const extents = (Object.entries(stores) as [Engine, Extent][]).map(
     ([engine, extent]) =>
@@ -79,7 +94,7 @@ export function describeApi({ client, stores, statuses, connect }: ApiSuiteOptio
     let api: Api;
 
     beforeAll(async () => {
-      server = await startServer(engine, { sweepInterval: hour });
+      server = await startServer(engine, { sweepInterval });
       api = connect(server);
     });
 
@@ -91,9 +106,9 @@ export function describeApi({ client, stores, statuses, connect }: ApiSuiteOptio
     const subject: ApiSubject = {
       server: () => server,
       api: () => api,
-      refused: (call, reason) => expectRefused(call, reason, statuses),
+      expectRefused: createExpectRefused(statuses),
     };
-    const cases = extent === "every case" ? everyCase : essentialCases;
+    const cases = extent === "every case" ? allCases : essentialCases;
     for (const describeCases of cases) {
       describeCases(subject);
     }

@@ -11,21 +11,20 @@ import type { StreamingApi } from "../../support/api/api.js";
 import { type Reader, useReaders } from "../../support/api/streams.js";
 import { type Engine, startServer, type TestServer } from "../../support/service/server.js";
 import { rule } from "../store/fixtures.js";
-import { tokenRead } from "./grants.js";
-import { keepsRules } from "./keeps-rules.js";
-import { expectRefused, type Refusal } from "./refused.js";
-import { createTenant as fillTenant, type Tenant } from "./tenant.js";
+import { createExpectRefused, expectValid, type Refusal } from "./assertions.js";
+import { seedTenant, type Tenant, tokenRead } from "./fixtures.js";
 
 const minute = 60_000;
-/** So long that a test would run out of time before it passes. */
-const never = 60_000;
+/** Longer than a test may take. */
+const noHeartbeatMs = 60_000;
+const expectRefused = createExpectRefused("grpc");
 
 interface WatchSuiteOptions {
   readonly engine: Engine;
   readonly connect: (server: TestServer) => StreamingApi;
 }
 
-/** What one is told who watches the trail of a tenant. That nothing is told is seen by the next event that is. */
+/** A test that expects no event waits for a later event that must arrive. */
 export function describeWatchEvents({ engine, connect }: WatchSuiteOptions): void {
   const read = useReaders();
   let server: TestServer;
@@ -41,44 +40,45 @@ export function describeWatchEvents({ engine, connect }: WatchSuiteOptions): voi
     await server.close();
   });
 
-  const createTenant = () => fillTenant(server, api);
+  const createTenant = () => seedTenant(server, api);
 
-  function open(key: string | undefined, request: object = {}, by = api) {
-    return read((signal) => by.watchEvents(key, { heartbeatMs: never, ...request }, signal));
+  function open(key: string | undefined, request: object = {}, client = api) {
+    return read((signal) =>
+      client.watchEvents(key, { heartbeatMs: noHeartbeatMs, ...request }, signal),
+    );
   }
 
   async function next(watcher: Reader<WatchEventsResponse>) {
-    return keepsRules(WatchEventsResponseSchema, await watcher.next());
+    return expectValid(WatchEventsResponseSchema, await watcher.next());
   }
 
-  /** Starts to watch a tenant as its root. */
+  /** Starts a watch with the root key of a tenant. */
   async function watch({ root }: Tenant, request: object = {}) {
     const watcher = open(root.key, request);
     const first = await next(watcher);
     return { ...watcher, first, token: first.resumeToken };
   }
 
-  /** All events from here to the first one of a kind. */
-  async function eventsUntil(watcher: Reader<WatchEventsResponse>, kind: string) {
-    const told: Event[] = [];
+  /** Reads events up to the first one of a kind. */
+  async function readUntil(watcher: Reader<WatchEventsResponse>, kind: string) {
+    const received: Event[] = [];
     let token = "";
-    while (!told.some((event) => event.kind === kind)) {
+    while (!received.some((event) => event.kind === kind)) {
       const { events, resumeToken, reset } = await next(watcher);
       expect(reset).toBe(false);
-      told.push(...events);
+      received.push(...events);
       token = resumeToken;
     }
-    return { told, token };
+    return { received, token };
   }
 
-  const kindsOf = (events: readonly Event[]) => events.map(({ kind }) => kind);
+  const toKinds = (events: readonly Event[]) => events.map(({ kind }) => kind);
   const disable = ({ root }: Tenant, { id }: { id: string }) =>
     api.disableApplication(root.key, { id });
   const enable = ({ root }: Tenant, { id }: { id: string }) =>
     api.enableApplication(root.key, { id });
   const remove = ({ root }: Tenant, { id }: { id: string }) =>
     api.deleteApplication(root.key, { id });
-  const refused = (call: Promise<unknown>, reason: Refusal) => expectRefused(call, reason, "grpc");
 
   describe("a watcher of events", () => {
     it("gets a response at once, with a resume token", async () => {
@@ -92,28 +92,28 @@ export function describeWatchEvents({ engine, connect }: WatchSuiteOptions): voi
       const watcher = await watch(tenant);
       await disable(tenant, tenant.shop);
       await enable(tenant, tenant.shop);
-      await tenant.open(tokenRead);
+      await tenant.openSession(tokenRead);
       await remove(tenant, tenant.shop);
-      const { told } = await eventsUntil(watcher, "application.deleted");
-      expect(kindsOf(told)).toEqual([
+      const { received } = await readUntil(watcher, "application.deleted");
+      expect(toKinds(received)).toEqual([
         ...["application.disabled", "application.enabled"],
         ...["session.created", "session.authorized"],
         "application.deleted",
       ]);
-      const { data } = await api.listEvents(tenant.root.key, { size: told.length });
-      expect(told).toEqual(data.toReversed());
+      const { data } = await api.listEvents(tenant.root.key, { size: received.length });
+      expect(received).toEqual(data.toReversed());
     });
 
     it("receives denials", async () => {
       const tenant = await createTenant();
       const watcher = await watch(tenant);
       const { root, backend } = tenant;
-      const { requestId } = await refused(
+      const { requestId } = await expectRefused(
         api.deleteApplication(backend.key, { id: root.applicationId }),
         "permission_denied",
       );
-      const { told } = await eventsUntil(watcher, "access.denied");
-      expect(told).toMatchObject([{ outcome: "denied", requestId }]);
+      const { received } = await readUntil(watcher, "access.denied");
+      expect(received).toMatchObject([{ outcome: "denied", requestId }]);
     });
 
     it("receives nothing of other tenants, nor of reads", async () => {
@@ -123,15 +123,15 @@ export function describeWatchEvents({ engine, connect }: WatchSuiteOptions): voi
       await api.listEvents(tenant.root.key);
       await api.checkAccess(tenant.root.key, { key: tenant.shop.key, permission: "token:read" });
       await remove(tenant, tenant.shop);
-      const { told } = await eventsUntil(watcher, "application.deleted");
-      expect(kindsOf(told)).toEqual(["application.deleted"]);
+      const { received } = await readUntil(watcher, "application.deleted");
+      expect(toKinds(received)).toEqual(["application.deleted"]);
     });
 
     it("receives heartbeats when nothing happens, requested or not", async () => {
       const tenant = await createTenant();
       for (const heartbeatMs of [50, undefined]) {
         const watcher = await watch(tenant, { heartbeatMs });
-        for (let beats = 0; beats < 2; beats++) {
+        for (let i = 0; i < 2; i++) {
           const { events, reset, resumeToken } = await next(watcher);
           expect({ events, reset }).toEqual({ events: [], reset: false });
           expect(resumeToken).not.toBe("");
@@ -155,12 +155,12 @@ export function describeWatchEvents({ engine, connect }: WatchSuiteOptions): voi
       await api.createSession(shop.key);
       await enable(tenant, backend);
       const last = ["session.created", "session.created", "application.enabled"];
-      const told = await Promise.all(
-        watchers.map(async (watcher, at) =>
-          kindsOf((await eventsUntil(watcher, last[at] ?? "application.enabled")).told),
+      const received = await Promise.all(
+        watchers.map(async (watcher, index) =>
+          toKinds((await readUntil(watcher, last[index] ?? "application.enabled")).received),
         ),
       );
-      expect(told).toEqual([
+      expect(received).toEqual([
         ["application.disabled", "application.enabled", "session.created"],
         ["session.created"],
         ["application.enabled"],
@@ -169,13 +169,13 @@ export function describeWatchEvents({ engine, connect }: WatchSuiteOptions): voi
     });
   });
 
-  describe("a watcher that resumes events", () => {
+  describe("a watcher of events that resumes", () => {
     it("receives everything since then, in order, and nothing earlier", async () => {
       const tenant = await createTenant();
       const { root, shop } = tenant;
       const watcher = await watch(tenant);
       await disable(tenant, shop);
-      const { token } = await eventsUntil(watcher, "application.disabled");
+      const { token } = await readUntil(watcher, "application.disabled");
       watcher.stop();
       await disable(await createTenant(), shop).catch(() => {});
       await enable(tenant, shop);
@@ -183,14 +183,14 @@ export function describeWatchEvents({ engine, connect }: WatchSuiteOptions): voi
       await remove(tenant, shop);
       const instance = await startServer(engine, { store: server.store });
       const other = connect(instance);
-      for (const by of [api, api, other]) {
-        const again = open(root.key, { resumeToken: token }, by);
-        const { told, token: last } = await eventsUntil(again, "application.deleted");
-        expect(kindsOf(told)).toEqual([
+      for (const client of [api, api, other]) {
+        const again = open(root.key, { resumeToken: token }, client);
+        const { received, token: last } = await readUntil(again, "application.deleted");
+        expect(toKinds(received)).toEqual([
           ...["application.enabled", "key.regenerated", "application.deleted"],
         ]);
-        const nothing = await next(open(root.key, { resumeToken: last }, by));
-        expect(nothing).toMatchObject({ events: [], reset: false });
+        const upToDate = await next(open(root.key, { resumeToken: last }, client));
+        expect(upToDate).toMatchObject({ events: [], reset: false });
         again.stop();
       }
       other.close();
@@ -204,11 +204,11 @@ export function describeWatchEvents({ engine, connect }: WatchSuiteOptions): voi
       const { resumeToken } = await next(watcher);
       watcher.stop();
       await remove(tenant, tenant.shop);
-      const { told } = await eventsUntil(
+      const { received } = await readUntil(
         open(tenant.root.key, { resumeToken }),
         "application.deleted",
       );
-      expect(kindsOf(told).at(-1)).toBe("application.deleted");
+      expect(toKinds(received).at(-1)).toBe("application.deleted");
     });
 
     it("receives large events in several messages, without gaps", async () => {
@@ -227,10 +227,10 @@ export function describeWatchEvents({ engine, connect }: WatchSuiteOptions): voi
           after: { name, permissions: [], rules },
         })),
       );
-      const told: (string | undefined)[] = [];
+      const received: (string | undefined)[] = [];
       let resumeToken = token;
-      while (told.at(-1) !== "4") {
-        // It comes back after each message that tells something.
+      while (received.at(-1) !== "4") {
+        // Resumes after every message that contains events.
         const watcher = open(root.key, { resumeToken });
         let message = await watcher.next();
         while (message.events.length === 0) {
@@ -238,24 +238,24 @@ export function describeWatchEvents({ engine, connect }: WatchSuiteOptions): voi
         }
         watcher.stop();
         expect(message.events.length).toBeLessThan(names.length);
-        told.push(...message.events.map(({ after }) => after?.name));
+        received.push(...message.events.map(({ after }) => after?.name));
         resumeToken = message.resumeToken;
       }
-      expect(told).toEqual(names);
+      expect(received).toEqual(names);
     });
 
     it("is refused with a token that was changed, invented, or belongs to another tenant or feed", async () => {
       const [tenant, other] = [await createTenant(), await createTenant()];
       const { token } = await watch(tenant);
-      const elsewhere = await startServer(engine);
+      const otherServer = await startServer(engine);
       const { tenantId, key } = tenant.root;
-      const stranger = await bootstrap({
-        store: elsewhere.store,
+      const otherRoot = await bootstrap({
+        store: otherServer.store,
         keyring: createKeyring(),
         tenantId,
       });
-      const strange = connect(elsewhere);
-      const foreign = open(stranger.key, {}, strange);
+      const otherClient = connect(otherServer);
+      const foreign = open(otherRoot.key, {}, otherClient);
       const credentials = read((signal) => api.watchCredentials(key, {}, signal));
       const { pagination } = await api.listEvents(key, { size: 1 });
       const tokens = [
@@ -269,60 +269,63 @@ export function describeWatchEvents({ engine, connect }: WatchSuiteOptions): voi
       ];
       foreign.stop();
       for (const resumeToken of tokens) {
-        const { errors } = await refused(open(key, { resumeToken }).next(), "invalid_request");
+        const { errors } = await expectRefused(
+          open(key, { resumeToken }).next(),
+          "invalid_request",
+        );
         expect(Object.keys(errors)).toEqual(["resume_token"]);
       }
-      strange.close();
-      await elsewhere.close();
+      otherClient.close();
+      await otherServer.close();
     });
   });
 
   describe("a watch of events", () => {
     it("needs a key, and event:read", async () => {
       const { root, shop, backend } = await createTenant();
-      await refused(open(undefined).next(), "unauthenticated");
+      await expectRefused(open(undefined).next(), "unauthenticated");
       for (const { key } of [shop, backend]) {
-        const { message } = await refused(open(key).next(), "permission_denied");
+        const { message } = await expectRefused(open(key).next(), "permission_denied");
         expect(message).toContain("event:read");
       }
       expect((await next(open(root.key))).reset).toBe(false);
     });
 
-    it.each<[what: string, field: string, request: object]>([
+    it.each<[name: string, field: string, request: object]>([
       ["a heartbeat that is too short", "heartbeat_ms", { heartbeatMs: 49 }],
       ["a heartbeat that is too long", "heartbeat_ms", { heartbeatMs: 60_001 }],
-      ["a target that is no id", "target", { target: "shop" }],
-      ["an actor that is no id", "actor", { actor: "shop" }],
-      ["a kind that there is not", "kind", { kind: "application.renamed" }],
-    ])("refuses %s", async (_what, field, request) => {
+      ["a target that is not an id", "target", { target: "shop" }],
+      ["an actor that is not an id", "actor", { actor: "shop" }],
+      ["an unknown kind", "kind", { kind: "application.renamed" }],
+    ])("refuses %s", async (_case, field, request) => {
       const { root } = await createTenant();
-      const { errors } = await refused(open(root.key, request).next(), "invalid_request");
+      const { errors } = await expectRefused(open(root.key, request).next(), "invalid_request");
       expect(Object.keys(errors)).toEqual([field]);
     });
 
-    it.each<[what: string, reason: Refusal, end: (tenant: Tenant, id: string) => Promise<unknown>]>(
+    it.each<
+      [name: string, reason: Refusal, revoke: (tenant: Tenant, id: string) => Promise<unknown>]
+    >([
+      ["key is deleted", "unauthenticated", (tenant, id) => remove(tenant, { id })],
+      ["application is disabled", "unauthenticated", (tenant, id) => disable(tenant, { id })],
       [
-        ["key is deleted", "unauthenticated", (tenant, id) => remove(tenant, { id })],
-        ["application is disabled", "unauthenticated", (tenant, id) => disable(tenant, { id })],
-        [
-          "permission is taken away",
-          "permission_denied",
-          ({ root }, id) => api.updateApplication(root.key, { id, name: "a", ...tokenRead }),
-        ],
+        "permission is removed",
+        "permission_denied",
+        ({ root }, id) => api.updateApplication(root.key, { id, name: "a", ...tokenRead }),
       ],
-    )("ends when its caller's %s, before anything more is told", async (_what, reason, end) => {
+    ])("ends when its caller's %s before it receives more", async (_case, reason, revoke) => {
       const tenant = await createTenant();
-      const reader = await tenant.make("private", { permissions: ["event:read"] });
+      const reader = await tenant.createApplication("private", { permissions: ["event:read"] });
       const watcher = open(reader.key);
       await next(watcher);
-      await end(tenant, reader.id);
-      await refused(watcher.next(), reason);
+      await revoke(tenant, reader.id);
+      await expectRefused(watcher.next(), reason);
     });
 
-    it("ends when its caller's session does", async () => {
+    it("ends when its caller's session expires", async () => {
       const tenant = await createTenant();
       const permissions = ["event:read"];
-      const reader = await tenant.make("private", { permissions });
+      const reader = await tenant.createApplication("private", { permissions });
       const { sessionKey, nonce } = await api.createSession(tenant.shop.key);
       await api.authorizeSession(reader.key, { nonce, permissions });
       const watcher = open(sessionKey, { heartbeatMs: 50 });

@@ -8,22 +8,23 @@ import type { Token } from "../../../src/contract/decisions/scope.js";
 import type { RuleRecord } from "../../../src/contract/grants.js";
 import { conditionOf, ruleOf } from "./grants.js";
 
-/** A proxy that counts every read of a property or entry, at any depth. */
-function counting<T>(value: T, count: () => void): T {
-  if (typeof value !== "object" || value === null) {
-    return value;
+/** Wraps an object in a proxy that counts every read of a property or entry, at any depth. */
+function withReadCount<T>(object: T, count: () => void): T {
+  if (typeof object !== "object" || object === null) {
+    return object;
   }
-  return new Proxy(value, {
+  return new Proxy(object, {
     get(target, name) {
       count();
-      const found: unknown = Reflect.get(target, name);
+      const value: unknown = Reflect.get(target, name);
       if (!(target instanceof Map || target instanceof Set)) {
         // Array methods keep the proxy as `this`, so their reads are counted.
-        return counting(found, count);
+        return withReadCount(value, count);
       }
-      return typeof found === "function"
-        ? (...given: unknown[]) => counting(onlyLookUps(name, found).apply(target, given), count)
-        : found;
+      return typeof value === "function"
+        ? (...args: unknown[]) =>
+            withReadCount(assertLookup(name, value).apply(target, args), count)
+        : value;
     },
     ownKeys(target) {
       const keys = Reflect.ownKeys(target);
@@ -33,36 +34,36 @@ function counting<T>(value: T, count: () => void): T {
   });
 }
 
-/** Iterating a whole map would not be counted, so it throws. */
-function onlyLookUps<F>(name: string | symbol, method: F): F {
+/** Throws unless a map or set is only looked up, because iteration would not be counted. */
+function assertLookup<F>(name: string | symbol, method: F): F {
   if (name !== "get" && name !== "has") {
     throw new Error(`a decision called ${String(name)} of a map or set`);
   }
   return method;
 }
 
-/** The number of reads of a decision. */
-function looksOf(compiled: CompiledGrants, token: Token | undefined): number {
+/** Counts the property reads of one decision. */
+function countReads(compiled: CompiledGrants, token: Token | undefined): number {
   // The first decision for a permission builds its index.
   decide(compiled, "token:read", token, false);
-  let looks = 0;
-  const counted = counting(compiled, () => {
-    looks += 1;
+  let reads = 0;
+  const counted = withReadCount(compiled, () => {
+    reads += 1;
   });
   expect(decide(counted, "token:read", token, false)).toMatchObject({ reason: "no_rule_matches" });
-  return looks;
+  return reads;
 }
 
 const byId = (operator: string, value: string) => conditionOf("id", operator, value);
 const byContainer = (operator: string, value: string) => conditionOf("container", operator, value);
 
-/** Rules by index, and tokens that they do not match. */
+/** Rules by index, with tokens that none of them match. */
 const shapes: Record<string, { rule(n: number): Partial<RuleRecord>; tokens: Token[] }> = {
   "different containers": {
     rule: (n) => ({ container: `/pci/customer-${n}/` }),
     tokens: [{ container: "/pci/customer-500x/" }, { container: "/" }, { container: "/z" }, {}],
   },
-  "containers in each other": {
+  "nested containers": {
     rule: (n) => ({ container: `/a/${"b/".repeat(n % 240)}${n}/` }),
     tokens: [{ container: "/a/" }, { container: `/a/${"b/".repeat(245)}` }],
   },
@@ -70,19 +71,19 @@ const shapes: Record<string, { rule(n: number): Partial<RuleRecord>; tokens: Tok
     rule: (n) => ({ conditions: [byId("equals", `card-${n}`)] }),
     tokens: [{ id: "card-" }, { id: "card-500x", container: "/pci/" }],
   },
-  "different starts of ids": {
+  "different id prefixes": {
     rule: (n) => ({ conditions: [byId("starts_with", `card-${n}-`)] }),
     tokens: [{ id: "card-500" }, { id: "card-500x-" }, { id: "a" }, { id: "z" }],
   },
-  "starts of ids in each other": {
+  "nested id prefixes": {
     rule: (n) => ({ conditions: [byId("starts_with", `card-${"0".repeat(n % 490)}1`)] }),
     tokens: [{ id: "card-" }, { id: `card-${"0".repeat(495)}` }, { id: "card-02" }],
   },
-  "containers to equal": {
+  "equal containers": {
     rule: (n) => ({ conditions: [byContainer("equals", `/pci/${n}/`)] }),
     tokens: [{ container: "/pci/" }, { container: "/pci/500/high/" }],
   },
-  "starts of containers": {
+  "container prefixes": {
     rule: (n) => ({ conditions: [byContainer("starts_with", `/pci/${n}-`)] }),
     tokens: [{ container: "/pci/500/" }, { container: "/pci/" }],
   },
@@ -93,7 +94,7 @@ const shapes: Record<string, { rule(n: number): Partial<RuleRecord>; tokens: Tok
       { id: "500", container: "/logs/" },
     ],
   },
-  "one start of ids and different containers": {
+  "one id prefix and different containers": {
     rule: (n) => ({
       conditions: [byId("starts_with", "card-"), byContainer("starts_with", `/pci/${n}/`)],
     }),
@@ -102,7 +103,7 @@ const shapes: Record<string, { rule(n: number): Partial<RuleRecord>; tokens: Tok
       { id: "a", container: "/pci/500/" },
     ],
   },
-  "conditions that exclude each other": {
+  "contradictory conditions": {
     rule: (n) => ({ conditions: [byId("equals", `${n}`), byId("equals", `${n + 1}`)] }),
     tokens: [{ id: "500" }],
   },
@@ -116,25 +117,28 @@ function compile(count: number, rule: (n: number) => Partial<RuleRecord>): Compi
 }
 
 describe("a decision against 1,000 rules", () => {
-  it.each(Object.entries(shapes))("with %s needs few more reads than against one", (_, shape) => {
-    const one = compile(1, shape.rule);
-    const many = compile(1_000, shape.rule);
-    for (const token of [undefined, ...shape.tokens]) {
-      const looks = looksOf(one, token);
-      expect(looks).toBeGreaterThan(0);
-      expect(looksOf(many, token)).toBeLessThanOrEqual(10 * looks);
-    }
-  });
+  it.each(Object.entries(shapes))(
+    "needs at most ten times the reads of one against a single rule: %s",
+    (_, shape) => {
+      const single = compile(1, shape.rule);
+      const many = compile(1_000, shape.rule);
+      for (const token of [undefined, ...shape.tokens]) {
+        const reads = countReads(single, token);
+        expect(reads).toBeGreaterThan(0);
+        expect(countReads(many, token)).toBeLessThanOrEqual(10 * reads);
+      }
+    },
+  );
 
   it("would be detected if it read all rules", () => {
-    let looks = 0;
-    const list = counting(
+    let reads = 0;
+    const list = withReadCount(
       Array.from({ length: 1_000 }, (_, n) => ({ n })),
       () => {
-        looks += 1;
+        reads += 1;
       },
     );
     expect(list.find(({ n }) => n < 0)).toBeUndefined();
-    expect(looks).toBeGreaterThanOrEqual(2_000);
+    expect(reads).toBeGreaterThanOrEqual(2_000);
   });
 });

@@ -4,12 +4,12 @@ import type { Token } from "../../../src/contract/decisions/scope.js";
 import type { ConditionRecord, RuleRecord } from "../../../src/contract/grants.js";
 import { conditionOf, ruleOf } from "./grants.js";
 
-function decideBy(rules: RuleRecord[], token: Token | undefined, permission = "token:read") {
+function decideByRules(rules: RuleRecord[], token: Token | undefined, permission = "token:read") {
   return decide(compileGrants({ permissions: [], rules }), permission, token, false);
 }
 
 /** The index of the deciding rule. */
-function placeIn(decision: Decision): number | undefined {
+function decidingIndex(decision: Decision): number | undefined {
   return decision.allowed && "rule" in decision.decidedBy
     ? decision.decidedBy.rule.place
     : undefined;
@@ -18,22 +18,22 @@ function placeIn(decision: Decision): number | undefined {
 describe("rules", () => {
   it("are evaluated in ascending numeric priority", () => {
     const rules = [10, 9, 2, 11].map((priority) => ruleOf({ priority, container: "/pci/" }));
-    expect(placeIn(decideBy(rules, { container: "/pci/" }))).toBe(2);
+    expect(decidingIndex(decideByRules(rules, { container: "/pci/" }))).toBe(2);
   });
 
-  it("of the same priority are evaluated in list order", () => {
+  it("are evaluated in list order if they have the same priority", () => {
     const rules = [2, 1, 1, 1].map((priority) => ruleOf({ priority, container: "/pci/" }));
-    expect(placeIn(decideBy(rules, { container: "/pci/" }))).toBe(1);
+    expect(decidingIndex(decideByRules(rules, { container: "/pci/" }))).toBe(1);
   });
 
-  it("that do not list the permission are skipped", () => {
+  it("are skipped if they do not list the permission", () => {
     const rules = [ruleOf({ permissions: ["token:use"] }), ruleOf({ priority: 2 })];
-    expect(placeIn(decideBy(rules, { id: "a" }))).toBe(1);
+    expect(decidingIndex(decideByRules(rules, { id: "a" }))).toBe(1);
   });
 
-  it("that do not match the token are skipped", () => {
+  it("are skipped if they do not match the token", () => {
     const rules = [ruleOf({ container: "/logs/" }), ruleOf({ priority: 2, container: "/pci/" })];
-    expect(placeIn(decideBy(rules, { container: "/pci/" }))).toBe(1);
+    expect(decidingIndex(decideByRules(rules, { container: "/pci/" }))).toBe(1);
   });
 
   it("decide by priority, not by specificity", () => {
@@ -42,7 +42,7 @@ describe("rules", () => {
       ruleOf({ priority: 1, container: "/pci/" }),
       ruleOf({ priority: 3, conditions: [conditionOf("id", "equals", "a")] }),
     ];
-    expect(placeIn(decideBy(rules, { id: "a", container: "/pci/high/" }))).toBe(1);
+    expect(decidingIndex(decideByRules(rules, { id: "a", container: "/pci/high/" }))).toBe(1);
   });
 
   it("decide the transform and are named in the decision", () => {
@@ -50,12 +50,12 @@ describe("rules", () => {
       ruleOf(),
       ruleOf({ transform: "redact", description: "Cards", permissions: ["token:use"] }),
     ];
-    expect(decideBy(rules, { id: "a" }, "token:use")).toStrictEqual({
+    expect(decideByRules(rules, { id: "a" }, "token:use")).toStrictEqual({
       allowed: true,
       transform: "redact",
       decidedBy: { rule: { place: 1, priority: 1, description: "Cards" } },
     });
-    expect(decideBy(rules, { id: "a" })).toStrictEqual({
+    expect(decideByRules(rules, { id: "a" })).toStrictEqual({
       allowed: true,
       transform: "mask",
       decidedBy: { rule: { place: 0, priority: 1 } },
@@ -75,9 +75,9 @@ describe("rules", () => {
     });
   });
 
-  it("with neither container nor conditions match everything", () => {
+  it("match everything if they have neither container nor conditions", () => {
     for (const token of [undefined, {}, { id: "a" }, { container: "/pci/" }]) {
-      expect(placeIn(decideBy([ruleOf()], token))).toBe(0);
+      expect(decidingIndex(decideByRules([ruleOf()], token))).toBe(0);
     }
   });
 });
@@ -91,9 +91,9 @@ describe("a directly granted permission", () => {
     ["application:read", "mask"],
   ])("%s applies to everything, with %s", (permission, transform) => {
     const grants = compileGrants({ permissions: ["other:one", permission], rules: [] });
-    const answer = { allowed: true, transform, decidedBy: { permission } };
-    expect(decide(grants, permission, { id: "a" }, false)).toStrictEqual(answer);
-    expect(decide(grants, permission, undefined, false)).toStrictEqual(answer);
+    const expected = { allowed: true, transform, decidedBy: { permission } };
+    expect(decide(grants, permission, { id: "a" }, false)).toStrictEqual(expected);
+    expect(decide(grants, permission, undefined, false)).toStrictEqual(expected);
   });
 });
 
@@ -107,7 +107,7 @@ describe("a denial", () => {
   });
 
   it("is no_rule_matches if only rules list the permission", () => {
-    expect(decideBy([ruleOf({ container: "/pci/" })], { container: "/logs/" })).toStrictEqual({
+    expect(decideByRules([ruleOf({ container: "/pci/" })], { container: "/logs/" })).toStrictEqual({
       allowed: false,
       reason: "no_rule_matches",
     });
@@ -124,7 +124,7 @@ describe("a denial", () => {
 
 describe("a rule on a container", () => {
   const covers = (container: string, token: Token) =>
-    decideBy([ruleOf({ container })], token).allowed;
+    decideByRules([ruleOf({ container })], token).allowed;
 
   it.each([
     ["/pci/", "/pci/", true],
@@ -160,7 +160,7 @@ describe("a rule on a container", () => {
 
 describe("conditions", () => {
   const hold = (conditions: ConditionRecord[], token: Token | undefined) =>
-    decideBy([ruleOf({ conditions })], token).allowed;
+    decideByRules([ruleOf({ conditions })], token).allowed;
 
   it("must all hold", () => {
     const conditions = [
@@ -175,21 +175,23 @@ describe("conditions", () => {
     expect(hold(conditions, { container: "/pci/" })).toBe(false);
   });
 
-  it("of all rules are evaluated if ids are prefixes of each other", () => {
-    const rules = ["card-42", "card-", "", "card-4"].map((start, at) =>
+  it("are evaluated for all rules if ids are prefixes of each other", () => {
+    const rules = ["card-42", "card-", "", "card-4"].map((prefix, index) =>
       ruleOf({
         conditions: [
-          conditionOf("id", "starts_with", start),
-          conditionOf("container", "equals", `/${at}/`),
+          conditionOf("id", "starts_with", prefix),
+          conditionOf("container", "equals", `/${index}/`),
         ],
       }),
     );
-    for (const at of rules.keys()) {
-      expect(placeIn(decideBy(rules, { id: "card-4242", container: `/${at}/` }))).toBe(at);
+    for (const index of rules.keys()) {
+      expect(
+        decidingIndex(decideByRules(rules, { id: "card-4242", container: `/${index}/` })),
+      ).toBe(index);
     }
   });
 
-  it("that contradict each other never hold", () => {
+  it("never hold if they contradict each other", () => {
     const cardA = conditionOf("id", "equals", "a");
     for (const [operator, value] of [
       ["equals", "b"],
@@ -205,7 +207,7 @@ describe("conditions", () => {
     }
   });
 
-  it("on the id compare it literally", () => {
+  it("compare the id literally", () => {
     expect(hold([conditionOf("id", "equals", "card")], { id: "card" })).toBe(true);
     expect(hold([conditionOf("id", "equals", "card")], { id: "card-1" })).toBe(false);
     expect(hold([conditionOf("id", "equals", "card")], { id: "Card" })).toBe(false);
@@ -216,7 +218,7 @@ describe("conditions", () => {
   });
 
   it.each(["/pci/", "pci/", "/pci", "pci"])(
-    "container equals %s with or without slashes",
+    "match a container equal to %s with or without slashes",
     (value) => {
       const conditions = [conditionOf("container", "equals", value)];
       for (const container of ["/pci/", "pci/", "/pci", "pci"]) {
@@ -226,7 +228,7 @@ describe("conditions", () => {
     },
   );
 
-  it("container starts_with may end inside a segment", () => {
+  it("match a container prefix that ends inside a segment", () => {
     for (const value of ["/pci", "pci"]) {
       const conditions = [conditionOf("container", "starts_with", value)];
       for (const container of ["/pci/", "pci", "/pcix/", "pci/high"]) {
@@ -234,12 +236,12 @@ describe("conditions", () => {
       }
       expect(hold(conditions, { container: "/pc/" })).toBe(false);
     }
-    const whole = [conditionOf("container", "starts_with", "pci/")];
-    expect(hold(whole, { container: "pci" })).toBe(true);
-    expect(hold(whole, { container: "pcix" })).toBe(false);
+    const segment = [conditionOf("container", "starts_with", "pci/")];
+    expect(hold(segment, { container: "pci" })).toBe(true);
+    expect(hold(segment, { container: "pcix" })).toBe(false);
   });
 
-  it("on a missing attribute do not hold", () => {
+  it("do not hold if the attribute is missing", () => {
     for (const value of ["", "/", "a"]) {
       for (const operator of ["equals", "starts_with"]) {
         expect(hold([conditionOf("container", operator, value)], { id: "a" })).toBe(false);
@@ -249,7 +251,7 @@ describe("conditions", () => {
     }
   });
 
-  it("of an unknown kind do not hold", () => {
+  it("do not hold if their attribute or operator is unknown", () => {
     const token = { id: "a", container: "/a/", type: "a" };
     for (const attribute of ["type", "ID", "", "__proto__"]) {
       expect(hold([conditionOf(attribute, "starts_with", "")], token)).toBe(false);
@@ -262,35 +264,35 @@ describe("conditions", () => {
     }
   });
 
-  it("combine with a container", () => {
+  it("can be combined with a container", () => {
     const rules = [ruleOf({ container: "/pci/", conditions: [conditionOf("id", "equals", "a")] })];
-    expect(decideBy(rules, { id: "a", container: "/pci/" }).allowed).toBe(true);
-    expect(decideBy(rules, { id: "a", container: "/logs/" }).allowed).toBe(false);
-    expect(decideBy(rules, { id: "b", container: "/pci/" }).allowed).toBe(false);
+    expect(decideByRules(rules, { id: "a", container: "/pci/" }).allowed).toBe(true);
+    expect(decideByRules(rules, { id: "a", container: "/logs/" }).allowed).toBe(false);
+    expect(decideByRules(rules, { id: "b", container: "/pci/" }).allowed).toBe(false);
   });
 });
 
-describe("without a token", () => {
-  const limited = [
+describe("a decision without a token", () => {
+  const scoped = [
     ruleOf({ container: "/pci/" }),
     ruleOf({ container: "/" }),
     ruleOf({ conditions: [conditionOf("container", "starts_with", "/")] }),
     ruleOf({ conditions: [conditionOf("id", "starts_with", "")] }),
   ];
 
-  it("rules for some or all tokens do not match", () => {
-    expect(decideBy(limited, undefined)).toStrictEqual({
+  it("ignores rules for some or all tokens", () => {
+    expect(decideByRules(scoped, undefined)).toStrictEqual({
       allowed: false,
       reason: "no_rule_matches",
     });
   });
 
-  it("the first rule that matches everything decides", () => {
-    const rules = [...limited, ruleOf({ priority: 2 }), ruleOf(), ruleOf()];
-    expect(placeIn(decideBy(rules, undefined))).toBe(5);
+  it("follows the first rule that matches everything", () => {
+    const rules = [...scoped, ruleOf({ priority: 2 }), ruleOf(), ruleOf()];
+    expect(decidingIndex(decideByRules(rules, undefined))).toBe(5);
   });
 
-  describe("a permission of this service", () => {
+  describe("about a permission of this service", () => {
     const rules = [
       ruleOf({ priority: 2 }),
       ruleOf({ permissions: ["token:use"] }),
@@ -299,20 +301,20 @@ describe("without a token", () => {
     ];
     const grants = compileGrants({ permissions: ["token:create"], rules });
 
-    it("is granted by the first rule that lists it, whatever its scope", () => {
-      expect(placeIn(decide(grants, "token:read", undefined, true))).toBe(2);
-      expect(placeIn(decide(grants, "token:read", undefined, false))).toBe(0);
+    it("follows the first rule that lists it, whatever its scope", () => {
+      expect(decidingIndex(decide(grants, "token:read", undefined, true))).toBe(2);
+      expect(decidingIndex(decide(grants, "token:read", undefined, false))).toBe(0);
     });
 
-    it("can be granted directly or missing, like any other", () => {
+    it("follows a direct grant or denies a missing permission, like any other", () => {
       expect(decide(grants, "token:create", undefined, true)).toMatchObject({ transform: "mask" });
       expect(decide(grants, "token:delete", undefined, true)).toMatchObject({
         reason: "permission_missing",
       });
     });
 
-    it("is decided by the token if one is named", () => {
-      expect(placeIn(decide(grants, "token:read", { container: "/logs/" }, true))).toBe(0);
+    it("considers the token if one is named", () => {
+      expect(decidingIndex(decide(grants, "token:read", { container: "/logs/" }, true))).toBe(0);
     });
   });
 });

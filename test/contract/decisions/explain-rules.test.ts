@@ -8,39 +8,44 @@ import {
 } from "../../../src/contract/decisions/explain.js";
 import type { Token } from "../../../src/contract/decisions/scope.js";
 import type { RuleRecord } from "../../../src/contract/grants.js";
-import { crowd, grants, question } from "./any-grants.js";
-import { conditionOf, ruleOf } from "./grants.js";
+import {
+  addNonMatchingRules,
+  arbitraryGrants,
+  arbitraryQuery,
+  conditionOf,
+  ruleOf,
+} from "./grants.js";
 
-/** The deciding step of an explanation: the index of a rule, the directly granted permission, or nothing. */
-function decidingStep({ rules, direct: bare }: Explanation): number | "bare" | undefined {
+/** The deciding step: the index of a rule, or the directly granted permission. */
+function decidingStep({ rules, direct }: Explanation): number | "direct" | undefined {
   const deciding = [
     ...rules.filter(({ outcome }) => outcome === "decides").map(({ place }) => place),
-    ...(bare.outcome === "decides" ? ["bare" as const] : []),
+    ...(direct.outcome === "decides" ? ["direct" as const] : []),
   ];
   expect(deciding.length).toBeLessThanOrEqual(1);
   return deciding[0];
 }
 
 describe("an explanation", () => {
-  it("marks the deciding step, those before it as not matching, those after it as not reached", () => {
-    const counts = { rule: 0, bare: 0, nothing: 0 };
+  it("marks the deciding step, earlier steps as not matching and later steps as not reached", () => {
+    const counts = { rule: 0, direct: 0, none: 0 };
     fc.assert(
-      fc.property(grants, fc.boolean(), question, (few, isCrowded, asked) => {
-        const given = isCrowded ? crowd(few) : few;
-        const { permission, token, ownPermission } = asked;
+      fc.property(arbitraryGrants, fc.boolean(), arbitraryQuery, (few, isIndexed, query) => {
+        const given = isIndexed ? addNonMatchingRules(few) : few;
+        const { permission, token, ownPermission } = query;
         const decision = decide(compileGrants(given), permission, token, ownPermission);
-        const explanation = explainRules(given, asked as AccessQuery);
+        const explanation = explainRules(given, query as AccessQuery);
         const decidedBy = decision.allowed ? decision.decidedBy : undefined;
         const step = decidingStep(explanation);
         if (!decidedBy) {
           expect(step).toBeUndefined();
-          counts.nothing++;
+          counts.none++;
         } else if ("rule" in decidedBy) {
           expect(step).toBe(decidedBy.rule.place);
           counts.rule++;
         } else {
-          expect(step).toBe("bare");
-          counts.bare++;
+          expect(step).toBe("direct");
+          counts.direct++;
         }
         const outcomes = [...explanation.rules, explanation.direct].map(({ outcome }) => outcome);
         expect(outcomes.join(" ")).toMatch(/^(does_not_match ?)*(decides( not_reached)*)?$/);
@@ -56,8 +61,8 @@ describe("an explanation", () => {
 
   it("evaluates rules by priority, then by index", () => {
     const rules = [ruleOf({ priority: 2 }), ruleOf({ priority: 1 }), ruleOf({ priority: 2 })];
-    const asked = { permission: "token:read", token: undefined, ownPermission: false };
-    const { rules: steps } = explainRules({ permissions: [], rules }, asked);
+    const query = { permission: "token:read", token: undefined, ownPermission: false };
+    const { rules: steps } = explainRules({ permissions: [], rules }, query);
     expect(steps.map(({ place, outcome }) => [place, outcome])).toEqual([
       [1, "decides"],
       [0, "not_reached"],
@@ -92,27 +97,27 @@ describe("an explanation", () => {
       ruleOf({ conditions: [conditionOf("id", "ends_with", "1")] }),
       { id: "card-1" },
     ],
-  ])("gives the reason: %j", (why, rule, token) => {
-    const asked = { permission: "token:read", token, ownPermission: false };
-    const { rules } = explainRules({ permissions: [], rules: [rule] }, asked);
+  ])("returns the reasons %j", (why, rule, token) => {
+    const query = { permission: "token:read", token, ownPermission: false };
+    const { rules } = explainRules({ permissions: [], rules: [rule] }, query);
     expect(rules[0]?.why).toEqual(why);
   });
 
-  it("explains why a rule without a token grants a permission of this service", () => {
+  it("explains why a rule grants a permission of this service without a token", () => {
     const rule = ruleOf({ container: "/pci/", permissions: ["application:read"] });
-    const asked = { permission: "application:read", token: undefined, ownPermission: true };
-    const { rules } = explainRules({ permissions: [], rules: [rule] }, asked);
+    const query = { permission: "application:read", token: undefined, ownPermission: true };
+    const { rules } = explainRules({ permissions: [], rules: [rule] }, query);
     expect(rules[0]?.why).toEqual(["lists application:read, which does not concern tokens"]);
   });
 
-  it("ends with the directly granted permission", () => {
-    const asked = { permission: "token:read", token: { id: "a" }, ownPermission: false };
+  it("lists the directly granted permission last", () => {
+    const query = { permission: "token:read", token: { id: "a" }, ownPermission: false };
     const rules = [ruleOf({ container: "/pci/" })];
-    expect(explainRules({ permissions: ["token:read"], rules }, asked).direct).toEqual({
+    expect(explainRules({ permissions: ["token:read"], rules }, query).direct).toEqual({
       outcome: "decides",
       why: ["token:read is granted directly"],
     });
-    expect(explainRules({ permissions: [], rules }, asked).direct).toEqual({
+    expect(explainRules({ permissions: [], rules }, query).direct).toEqual({
       outcome: "does_not_match",
       why: ["token:read is not granted directly"],
     });

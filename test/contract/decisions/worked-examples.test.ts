@@ -18,39 +18,39 @@ function readRows(page: string): string[][] {
 }
 
 function readExample(cells: string[]) {
-  const [before, number, grants, permission, token, answer, why, after, ...rest] = cells;
+  const [before, number, grants, permission, token, expected, why, after, ...rest] = cells;
   if (before !== "" || after !== "" || rest.length > 0 || !why || !/^\d+$/.test(number ?? "")) {
-    throw new Error(`this is no row of the table: ${cells.join("|")}`);
+    throw new Error(`not a row of the table: ${cells.join("|")}`);
   }
   return {
     number: Number(number),
     grants: readGrants(JSON.parse(readCode(grants))),
     permission: readCode(permission),
     token: token === "none" ? undefined : readToken(JSON.parse(readCode(token))),
-    answer: readCode(answer),
+    expected: readCode(expected),
   };
 }
 
 function readCode(cell: string | undefined): string {
   const [, code] = /^`([^`]+)`$/.exec(cell ?? "") ?? [];
   if (code === undefined) {
-    throw new Error(`this cell is not code: ${cell}`);
+    throw new Error(`not a code cell: ${cell}`);
   }
   return code;
 }
 
-/** Throws for unknown names, which would change the meaning of an example. */
-function expectNames(value: object, ...known: string[]): void {
-  expect(known).toEqual(expect.arrayContaining(Object.keys(value)));
+/** Fails on unknown field names, which would change the meaning of an example. */
+function expectFields(value: object, ...allowed: string[]): void {
+  expect(allowed).toEqual(expect.arrayContaining(Object.keys(value)));
 }
 
 function readGrants(given: Partial<Grants>): Grants {
-  expectNames(given, "permissions", "rules");
+  expectFields(given, "permissions", "rules");
   return { permissions: given.permissions ?? [], rules: (given.rules ?? []).map(readRule) };
 }
 
 function readRule(given: Partial<RuleRecord>): RuleRecord {
-  expectNames(given, "priority", "container", "conditions", "transform", "permissions");
+  expectFields(given, "priority", "container", "conditions", "transform", "permissions");
   for (const condition of given.conditions ?? []) {
     expect(Object.keys(condition)).toEqual(["attribute", "operator", "value"]);
   }
@@ -58,11 +58,11 @@ function readRule(given: Partial<RuleRecord>): RuleRecord {
 }
 
 function readToken(given: Token): Token {
-  expectNames(given, "id", "container");
+  expectFields(given, "id", "container");
   return given;
 }
 
-function tell(decision: Decision): string {
+function formatDecision(decision: Decision): string {
   if (!decision.allowed) {
     return `denied ${decision.reason}`;
   }
@@ -76,12 +76,14 @@ describe("the worked examples in docs/explanation/access-decisions.md", () => {
 
   it("are numbered", () => {
     expect(rows.length).toBeGreaterThanOrEqual(20);
-    expect(rows.map(([, number]) => Number(number))).toEqual(rows.map((_, at) => at + 1));
+    expect(rows.map(([, number]) => Number(number))).toEqual(rows.map((_, index) => index + 1));
   });
 
   it.each(rows.map((row) => [row[1], row] as const))("are correct: %s", (_, row) => {
-    const { grants, permission, token, answer } = readExample(row);
+    const { grants, permission, token, expected } = readExample(row);
     const compiled = compileGrants(grants);
-    expect(tell(decide(compiled, permission, token, isOwnPermission(permission)))).toBe(answer);
+    expect(formatDecision(decide(compiled, permission, token, isOwnPermission(permission)))).toBe(
+      expected,
+    );
   });
 });

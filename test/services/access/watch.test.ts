@@ -1,5 +1,5 @@
 import { describe } from "@jest/globals";
-import { describeWatch } from "../../contract/api/watch.js";
+import { describeWatchCredentials } from "../../contract/api/watch-credentials.js";
 import { clientNamed, streamClients } from "../../support/api/streams.js";
 import { isFullSuite } from "../../support/jest/suite.js";
 
@@ -9,6 +9,6 @@ describe.each([
   ["mongo", clientNamed("connect over HTTP/2")],
 ] as const)("store=%s", (engine, clients) => {
   describe.each(clients)("client=%s", (_client, connect) => {
-    describeWatch({ engine, connect });
+    describeWatchCredentials({ engine, connect });
   });
 });

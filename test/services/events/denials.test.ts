@@ -3,8 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Event } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { makeKey } from "../../../src/auth/keys.js";
 import { newId } from "../../../src/lib/uuid.js";
-import { tokenRead } from "../../contract/api/grants.js";
-import { createTenant as fillTenant, type Tenant } from "../../contract/api/tenant.js";
+import { seedTenant, type Tenant, tokenRead } from "../../contract/api/fixtures.js";
 import type { StreamingApi } from "../../support/api/api.js";
 import { createGrpcApi } from "../../support/api/grpc.js";
 import { useReaders } from "../../support/api/streams.js";
@@ -32,7 +31,7 @@ describe.each(engines)("store=%s: denied calls", (engine) => {
     await base.close();
   });
 
-  const createTenant = () => fillTenant(base, api);
+  const createTenant = () => seedTenant(base, api);
 
   /** Makes calls to a separate server and returns the events it has written when closed. */
   async function denialsOf(
@@ -61,7 +60,7 @@ describe.each(engines)("store=%s: denied calls", (engine) => {
 
   it("are counted exactly under concurrency", async () => {
     const tenant = await createTenant();
-    const { root, backend, shop, make } = tenant;
+    const { root, backend, shop, createApplication: make } = tenant;
     const other = await make("private", tokenRead);
     const replaced = await make("private", tokenRead);
     await api.regenerateApplicationKey(root.key, replaced);
@@ -97,7 +96,7 @@ describe.each(engines)("store=%s: denied calls", (engine) => {
 
   it("are recorded with the invalid key's id and the reason", async () => {
     const tenant = await createTenant();
-    const { root, make } = tenant;
+    const { root, createApplication: make } = tenant;
     const expiresAt = timestampFromMs(base.clock.now() + minute);
     const [disabled, brief, rotated, guessed] = [
       await make("private", tokenRead),
@@ -105,7 +104,7 @@ describe.each(engines)("store=%s: denied calls", (engine) => {
       await make("private", tokenRead),
       await make("private", tokenRead),
     ];
-    const gone = await tenant.open(tokenRead);
+    const gone = await tenant.openSession(tokenRead);
     const { sessionId } = await api.whoAmI(gone.key);
     const gracePeriod = durationFromMs(minute);
     await api.regenerateApplicationKey(root.key, { id: rotated.id, gracePeriod });
@@ -140,10 +139,10 @@ describe.each(engines)("store=%s: denied calls", (engine) => {
 
   it("leave no event for unknown keys or missing targets", async () => {
     const tenant = await createTenant();
-    const { root, shop, make } = tenant;
+    const { root, shop, createApplication: make } = tenant;
     const deleted = await make("private", tokenRead);
     await api.deleteApplication(root.key, deleted);
-    const { nonce } = await tenant.open();
+    const { nonce } = await tenant.openSession();
     const events = await denialsOf(tenant, async (api) => {
       const bad = [undefined, "", "secret", `${shop.key}x`, makeKey("prv", newId(0)), nonce];
       for (const key of [...bad, deleted.key]) {
@@ -157,7 +156,9 @@ describe.each(engines)("store=%s: denied calls", (engine) => {
 
   it("include attempts to grant more than the caller holds", async () => {
     const tenant = await createTenant();
-    const creator = await tenant.make("private", { permissions: ["application:create"] });
+    const creator = await tenant.createApplication("private", {
+      permissions: ["application:create"],
+    });
     const events = await denialsOf(tenant, (api) => {
       const request = { name: "a", type: "private", permissions: ["application:delete"] };
       return refuse(api.createApplication(creator.key, request), "permission_denied");
@@ -185,7 +186,7 @@ describe.each(engines)("store=%s: denied calls", (engine) => {
 
   it("include streams that end because the caller lost access", async () => {
     const tenant = await createTenant();
-    const { root, backend, make } = tenant;
+    const { root, backend, createApplication: make } = tenant;
     const replaced = await make("private", { permissions: ["access:check"] });
     const events = await denialsOf(tenant, async (api) => {
       const watchers = [backend, replaced].map(({ key }) =>

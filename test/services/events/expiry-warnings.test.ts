@@ -14,9 +14,8 @@ import { type Event, EventSchema } from "../../../gen/latchkey/v1/event_service_
 import { ownPermissions } from "../../../src/contract/methods.js";
 import { createExpiryWarnings } from "../../../src/services/events/expiry-warnings.js";
 import type { EventStore } from "../../../src/store/port/events.js";
-import { tokenRead } from "../../contract/api/grants.js";
-import { keepsRules } from "../../contract/api/keeps-rules.js";
-import { createTenant as fillTenant, type Tenant } from "../../contract/api/tenant.js";
+import { expectValid } from "../../contract/api/assertions.js";
+import { seedTenant, type Tenant, tokenRead } from "../../contract/api/fixtures.js";
 import { times } from "../../contract/store/fixtures.js";
 import { keyOf, type StreamingApi } from "../../support/api/api.js";
 import { createGrpcApi } from "../../support/api/grpc.js";
@@ -41,7 +40,7 @@ describe.each(engines)("store=%s: expiry events", (engine) => {
     await base.close();
   });
 
-  const createTenant = () => fillTenant(base, api);
+  const createTenant = () => seedTenant(base, api);
 
   /** Runs several instances at once, each until nothing is left to write. */
   async function look(instances = 1, log = noLog): Promise<void> {
@@ -69,7 +68,7 @@ describe.each(engines)("store=%s: expiry events", (engine) => {
     const { data } = await api.listEvents(root.key, { target, size: 100 });
     return data
       .filter(({ kind }) => /expir/.test(kind))
-      .map((event) => keepsRules(EventSchema, event))
+      .map((event) => expectValid(EventSchema, event))
       .toReversed();
   }
 
@@ -79,7 +78,7 @@ describe.each(engines)("store=%s: expiry events", (engine) => {
     const tenant = await createTenant();
     const { applicationId: rootId } = tenant.root;
     const expiresAt = timestampFromMs(base.clock.now() + 30 * day);
-    const { id, key } = await tenant.make("management", {
+    const { id, key } = await tenant.createApplication("management", {
       permissions: ownPermissions.map(({ name }) => name),
       expiresAt,
     });
@@ -101,7 +100,7 @@ describe.each(engines)("store=%s: expiry events", (engine) => {
   it("are written a week before, a day before and at the expiry, once each", async () => {
     const tenant = await createTenant();
     const expiresAt = timestampFromMs(base.clock.now() + 30 * day);
-    const { id } = await tenant.make("private", { ...tokenRead, expiresAt });
+    const { id } = await tenant.createApplication("private", { ...tokenRead, expiresAt });
     const written = async () => kindsOf(await warningsOf(tenant, id));
     await look();
     expect(await written()).toEqual([]);
@@ -156,7 +155,8 @@ describe.each(engines)("store=%s: expiry events", (engine) => {
   it("are written for many expirations, each in its own tenant", async () => {
     const tenants = [await createTenant(), await createTenant()];
     const expiresAt = timestampFromMs(base.clock.now() + 2 * day);
-    const makeOne = (at: number) => tenants[at % 2]?.make("private", { ...tokenRead, expiresAt });
+    const makeOne = (at: number) =>
+      tenants[at % 2]?.createApplication("private", { ...tokenRead, expiresAt });
     const made: Awaited<ReturnType<typeof makeOne>>[] = [];
     while (made.length < 150) {
       // A few at a time, for slow machines.
@@ -174,7 +174,7 @@ describe.each(engines)("store=%s: expiry events", (engine) => {
   it("are written by whichever server checks first", async () => {
     const tenant = await createTenant();
     const expiresAt = timestampFromMs(base.clock.now() + 3 * day);
-    const { id } = await tenant.make("private", { ...tokenRead, expiresAt });
+    const { id } = await tenant.createApplication("private", { ...tokenRead, expiresAt });
     base.clock.advance(3 * day);
     const servers = await Promise.all(
       Array.from({ length: 2 }, () => startServer(engine, { store: base.store })),
@@ -190,7 +190,7 @@ describe.each(engines)("store=%s: expiry events", (engine) => {
     const warnings = createExpiryWarnings({ events: base.store.events, log: noLog, interval: 10 });
     warnings.start();
     const expiresAt = timestampFromMs(base.clock.now() + 3 * day);
-    const { id } = await tenant.make("private", { ...tokenRead, expiresAt });
+    const { id } = await tenant.createApplication("private", { ...tokenRead, expiresAt });
     base.clock.advance(3 * day);
     const isTold = async () =>
       kindsOf(await warningsOf(tenant, id)).includes("application.expired");

@@ -16,7 +16,7 @@ import { AccessService } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { makeKey } from "../../../src/auth/keys.js";
 import type { Environment } from "../../../src/config/settings.js";
 import { newId } from "../../../src/lib/uuid.js";
-import { createTenant, type Tenant } from "../../contract/api/tenant.js";
+import { seedTenant, type Tenant } from "../../contract/api/fixtures.js";
 import { createGrpcApi } from "../../support/api/grpc.js";
 import { createRestApi } from "../../support/api/rest.js";
 import { createOutbox, useReaders } from "../../support/api/streams.js";
@@ -33,7 +33,7 @@ const started: TestServer[] = [];
 async function start(environment: Environment): Promise<{ server: TestServer; tenant: Tenant }> {
   const server = await startServer("lmdb", { environment });
   started.push(server);
-  return { server, tenant: await createTenant(server, createRestApi(server.url)) };
+  return { server, tenant: await seedTenant(server, createRestApi(server.url)) };
 }
 
 afterEach(() => {
@@ -89,7 +89,7 @@ describe("a call above the rate limit", () => {
     time = freezeTime();
   });
 
-  const makePrivate = () => tenant.make("private", { permissions: ["access:check"] });
+  const makePrivate = () => tenant.createApplication("private", { permissions: ["access:check"] });
 
   it("returns 429 over REST, with Retry-After and X-RateLimit-Reset", async () => {
     const { key } = await makePrivate();
@@ -176,7 +176,7 @@ describe("a check stream", () => {
 
   it("counts each check, the first with the call, and ends at the limit", async () => {
     const { server, tenant } = await start({ RATE_LIMIT_PRIVATE: "1/h:6" });
-    const { key } = await tenant.make("private", { permissions: ["access:check"] });
+    const { key } = await tenant.createApplication("private", { permissions: ["access:check"] });
     const api = createGrpcApi(`127.0.0.1:${server.port}`);
     const outbox = createOutbox<{ correlationId: string; check: object }>();
     const stream = read((signal) => api.streamCheckAccess(key, outbox, signal));
@@ -198,7 +198,7 @@ describe("a check stream", () => {
 
   it("returns the results of checks before the limit", async () => {
     const { server, tenant } = await start({ RATE_LIMIT_PRIVATE: "1/h:3" });
-    const { key } = await tenant.make("private", { permissions: ["access:check"] });
+    const { key } = await tenant.createApplication("private", { permissions: ["access:check"] });
     const api = createGrpcApi(`127.0.0.1:${server.port}`);
     const outbox = createOutbox<{ correlationId: string; check: object }>();
     for (const correlationId of ["a", "b", "c", "d", "e"]) {
@@ -227,7 +227,7 @@ describe("a batch of checks", () => {
 
   async function startWith(limit: string) {
     const { server, tenant } = await start({ RATE_LIMIT_PRIVATE: limit });
-    const make = () => tenant.make("private", { permissions: ["access:check"] });
+    const make = () => tenant.createApplication("private", { permissions: ["access:check"] });
     return { server, make };
   }
 
@@ -305,7 +305,7 @@ describe("limits by application type", () => {
 
   it("count public keys by key and address", async () => {
     const { server, tenant } = await start({ ...proxied, RATE_LIMIT_PUBLIC: "1/h:2" });
-    const other = await tenant.make("public", { permissions: ["token:create"] });
+    const other = await tenant.createApplication("public", { permissions: ["token:create"] });
     const askThrice = (key: string, address: string) =>
       statusesOf([1, 2, 3].map(() => whoAmI(server, key, from(address))));
     expect((await askThrice(tenant.shop.key, "203.0.113.1")).sort()).toEqual([200, 200, 429]);
@@ -325,7 +325,7 @@ describe("limits by application type", () => {
 
   it("count session keys with their public key, by address", async () => {
     const { server, tenant } = await start({ ...proxied, RATE_LIMIT_PUBLIC: "1/h:3" });
-    const [one, other] = [await tenant.open(), await tenant.open()];
+    const [one, other] = [await tenant.openSession(), await tenant.openSession()];
     const askFrom = async ({ key }: { key: string }, address: string) =>
       (await statusesOf([1, 2, 3, 4].map(() => whoAmI(server, key, from(address))))).sort();
     expect(await askFrom(one, "203.0.113.1")).toEqual([200, 200, 200, 429]);
@@ -336,7 +336,7 @@ describe("limits by application type", () => {
 
   it("count no call from a disallowed origin or address", async () => {
     const { server, tenant } = await start({ ...proxied, RATE_LIMIT_PRIVATE: "1/h:2" });
-    const { key } = await tenant.make("private", {
+    const { key } = await tenant.createApplication("private", {
       permissions: ["token:read"],
       allowedCidrs: ["203.0.113.1"],
     });
@@ -352,7 +352,9 @@ describe("limits by application type", () => {
       ...{ ...proxied, RATE_LIMIT_PRIVATE: "1/h:2", RATE_LIMIT_MANAGEMENT: "1/h:8" },
       RATE_LIMIT_PUBLIC: "off",
     });
-    const management = await tenant.make("management", { permissions: ["token:create"] });
+    const management = await tenant.createApplication("management", {
+      permissions: ["token:create"],
+    });
     const acceptedOf = async (key: string) => {
       const responses = Array.from({ length: 12 }, (_, i) =>
         whoAmI(server, key, from(`10.0.0.${i}`)),
@@ -412,7 +414,7 @@ describe("invalid keys", () => {
     const { server, tenant } = await start({
       ...{ RATE_LIMIT_FAILURES: "1/h:2", TRUSTED_PROXIES: "127.0.0.1" },
     });
-    const { key } = await tenant.make("private", { permissions: ["access:check"] });
+    const { key } = await tenant.createApplication("private", { permissions: ["access:check"] });
     const json = { "svc-api-key": key, "content-type": "application/json" };
     for (let i = 0; i < 5; i++) {
       expect((await send(server, "/whoami")).status).toBe(401);
@@ -430,7 +432,9 @@ describe("invalid keys", () => {
 
   it("do not turn the end of a stream with an expired key into a rate limit error", async () => {
     const { server, tenant } = await start({ RATE_LIMIT_FAILURES: "1/h:1" });
-    const { key, id } = await tenant.make("private", { permissions: ["access:check"] });
+    const { key, id } = await tenant.createApplication("private", {
+      permissions: ["access:check"],
+    });
     const api = createGrpcApi(`127.0.0.1:${server.port}`);
     const outbox = createOutbox<{ correlationId: string; check: object }>();
     const stream = api.streamCheckAccess(key, outbox, new AbortController().signal);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from "@jest/globals";
-import { createTenant, type Tenant } from "../../contract/api/tenant.js";
+import { seedTenant, type Tenant } from "../../contract/api/fixtures.js";
 import { createRestApi } from "../../support/api/rest.js";
 import { send } from "../../support/http/http.js";
 import { type FailingMongo, startFailingMongo } from "../../support/mongo/failing-mongo.js";
@@ -125,7 +125,7 @@ describe("two instances with shared rate limits", () => {
       await start(await mongo.open(db), limits),
     ];
     const [first] = instances as [TestServer, TestServer];
-    tenant = await createTenant(first, createRestApi(first.url));
+    tenant = await seedTenant(first, createRestApi(first.url));
   });
 
   /** Calls each instance in turn and counts the status codes. */
@@ -156,7 +156,7 @@ describe("two instances with shared rate limits", () => {
 
   it("allow a key the rate of one instance", async () => {
     const counts = await whileInContact(async () => {
-      const { key } = await tenant.make("private", { permissions: ["access:check"] });
+      const { key } = await tenant.createApplication("private", { permissions: ["access:check"] });
       return askInTurn(key, "203.0.113.1", 16);
     });
     expect(counts).toEqual({ 200: 10, 429: 6 });
@@ -164,7 +164,7 @@ describe("two instances with shared rate limits", () => {
 
   it("count the checks of batches together and refuse a batch above the remainder", async () => {
     const statuses = await whileInContact(async () => {
-      const { key } = await tenant.make("private", { permissions: ["access:check"] });
+      const { key } = await tenant.createApplication("private", { permissions: ["access:check"] });
       const checkBatch = async (at: number, size: number) => {
         const response = await send(instances[at] as TestServer, "/access/check-batch", {
           method: "POST",
@@ -212,7 +212,7 @@ describe("an instance without shared counts", () => {
     ],
   ])("counts locally if MongoDB %s, and logs it once", async (_, data) => {
     const server = await start(mongo.store, { ...rateLimitsOff, RATE_LIMIT_PRIVATE: "1/h:3" });
-    const { backend } = await createTenant(server, createRestApi(server.url));
+    const { backend } = await seedTenant(server, createRestApi(server.url));
     await mongo.fail("alwaysOn", data);
     const statuses: number[] = [];
     for (let i = 0; i < 6; i++) {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import type { CheckAccessResponse } from "../../../gen/latchkey/v1/access_service_pb.js";
-import { createTenant, type GrantsInit, type Tenant } from "../../contract/api/tenant.js";
+import { type GrantsInit, seedTenant, type Tenant } from "../../contract/api/fixtures.js";
 import type { Api } from "../../support/api/api.js";
 import { createRestApi } from "../../support/api/rest.js";
 import { repetitions } from "../../support/jest/suite.js";
@@ -53,7 +53,7 @@ let tenant: Tenant;
 beforeAll(async () => {
   server = await startServer("lmdb", { environment: rateLimitsOff });
   api = createRestApi(server.url);
-  tenant = await createTenant(server, api);
+  tenant = await seedTenant(server, api);
 });
 
 afterAll(() => server.close());
@@ -88,7 +88,7 @@ describe("an authorized session", () => {
         async (held, wanted, later, tokens) => {
           const grants = heldOf(wanted, held);
           fc.pre(grants !== undefined);
-          const backend = await tenant.make("private", held);
+          const backend = await tenant.createApplication("private", held);
           const { sessionKey, nonce } = await api.createSession(tenant.shop.key);
           await api.authorizeSession(backend.key, { nonce, ...grants });
 

@@ -11,22 +11,22 @@ import { changeRetention } from "../../../src/store/port/changes.js";
 import type { StreamingApi } from "../../support/api/api.js";
 import { type Reader, useReaders } from "../../support/api/streams.js";
 import { type Engine, startServer, type TestServer } from "../../support/service/server.js";
-import { keepsRules } from "./keeps-rules.js";
-import { expectRefused, type Refusal } from "./refused.js";
-import { createTenant as createTenantIn, type Tenant } from "./tenant.js";
+import { createExpectRefused, expectValid, type Refusal } from "./assertions.js";
+import { seedTenant, type Tenant } from "./fixtures.js";
 
 const minute = 60_000;
 const permissions = ["token:read"];
-/** So long that a test would run out of time before it passes. */
-const never = 60_000;
+/** Longer than a test may take. */
+const noHeartbeatMs = 60_000;
+const expectRefused = createExpectRefused("grpc");
 
 interface WatchSuiteOptions {
   readonly engine: Engine;
   readonly connect: (server: TestServer) => StreamingApi;
 }
 
-/** What one is told who watches a tenant. That nothing is told is seen by the next change that is. */
-export function describeWatch({ engine, connect }: WatchSuiteOptions): void {
+/** A test that expects no change waits for a later change that must arrive. */
+export function describeWatchCredentials({ engine, connect }: WatchSuiteOptions): void {
   const read = useReaders();
   let server: TestServer;
   let api: StreamingApi;
@@ -41,44 +41,42 @@ export function describeWatch({ engine, connect }: WatchSuiteOptions): void {
     await server.close();
   });
 
-  const createTenant = () => createTenantIn(server, api);
+  const createTenant = () => seedTenant(server, api);
 
-  function open(key: string | undefined, request: object = {}, by = api) {
-    return read((signal) => by.watchCredentials(key, { heartbeatMs: never, ...request }, signal));
+  function open(key: string | undefined, request: object = {}, client = api) {
+    return read((signal) =>
+      client.watchCredentials(key, { heartbeatMs: noHeartbeatMs, ...request }, signal),
+    );
   }
 
   async function next(watcher: Reader<WatchCredentialsResponse>) {
-    return keepsRules(WatchCredentialsResponseSchema, await watcher.next());
+    return expectValid(WatchCredentialsResponseSchema, await watcher.next());
   }
 
-  /** Starts to watch a tenant as its root, or as another caller. */
+  /** Starts a watch with the root key of a tenant, or with another key. */
   async function watch({ root }: Tenant, key = root.key, request: object = {}) {
     const watcher = open(key, request);
     const first = await next(watcher);
     return { ...watcher, first, token: first.resumeToken };
   }
 
-  /** All changes from here to the first one about an application. */
-  async function changesUntil(watcher: Reader<WatchCredentialsResponse>, id: string) {
-    const told: string[] = [];
+  /** Reads changes up to the first one of an application. */
+  async function readUntil(watcher: Reader<WatchCredentialsResponse>, id: string) {
+    const received: string[] = [];
     let token = "";
-    while (!told.some((change) => change.endsWith(id))) {
+    while (!received.some((change) => change.endsWith(id))) {
       const { changes, resumeToken, reset } = await next(watcher);
       expect(reset).toBe(false);
-      told.push(...changes.map(({ kind, applicationId }) => `${kind} ${applicationId}`));
+      received.push(...changes.map(({ kind, applicationId }) => `${kind} ${applicationId}`));
       token = resumeToken;
     }
-    return { told, token };
+    return { received, token };
   }
 
   const rename = ({ root }: Tenant, { id }: { id: string }) =>
     api.updateApplication(root.key, { id, name: "renamed", permissions });
 
-  async function refused(call: Promise<unknown>, reason: Refusal) {
-    return expectRefused(call, reason, "grpc");
-  }
-
-  describe("a watcher", () => {
+  describe("a watcher of credentials", () => {
     it("gets a response at once, with a resume token and complete_until", async () => {
       const { first } = await watch(await createTenant());
       expect(first).toMatchObject({ changes: [], reset: false });
@@ -89,7 +87,7 @@ export function describeWatch({ engine, connect }: WatchSuiteOptions): void {
     it("receives each kind of change with its target and time", async () => {
       const tenant = await createTenant();
       const { root, backend, shop } = tenant;
-      const { nonce } = await tenant.open();
+      const { nonce } = await tenant.openSession();
       const watcher = await watch(tenant);
       const at = timestampFromMs(server.clock.now());
       const changes = async (change: () => Promise<unknown>) => {
@@ -99,34 +97,34 @@ export function describeWatch({ engine, connect }: WatchSuiteOptions): void {
         return message.changes;
       };
 
-      const ofShop = { applicationId: shop.id, at };
+      const expected = { applicationId: shop.id, at };
       expect(await changes(() => rename(tenant, shop))).toMatchObject([
-        { kind: "updated", ...ofShop },
+        { kind: "updated", ...expected },
       ]);
       expect(await changes(() => api.regenerateApplicationKey(root.key, shop))).toMatchObject([
-        { kind: "regenerated", ...ofShop },
+        { kind: "regenerated", ...expected },
       ]);
       const [authorized] = await changes(() =>
         api.authorizeSession(backend.key, { nonce, permissions }),
       );
-      expect(authorized).toMatchObject({ kind: "authorized", ...ofShop });
+      expect(authorized).toMatchObject({ kind: "authorized", ...expected });
       expect(authorized?.sessionId).toMatch(/^[0-9a-f-]{36}$/);
       const [deleted, ...others] = await changes(() => api.deleteApplication(root.key, shop));
-      expect(deleted).toMatchObject({ kind: "deleted", ...ofShop });
+      expect(deleted).toMatchObject({ kind: "deleted", ...expected });
       expect(deleted?.sessionId).toBeUndefined();
       expect(others).toEqual([]);
     });
 
     it("receives the expiry of an application and of a session", async () => {
       const tenant = await createTenant();
-      const session = await tenant.open({ permissions });
+      const session = await tenant.openSession({ permissions });
       const { sessionId } = await api.whoAmI(session.key);
       const expiresAt = timestampFromMs(server.clock.now() + minute);
-      const brief = await tenant.make("private", { permissions, expiresAt });
+      const expiring = await tenant.createApplication("private", { permissions, expiresAt });
       const watcher = await watch(tenant);
       server.clock.advance(minute);
       expect((await next(watcher)).changes).toMatchObject([
-        { kind: "expired", applicationId: brief.id, at: expiresAt },
+        { kind: "expired", applicationId: expiring.id, at: expiresAt },
       ]);
       server.clock.advance(2 * minute);
       const { changes } = await next(watcher);
@@ -138,38 +136,38 @@ export function describeWatch({ engine, connect }: WatchSuiteOptions): void {
     it("receives nothing of creations, reads and refusals", async () => {
       const tenant = await createTenant();
       const watcher = await watch(tenant);
-      const made = await tenant.make("private", { permissions });
-      await tenant.open();
-      await api.checkAccess(tenant.root.key, { key: made.key, permission: "token:read" });
-      await api.deleteApplication(made.key, tenant.shop).catch(() => {});
+      const created = await tenant.createApplication("private", { permissions });
+      await tenant.openSession();
+      await api.checkAccess(tenant.root.key, { key: created.key, permission: "token:read" });
+      await api.deleteApplication(created.key, tenant.shop).catch(() => {});
       await rename(tenant, tenant.shop);
-      const { told } = await changesUntil(watcher, tenant.shop.id);
-      expect(told).toEqual([`updated ${tenant.shop.id}`]);
+      const { received } = await readUntil(watcher, tenant.shop.id);
+      expect(received).toEqual([`updated ${tenant.shop.id}`]);
     });
 
     it("receives nothing of other tenants", async () => {
       const [tenant, other] = [await createTenant(), await createTenant()];
       const watcher = await watch(tenant);
-      const { nonce } = await other.open();
+      const { nonce } = await other.openSession();
       await rename(other, other.shop);
       await api.authorizeSession(other.backend.key, { nonce, permissions });
       await api.regenerateApplicationKey(other.root.key, other.backend);
       await api.deleteApplication(other.root.key, other.shop);
       await rename(tenant, tenant.shop);
-      const { told } = await changesUntil(watcher, tenant.shop.id);
-      expect(told).toEqual([`updated ${tenant.shop.id}`]);
+      const { received } = await readUntil(watcher, tenant.shop.id);
+      expect(received).toEqual([`updated ${tenant.shop.id}`]);
     });
 
     it("receives heartbeats with an advancing complete_until when nothing happens", async () => {
       const tenant = await createTenant();
       const watcher = await watch(tenant, tenant.root.key, { heartbeatMs: 50 });
-      let before = millis(watcher.first.completeUntil);
-      for (let beats = 0; beats < 4; beats++) {
+      let before = toMs(watcher.first.completeUntil);
+      for (let i = 0; i < 4; i++) {
         const { changes, reset, resumeToken, completeUntil } = await next(watcher);
         expect({ changes, reset }).toEqual({ changes: [], reset: false });
         expect(resumeToken).not.toBe("");
-        expect(millis(completeUntil)).toBeGreaterThan(before);
-        before = millis(completeUntil);
+        expect(toMs(completeUntil)).toBeGreaterThan(before);
+        before = toMs(completeUntil);
       }
     });
 
@@ -178,12 +176,12 @@ export function describeWatch({ engine, connect }: WatchSuiteOptions): void {
       const watcher = read((signal) => api.watchCredentials(root.key, {}, signal));
       const [first, beat] = [await next(watcher), await next(watcher)];
       expect(beat.changes).toEqual([]);
-      expect(millis(beat.completeUntil)).toBeGreaterThan(millis(first.completeUntil));
+      expect(toMs(beat.completeUntil)).toBeGreaterThan(toMs(first.completeUntil));
     });
 
     it("receives the same as other watchers, including a session", async () => {
       const tenant = await createTenant();
-      const session = await tenant.open({ permissions: ["access:check"] });
+      const session = await tenant.openSession({ permissions: ["access:check"] });
       const watchers = [
         await watch(tenant),
         await watch(tenant, tenant.backend.key),
@@ -191,19 +189,19 @@ export function describeWatch({ engine, connect }: WatchSuiteOptions): void {
       ];
       await rename(tenant, tenant.shop);
       for (const watcher of watchers) {
-        const { told } = await changesUntil(watcher, tenant.shop.id);
-        expect(told).toEqual([`updated ${tenant.shop.id}`]);
+        const { received } = await readUntil(watcher, tenant.shop.id);
+        expect(received).toEqual([`updated ${tenant.shop.id}`]);
       }
     });
   });
 
-  describe("a watcher that resumes", () => {
+  describe("a watcher of credentials that resumes", () => {
     it("receives everything since then, in order, and nothing earlier", async () => {
       const tenant = await createTenant();
       const { root, shop, backend } = tenant;
       const watcher = await watch(tenant);
       await rename(tenant, shop);
-      const { token } = await changesUntil(watcher, shop.id);
+      const { token } = await readUntil(watcher, shop.id);
       watcher.stop();
       await rename(await createTenant(), shop).catch(() => {});
       await api.regenerateApplicationKey(root.key, shop);
@@ -211,13 +209,13 @@ export function describeWatch({ engine, connect }: WatchSuiteOptions): void {
       await api.deleteApplication(root.key, shop);
       await rename(tenant, backend);
       const again = open(root.key, { resumeToken: token });
-      const { told, token: last } = await changesUntil(again, backend.id);
-      expect(told).toEqual([
+      const { received, token: last } = await readUntil(again, backend.id);
+      expect(received).toEqual([
         ...["regenerated", "updated", "deleted"].map((kind) => `${kind} ${shop.id}`),
         `updated ${backend.id}`,
       ]);
-      const nothing = await next(open(root.key, { resumeToken: last }));
-      expect(nothing).toMatchObject({ changes: [], reset: false });
+      const upToDate = await next(open(root.key, { resumeToken: last }));
+      expect(upToDate).toMatchObject({ changes: [], reset: false });
     });
 
     it("may resume from a heartbeat, repeatedly, and at another instance", async () => {
@@ -228,17 +226,17 @@ export function describeWatch({ engine, connect }: WatchSuiteOptions): void {
       await rename(tenant, tenant.shop);
       const instance = await startServer(engine, { store: server.store });
       const other = connect(instance);
-      for (const by of [api, api, other]) {
-        const again = open(tenant.root.key, { resumeToken }, by);
-        const { told } = await changesUntil(again, tenant.shop.id);
-        expect(told).toEqual([`updated ${tenant.shop.id}`]);
+      for (const client of [api, api, other]) {
+        const again = open(tenant.root.key, { resumeToken }, client);
+        const { received } = await readUntil(again, tenant.shop.id);
+        expect(received).toEqual([`updated ${tenant.shop.id}`]);
         again.stop();
       }
       other.close();
       await instance.close();
     });
 
-    it("is told to reset if the token is too old, and then receives changes", async () => {
+    it("gets a reset if the token is too old, and then receives changes", async () => {
       const tenant = await createTenant();
       const { token, stop } = await watch(tenant);
       stop();
@@ -248,19 +246,19 @@ export function describeWatch({ engine, connect }: WatchSuiteOptions): void {
       const first = await next(again);
       expect(first).toMatchObject({ changes: [], reset: true });
       await rename(tenant, tenant.backend);
-      const { told } = await changesUntil(again, tenant.backend.id);
-      expect(told).toEqual([`updated ${tenant.backend.id}`]);
+      const { received } = await readUntil(again, tenant.backend.id);
+      expect(received).toEqual([`updated ${tenant.backend.id}`]);
     });
 
     it("is refused with a token that was changed, invented, or belongs to another tenant or store", async () => {
       const [tenant, other] = [await createTenant(), await createTenant()];
       const { token } = await watch(tenant);
-      const elsewhere = await startServer(engine);
+      const otherServer = await startServer(engine);
       const { tenantId } = tenant.root;
-      const { store } = elsewhere;
-      const stranger = await bootstrap({ store, keyring: createKeyring(), tenantId });
-      const strange = connect(elsewhere);
-      const foreign = open(stranger.key, {}, strange);
+      const { store } = otherServer;
+      const otherRoot = await bootstrap({ store, keyring: createKeyring(), tenantId });
+      const otherClient = connect(otherServer);
+      const foreign = open(otherRoot.key, {}, otherClient);
       const tokens = [
         (await watch(other)).token,
         (await foreign.next()).resumeToken,
@@ -275,28 +273,28 @@ export function describeWatch({ engine, connect }: WatchSuiteOptions): void {
         "1",
       ];
       foreign.stop();
-      const told = new Set<string>();
+      const messages = new Set<string>();
       for (const resumeToken of tokens) {
         const call = open(tenant.root.key, { resumeToken }).next();
-        const { errors, message } = await refused(call, "invalid_request");
+        const { errors, message } = await expectRefused(call, "invalid_request");
         expect(Object.keys(errors)).toEqual(["resume_token"]);
-        told.add(message);
+        messages.add(message);
       }
-      expect(told.size).toBe(1);
+      expect(messages.size).toBe(1);
       expect((await next(open(tenant.root.key, { resumeToken: token }))).reset).toBe(false);
-      strange.close();
-      await elsewhere.close();
+      otherClient.close();
+      await otherServer.close();
     });
   });
 
-  describe("a watch", () => {
+  describe("a watch of credentials", () => {
     it("needs a key, and access:check", async () => {
-      const { root, shop, make } = await createTenant();
-      await refused(open(undefined).next(), "unauthenticated");
-      await refused(open("secret").next(), "unauthenticated");
-      const without = await make("private", { permissions });
-      for (const { key } of [shop, without]) {
-        const { message } = await refused(open(key).next(), "permission_denied");
+      const { root, shop, createApplication } = await createTenant();
+      await expectRefused(open(undefined).next(), "unauthenticated");
+      await expectRefused(open("secret").next(), "unauthenticated");
+      const unprivileged = await createApplication("private", { permissions });
+      for (const { key } of [shop, unprivileged]) {
+        const { message } = await expectRefused(open(key).next(), "permission_denied");
         expect(message).toContain("access:check");
       }
       expect((await next(open(root.key))).reset).toBe(false);
@@ -305,12 +303,12 @@ export function describeWatch({ engine, connect }: WatchSuiteOptions): void {
     it.each([0, -1, 49, 60_001])("refuses a heartbeat of %d ms", async (heartbeatMs) => {
       const { root } = await createTenant();
       const call = open(root.key, { heartbeatMs }).next();
-      expect(Object.keys((await refused(call, "invalid_request")).errors)).toEqual([
+      expect(Object.keys((await expectRefused(call, "invalid_request")).errors)).toEqual([
         "heartbeat_ms",
       ]);
     });
 
-    it.each<[what: string, reason: Refusal, end: (tenant: Tenant) => Promise<unknown>]>([
+    it.each<[name: string, reason: Refusal, revoke: (tenant: Tenant) => Promise<unknown>]>([
       [
         "key is deleted",
         "unauthenticated",
@@ -321,7 +319,7 @@ export function describeWatch({ engine, connect }: WatchSuiteOptions): void {
         "unauthenticated",
         ({ root, backend }) => api.regenerateApplicationKey(root.key, backend),
       ],
-      ["permission is taken away", "permission_denied", (tenant) => rename(tenant, tenant.backend)],
+      ["permission is removed", "permission_denied", (tenant) => rename(tenant, tenant.backend)],
       [
         "network is no longer allowed",
         "address_not_allowed",
@@ -331,16 +329,16 @@ export function describeWatch({ engine, connect }: WatchSuiteOptions): void {
             allowedCidrs: ["203.0.113.0/24"],
           }),
       ],
-    ])("ends when its caller's %s", async (_what, reason, end) => {
+    ])("ends when its caller's %s", async (_case, reason, revoke) => {
       const tenant = await createTenant();
       const watcher = await watch(tenant, tenant.backend.key);
-      await end(tenant);
-      await refused(watcher.next(), reason);
+      await revoke(tenant);
+      await expectRefused(watcher.next(), reason);
     });
 
-    it("ends when its caller's session does", async () => {
+    it("ends when its caller's session expires", async () => {
       const tenant = await createTenant();
-      const session = await tenant.open({ permissions: ["access:check"] });
+      const session = await tenant.openSession({ permissions: ["access:check"] });
       const watcher = await watch(tenant, session.key, { heartbeatMs: 50 });
       server.clock.advance(3 * minute);
       const failure = await watcher.end();
@@ -349,9 +347,9 @@ export function describeWatch({ engine, connect }: WatchSuiteOptions): void {
   });
 }
 
-function millis(moment: Timestamp | undefined): number {
-  if (!moment) {
-    throw new Error("the message is not complete until any moment");
+function toMs(timestamp: Timestamp | undefined): number {
+  if (!timestamp) {
+    throw new Error("the message has no complete_until");
   }
-  return timestampMs(moment);
+  return timestampMs(timestamp);
 }

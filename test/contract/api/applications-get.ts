@@ -1,19 +1,17 @@
 import { describe, expect, it } from "@jest/globals";
 import { newId } from "../../../src/lib/uuid.js";
-import { keyHoldersOf } from "./key-holders.js";
-import type { ApiSubject } from "./subject.js";
+import { type ApiSubject, createKeyFixtures } from "./fixtures.js";
 
-/** An application by its id, or by its key. */
-export function describeReading(subject: ApiSubject): void {
-  const { server, api, refused } = subject;
-  const { createTenant, openSession } = keyHoldersOf(subject);
+export function describeGetApplication(subject: ApiSubject): void {
+  const { server, api, expectRefused } = subject;
+  const { createTenant, openSession } = createKeyFixtures(subject);
 
   describe("getting an application", () => {
     it("returns it without its key, also for an id in upper case", async () => {
-      const { root, publicOne } = await createTenant();
-      const { key: _key, ...rest } = publicOne;
-      expect(await api().getApplication(root.key, { id: publicOne.id })).toEqual(rest);
-      expect(await api().getApplication(root.key, { id: publicOne.id.toUpperCase() })).toEqual(
+      const { root, publicApp } = await createTenant();
+      const { key: _key, ...rest } = publicApp;
+      expect(await api().getApplication(root.key, { id: publicApp.id })).toEqual(rest);
+      expect(await api().getApplication(root.key, { id: publicApp.id.toUpperCase() })).toEqual(
         rest,
       );
     });
@@ -22,7 +20,7 @@ export function describeReading(subject: ApiSubject): void {
       const { root } = await createTenant();
       const other = await server().createTenant();
       for (const id of [other.applicationId, newId(0)]) {
-        const { message } = await refused(
+        const { message } = await expectRefused(
           api().getApplication(root.key, { id }),
           "application_not_found",
         );
@@ -32,7 +30,7 @@ export function describeReading(subject: ApiSubject): void {
 
     it("refuses an id that is not a UUID", async () => {
       const root = await server().createTenant();
-      const { errors } = await refused(
+      const { errors } = await expectRefused(
         api().getApplication(root.key, { id: "42" }),
         "invalid_request",
       );
@@ -40,16 +38,16 @@ export function describeReading(subject: ApiSubject): void {
     });
 
     it("needs application:read", async () => {
-      const { make, publicOne } = await createTenant();
-      const blind = await make("private", ["token:read"]);
-      await refused(api().getApplication(blind.key, publicOne), "permission_denied");
+      const { createApplication, publicApp } = await createTenant();
+      const unprivileged = await createApplication("private", ["token:read"]);
+      await expectRefused(api().getApplication(unprivileged.key, publicApp), "permission_denied");
     });
   });
 
   describe("getting an application by its key", () => {
     it("returns the application of the key, without the key", async () => {
-      const { publicKey, publicOne } = await createTenant();
-      const { key: _key, ...rest } = publicOne;
+      const { publicKey, publicApp } = await createTenant();
+      const { key: _key, ...rest } = publicApp;
       expect(await api().getApplicationByKey(publicKey)).toEqual(rest);
     });
 
@@ -59,14 +57,14 @@ export function describeReading(subject: ApiSubject): void {
       const permissions = ["application:read"];
       await api().authorizeSession(tenant.privateKey, { nonce: session.nonce, permissions });
       expect(await api().getApplicationByKey(session.key)).toMatchObject({
-        id: tenant.publicOne.id,
+        id: tenant.publicApp.id,
       });
     });
 
     it("needs application:read", async () => {
-      const { make } = await createTenant();
-      const blind = await make("private", ["token:read"]);
-      await refused(api().getApplicationByKey(blind.key), "permission_denied");
+      const { createApplication } = await createTenant();
+      const unprivileged = await createApplication("private", ["token:read"]);
+      await expectRefused(api().getApplicationByKey(unprivileged.key), "permission_denied");
     });
   });
 }

@@ -1,9 +1,8 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
 import { WhoAmIResponseSchema } from "../../../gen/latchkey/v1/access_service_pb.js";
-import { checksOf } from "./checks.js";
-import { keepsRules } from "./keeps-rules.js";
-import type { ApiSubject } from "./subject.js";
+import { expectValid } from "./assertions.js";
+import { type ApiSubject, createCheckFixtures } from "./fixtures.js";
 
 const minute = 60_000;
 const permissions = ["token:read"];
@@ -14,13 +13,12 @@ const own = [
   ...["application:create", "application:read", "application:update", "application:delete"],
   ...["session:read", "session:delete", "access:check", "event:read"],
 ];
-const known = [...own, "token:create", "token:read", "token:use"];
+const allPermissions = [...own, "token:create", "token:read", "token:use"];
 
-/** What a caller can find out about itself, and about what there is to hold. */
-export function describeSelf(subject: ApiSubject): void {
-  const { createTenant } = checksOf(subject);
-  const { api, refused } = subject;
-  const whoAmI = async (key: string) => keepsRules(WhoAmIResponseSchema, await api().whoAmI(key));
+export function describeIntrospection(subject: ApiSubject): void {
+  const { createTenant } = createCheckFixtures(subject);
+  const { api, expectRefused } = subject;
+  const whoAmI = async (key: string) => expectValid(WhoAmIResponseSchema, await api().whoAmI(key));
 
   describe("whoami", () => {
     it.each(["private", "public", "management"])(
@@ -28,9 +26,13 @@ export function describeSelf(subject: ApiSubject): void {
       async (type) => {
         const tenant = await createTenant();
         const expiresAt = timestampFromMs(subject.server().clock.now() + minute);
-        const { id, key } = await tenant.make(type, { permissions, rules: [rule], expiresAt });
-        const answer = await whoAmI(key);
-        expect(answer).toMatchObject({
+        const { id, key } = await tenant.createApplication(type, {
+          permissions,
+          rules: [rule],
+          expiresAt,
+        });
+        const response = await whoAmI(key);
+        expect(response).toMatchObject({
           kind: "application",
           applicationId: id,
           tenantId: tenant.root.tenantId,
@@ -41,7 +43,7 @@ export function describeSelf(subject: ApiSubject): void {
           rules: [{ ...rule, conditions: [] }],
           expiresAt,
         });
-        expect(answer.sessionId).toBeUndefined();
+        expect(response.sessionId).toBeUndefined();
       },
     );
 
@@ -55,9 +57,9 @@ export function describeSelf(subject: ApiSubject): void {
 
     it("reports that a session is not authorized and has no grants", async () => {
       const tenant = await createTenant();
-      const { key, expiresAt } = await tenant.open();
-      const answer = await whoAmI(key);
-      expect(answer).toMatchObject({
+      const { key, expiresAt } = await tenant.openSession();
+      const response = await whoAmI(key);
+      expect(response).toMatchObject({
         kind: "session",
         applicationId: tenant.shop.id,
         tenantId: tenant.root.tenantId,
@@ -67,12 +69,15 @@ export function describeSelf(subject: ApiSubject): void {
         rules: [],
         expiresAt,
       });
-      expect(answer.sessionId).toMatch(/^[0-9a-f-]{36}$/);
+      expect(response.sessionId).toMatch(/^[0-9a-f-]{36}$/);
     });
 
     it("returns the grants of the session itself", async () => {
       const tenant = await createTenant();
-      const { key } = await tenant.open({ permissions: ["token:use"], rules: [sessionRule] });
+      const { key } = await tenant.openSession({
+        permissions: ["token:use"],
+        rules: [sessionRule],
+      });
       const { sessionId } = await api().checkAccess(tenant.root.key, {
         key,
         permission: "token:use",
@@ -88,51 +93,51 @@ export function describeSelf(subject: ApiSubject): void {
     });
 
     it("needs a valid key", async () => {
-      const { root, make } = await createTenant();
-      const gone = await make("private", { permissions });
-      await api().deleteApplication(root.key, gone);
-      for (const key of [undefined, "secret", gone.key]) {
-        await refused(api().whoAmI(key), "unauthenticated");
+      const { root, createApplication } = await createTenant();
+      const deleted = await createApplication("private", { permissions });
+      await api().deleteApplication(root.key, deleted);
+      for (const key of [undefined, "secret", deleted.key]) {
+        await expectRefused(api().whoAmI(key), "unauthenticated");
       }
     });
   });
 
   describe("listing permissions", () => {
-    it("returns this service's own first, then known permissions of others", async () => {
+    it("returns this service's own first, then the listed permissions of other services", async () => {
       const { root } = await createTenant();
       const { data } = await api().listPermissions(root.key);
-      expect(data.map(({ name }) => name)).toEqual(known);
-      expect(data.filter((one) => one.own).map(({ name }) => name)).toEqual(own);
+      expect(data.map(({ name }) => name)).toEqual(allPermissions);
+      expect(data.filter((permission) => permission.own).map(({ name }) => name)).toEqual(own);
       for (const { name, allows, types } of data) {
         expect(allows).toMatch(/\.$/);
-        const isClosed = own.includes(name) && name !== "application:read";
-        const all = ["private", "public", "management"];
-        expect(types).toEqual(isClosed ? ["private", "management"] : all);
+        const isWithheld = own.includes(name) && name !== "application:read";
+        const allTypes = ["private", "public", "management"];
+        expect(types).toEqual(isWithheld ? ["private", "management"] : allTypes);
       }
     });
 
     it.each([
-      ["private", known],
-      ["management", known],
+      ["private", allPermissions],
+      ["management", allPermissions],
       ["public", ["application:read", "token:create", "token:read", "token:use"]],
-    ])("returns what %s applications may hold", async (type, names) => {
+    ])("returns the permissions that %s applications can hold", async (type, names) => {
       const { root } = await createTenant();
       const { data } = await api().listPermissions(root.key, { type });
       expect(data.map(({ name }) => name)).toEqual(names);
     });
 
     it("accepts any valid key and no other", async () => {
-      const { shop, open } = await createTenant();
-      for (const key of [shop.key, (await open()).key]) {
-        expect((await api().listPermissions(key)).data).toHaveLength(known.length);
+      const { shop, openSession } = await createTenant();
+      for (const key of [shop.key, (await openSession()).key]) {
+        expect((await api().listPermissions(key)).data).toHaveLength(allPermissions.length);
       }
-      await refused(api().listPermissions(undefined), "unauthenticated");
+      await expectRefused(api().listPermissions(undefined), "unauthenticated");
     });
 
     it.each(["session", "Public"])("refuses the type %j", async (type) => {
       const { root } = await createTenant();
       const call = api().listPermissions(root.key, { type });
-      const { errors } = await refused(call, "invalid_request");
+      const { errors } = await expectRefused(call, "invalid_request");
       expect(Object.keys(errors)).toEqual(["type"]);
     });
   });

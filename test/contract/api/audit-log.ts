@@ -6,50 +6,54 @@ import { type Event, ListEventsResponseSchema } from "../../../gen/latchkey/v1/e
 import { newId } from "../../../src/lib/uuid.js";
 import { keyOf } from "../../support/api/api.js";
 import { until } from "../../support/until.js";
-import { containerRule, sessionRule, tokenRead } from "./grants.js";
-import { keepsRules } from "./keeps-rules.js";
-import type { ApiSubject } from "./subject.js";
-import { createTenant as fillTenant, type Tenant } from "./tenant.js";
+import { expectValid } from "./assertions.js";
+import {
+  type ApiSubject,
+  containerRule,
+  seedTenant,
+  sessionRule,
+  type Tenant,
+  tokenRead,
+} from "./fixtures.js";
 
 const hour = 3_600_000;
 const service = "latchkey.v1.ApplicationService";
 const sessionService = "latchkey.v1.SessionService";
 
-/** What changes and refusals leave behind. */
-export function describeTrail({ server, api, refused }: ApiSubject): void {
-  const createTenant = () => fillTenant(server(), api());
+export function describeAuditLog({ server, api, expectRefused }: ApiSubject): void {
+  const createTenant = () => seedTenant(server(), api());
 
-  async function eventsOf({ root }: Pick<Tenant, "root">): Promise<Event[]> {
+  async function listEvents({ root }: Pick<Tenant, "root">): Promise<Event[]> {
     const page = await api().listEvents(root.key, { size: 100 });
-    return keepsRules(ListEventsResponseSchema, page).data;
+    return expectValid(ListEventsResponseSchema, page).data;
   }
 
-  /** Makes a change, and answers the one event that it leaves. */
-  async function eventOf(tenant: Tenant, change: () => Promise<unknown>): Promise<Event> {
-    const before = await eventsOf(tenant);
+  /** Makes a change and returns the one event that it wrote. */
+  async function captureEvent(tenant: Tenant, change: () => Promise<unknown>): Promise<Event> {
+    const before = await listEvents(tenant);
     await change();
-    const [event, ...others] = await eventsOf(tenant);
+    const [event, ...others] = await listEvents(tenant);
     expect(others).toEqual(before);
     if (!event) {
-      throw new Error("the change left no event");
+      throw new Error("the change wrote no event");
     }
     return event;
   }
 
-  /** The ids of the requests of a method that the log tells of. */
-  const requestsOf = (method: string | undefined) =>
+  /** The request ids in the log lines of successful calls of a method. */
+  const loggedRequestIds = (method: string | undefined) =>
     server()
       .logs.filter((line) => line.method === method && line.code === "ok")
       .map(({ request_id }) => request_id);
 
-  describe("a change of an application", () => {
-    it("writes one event with the actor, time, method and address", async () => {
+  describe("the audit log of an application", () => {
+    it("has one event per change, with the actor, time, method and address", async () => {
       const tenant = await createTenant();
       const { root, shop } = tenant;
       const [rootKey] = (await api().listApplicationKeys(root.key, { id: root.applicationId }))
         .data;
       server().clock.advance(1_000);
-      const event = await eventOf(tenant, () => api().disableApplication(root.key, shop));
+      const event = await captureEvent(tenant, () => api().disableApplication(root.key, shop));
       expect(event).toMatchObject({
         id: expect.stringMatching(/^[0-9a-f-]{36}$/),
         kind: "application.disabled",
@@ -62,36 +66,36 @@ export function describeTrail({ server, api, refused }: ApiSubject): void {
       });
       expect(event.actor?.sessionId).toBeUndefined();
       expect([event.reason, event.count, event.endsAt]).toEqual([undefined, undefined, undefined]);
-      expect(requestsOf(event.method)).toContain(event.requestId);
+      expect(loggedRequestIds(event.method)).toContain(event.requestId);
     });
 
-    it("writes the state before and after", async () => {
+    it("has the state before and after a change", async () => {
       const tenant = await createTenant();
       const { root, shop } = tenant;
       const id = shop.id;
       const grants = { permissions: ["token:use"], rules: [containerRule] };
-      const was = { name: "public one", permissions: ["token:create"], rules: [] };
-      const updated = await eventOf(tenant, () =>
+      const original = { name: "public one", permissions: ["token:create"], rules: [] };
+      const updated = await captureEvent(tenant, () =>
         api().updateApplication(root.key, { id, name: "till", ...grants }),
       );
       expect(updated).toMatchObject({
         kind: "application.updated",
-        before: { ...was, status: "enabled" },
+        before: { ...original, status: "enabled" },
         after: { name: "till", ...grants, status: "enabled" },
       });
-      const disabled = await eventOf(tenant, () => api().disableApplication(root.key, { id }));
+      const disabled = await captureEvent(tenant, () => api().disableApplication(root.key, { id }));
       expect(disabled).toMatchObject({
         kind: "application.disabled",
         before: { name: "till", ...grants, status: "enabled" },
         after: { name: "till", ...grants, status: "disabled" },
       });
-      const enabled = await eventOf(tenant, () => api().enableApplication(root.key, { id }));
+      const enabled = await captureEvent(tenant, () => api().enableApplication(root.key, { id }));
       expect(enabled).toMatchObject({
         kind: "application.enabled",
         before: { status: "disabled" },
         after: { status: "enabled" },
       });
-      const deleted = await eventOf(tenant, () => api().deleteApplication(root.key, { id }));
+      const deleted = await captureEvent(tenant, () => api().deleteApplication(root.key, { id }));
       expect(deleted).toMatchObject({
         kind: "application.deleted",
         before: { name: "till", ...grants },
@@ -99,16 +103,16 @@ export function describeTrail({ server, api, refused }: ApiSubject): void {
       expect(deleted.after).toBeUndefined();
     });
 
-    it("is written for a creation, with all fields", async () => {
+    it("has all fields of a created application", async () => {
       const tenant = await createTenant();
       const expiresAt = timestampFromMs(server().clock.now() + hour);
       const given = {
-        name: "brief",
+        name: "expiring",
         permissions: ["token:read"],
         rules: [containerRule],
         expiresAt,
       };
-      const event = await eventOf(tenant, () =>
+      const event = await captureEvent(tenant, () =>
         api().createApplication(tenant.root.key, { type: "private", ...given }),
       );
       expect(event).toMatchObject({ kind: "application.created", after: given });
@@ -118,9 +122,9 @@ export function describeTrail({ server, api, refused }: ApiSubject): void {
       expect(event.target?.keyId).toBe(key?.id);
     });
 
-    it("is written for the first application of a tenant, without an actor", async () => {
+    it("has no actor for the first application of a tenant", async () => {
       const root = await server().createTenant();
-      const [event] = await eventsOf({ root });
+      const [event] = await listEvents({ root });
       expect(event).toMatchObject({
         kind: "application.created",
         target: { applicationId: root.applicationId },
@@ -134,28 +138,28 @@ export function describeTrail({ server, api, refused }: ApiSubject): void {
       const { root, shop } = tenant;
       const { id } = shop;
       const gracePeriod = durationFromMs(hour);
-      const made = await eventOf(tenant, () =>
+      const regenerated = await captureEvent(tenant, () =>
         api().regenerateApplicationKey(root.key, { id, gracePeriod }),
       );
       const [newest, old] = (await api().listApplicationKeys(root.key, { id })).data;
-      expect(made).toMatchObject({
+      expect(regenerated).toMatchObject({
         kind: "key.regenerated",
         target: { applicationId: id, keyId: newest?.id },
       });
       const keyId = old?.id ?? "";
-      const ended = await eventOf(tenant, () =>
+      const deleted = await captureEvent(tenant, () =>
         api().deleteApplicationKey(root.key, { id, keyId }),
       );
-      expect(ended).toMatchObject({ kind: "key.deleted", target: { applicationId: id, keyId } });
+      expect(deleted).toMatchObject({ kind: "key.deleted", target: { applicationId: id, keyId } });
     });
   });
 
-  describe("a change of a session", () => {
-    it("writes one event with its actor", async () => {
+  describe("the audit log of a session", () => {
+    it("has one event per change, with its actor", async () => {
       const tenant = await createTenant();
       const { root, backend, shop } = tenant;
       let session = { id: "", nonce: "" };
-      const opened = await eventOf(tenant, async () => {
+      const opened = await captureEvent(tenant, async () => {
         session = await api().createSession(shop.key);
       });
       const target = { applicationId: shop.id, sessionId: session.id };
@@ -166,7 +170,7 @@ export function describeTrail({ server, api, refused }: ApiSubject): void {
         method: `${sessionService}/CreateSession`,
       });
       const grants = { ...tokenRead, rules: [sessionRule] };
-      const authorized = await eventOf(tenant, () =>
+      const authorized = await captureEvent(tenant, () =>
         api().authorizeSession(backend.key, { nonce: session.nonce, ...grants }),
       );
       expect(authorized).toMatchObject({
@@ -176,56 +180,56 @@ export function describeTrail({ server, api, refused }: ApiSubject): void {
         after: grants,
       });
       expect(authorized.after?.status).toBeUndefined();
-      const deleted = await eventOf(tenant, () => api().deleteSession(root.key, session));
+      const deleted = await captureEvent(tenant, () => api().deleteSession(root.key, session));
       expect(deleted).toMatchObject({ kind: "session.deleted", target, before: grants });
-      const revoked = await eventOf(tenant, () => api().revokeAllSessions(root.key, shop));
+      const revoked = await captureEvent(tenant, () => api().revokeAllSessions(root.key, shop));
       expect(revoked).toMatchObject({
         kind: "application.sessions_revoked",
         target: { applicationId: shop.id },
       });
     });
 
-    it("made by a session names the session", async () => {
+    it("names the session that made the change", async () => {
       const tenant = await createTenant();
       const { root, shop } = tenant;
       const permissions = ["session:delete"];
-      const manager = await tenant.make("private", { permissions });
+      const manager = await tenant.createApplication("private", { permissions });
       const { nonce, sessionKey, id } = await api().createSession(shop.key);
       await api().authorizeSession(manager.key, { nonce, permissions });
-      const target = await tenant.make("public", tokenRead);
-      const event = await eventOf(tenant, () => api().revokeAllSessions(sessionKey, target));
+      const target = await tenant.createApplication("public", tokenRead);
+      const event = await captureEvent(tenant, () => api().revokeAllSessions(sessionKey, target));
       expect(event.actor).toMatchObject({ applicationId: shop.id, sessionId: id });
       expect(event.actor?.keyId).toBeUndefined();
       expect((await api().listEvents(root.key, { actor: id })).data).toEqual([event]);
     });
   });
 
-  describe("a refused change", () => {
+  describe("a refused call", () => {
     it("writes nothing for an invalid request or a missing target", async () => {
       const tenant = await createTenant();
       const { root, backend, shop } = tenant;
-      const before = await eventsOf(tenant);
-      const wrong = api().updateApplication(root.key, { id: shop.id, name: "", ...tokenRead });
-      await refused(wrong, "invalid_request");
+      const before = await listEvents(tenant);
+      const invalid = api().updateApplication(root.key, { id: shop.id, name: "", ...tokenRead });
+      await expectRefused(invalid, "invalid_request");
       const stale = api().disableApplication(root.key, { id: shop.id, ifMatch: "nothing" });
-      await refused(stale, "version_mismatch");
+      await expectRefused(stale, "version_mismatch");
       const id = newId(0);
-      await refused(api().deleteApplication(root.key, { id }), "application_not_found");
-      await refused(api().deleteSession(root.key, { id }), "session_not_found");
-      const late = api().authorizeSession(backend.key, { nonce: "x", ...tokenRead });
-      await refused(late, "nonce_not_found");
-      expect(await eventsOf(tenant)).toEqual(before);
+      await expectRefused(api().deleteApplication(root.key, { id }), "application_not_found");
+      await expectRefused(api().deleteSession(root.key, { id }), "session_not_found");
+      const unknown = api().authorizeSession(backend.key, { nonce: "x", ...tokenRead });
+      await expectRefused(unknown, "nonce_not_found");
+      expect(await listEvents(tenant)).toEqual(before);
     });
 
     it("writes a denial, and nothing of the change", async () => {
       const tenant = await createTenant();
       const { root, backend, shop } = tenant;
       const [key] = (await api().listApplicationKeys(root.key, backend)).data;
-      const before = await eventsOf(tenant);
+      const before = await listEvents(tenant);
       const call = api().deleteApplication(backend.key, shop);
-      const { requestId } = await refused(call, "permission_denied");
-      await until(async () => (await eventsOf(tenant)).length > before.length);
-      const [event, ...others] = await eventsOf(tenant);
+      const { requestId } = await expectRefused(call, "permission_denied");
+      await until(async () => (await listEvents(tenant)).length > before.length);
+      const [event, ...others] = await listEvents(tenant);
       expect(others).toEqual(before);
       expect(event).toMatchObject({
         kind: "access.denied",
@@ -240,25 +244,32 @@ export function describeTrail({ server, api, refused }: ApiSubject): void {
     });
   });
 
-  describe("no event", () => {
-    it("contains a key, a nonce or a hash of one", async () => {
+  describe("an event", () => {
+    it("contains no key, no nonce and no hash of one", async () => {
       const tenant = await createTenant();
       const { root, shop, backend } = tenant;
-      const made = await api().regenerateApplicationKey(root.key, shop);
-      const { sessionKey, nonce, id } = await api().createSession(keyOf(made));
+      const regenerated = await api().regenerateApplicationKey(root.key, shop);
+      const { sessionKey, nonce, id } = await api().createSession(keyOf(regenerated));
       await api().authorizeSession(backend.key, { nonce, ...tokenRead });
       await api().deleteSession(root.key, { id });
-      const data = await eventsOf(tenant);
+      const data = await listEvents(tenant);
       expect(data.length).toBeGreaterThan(6);
       const text = toJsonString(
         ListEventsResponseSchema,
         create(ListEventsResponseSchema, { pagination: {}, data }),
       );
       expect(text).not.toMatch(/lk_[a-z]{3}_/);
-      for (const secret of [root.key, shop.key, keyOf(made), backend.key, sessionKey, nonce]) {
+      for (const secret of [
+        root.key,
+        shop.key,
+        keyOf(regenerated),
+        backend.key,
+        sessionKey,
+        nonce,
+      ]) {
         const hash = createHash("sha256").update(secret).digest();
-        for (const form of [secret, hash.toString("hex"), hash.toString("base64")]) {
-          expect(text).not.toContain(form);
+        for (const encoded of [secret, hash.toString("hex"), hash.toString("base64")]) {
+          expect(text).not.toContain(encoded);
         }
       }
     });

@@ -1,17 +1,14 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
 import { newId } from "../../../src/lib/uuid.js";
-import { sessionRule, tokenRead } from "./grants.js";
-import type { ApiSubject } from "./subject.js";
-import { createTenant as fillTenant } from "./tenant.js";
+import { type ApiSubject, seedTenant, sessionRule, tokenRead } from "./fixtures.js";
 
 const minute = 60_000;
 
-/** Sessions as operators see and end them. */
-export function describeManagedSessions({ server, api, refused }: ApiSubject): void {
-  const createTenant = () => fillTenant(server(), api());
+export function describeSessionManagement({ server, api, expectRefused }: ApiSubject): void {
+  const createTenant = () => seedTenant(server(), api());
 
-  async function idsOf(key: string, request = {}) {
+  async function listIds(key: string, request = {}) {
     return (await api().listSessions(key, request)).data.map(({ id }) => id);
   }
 
@@ -50,10 +47,10 @@ export function describeManagedSessions({ server, api, refused }: ApiSubject): v
         authorizedBy: backend.id,
         authorizedAt: timestampFromMs(now + 1_000),
       });
-      const shown = JSON.stringify(after, (_, value) =>
+      const text = JSON.stringify(after, (_, value) =>
         typeof value === "bigint" ? String(value) : value,
       );
-      expect(shown).not.toMatch(/lk_(ses|non)_/);
+      expect(text).not.toMatch(/lk_(ses|non)_/);
     });
 
     it("lists the sessions of the tenant, newest first, page by page", async () => {
@@ -63,63 +60,63 @@ export function describeManagedSessions({ server, api, refused }: ApiSubject): v
         server().clock.advance(1);
         opened.unshift((await api().createSession(shop.key)).id);
       }
-      const seen: string[] = [];
+      const listedIds: string[] = [];
       let start: string | undefined;
       do {
         const page = await api().listSessions(root.key, { size: 2, ...(start && { start }) });
         expect(page.pagination).toMatchObject({ pageSize: 2 });
-        seen.push(...page.data.map(({ id }) => id));
+        listedIds.push(...page.data.map(({ id }) => id));
         start = page.pagination?.next;
       } while (start);
-      expect(seen).toEqual(opened);
+      expect(listedIds).toEqual(opened);
     });
 
     it("filters by application and by state", async () => {
-      const { root, shop, make, open } = await createTenant();
-      const other = await make("public", tokenRead);
-      await open(undefined, other);
-      await open(tokenRead);
-      await open(undefined);
-      const listed = (request: object) =>
+      const { root, shop, createApplication, openSession } = await createTenant();
+      const other = await createApplication("public", tokenRead);
+      await openSession(undefined, other);
+      await openSession(tokenRead);
+      await openSession(undefined);
+      const list = (request: object) =>
         api()
           .listSessions(root.key, request)
           .then(({ data }) => data);
-      expect(await listed({})).toHaveLength(3);
-      expect(await listed({ applicationId: shop.id })).toHaveLength(2);
-      expect(await listed({ applicationId: shop.id.toUpperCase() })).toHaveLength(2);
-      expect(await listed({ state: "authorized" })).toMatchObject([{ state: "authorized" }]);
-      expect(await listed({ state: "unauthorized" })).toHaveLength(2);
-      const one = await listed({ applicationId: other.id, state: "unauthorized" });
-      expect(one).toMatchObject([{ applicationId: other.id }]);
-      expect(await listed({ applicationId: newId(0) })).toEqual([]);
+      expect(await list({})).toHaveLength(3);
+      expect(await list({ applicationId: shop.id })).toHaveLength(2);
+      expect(await list({ applicationId: shop.id.toUpperCase() })).toHaveLength(2);
+      expect(await list({ state: "authorized" })).toMatchObject([{ state: "authorized" }]);
+      expect(await list({ state: "unauthorized" })).toHaveLength(2);
+      const filtered = await list({ applicationId: other.id, state: "unauthorized" });
+      expect(filtered).toMatchObject([{ applicationId: other.id }]);
+      expect(await list({ applicationId: newId(0) })).toEqual([]);
     });
 
     it("sees no expired or deleted session", async () => {
       const { root, shop } = await createTenant();
       const { id } = await api().createSession(shop.key);
       server().clock.advance(3 * minute);
-      await refused(api().getSession(root.key, { id }), "session_not_found");
-      expect(await idsOf(root.key)).toEqual([]);
+      await expectRefused(api().getSession(root.key, { id }), "session_not_found");
+      expect(await listIds(root.key)).toEqual([]);
     });
 
     it("sees no session of a deleted application", async () => {
       const { root, shop } = await createTenant();
       const { id } = await api().createSession(shop.key);
       await api().deleteApplication(root.key, shop);
-      await refused(api().getSession(root.key, { id }), "session_not_found");
-      expect(await idsOf(root.key)).toEqual([]);
+      await expectRefused(api().getSession(root.key, { id }), "session_not_found");
+      expect(await listIds(root.key)).toEqual([]);
     });
 
     it("sees and deletes nothing of other tenants", async () => {
       const { shop } = await createTenant();
       const { id, sessionKey } = await api().createSession(shop.key);
       const other = await server().createTenant();
-      expect(await idsOf(other.key)).toEqual([]);
-      expect(await idsOf(other.key, { applicationId: shop.id })).toEqual([]);
-      await refused(api().getSession(other.key, { id }), "session_not_found");
-      await refused(api().deleteSession(other.key, { id }), "session_not_found");
+      expect(await listIds(other.key)).toEqual([]);
+      expect(await listIds(other.key, { applicationId: shop.id })).toEqual([]);
+      await expectRefused(api().getSession(other.key, { id }), "session_not_found");
+      await expectRefused(api().deleteSession(other.key, { id }), "session_not_found");
       const revocation = api().revokeAllSessions(other.key, shop);
-      await refused(revocation, "application_not_found");
+      await expectRefused(revocation, "application_not_found");
       await expect(api().whoAmI(sessionKey)).resolves.toBeDefined();
     });
 
@@ -136,70 +133,70 @@ export function describeManagedSessions({ server, api, refused }: ApiSubject): v
         [root.key, "?"],
       ] as const) {
         const call = api().listSessions(key, { start: cursor });
-        expect((await refused(call, "invalid_request")).errors).toHaveProperty("start");
+        expect((await expectRefused(call, "invalid_request")).errors).toHaveProperty("start");
       }
     });
 
     it("needs session:read to see sessions, and session:delete to delete them", async () => {
-      const { root, shop, make } = await createTenant();
+      const { root, shop, createApplication } = await createTenant();
       const { id } = await api().createSession(shop.key);
-      const reader = await make("private", { permissions: ["session:read"] });
-      const ender = await make("private", { permissions: ["session:delete"] });
+      const reader = await createApplication("private", { permissions: ["session:read"] });
+      const deleter = await createApplication("private", { permissions: ["session:delete"] });
       await expect(api().getSession(reader.key, { id })).resolves.toBeDefined();
-      await refused(api().deleteSession(reader.key, { id }), "permission_denied");
-      await refused(api().revokeAllSessions(reader.key, shop), "permission_denied");
-      await refused(api().getSession(ender.key, { id }), "permission_denied");
-      await refused(api().listSessions(ender.key), "permission_denied");
-      await api().deleteSession(ender.key, { id });
-      expect(await idsOf(root.key)).toEqual([]);
+      await expectRefused(api().deleteSession(reader.key, { id }), "permission_denied");
+      await expectRefused(api().revokeAllSessions(reader.key, shop), "permission_denied");
+      await expectRefused(api().getSession(deleter.key, { id }), "permission_denied");
+      await expectRefused(api().listSessions(deleter.key), "permission_denied");
+      await api().deleteSession(deleter.key, { id });
+      expect(await listIds(root.key)).toEqual([]);
     });
 
     it("cannot grant these permissions to public applications", async () => {
       const { root } = await createTenant();
       for (const permission of ["session:read", "session:delete"]) {
         const request = { name: "shop", type: "public", permissions: [permission] };
-        await refused(api().createApplication(root.key, request), "invalid_request");
+        await expectRefused(api().createApplication(root.key, request), "invalid_request");
       }
     });
   });
 
   describe("deleting a session", () => {
     it("revokes its key and nonce at once", async () => {
-      const { root, shop, backend, open } = await createTenant();
-      const authorized = await open(tokenRead);
+      const { root, shop, backend, openSession } = await createTenant();
+      const authorized = await openSession(tokenRead);
       const { id, nonce } = await api().createSession(shop.key);
       const { sessionId = "" } = await api().whoAmI(authorized.key);
       await api().deleteSession(root.key, { id: sessionId });
-      await refused(api().whoAmI(authorized.key), "unauthenticated");
+      await expectRefused(api().whoAmI(authorized.key), "unauthenticated");
       await api().deleteSession(root.key, { id });
-      const late = api().authorizeSession(backend.key, { nonce, ...tokenRead });
-      await refused(late, "nonce_not_found");
-      await refused(api().deleteSession(root.key, { id }), "session_not_found");
+      const call = api().authorizeSession(backend.key, { nonce, ...tokenRead });
+      await expectRefused(call, "nonce_not_found");
+      await expectRefused(api().deleteSession(root.key, { id }), "session_not_found");
     });
   });
 
   describe("revoking all sessions of an application", () => {
     it("revokes the open ones at once, and no others", async () => {
-      const { root, shop, backend, make, open } = await createTenant();
-      const other = await make("public", tokenRead);
-      const untouched = await open(tokenRead, other);
-      const [authorized, pending] = [await open(tokenRead), await open()];
+      const { root, shop, backend, createApplication, openSession } = await createTenant();
+      const other = await createApplication("public", tokenRead);
+      const untouched = await openSession(tokenRead, other);
+      const [authorized, pending] = [await openSession(tokenRead), await openSession()];
       await api().revokeAllSessions(root.key, shop);
-      await refused(api().whoAmI(authorized.key), "unauthenticated");
-      await refused(api().whoAmI(pending.key), "unauthenticated");
-      const late = api().authorizeSession(backend.key, { nonce: pending.nonce, ...tokenRead });
-      await refused(late, "nonce_not_found");
+      await expectRefused(api().whoAmI(authorized.key), "unauthenticated");
+      await expectRefused(api().whoAmI(pending.key), "unauthenticated");
+      const call = api().authorizeSession(backend.key, { nonce: pending.nonce, ...tokenRead });
+      await expectRefused(call, "nonce_not_found");
       await expect(api().whoAmI(untouched.key)).resolves.toBeDefined();
-      expect(await idsOf(root.key, { applicationId: shop.id })).toEqual([]);
+      expect(await listIds(root.key, { applicationId: shop.id })).toEqual([]);
     });
 
     it("allows new ones, and keeps the application's key", async () => {
-      const { root, shop, open } = await createTenant();
+      const { root, shop, openSession } = await createTenant();
       await api().revokeAllSessions(root.key, shop);
-      const { key } = await open(tokenRead);
+      const { key } = await openSession(tokenRead);
       await expect(api().whoAmI(key)).resolves.toMatchObject({ authorized: true });
       await expect(api().whoAmI(shop.key)).resolves.toBeDefined();
-      expect(await idsOf(root.key, { applicationId: shop.id })).toHaveLength(1);
+      expect(await listIds(root.key, { applicationId: shop.id })).toHaveLength(1);
     });
   });
 }
