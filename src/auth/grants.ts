@@ -13,7 +13,7 @@ import { isOwnPermission, mayHold } from "../contract/methods.js";
 import { invalidRequest, permissionDenied } from "../errors.js";
 import { managerPermissions } from "../store/port/applications.js";
 import type { ApplicationRecord } from "../store/port/records.js";
-import { unsuitedGrants } from "../validation/grants.js";
+import { unsuitedGrants } from "../validation/violations.js";
 import { type Caller, callerHolds, expiryOf, grantsOf } from "./caller.js";
 import { uncoveredGrants } from "./grant-coverage.js";
 

@@ -158,7 +158,7 @@ export function withLimit(command: Command): Command {
     .addOption(new Option("--all", "list every item").conflicts("limit"));
 }
 
-/** Loads an action only when its command runs, so that help, completion and `serve` start fast. */
+/** Loads the module of an action only when its command runs. */
 export function lazy<Args extends unknown[]>(
   load: () => Promise<(...args: Args) => Promise<void>>,
 ): (...args: Args) => Promise<void> {

@@ -1,4 +1,4 @@
-import type { CursorSealer, CursorSealers } from "../auth/sealing.js";
+import type { CursorSealers } from "../auth/sealing.js";
 import { invalidRequest } from "../errors.js";
 import type { ListOrder, Place } from "../store/port/store.js";
 
@@ -66,18 +66,4 @@ function readPlace(text: string, kind: (typeof valueKinds)[CursorList]): Place |
     case "text":
       return { after, value };
   }
-}
-
-type Feed = "credentials" | "events";
-
-/** Creates the resume tokens of a watch stream. */
-export function createResumeTokens(sealPlaces: CursorSealers, feed: Feed): CursorSealer {
-  return sealPlaces({
-    purpose: `resume token of ${feed}`,
-    field: "resume_token",
-    refusal:
-      "is not a valid resume token of this service and tenant: " +
-      "pass the resume_token of an earlier message, or omit it to watch from now",
-    startAgain: "omit it to watch from now",
-  });
 }

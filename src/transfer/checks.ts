@@ -9,9 +9,9 @@ import { checkGrantsSuit, showGrants } from "../auth/grants.js";
 import type { FieldViolation } from "../contract/problems.js";
 import { invalidRequest, Problem } from "../errors.js";
 import type { ImportedApplication, ImportedSession } from "../store/port/transfer.js";
-import { missingContainers } from "../validation/grants.js";
 import { checkRestrictions, checkSessionQuota } from "../validation/restrictions.js";
 import { checkMessage } from "../validation/validate.js";
+import { missingContainers } from "../validation/violations.js";
 
 /** The limit of keys per imported application, including expired ones. */
 const maxKeys = 100;

@@ -9,9 +9,16 @@ import type {
   ImportOutcome,
 } from "../store/port/transfer.js";
 import { unknownPeppers, warningsForApplication } from "./checks.js";
-import { formatNumber, type Item, type Line, type RecordKind } from "./format.js";
+import {
+  formatNumber,
+  type Item,
+  type Line,
+  type RecordKind,
+  readHeader,
+  readLine,
+  type SplitLine,
+} from "./format.js";
 import type { ImportReport } from "./import-report.js";
-import { readHeader, readLine, type SplitLine } from "./lines.js";
 
 interface ImportRecordsOptions extends BatchWriterOptions {
   readonly lines: AsyncIterable<SplitLine>;

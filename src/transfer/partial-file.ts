@@ -3,8 +3,16 @@ import { access, type FileHandle, open, rename } from "node:fs/promises";
 import { Problem } from "../errors.js";
 import { escapeUnprintable } from "../lib/printable.js";
 import type { ExportPlace } from "./export.js";
-import { type Counts, type Header, noCounts, recordKinds } from "./format.js";
-import { readHeader, readUnchecked, type SplitLine, splitLines } from "./lines.js";
+import {
+  type Counts,
+  type Header,
+  noCounts,
+  readHeader,
+  readUnchecked,
+  recordKinds,
+  type SplitLine,
+  splitLines,
+} from "./format.js";
 
 /** The destination of an export. */
 export interface ExportTarget {

@@ -3,7 +3,8 @@ import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { createCursorSealers, type CursorSealers as Sealing } from "../../src/auth/sealing.js";
 import { Problem } from "../../src/errors.js";
-import { type CursorList, createCursors, createResumeTokens } from "../../src/services/cursors.js";
+import { type CursorList, createCursors } from "../../src/services/cursors.js";
+import { createResumeTokens } from "../../src/services/streams.js";
 import type { Place } from "../../src/store/port/store.js";
 
 const day = 24 * 3_600_000;

@@ -11,9 +11,9 @@ import {
   headerLine,
   sessionLine,
 } from "../../src/transfer/export.js";
+import { splitLines } from "../../src/transfer/format.js";
 import { importRecords } from "../../src/transfer/import.js";
 import { createImportReport } from "../../src/transfer/import-report.js";
-import { splitLines } from "../../src/transfer/lines.js";
 import { anEvent } from "../contract/store/event-fixtures.js";
 import { hour, idsOf, must, rule, times } from "../contract/store/fixtures.js";
 import {

@@ -8,7 +8,7 @@ import {
   headerLine,
   sessionLine,
 } from "../../src/transfer/export.js";
-import { readHeader, readLine, type SplitLine, splitLines } from "../../src/transfer/lines.js";
+import { readHeader, readLine, type SplitLine, splitLines } from "../../src/transfer/format.js";
 import { progressBar, progressLine } from "../../src/transfer/progress.js";
 import { times } from "../contract/store/fixtures.js";
 import { anyApplication, anyEvent, anySession } from "./any-record.js";

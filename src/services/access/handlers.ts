@@ -29,9 +29,8 @@ import { yieldToEventLoop } from "../../lib/event-loop.js";
 import type { Store } from "../../store/port/store.js";
 import { toTimestamp } from "../../validation/time.js";
 import { validateMessage } from "../../validation/validate.js";
-import { createResumeTokens } from "../cursors.js";
 import type { RateLimits } from "../rate-limits/rate-limits.js";
-import { createOpenStream } from "../streams.js";
+import { createOpenStream, createResumeTokens } from "../streams.js";
 import { type CheckResult, createChecks } from "./check.js";
 import { watchCredentials } from "./watch.js";
 

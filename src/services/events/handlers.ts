@@ -22,8 +22,8 @@ import {
 } from "../../store/port/events.js";
 import type { Store } from "../../store/port/store.js";
 import { fromTimestamp, toTimestamp } from "../../validation/time.js";
-import { createResumeTokens, defaultPageSize, sealCursors } from "../cursors.js";
-import { createOpenStream, defaultHeartbeat } from "../streams.js";
+import { defaultPageSize, sealCursors } from "../cursors.js";
+import { createOpenStream, createResumeTokens, defaultHeartbeat } from "../streams.js";
 
 interface EventHandlerOptions {
   readonly store: Store;

@@ -8,8 +8,8 @@ import {
   ListEventsRequestSchema,
 } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { choicesOf } from "../../../src/contract/fields.js";
-import { ApplicationField } from "../names/application-field.js";
-import { isUuid } from "../names/application-name.js";
+import { isUuid } from "../applications/application-display.js";
+import { ApplicationField } from "../applications/application-field.js";
 import { Field, FilterSelect } from "../ui/fields.js";
 
 const kinds = choicesOf(ListEventsRequestSchema.field.kind);

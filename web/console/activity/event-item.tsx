@@ -1,7 +1,7 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { Fragment, memo, type ReactNode, useState } from "react";
 import type { Event, EventParty } from "../../../gen/latchkey/v1/event_service_pb.js";
-import { ApplicationLink, ApplicationName } from "../names/application-name.js";
+import { ApplicationLink, ApplicationName } from "../applications/application-display.js";
 import { Badge, Facts } from "../ui/display.js";
 import { RelativeTime, TimeAgo } from "../ui/time.js";
 import { StateDiff } from "./state-diff.js";

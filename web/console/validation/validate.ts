@@ -1,8 +1,7 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import type { ApplicationType, Grants } from "../../../src/contract/grants.js";
 import type { FieldViolation } from "../../../src/contract/problems.js";
-import { unsuitedGrants } from "../../../src/validation/grants.js";
-import { findFieldViolations } from "../../../src/validation/violations.js";
+import { findFieldViolations, unsuitedGrants } from "../../../src/validation/violations.js";
 
 /** Error messages by field path of the service: `rules[0].container`. */
 export type FieldErrors = Readonly<Record<string, readonly string[]>>;

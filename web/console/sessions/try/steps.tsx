@@ -7,15 +7,13 @@ import {
 import { ApplicationService } from "../../../../gen/latchkey/v1/application_service_pb.js";
 import { SessionService } from "../../../../gen/latchkey/v1/session_service_pb.js";
 import { useAccess } from "../../access/access.js";
-import { connect, useClient } from "../../access/connection.js";
-import { setReachable } from "../../access/reachability.js";
+import { connect, setReachable, useClient } from "../../access/connection.js";
 import { Grants } from "../../rules/grants.js";
 import { Button } from "../../ui/buttons.js";
 import { useAction } from "../../ui/hooks.js";
 import { Problem } from "../../ui/page.js";
 import { createDemoApplications, demoPermissions, type StepViewProps } from "./flow.js";
-import { KeyChoice } from "./key-choice.js";
-import { CurlCommand, ExpectedError, Step } from "./step.js";
+import { CurlCommand, ExpectedError, KeyChoice, Step } from "./step.js";
 
 export function OpenStep({ flow, change, isArrival }: StepViewProps) {
   async function open(transport: Transport): Promise<void> {

@@ -1,9 +1,15 @@
+import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { createClient, type Transport } from "@connectrpc/connect";
 import { useTransport } from "@connectrpc/connect-query";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "wouter";
-import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
+import {
+  type Application,
+  ApplicationService,
+} from "../../../gen/latchkey/v1/application_service_pb.js";
 import { useAccess } from "../access/access.js";
+import { Badge } from "../ui/display.js";
+import { useNow } from "../ui/time.js";
 
 interface ApplicationNameProps {
   readonly id: string;
@@ -115,4 +121,16 @@ const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** Other text may be a key, which must not end up in a URL. */
 export function isUuid(text: string): boolean {
   return uuid.test(text);
+}
+
+export function TypeBadge({ type }: Pick<Application, "type">) {
+  return <Badge tone={type === "management" ? "accent" : "plain"}>{type}</Badge>;
+}
+
+export function StatusBadge({ status, expiresAt }: Pick<Application, "status" | "expiresAt">) {
+  const now = useNow(10_000);
+  if (expiresAt && timestampMs(expiresAt) <= now) {
+    return <Badge tone="danger">expired</Badge>;
+  }
+  return <Badge tone={status === "enabled" ? "good" : "warning"}>{status}</Badge>;
 }
