@@ -37,7 +37,7 @@ async function importFrom(
   const report = createImportReport();
   const store = await (dryRun ? openStoreForReading : openStore)(settings);
   const progress = startProgress({
-    word: dryRun ? "checked" : "imported",
+    verb: dryRun ? "checked" : "imported",
     ofBytes: size,
     stream: process.stderr,
     printsWithoutTerminal: true,

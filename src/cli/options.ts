@@ -36,7 +36,7 @@ function profileOption(): Option {
 }
 
 export function withJson(command: Command): Command {
-  return command.option("--json", "print JSON, the same as REST");
+  return command.option("--json", "print JSON, as in the REST API");
 }
 
 /** The options of every command that calls the service. */

@@ -77,7 +77,7 @@ function addStoreCommands(program: Command): void {
 
 function exitCodeHelp(): string {
   const lines = Object.values(exitCodes).map(
-    ({ code, means }) => `  ${String(code).padEnd(3)}  ${means.replaceAll("`", "")}`,
+    ({ code, description }) => `  ${String(code).padEnd(3)}  ${description.replaceAll("`", "")}`,
   );
   return `\nExit codes:\n${lines.join("\n")}\n\nExamples:\n  latchkey serve\n  latchkey profile add local\n  latchkey apps ls`;
 }

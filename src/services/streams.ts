@@ -1,5 +1,5 @@
 import type { HandlerContext } from "@connectrpc/connect";
-import type { CursorSealer, CursorSealers } from "../auth/sealing.js";
+import type { CursorSealer, CursorSealerFactory } from "../auth/sealing.js";
 import { shuttingDown } from "../errors.js";
 import { linkAbortSignals } from "../lib/iterators.js";
 
@@ -26,8 +26,8 @@ export const defaultHeartbeat = 500;
 type Feed = "credentials" | "events";
 
 /** Creates the resume tokens of a watch stream. */
-export function createResumeTokens(sealPlaces: CursorSealers, feed: Feed): CursorSealer {
-  return sealPlaces({
+export function createResumeTokens(createSealer: CursorSealerFactory, feed: Feed): CursorSealer {
+  return createSealer({
     purpose: `resume token of ${feed}`,
     field: "resume_token",
     refusal:

@@ -3,7 +3,7 @@ import { invalidRequest } from "../errors.js";
 import type { EventRecord } from "../store/port/events.js";
 import type { ImportedApplication, ImportedSession } from "../store/port/transfer.js";
 import { parseJson } from "../validation/json.js";
-import { violationsOfApplication, violationsOfSession } from "./checks.js";
+import { findApplicationViolations, findSessionViolations } from "./checks.js";
 import {
   arrayOf,
   boolean,
@@ -79,7 +79,7 @@ const content = object({
 });
 
 /** Parses the first line of a file, or throws a problem with all violations. */
-export function readHeader(bytes: Uint8Array): Header {
+export function parseHeaderLine(bytes: Uint8Array): Header {
   const { latchkey_export, exported_at, store, source, events, pepper_checks } = parse(
     header,
     bytes,
@@ -95,8 +95,8 @@ export function readHeader(bytes: Uint8Array): Header {
 }
 
 /** Parses any other line, or throws a problem with all violations. */
-export function readLine(bytes: Uint8Array): Line {
-  const line = readUnchecked(bytes);
+export function parseRecordLine(bytes: Uint8Array): Line {
+  const line = parseUnchecked(bytes);
   const violations = violationsIn(line);
   if (violations.length > 0) {
     throw invalidRequest(
@@ -111,7 +111,7 @@ export function readLine(bytes: Uint8Array): Line {
 }
 
 /** Parses a line of our own export, without checking the values. */
-export function readUnchecked(bytes: Uint8Array): Line {
+export function parseUnchecked(bytes: Uint8Array): Line {
   const { application, session, event, end } = parse(content, bytes);
   const lines: (Line | undefined)[] = [
     application && { kind: "application", record: application },
@@ -139,9 +139,9 @@ function parse<T>(parser: Parser<T>, bytes: Uint8Array): T {
 function violationsIn(line: Line): readonly FieldViolation[] {
   switch (line.kind) {
     case "application":
-      return violationsOfApplication(line.record);
+      return findApplicationViolations(line.record);
     case "session":
-      return violationsOfSession(line.record);
+      return findSessionViolations(line.record);
     default:
       return [];
   }

@@ -7,8 +7,8 @@ import {
   type Counts,
   type Header,
   noCounts,
-  readHeader,
-  readUnchecked,
+  parseHeaderLine,
+  parseUnchecked,
   recordKinds,
   type SplitLine,
   splitLines,
@@ -97,8 +97,8 @@ async function scanPart(path: string): Promise<Scan> {
     return { size: 0 };
   }
   try {
-    const header = readHeader(first.bytes);
-    const line = last === first ? undefined : readUnchecked(last.bytes);
+    const header = parseHeaderLine(first.bytes);
+    const line = last === first ? undefined : parseUnchecked(last.bytes);
     const place = { counts, last: line?.kind === "end" ? undefined : line };
     return { size: last.end, before: { header, place, isComplete: line?.kind === "end" } };
   } catch (error) {

@@ -61,12 +61,12 @@ export function matchesPattern(pattern: string, text: string): boolean {
 }
 
 /** Returns the grants that an application of this type cannot have. Runs in browsers too. */
-export function unsuitedGrants(type: ApplicationType, grants: Grants): FieldViolation[] {
-  return [...missingContainers(type, grants), ...unsuitedPermissions(type, grants)];
+export function findDisallowedGrants(type: ApplicationType, grants: Grants): FieldViolation[] {
+  return [...findMissingContainers(type, grants), ...findDisallowedPermissions(type, grants)];
 }
 
 /** Returns the rules without a container, where this type of application requires one. */
-export function missingContainers(type: ApplicationType, { rules }: Grants): FieldViolation[] {
+export function findMissingContainers(type: ApplicationType, { rules }: Grants): FieldViolation[] {
   const message = `is required in the rules of a ${type} application`;
   return rules.flatMap(({ container }, at) =>
     container === undefined && type !== "management"
@@ -75,21 +75,21 @@ export function missingContainers(type: ApplicationType, { rules }: Grants): Fie
   );
 }
 
-function unsuitedPermissions(
+function findDisallowedPermissions(
   type: ApplicationType,
   { permissions, rules }: Grants,
 ): FieldViolation[] {
   return [
-    ...permissions.flatMap((permission, at) => unsuited(type, permission, `permissions[${at}]`)),
+    ...permissions.flatMap((permission, at) => disallowed(type, permission, `permissions[${at}]`)),
     ...rules.flatMap((rule, at) =>
       rule.permissions.flatMap((permission, index) =>
-        unsuited(type, permission, `rules[${at}].permissions[${index}]`),
+        disallowed(type, permission, `rules[${at}].permissions[${index}]`),
       ),
     ),
   ];
 }
 
-function unsuited(type: ApplicationType, permission: string, field: string): FieldViolation[] {
+function disallowed(type: ApplicationType, permission: string, field: string): FieldViolation[] {
   return mayHold(type, permission)
     ? []
     : [{ field, message: `${permission} cannot be granted to a ${type} application: remove it` }];

@@ -1,7 +1,7 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
 import type { CheckAccessResponse } from "../../../gen/latchkey/v1/access_service_pb.js";
-import { makeKey } from "../../../src/auth/keys.js";
+import { generateKey } from "../../../src/auth/keys.js";
 import { newId } from "../../../src/lib/uuid.js";
 import { checksOf } from "./checks.js";
 import type { ApiSubject } from "./subject.js";
@@ -41,10 +41,10 @@ export function describeDenials(subject: ApiSubject): void {
       await api().regenerateApplicationKey(tenant.root.key, replaced);
       const { key } = tenant.backend;
       const keys = [
-        makeKey("prv", newId(0)),
-        makeKey("ses", newId(0)),
-        makeKey("prv", tenant.backend.id),
-        makeKey("pub", tenant.backend.id),
+        generateKey("prv", newId(0)),
+        generateKey("ses", newId(0)),
+        generateKey("prv", tenant.backend.id),
+        generateKey("pub", tenant.backend.id),
         `${key.slice(0, -1)}${key.endsWith("0") ? "1" : "0"}`,
         deleted.key,
         gone.key,
@@ -121,7 +121,7 @@ export function describeDenials(subject: ApiSubject): void {
       const brief = await tenant.make("private", { permissions, expiresAt });
       await subject.api().regenerateApplicationKey(tenant.root.key, brief);
       clock.advance(minute);
-      for (const key of [brief.key, makeKey("prv", brief.id)]) {
+      for (const key of [brief.key, generateKey("prv", brief.id)]) {
         expectDenied(await check(tenant, { key, permission }), "unknown_key");
       }
     });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { makeKey } from "../../../src/auth/keys.js";
+import { generateKey } from "../../../src/auth/keys.js";
 import { newId } from "../../../src/lib/uuid.js";
 import { keyHoldersOf } from "./key-holders.js";
 import type { ApiSubject } from "./subject.js";
@@ -25,10 +25,10 @@ export function describeCallers(subject: ApiSubject): void {
         "",
         "secret",
         `${publicKey.slice(0, -1)}${publicKey.endsWith("0") ? "1" : "0"}`,
-        makeKey("prv", newId(0)),
-        makeKey("prv", brief.id),
-        makeKey("mgt", brief.id),
-        makeKey("ses", brief.id),
+        generateKey("prv", newId(0)),
+        generateKey("prv", brief.id),
+        generateKey("mgt", brief.id),
+        generateKey("ses", brief.id),
         deleted.key,
         replaced.key,
         nonce,

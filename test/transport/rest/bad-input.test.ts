@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { makeKey } from "../../../src/auth/keys.js";
+import { generateKey } from "../../../src/auth/keys.js";
 import { newId } from "../../../src/lib/uuid.js";
 import { useBadInputTarget } from "../../support/api/bad-input.js";
 import { expectProblem, type HttpResponse, send } from "../../support/http/http.js";
@@ -52,7 +52,7 @@ describe("every row of the error table", () => {
 
   it("refuses a key that is missing, malformed, unknown or a nonce with one and the same 401", async () => {
     const { nonce } = await openSession();
-    const bad = [undefined, "", "x", `${target.root.key}x`, makeKey("mgt", newId(0)), nonce];
+    const bad = [undefined, "", "x", `${target.root.key}x`, generateKey("mgt", newId(0)), nonce];
     const details = new Set<string>();
     for (const key of bad) {
       const headers = key === undefined ? {} : { "svc-api-key": key };
@@ -100,7 +100,7 @@ describe("every row of the error table", () => {
   });
 
   it("returns 404 for an unknown nonce and for one of an expired session", async () => {
-    const madeUp = await authorize(target.privateKey, { nonce: makeKey("non", newId(0)) });
+    const madeUp = await authorize(target.privateKey, { nonce: generateKey("non", newId(0)) });
     expectProblem(madeUp, 404, "nonce_not_found");
     const { nonce } = await openSession();
     target.server.clock.advance(180_000);

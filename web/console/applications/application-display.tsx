@@ -14,21 +14,21 @@ import { useNow } from "../ui/time.js";
 interface ApplicationNameProps {
   readonly id: string;
   /** The name in the event, for deleted applications. */
-  readonly knownAs?: string | undefined;
+  readonly fallbackName?: string | undefined;
 }
 
 /** The name of an application, or its id if it was deleted. */
-export function ApplicationName({ id, knownAs }: ApplicationNameProps) {
-  const name = useApplicationName(id) ?? knownAs;
+export function ApplicationName({ id, fallbackName }: ApplicationNameProps) {
+  const name = useApplicationName(id) ?? fallbackName;
   return name === undefined ? <code title={id}>{shortId(id)}</code> : <b>{name}</b>;
 }
 
-export function ApplicationLink({ id, knownAs }: ApplicationNameProps) {
+export function ApplicationLink({ id, fallbackName }: ApplicationNameProps) {
   const name = useApplicationName(id);
   return name ? (
     <Link href={`/applications/${id}`}>{name}</Link>
   ) : (
-    <ApplicationName id={id} knownAs={knownAs} />
+    <ApplicationName id={id} fallbackName={fallbackName} />
   );
 }
 
@@ -90,7 +90,7 @@ function createBatchLoader<Value>(maxSize: number, load: Load<Value>): BatchLoad
   let pending = new Set<string>();
   let loading: Promise<ReadonlyMap<string, Value>> | undefined;
 
-  async function begin(): Promise<ReadonlyMap<string, Value>> {
+  async function startBatch(): Promise<ReadonlyMap<string, Value>> {
     const ids = pending;
     await new Promise((resolve) => setTimeout(resolve, batchDelayMs));
     if (pending === ids) {
@@ -110,7 +110,7 @@ function createBatchLoader<Value>(maxSize: number, load: Load<Value>): BatchLoad
         startNextBatch();
       }
       pending.add(id);
-      loading ??= begin();
+      loading ??= startBatch();
       return (await loading).get(id);
     },
   };

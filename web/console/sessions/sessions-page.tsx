@@ -20,7 +20,7 @@ export default function SessionsPage() {
       title="Sessions"
       actions={
         <>
-          <LiveBadge otherwise="Refreshes every 3 seconds" />
+          <LiveBadge fallback="Refreshes every 3 seconds" />
           <Link className="button" href="/sessions/try">
             Try a session
           </Link>

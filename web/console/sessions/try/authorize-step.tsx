@@ -111,7 +111,7 @@ export function AuthorizeStep({ flow, change, isArrival }: StepViewProps) {
       </KeyChoice>
       <CurlCommand
         method={SessionService.method.authorizeSession}
-        keyIn="PRIVATE_KEY"
+        keyVariable="PRIVATE_KEY"
         body={curlBody(permissions, rules)}
       />
     </Step>

@@ -56,18 +56,18 @@ export function Step({ title, description, children, next, onNext, isArrival }: 
 interface CurlCommandProps {
   readonly method: DescMethodUnary<DescMessage, DescMessage>;
   /** The shell variable with the key. */
-  readonly keyIn: string;
+  readonly keyVariable: string;
   /** `$NONCE` becomes the shell variable. */
   readonly body?: object;
 }
 
 /** The call as a curl command. Secrets stay in variables. */
-export function CurlCommand({ method, keyIn, body }: CurlCommandProps) {
+export function CurlCommand({ method, keyVariable, body }: CurlCommandProps) {
   const { pattern } = getOption(method, http);
   const verb = pattern.case?.toUpperCase();
   const command = [
     `curl -X ${verb} ${serviceUrl}${pattern.value}`,
-    `-H "${keyHeader}: $${keyIn}"`,
+    `-H "${keyHeader}: $${keyVariable}"`,
     ...(body === undefined
       ? []
       : ["-H 'Content-Type: application/json'", `-d ${shellQuote(JSON.stringify(body))}`]),

@@ -40,7 +40,7 @@ export function OpenStep({ flow, change, isArrival }: StepViewProps) {
         action="Open a session"
         act={open}
       />
-      <CurlCommand method={SessionService.method.createSession} keyIn="PUBLIC_KEY" />
+      <CurlCommand method={SessionService.method.createSession} keyVariable="PUBLIC_KEY" />
     </Step>
   );
 }
@@ -95,7 +95,10 @@ export function UnauthorizedStep({ flow, change, isArrival }: StepViewProps) {
         </Button>
       </div>
       <ExpectedError of={problem} />
-      <CurlCommand method={ApplicationService.method.getApplicationByKey} keyIn="SESSION_KEY" />
+      <CurlCommand
+        method={ApplicationService.method.getApplicationByKey}
+        keyVariable="SESSION_KEY"
+      />
     </Step>
   );
 }
@@ -146,7 +149,7 @@ export function UseStep({ flow, change, isArrival }: StepViewProps) {
           Allowed. The application is {application}.
         </p>
       )}
-      <CurlCommand method={AccessService.method.whoAmI} keyIn="SESSION_KEY" />
+      <CurlCommand method={AccessService.method.whoAmI} keyVariable="SESSION_KEY" />
     </Step>
   );
 }
@@ -187,7 +190,7 @@ export function NonceReuseStep({ flow, isArrival }: StepViewProps) {
       )}
       <CurlCommand
         method={SessionService.method.authorizeSession}
-        keyIn="PRIVATE_KEY"
+        keyVariable="PRIVATE_KEY"
         body={{ nonce: "$NONCE", permissions }}
       />
     </Step>
