@@ -36,7 +36,7 @@ function profileOption(): Option {
 }
 
 export function withJson(command: Command): Command {
-  return command.option("--json", "print JSON, as in the REST API");
+  return command.option("--json", "print JSON");
 }
 
 /** The options of every command that calls the service. */
