@@ -99,12 +99,12 @@ type Creator = (
 
 async function creatorFor(store: Store, first: Bootstrapped): Promise<Creator> {
   const { newId } = await loadBuilt<typeof uuid>("lib/uuid.js");
-  const { createKeyring, makeKey } = await loadBuilt<typeof keys>("auth/keys.js");
+  const { createKeyring, generateKey } = await loadBuilt<typeof keys>("auth/keys.js");
   const { kindFor } = await loadBuilt<typeof keyFormat>("contract/key-format.js");
   const keyring = createKeyring();
   return async (kind) => {
     const id = newId(Date.now());
-    const key = makeKey(kindFor(kind.type), id);
+    const key = generateKey(kindFor(kind.type), id);
     await store.applications.create({
       ...kind,
       id,

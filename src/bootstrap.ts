@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { CreateApplicationRequestSchema } from "../gen/latchkey/v1/application_service_pb.js";
-import { type Keyring, makeKey } from "./auth/keys.js";
+import { generateKey, type Keyring } from "./auth/keys.js";
 import { kindFor } from "./contract/key-format.js";
 import { ownPermissions } from "./contract/methods.js";
 import { newId } from "./lib/uuid.js";
@@ -38,7 +38,7 @@ export async function bootstrap({
   );
   const now = await store.now();
   const id = newId(now);
-  const key = makeKey(kindFor(type), id);
+  const key = generateKey(kindFor(type), id);
   const keyId = newId(now);
   const application = await store.applications.create(
     {

@@ -11,7 +11,7 @@ import type { AddressOf } from "./auth/caller-address.js";
 import { createGrantGuard } from "./auth/grants.js";
 import type { Keyring } from "./auth/keys.js";
 import type { LastUsedTracker } from "./auth/last-used.js";
-import { createCursorSealers } from "./auth/sealing.js";
+import { createCursorSealerFactory } from "./auth/sealing.js";
 import type { Settings } from "./config/settings.js";
 import type { Dependencies } from "./dependencies.js";
 import { createInterceptors } from "./middleware/pipeline.js";
@@ -86,7 +86,11 @@ function createImplementations(options: ImplementationsOptions): Implementation[
     ...options,
     grantGuard: createGrantGuard(settings.grantPolicy),
     audit: createAudit(addressOf),
-    sealPlaces: createCursorSealers({ peppers: settings.peppers, storeId: store.id, clock }),
+    createSealer: createCursorSealerFactory({
+      peppers: settings.peppers,
+      storeId: store.id,
+      clock,
+    }),
   };
   const withIdempotency = createIdempotency(store.answers, settings.keyHeader);
   const serve = <S extends DescService>(service: S, handlers: ServiceImpl<S>) =>

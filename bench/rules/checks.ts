@@ -19,10 +19,10 @@ export async function prepareChecks(
   count: 1 | typeof manyRules,
   seconds: number,
 ): Promise<Load> {
-  const makeKey = set.isOfSession ? makeSession : makeApplication;
+  const generateKey = set.isOfSession ? makeSession : makeApplication;
   const requests: LoadRequest[] = [];
   while (requests.length < checksAtATime) {
-    const key = await makeKey(subject, rulesOf(set, count));
+    const key = await generateKey(subject, rulesOf(set, count));
     const question = { key, permission, token: set.token };
     const { allowed } = await post(subject, subject.keys.checking, "/access/check", question);
     if (!allowed) {

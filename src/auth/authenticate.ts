@@ -40,20 +40,20 @@ export function createAuthenticate(
   grantPolicy: GrantPolicy,
 ): Authenticate {
   const { applications, sessions } = store;
-  const worksNow = createWorksNow(store);
+  const ifActive = createIfActive(store);
   const addBoundary = createAddBoundary(grantPolicy);
   const identifyForeign = createIdentifyForeign(store, keyring);
   return (key) => {
-    const parsed = parseOwned(key);
+    const parsed = parseOwnedKey(key);
     if (!parsed) {
       return identifyForeign(key);
     }
     return parsed.kind === "ses"
       ? mapMaybePromise(sessions.find(parsed.id), (found) =>
-          worksNow(addBoundary(ownerOfSession(found, key, keyring))),
+          ifActive(addBoundary(ownerOfSession(found, key, keyring))),
         )
       : mapMaybePromise(applications.find(parsed.id), (found) =>
-          worksNow(ownerOfApplication(found, parsed, key, keyring)),
+          ifActive(ownerOfApplication(found, parsed, key, keyring)),
         );
   };
 }
@@ -65,24 +65,24 @@ export function createAuthenticateMany(
   grantPolicy: GrantPolicy,
 ): AuthenticateMany {
   const { applications, sessions } = store;
-  const worksNow = createWorksNow(store);
+  const ifActive = createIfActive(store);
   const addBoundary = createAddBoundary(grantPolicy);
   const identifyForeign = createIdentifyForeign(store, keyring);
   return async (keys) => {
     const owners = new Map<string, MaybePromise<Caller | undefined>>();
     const ofApplications: Owned[] = [];
     const ofSessions: Owned[] = [];
-    const others: string[] = [];
+    const foreign: string[] = [];
     for (const key of keys) {
       if (owners.has(key)) {
         continue;
       }
-      const parsed = parseOwned(key);
+      const parsed = parseOwnedKey(key);
       owners.set(key, undefined);
       if (parsed) {
         (parsed.kind === "ses" ? ofSessions : ofApplications).push({ key, parsed });
       } else {
-        others.push(key);
+        foreign.push(key);
       }
     }
     const foundApplications =
@@ -90,12 +90,12 @@ export function createAuthenticateMany(
     const foundSessions = ofSessions.length > 0 ? await sessions.findMany(idsOf(ofSessions)) : [];
     // No await below until all promises are collected: an unhandled rejection would end the process.
     for (const [at, { key, parsed }] of ofApplications.entries()) {
-      owners.set(key, worksNow(ownerOfApplication(foundApplications[at], parsed, key, keyring)));
+      owners.set(key, ifActive(ownerOfApplication(foundApplications[at], parsed, key, keyring)));
     }
     for (const [at, { key }] of ofSessions.entries()) {
-      owners.set(key, worksNow(addBoundary(ownerOfSession(foundSessions[at], key, keyring))));
+      owners.set(key, ifActive(addBoundary(ownerOfSession(foundSessions[at], key, keyring))));
     }
-    for (const key of others) {
+    for (const key of foreign) {
       owners.set(key, identifyForeign(key));
     }
     const found = keys.map((key) => owners.get(key));
@@ -107,11 +107,11 @@ export function createAuthenticateMany(
 
 /** Identifies expired keys, and keys whose application or authorizer is disabled. */
 export function createIdentifyRefused(store: Store, keyring: Keyring): IdentifyRefused {
-  const findNamed = createFindKeyOwner(store, keyring);
+  const findKeyOwner = createFindKeyOwner(store, keyring);
   return (key) =>
     mapMaybePromise(
-      findNamed(key),
-      (named) => named?.why && { owner: named.owner, why: named.why },
+      findKeyOwner(key),
+      (found) => found?.why && { owner: found.owner, why: found.why },
     );
 }
 
@@ -127,7 +127,7 @@ export function createFindKeyOwner(store: Store, keyring: Keyring): FindKeyOwner
     });
   }
 
-  function nameBy(
+  function toKeyOwner(
     found: Caller | undefined,
     owner: Caller | undefined,
     isExpired: boolean,
@@ -137,35 +137,35 @@ export function createFindKeyOwner(store: Store, keyring: Keyring): FindKeyOwner
       : found && { owner: found, why: undefined };
   }
 
-  function nameApplication(
+  function findByApplication(
     id: string,
     ownerIn: (application: ApplicationRecord | undefined) => Caller | undefined,
   ): MaybePromise<KeyOwner | undefined> {
-    return mapMaybePromise(applications.find(id), (alive) =>
-      mapMaybePromise(alive ?? applications.findExpired(id), (application) =>
-        nameBy(application && { application }, ownerIn(application), !alive),
+    return mapMaybePromise(applications.find(id), (active) =>
+      mapMaybePromise(active ?? applications.findExpired(id), (application) =>
+        toKeyOwner(application && { application }, ownerIn(application), !active),
       ),
     );
   }
 
   return (key) => {
-    const parsed = parseOwned(key);
+    const parsed = parseOwnedKey(key);
     if (!parsed) {
       return mapMaybePromise(findForeign(store, keyring, key), (id) =>
         id === undefined
           ? undefined
-          : nameApplication(id, (application) => ownerOfForeign(application, key, keyring)),
+          : findByApplication(id, (application) => ownerOfForeign(application, key, keyring)),
       );
     }
     const { id } = parsed;
     if (parsed.kind === "ses") {
-      return mapMaybePromise(sessions.find(id), (alive) =>
-        mapMaybePromise(alive ?? sessions.findExpired(id), (found) =>
-          nameBy(found, ownerOfSession(found, key, keyring), !alive),
+      return mapMaybePromise(sessions.find(id), (active) =>
+        mapMaybePromise(active ?? sessions.findExpired(id), (found) =>
+          toKeyOwner(found, ownerOfSession(found, key, keyring), !active),
         ),
       );
     }
-    return nameApplication(id, (application) =>
+    return findByApplication(id, (application) =>
       ownerOfApplication(application, parsed, key, keyring),
     );
   };
@@ -173,13 +173,13 @@ export function createFindKeyOwner(store: Store, keyring: Keyring): FindKeyOwner
 
 /** Authenticates foreign keys, if they are enabled. */
 function createIdentifyForeign(store: Store, keyring: Keyring): Authenticate {
-  const worksNow = createWorksNow(store);
+  const ifActive = createIfActive(store);
   return (key) =>
     mapMaybePromise(findForeign(store, keyring, key), (id) =>
       id === undefined
         ? undefined
         : mapMaybePromise(store.applications.find(id), (application) =>
-            worksNow(ownerOfForeign(application, key, keyring)),
+            ifActive(ownerOfForeign(application, key, keyring)),
           ),
     );
 }
@@ -203,13 +203,13 @@ function idsOf(owned: readonly Owned[]): string[] {
 }
 
 /** Parses the key of an application or session. Nonces are not accepted. */
-function parseOwned(key: string): ParsedKey | undefined {
+function parseOwnedKey(key: string): ParsedKey | undefined {
   const parsed = parseKey(key);
   return parsed?.kind === "non" ? undefined : parsed;
 }
 
-/** Filters out owners whose key is disabled or has expired. */
-function createWorksNow(store: Store) {
+/** Creates a filter that drops owners whose key is disabled or has expired. */
+function createIfActive(store: Store) {
   return (owner: Caller | undefined): MaybePromise<Caller | undefined> => {
     if (!owner || isDisabled(owner)) {
       return undefined;

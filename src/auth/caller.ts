@@ -59,7 +59,7 @@ export interface Call {
 /** How to store a response for replay. */
 interface StoredResponse {
   readonly id: string;
-  seal(answer: object): NewResponse;
+  seal(response: object): NewResponse;
 }
 
 export const callKey = createContextKey<Call>(

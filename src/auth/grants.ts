@@ -13,7 +13,7 @@ import { isOwnPermission, mayHold } from "../contract/methods.js";
 import { invalidRequest, permissionDenied } from "../errors.js";
 import { managerPermissions } from "../store/port/applications.js";
 import type { ApplicationRecord } from "../store/port/records.js";
-import { unsuitedGrants } from "../validation/grants.js";
+import { findDisallowedGrants } from "../validation/violations.js";
 import { type Caller, callerHolds, expiryOf, grantsOf } from "./caller.js";
 import { uncoveredGrants } from "./grant-coverage.js";
 
@@ -23,7 +23,7 @@ export function readGrants(request: { permissions: string[]; rules: AccessRule[]
 }
 
 /** Converts grants to their response form. */
-export function showGrants({ permissions, rules }: Grants): GrantsInit {
+export function toGrantsMessage({ permissions, rules }: Grants): GrantsInit {
   return {
     permissions: [...permissions],
     rules: rules.map((rule) => ({
@@ -40,8 +40,8 @@ interface GrantsInit {
 }
 
 /** Throws if an application of this type cannot have the grants. */
-export function checkGrantsSuit(type: ApplicationType, grants: Grants): void {
-  const violations = unsuitedGrants(type, grants);
+export function checkGrantsAllowed(type: ApplicationType, grants: Grants): void {
+  const violations = findDisallowedGrants(type, grants);
   if (violations.length > 0) {
     throw invalidRequest(violations);
   }
@@ -91,7 +91,7 @@ export function createGrantGuard(policy: GrantPolicy): GrantGuard {
     checkMayGrant(caller, proposed) {
       checkHeld(caller, ownPermissionsOf(proposed.grants));
       checkLifetime(caller, proposed);
-      checkMayMakeManager(caller, proposed);
+      checkMayCreateManager(caller, proposed);
       checkCovered(caller, proposed);
     },
     checkMayTakeOver(caller, target) {
@@ -101,7 +101,7 @@ export function createGrantGuard(policy: GrantPolicy): GrantGuard {
       const { type, expiresAt } = target;
       const taken = { type, grants: target, expiresAt };
       checkLifetime(caller, taken);
-      checkMayMakeManager(caller, taken);
+      checkMayCreateManager(caller, taken);
       checkCovered(caller, taken);
     },
     checkMayDelegate: (caller, grants) => checkHeld(caller, heldPermissions(grants)),
@@ -110,7 +110,7 @@ export function createGrantGuard(policy: GrantPolicy): GrantGuard {
 
 /** Throws if the target holds a permission of Latchkey that the caller lacks. Always on, whatever the policy. */
 export function checkMayAdminister(caller: Caller, target: Grants): void {
-  const missing = missingOf(caller, ownPermissionsOf(target));
+  const missing = findMissing(caller, ownPermissionsOf(target));
   if (missing.length > 0) {
     throw permissionDenied(
       `The application holds ${missing.join(", ")}. Only a caller that also holds it can change ` +
@@ -127,12 +127,12 @@ function ownPermissionsOf(grants: Grants): string[] {
   return heldPermissions(grants).filter(isOwnPermission);
 }
 
-function missingOf(caller: Caller, permissions: readonly string[]): string[] {
+function findMissing(caller: Caller, permissions: readonly string[]): string[] {
   return permissions.filter((permission) => !callerHolds(caller, permission)).slice(0, maxListed);
 }
 
 function checkHeld(caller: Caller, permissions: readonly string[]): void {
-  const missing = missingOf(caller, permissions);
+  const missing = findMissing(caller, permissions);
   if (missing.length > 0) {
     throw permissionDenied(
       `Only a caller that holds ${missing.join(", ")} can grant it, and ${nameOf(caller)} does not.`,
@@ -165,7 +165,7 @@ function mayGrantAny({ application, session }: Caller): boolean {
 }
 
 /** A new management application could grant permissions that its creator does not have. */
-function checkMayMakeManager(caller: Caller, { type, grants, current }: ProposedGrants): void {
+function checkMayCreateManager(caller: Caller, { type, grants, current }: ProposedGrants): void {
   if (type !== "management" || mayGrantAny(caller)) {
     return;
   }

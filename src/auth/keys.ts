@@ -2,11 +2,11 @@ import { createHmac, hash, timingSafeEqual } from "node:crypto";
 import { crc32 } from "node:zlib";
 import {
   checkStart,
-  fewestForeign,
   idStart,
   type KeyKind,
   keyLength,
   mayBeForeignKey,
+  minForeignKeyLength,
   secretStart,
   secretWidth,
 } from "../contract/key-format.js";
@@ -17,7 +17,7 @@ import { fillRandom, idToBytes } from "../lib/uuid.js";
 const unbiasedLimit = 256 - (256 % base);
 
 /** Creates a key with a new secret. Store only its hash. */
-export function makeKey(kind: KeyKind, id: string): string {
+export function generateKey(kind: KeyKind, id: string): string {
   const key = Buffer.allocUnsafe(keyLength);
   key.write(`lk_${kind}_`, "latin1");
   writeBase62(idToBytes(id), key, idStart, secretStart);
@@ -46,7 +46,7 @@ function writeSecret(key: Buffer): void {
 }
 
 /** Foreign keys: visible ASCII characters without our prefix. */
-const foreignKeyPattern = new RegExp(`^(?!lk_)[!-~]{${fewestForeign},200}$`);
+const foreignKeyPattern = new RegExp(`^(?!lk_)[!-~]{${minForeignKeyLength},200}$`);
 
 /** Hashes keys for storage and verifies them against stored hashes. */
 export interface Keyring {

@@ -14,7 +14,7 @@ export interface CursorSealer {
   open(tenantId: string, text: string): string;
 }
 
-interface SealOptions {
+interface SealerOptions {
   /** Newest first. The first one encrypts; the others can still decrypt. */
   readonly peppers: readonly string[];
   readonly storeId: string;
@@ -22,7 +22,7 @@ interface SealOptions {
 }
 
 /** The purpose of a cursor, and the error messages for invalid ones. */
-interface SealUse {
+interface CursorPurpose {
   /** Each purpose has its own encryption keys. */
   readonly purpose: string;
   readonly field: string;
@@ -33,7 +33,7 @@ interface SealUse {
 }
 
 /** Creates the cursors of one purpose. */
-export type CursorSealers = (use: SealUse) => CursorSealer;
+export type CursorSealerFactory = (use: CursorPurpose) => CursorSealer;
 
 const algorithm = "aes-256-gcm";
 const keySize = 32;
@@ -50,7 +50,11 @@ const olderKeyGrace = 24 * 3_600_000;
  * Derives an encryption key from each pepper. If a pepper is empty, the key is
  * derived from the store id, which all instances share and no caller sees.
  */
-export function createCursorSealers({ peppers, storeId, clock }: SealOptions): CursorSealers {
+export function createCursorSealerFactory({
+  peppers,
+  storeId,
+  clock,
+}: SealerOptions): CursorSealerFactory {
   return ({ purpose, field, refusal, startAgain }) => {
     const [newest, ...older] = peppers.map((pepper) =>
       Buffer.from(hkdfSync("sha256", pepper || storeId, storeId, `latchkey: ${purpose}`, keySize)),
@@ -85,12 +89,12 @@ export function createCursorSealers({ peppers, storeId, clock }: SealOptions): C
 }
 
 /** A position and the time when it was encrypted. */
-interface DatedPosition {
+interface TimedPosition {
   readonly position: string;
   readonly at: number;
 }
 
-function seal(key: Buffer, tenantId: string, { position, at }: DatedPosition): string {
+function seal(key: Buffer, tenantId: string, { position, at }: TimedPosition): string {
   const timestamp = Buffer.alloc(timestampSize);
   timestamp.writeUIntBE(at, 0, timestampSize);
   const parts = Math.floor(position.length / blockSize) + 1;
@@ -103,7 +107,7 @@ function seal(key: Buffer, tenantId: string, { position, at }: DatedPosition): s
 }
 
 /** Returns `undefined` if the cursor was encrypted with another key or altered. */
-function unseal(key: Buffer, tenantId: string, sealed: Buffer): DatedPosition | undefined {
+function unseal(key: Buffer, tenantId: string, sealed: Buffer): TimedPosition | undefined {
   const nonce = sealed.subarray(0, nonceSize);
   const tag = sealed.subarray(nonceSize, nonceSize + tagSize);
   try {

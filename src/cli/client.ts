@@ -1,15 +1,22 @@
 import { Agent as HttpAgent } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
-import type { CallOptions } from "@connectrpc/connect";
+import { type CallOptions, Code, ConnectError } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
+import type { Pagination } from "../../gen/latchkey/v1/application_service_pb.js";
 import { createClientOn, type LatchkeyClient } from "../client/client.js";
 import { type ClientOptions, retryCalls, sendKey } from "../contract/client-interceptors.js";
-import { toCommandError } from "./call-errors.js";
-import { type Connection, type ConnectionFlags, resolveConnection } from "./connection.js";
-import { readClientEnvironment } from "./environment.js";
-import { CommandError } from "./errors.js";
+import { problemOf } from "../contract/problem-report.js";
+import { type ProblemCode, problemCatalogue } from "../contract/problems.js";
+import { startProgressLine } from "../lib/progress-line.js";
+import {
+  type Connection,
+  type ConnectionFlags,
+  readClientEnvironment,
+  readProfiles,
+  resolveConnection,
+} from "./connection.js";
+import { CommandError, type ExitName } from "./errors.js";
 import { createOutput, type Output, type OutputFlags } from "./output.js";
-import { readProfiles } from "./profile/profiles.js";
 import { isInteractive, readSecret } from "./prompt.js";
 
 /** The client and output of a command that calls the service. */
@@ -73,4 +80,171 @@ export function createServiceClient(options: ClientOptions): ServiceClient {
     nodeOptions: { agent },
   });
   return { ...createClientOn(transport), close: () => agent.destroy() };
+}
+
+export interface ListFlags {
+  readonly limit: number;
+  readonly all?: boolean;
+}
+
+interface Page {
+  readonly data: unknown[];
+  readonly pagination?: Pagination | undefined;
+}
+
+const maxPageSize = 100;
+
+type ReadPage<P> = (position: { readonly size: number; readonly start?: string }) => Promise<P>;
+
+interface List<P> {
+  /** All items that were read, as one page. */
+  readonly page: P;
+  /** The number of items on the service, if it counts them. */
+  readonly total: number | undefined;
+}
+
+/** Reads as many pages of a list as the flags request. */
+export async function readPages<P extends Page>(
+  { limit, all = false }: ListFlags,
+  readPage: ReadPage<P>,
+): Promise<List<P>> {
+  const max = all ? Number.POSITIVE_INFINITY : limit;
+  const first = await readPage({ size: Math.min(max, maxPageSize) });
+  const isEnough = !first.pagination?.next || first.data.length >= max;
+  const page = isEnough ? first : await readMore(first, max, readPage);
+  // Only a first page has the total: the others are read by cursor.
+  return { page, total: first.pagination?.totalItems };
+}
+
+/** Reads the pages after the first, with a progress line on a terminal. */
+async function readMore<P extends Page>(first: P, max: number, readPage: ReadPage<P>): Promise<P> {
+  const { data } = first;
+  const line = startProgressLine({
+    stream: process.stderr,
+    printsWithoutTerminal: false,
+    draw: () => `${formatCount(data.length)} read`,
+  });
+  try {
+    let page = first;
+    for (let next = page.pagination?.next; next && data.length < max; ) {
+      page = await readPage({ size: Math.min(max - data.length, maxPageSize), start: next });
+      data.push(...page.data);
+      next = page.pagination?.next;
+    }
+    return { ...page, data };
+  } finally {
+    line.stop();
+  }
+}
+
+/** The note below a list that is not complete. */
+export function truncationNote({ page, total }: List<Page>): string | undefined {
+  if (!page.pagination?.next) {
+    return undefined;
+  }
+  const shown = formatCount(page.data.length);
+  const count = total === undefined ? `the first ${shown}` : `${shown} of ${formatCount(total)}`;
+  return `Showing ${count}. Use --all to list every one.`;
+}
+
+function formatCount(count: number): string {
+  return count.toLocaleString("en-US");
+}
+
+const exitByStatus: Readonly<Record<number, ExitName>> = {
+  400: "usage",
+  401: "unauthorized",
+  403: "unauthorized",
+  404: "notFound",
+  408: "unreachable",
+  409: "conflict",
+  412: "conflict",
+  422: "usage",
+  429: "unreachable",
+  503: "unreachable",
+  504: "unreachable",
+};
+
+const hints: Readonly<Record<string, string>> = {
+  unauthenticated:
+    "Pass a valid key with --key-file FILE, LATCHKEY_KEY, or latchkey profile add NAME.",
+  version_mismatch: "Check the current state, then run the command again.",
+};
+
+/** Turns a failed call into an error for the user. Other errors are returned unchanged. */
+export function toCommandError(thrown: unknown, url: string, flags: object = {}): unknown {
+  if (!(thrown instanceof ConnectError)) {
+    return thrown;
+  }
+  const { code, detail, errors, requestId } = problemOf(thrown);
+  if (code === undefined) {
+    return toConnectionError(thrown, url);
+  }
+  const fields = Object.entries(errors).flatMap(([field, messages]) =>
+    messages.map((message) => (field ? `${optionFor(field, flags)}: ${message}` : message)),
+  );
+  const request = requestId ? ` (request ${requestId})` : "";
+  const lines = fields.length > 0 ? fields : [detail];
+  const { status = 500 } = problemCatalogue[code as ProblemCode] ?? {};
+  return new CommandError(
+    `${lines.join("\n")}${request}`,
+    exitByStatus[status] ?? "failed",
+    hints[code],
+  );
+}
+
+/** The options that set a field of a request, where their names differ. */
+const optionsByField: Readonly<Record<string, readonly string[]>> = {
+  permissions: ["permission", "addPermission"],
+  expires_at: ["expires"],
+  allowed_origins: ["allowedOrigin"],
+  allowed_cidrs: ["allowedCidr"],
+  grace_period: ["grace"],
+  name_prefix: ["name"],
+  last_used_before: ["unusedSince"],
+  application_id: ["application"],
+  nonce: ["nonceFile"],
+  key: ["subjectFile"],
+};
+
+/** The option that set a field, for example `--permission X` for `permissions[0]`. */
+function optionFor(path: string, flags: object): string {
+  const [, field = path, index, rest = ""] =
+    /^(?:token\.)?(\w+)(?:\[(\d+)\])?(\..*)?$/.exec(path) ?? [];
+  const given = new Map(Object.entries(flags));
+  const name = (optionsByField[field] ?? [toCamelCase(field)]).find((it) => given.has(it));
+  if (name === undefined) {
+    return path;
+  }
+  const option = `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+  const value = given.get(name);
+  if (Array.isArray(value) && typeof value[Number(index)] === "string") {
+    return `${option} ${value[Number(index)]}`;
+  }
+  // A file with many rules: the path shows which rule.
+  return index === undefined && rest === "" ? option : `${option}: ${path}`;
+}
+
+function toCamelCase(field: string): string {
+  return field.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** Explains calls without a response from Latchkey. */
+function toConnectionError(error: ConnectError, url: string): CommandError {
+  switch (error.code) {
+    case Code.DeadlineExceeded:
+      return new CommandError(
+        `${url} did not respond in time.`,
+        "unreachable",
+        "Raise --timeout, or check the log of the service.",
+      );
+    case Code.Unauthenticated:
+      return new CommandError(error.rawMessage, "unauthorized");
+    default:
+      return new CommandError(
+        `${url} is unreachable or is not a Latchkey service: ${error.rawMessage}`,
+        "unreachable",
+        "Start the service, or pass another URL with --url, LATCHKEY_URL or a profile.",
+      );
+  }
 }

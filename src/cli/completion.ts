@@ -1,6 +1,6 @@
 import { Argument, type Command, type Option } from "commander";
+import { readProfiles } from "./connection.js";
 import { addExample, valueKindOf } from "./options.js";
-import { readProfiles } from "./profile/profiles.js";
 
 export const shells = ["bash", "zsh", "fish"] as const;
 type Shell = (typeof shells)[number];

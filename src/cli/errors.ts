@@ -2,15 +2,18 @@ import { escapeUnprintable } from "../lib/printable.js";
 
 /** The exit codes of every command. Scripts rely on them. */
 export const exitCodes = {
-  success: { code: 0, means: "Success. `check`: allowed." },
-  failed: { code: 1, means: "Failure, described on stderr. `doctor`: a check failed." },
-  usage: { code: 2, means: "Invalid command line or request." },
-  denied: { code: 3, means: "`check`: denied." },
-  unauthorized: { code: 4, means: "The key is missing, invalid or lacks permission." },
-  notFound: { code: 5, means: "Application, session, key, nonce or profile not found." },
-  conflict: { code: 6, means: "Conflict: changed meanwhile, already used, or already exists." },
-  unreachable: { code: 7, means: "The service is unreachable, overloaded or too slow." },
-  interrupted: { code: 130, means: "Interrupted by Ctrl-C." },
+  success: { code: 0, description: "Success. `check`: allowed." },
+  failed: { code: 1, description: "Failure, described on stderr. `doctor`: a check failed." },
+  usage: { code: 2, description: "Invalid command line or request." },
+  denied: { code: 3, description: "`check`: denied." },
+  unauthorized: { code: 4, description: "The key is missing, invalid or lacks permission." },
+  notFound: { code: 5, description: "Application, session, key, nonce or profile not found." },
+  conflict: {
+    code: 6,
+    description: "Conflict: changed meanwhile, already used, or already exists.",
+  },
+  unreachable: { code: 7, description: "The service is unreachable, overloaded or too slow." },
+  interrupted: { code: 130, description: "Interrupted by Ctrl-C." },
 } as const;
 
 export type ExitName = keyof typeof exitCodes;

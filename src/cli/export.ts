@@ -6,7 +6,7 @@ import { pepperChecks } from "../transfer/checks.js";
 import { exportRecords, headerLine } from "../transfer/export.js";
 import { type Counts, noCounts } from "../transfer/format.js";
 import { type ExportTarget, openPartialFile } from "../transfer/partial-file.js";
-import { type Progress, sizeText, startProgress } from "../transfer/progress.js";
+import { formatSize, type Progress, startProgress } from "../transfer/progress.js";
 import { CommandError } from "./errors.js";
 
 interface ExportFlags {
@@ -56,7 +56,7 @@ async function exportWithProgress(
   const { stderr } = process;
   const isFile = flags.output !== undefined;
   const progress = startProgress({
-    word: "exported",
+    verb: "exported",
     stream: stderr,
     printsWithoutTerminal: isFile,
   });
@@ -99,7 +99,7 @@ async function exportTo(
 
   if (!before) {
     const exportedAt = await store.now();
-    const [source, checks] = [sourceOf(store), pepperChecks(peppers)];
+    const [source, checks] = [hashStoreId(store), pepperChecks(peppers)];
     const choice = events ? {} : { events };
     await write(
       headerLine({ exportedAt, store: kind, source, ...choice, pepperChecks: checks }),
@@ -109,7 +109,7 @@ async function exportTo(
   if (!before?.isComplete) {
     const parts = exportRecords({ store, withEvents: events, from: before?.place });
     for await (const part of parts) {
-      await write(part.text, total(part.counts) - total(counts));
+      await write(part.text, countRecords(part.counts) - countRecords(counts));
       counts = part.counts;
     }
   }
@@ -119,7 +119,7 @@ async function exportTo(
 
 /** An export can be resumed only from the same store. */
 function checkSource({ before }: ExportTarget, store: Store): void {
-  if (before && before.header.source !== sourceOf(store)) {
+  if (before && before.header.source !== hashStoreId(store)) {
     throw new Error(
       "The interrupted export is from another store. Delete it, or use the settings of that store.",
     );
@@ -136,7 +136,7 @@ function checkEventsOption({ before }: ExportTarget, { events }: ExportFlags): v
 }
 
 /** Identifies the store without revealing its id. */
-function sourceOf({ id }: Store): string {
+function hashStoreId({ id }: Store): string {
   return createHash("sha256").update(`latchkey export of ${id}`).digest("base64");
 }
 
@@ -154,13 +154,13 @@ function createStdoutTarget(): ExportTarget {
   };
 }
 
-function total({ applications, sessions, events }: Counts): number {
+function countRecords({ applications, sessions, events }: Counts): number {
   return applications + sessions + events;
 }
 
 function formatSummary({ counts, bytes }: ExportResult): string {
   const { applications, sessions, events } = counts;
-  return `exported ${applications} applications, ${sessions} sessions and ${events} events: ${sizeText(bytes)} written`;
+  return `exported ${applications} applications, ${sessions} sessions and ${events} events: ${formatSize(bytes)} written`;
 }
 
 function withResumeHint(error: unknown): Error {

@@ -2,9 +2,9 @@ import { type FileHandle, open } from "node:fs/promises";
 import { readSettings, type Settings } from "../config/settings.js";
 import { openStore, openStoreForReading } from "../store/open-store.js";
 import { StoreUnavailable } from "../store/port/errors.js";
+import { splitLines } from "../transfer/format.js";
 import { importRecords } from "../transfer/import.js";
 import { createImportReport, type ImportReport } from "../transfer/import-report.js";
-import { splitLines } from "../transfer/lines.js";
 import { startProgress } from "../transfer/progress.js";
 import { exitCodes } from "./errors.js";
 
@@ -37,7 +37,7 @@ async function importFrom(
   const report = createImportReport();
   const store = await (dryRun ? openStoreForReading : openStore)(settings);
   const progress = startProgress({
-    word: dryRun ? "checked" : "imported",
+    verb: dryRun ? "checked" : "imported",
     ofBytes: size,
     stream: process.stderr,
     printsWithoutTerminal: true,

@@ -1,20 +1,11 @@
-import { type Command, CommanderError } from "commander";
+import { CommanderError } from "commander";
 import { exitCodes, reportError } from "./errors.js";
 import { createProgram } from "./program.js";
 
-const program = await createProgramFor(process.argv[2]);
-
-/** Loads only the definitions that the command needs, so that `serve` starts fast. */
-async function createProgramFor(name: string | undefined): Promise<Command> {
-  const program = createProgram();
-  const isDefined = () => program.commands.some((command) => command.name() === name);
-  if (!isDefined()) {
-    (await import("./commands.js")).addStoreCommands(program);
-  }
-  if (!isDefined()) {
-    (await import("./commands.js")).addClientCommands(program);
-  }
-  return program;
+const program = createProgram();
+if (!program.commands.some((command) => command.name() === process.argv[2])) {
+  const { addClientCommands } = await import("./commands.js");
+  addClientCommands(program);
 }
 
 program.parseAsync().catch((error: Error) => {

@@ -36,7 +36,7 @@ function profileOption(): Option {
 }
 
 export function withJson(command: Command): Command {
-  return command.option("--json", "print JSON, the same as REST");
+  return command.option("--json", "print JSON");
 }
 
 /** The options of every command that calls the service. */
@@ -158,7 +158,7 @@ export function withLimit(command: Command): Command {
     .addOption(new Option("--all", "list every item").conflicts("limit"));
 }
 
-/** Loads an action only when its command runs, so that help, completion and `serve` start fast. */
+/** Loads the module of an action only when its command runs. */
 export function lazy<Args extends unknown[]>(
   load: () => Promise<(...args: Args) => Promise<void>>,
 ): (...args: Args) => Promise<void> {

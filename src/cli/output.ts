@@ -1,10 +1,9 @@
+import { styleText } from "node:util";
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
-import type { Pagination } from "../../gen/latchkey/v1/application_service_pb.js";
+import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
 import { escapeUnprintable } from "../lib/printable.js";
-import { startProgressLine } from "../lib/progress-line.js";
 import { createEncoder } from "../transport/rest/encode.js";
-import { readClientEnvironment } from "./environment.js";
-import { createColors, type Display } from "./format.js";
+import { type ClientEnvironment, readClientEnvironment } from "./connection.js";
 
 export interface OutputFlags {
   readonly json?: boolean;
@@ -100,71 +99,73 @@ function exitOnClosedPipe(): void {
   }
 }
 
-export interface ListFlags {
-  readonly limit: number;
-  readonly all?: boolean;
+/** Where text is printed. */
+export interface Display {
+  readonly colors: Colors;
+  /** Columns of the terminal; unlimited elsewhere. */
+  readonly width?: number | undefined;
 }
 
-interface Page {
-  readonly data: unknown[];
-  readonly pagination?: Pagination | undefined;
+export interface Colors {
+  good(text: string): string;
+  bad(text: string): string;
+  warn(text: string): string;
+  dim(text: string): string;
+  bold(text: string): string;
 }
 
-const maxPageSize = 100;
+type Style = Parameters<typeof styleText>[0];
 
-type ReadPage<P> = (position: { readonly size: number; readonly start?: string }) => Promise<P>;
-
-interface List<P> {
-  /** All items that were read, as one page. */
-  readonly page: P;
-  /** The number of items on the service, if it counts them. */
-  readonly total: number | undefined;
+/** Colors a terminal only, unless the environment sets a preference. */
+export function createColors(
+  { isTTY }: Pick<NodeJS.WriteStream, "isTTY">,
+  { colors: preference }: Pick<ClientEnvironment, "colors">,
+): Colors {
+  const isOn = preference ?? isTTY === true;
+  const paint = (style: Style) => (text: string) =>
+    isOn && text ? styleText(style, text, { validateStream: false }) : text;
+  return {
+    good: paint("green"),
+    bad: paint("red"),
+    warn: paint("yellow"),
+    dim: paint("dim"),
+    bold: paint("bold"),
+  };
 }
 
-/** Reads as many pages of a list as the flags request. */
-export async function readPages<P extends Page>(
-  { limit, all = false }: ListFlags,
-  readPage: ReadPage<P>,
-): Promise<List<P>> {
-  const max = all ? Number.POSITIVE_INFINITY : limit;
-  const first = await readPage({ size: Math.min(max, maxPageSize) });
-  const isEnough = !first.pagination?.next || first.data.length >= max;
-  const page = isEnough ? first : await readMore(first, max, readPage);
-  // Only a first page has the total: the others are read by cursor.
-  return { page, total: first.pagination?.totalItems };
+const second = 1_000;
+const units = [
+  ["d", 86_400_000],
+  ["h", 3_600_000],
+  ["m", 60_000],
+  ["s", second],
+] as const;
+
+/** A duration in its largest unit. */
+function formatDuration(milliseconds: number): string {
+  const [unit, size] = units.find(([, size]) => milliseconds >= size) ?? units[3];
+  return `${Math.floor(milliseconds / size)}${unit}`;
 }
 
-/** Reads the pages after the first, with a progress line on a terminal. */
-async function readMore<P extends Page>(first: P, max: number, readPage: ReadPage<P>): Promise<P> {
-  const { data } = first;
-  const line = startProgressLine({
-    stream: process.stderr,
-    printsWithoutTerminal: false,
-    draw: () => `${formatCount(data.length)} read`,
-  });
-  try {
-    let page = first;
-    for (let next = page.pagination?.next; next && data.length < max; ) {
-      page = await readPage({ size: Math.min(max - data.length, maxPageSize), start: next });
-      data.push(...page.data);
-      next = page.pagination?.next;
-    }
-    return { ...page, data };
-  } finally {
-    line.stop();
+export function formatRelativeTime(
+  time: Timestamp | undefined,
+  now = Date.now(),
+  absent = "–",
+): string {
+  if (!time) {
+    return absent;
   }
-}
-
-/** The note below a list that is not complete. */
-export function truncationNote({ page, total }: List<Page>): string | undefined {
-  if (!page.pagination?.next) {
-    return undefined;
+  const distance = timestampMs(time) - now;
+  if (distance > 0) {
+    return `in ${formatDuration(distance)}`;
   }
-  const shown = formatCount(page.data.length);
-  const count = total === undefined ? `the first ${shown}` : `${shown} of ${formatCount(total)}`;
-  return `Showing ${count}. Use --all to list every one.`;
+  return distance > -second ? "just now" : `${formatDuration(-distance)} ago`;
 }
 
-function formatCount(count: number): string {
-  return count.toLocaleString("en-US");
+export function formatTime(time: Timestamp | undefined, now = Date.now()): string | undefined {
+  return time && `${formatIsoTime(time)} (${formatRelativeTime(time, now)})`;
+}
+
+export function formatIsoTime(time: Timestamp): string {
+  return new Date(timestampMs(time)).toISOString();
 }

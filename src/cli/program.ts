@@ -2,8 +2,9 @@ import { Command } from "commander";
 import { readSettings } from "../config/settings.js";
 import { version } from "../lib/version.js";
 import { exitCodes } from "./errors.js";
+import { addExample, fileArgument, fileOption, id, lazy, withJson } from "./options.js";
 
-/** Creates the command line with `serve` only. The other commands are added when needed. */
+/** Creates the command line without the client commands, so that `serve` starts fast. */
 export function createProgram(): Command {
   const program = new Command("latchkey")
     .description("Credential and session service, and its command-line client.")
@@ -23,6 +24,7 @@ export function createProgram(): Command {
     )
     .addHelpText("after", "\nExample:\n  PORT=8080 DATA_DIR=./data latchkey serve")
     .action(serve);
+  addStoreCommands(program);
   return program.addHelpText("after", exitCodeHelp());
 }
 
@@ -38,9 +40,44 @@ async function serve(): Promise<void> {
   }
 }
 
+/** Adds the commands that open the store directly, with the settings of the service. */
+function addStoreCommands(program: Command): void {
+  const bootstrap = program
+    .command("bootstrap")
+    .description("create a tenant and its first management application, and print its key once")
+    .option("--tenant <uuid>", "use this tenant (default: a new one)", id)
+    .option("--name <name>", "name of the application")
+    .action(lazy(async () => (await import("./bootstrap.js")).bootstrapCommand));
+  addExample(withJson(bootstrap), "latchkey bootstrap --name 'Platform team' --json");
+
+  const exporting = program
+    .command("export")
+    .description("write all records as lines of JSON, with hashes and without keys")
+    .addOption(fileOption("--output <file>", "file to write (default: stdout)"))
+    .option("--resume", "continue an interrupted export")
+    .option("--no-events", "omit the audit log")
+    .action(lazy(async () => (await import("./export.js")).exportCommand));
+  addExample(withJson(exporting), "latchkey export --output latchkey.ndjson");
+
+  const importing = program
+    .command("import")
+    .description("add the records of an export to the store; existing records are skipped")
+    .addArgument(fileArgument("<file>", "the export, - for stdin"))
+    .option("--dry-run", "only report what would change")
+    .option("--replace", "overwrite existing records that differ")
+    .action(lazy(async () => (await import("./import.js")).importCommand));
+  addExample(withJson(importing), "latchkey import latchkey.ndjson --dry-run");
+
+  const doctor = program
+    .command("doctor")
+    .description("check settings, store and machine, and suggest fixes; changes nothing")
+    .action(lazy(async () => (await import("./doctor/doctor.js")).doctorCommand));
+  addExample(withJson(doctor), "MONGODB_URI=mongodb://db:27017/?replicaSet=rs0 latchkey doctor");
+}
+
 function exitCodeHelp(): string {
   const lines = Object.values(exitCodes).map(
-    ({ code, means }) => `  ${String(code).padEnd(3)}  ${means.replaceAll("`", "")}`,
+    ({ code, description }) => `  ${String(code).padEnd(3)}  ${description.replaceAll("`", "")}`,
   );
   return `\nExit codes:\n${lines.join("\n")}\n\nExamples:\n  latchkey serve\n  latchkey profile add local\n  latchkey apps ls`;
 }

@@ -73,11 +73,11 @@ export function containsKeyPrefix(text: string): boolean {
 }
 
 /** The minimum length of a foreign key: one that was created by another system. */
-export const fewestForeign = 16;
+export const minForeignKeyLength = 16;
 
 /** Whether a text is long enough for a foreign key and is not a UUID. */
 export function mayBeForeignKey(word: string): boolean {
-  return word.length >= fewestForeign && !isId(word);
+  return word.length >= minForeignKeyLength && !isId(word);
 }
 
 function kindIn(text: string): KeyKind | undefined {

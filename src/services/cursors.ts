@@ -1,4 +1,4 @@
-import type { CursorSealer, CursorSealers } from "../auth/sealing.js";
+import type { CursorSealerFactory } from "../auth/sealing.js";
 import { invalidRequest } from "../errors.js";
 import type { ListOrder, Place } from "../store/port/store.js";
 
@@ -27,8 +27,8 @@ export interface Cursors {
 const refusal = "is not a cursor of this list: pass the pagination.next of an earlier response";
 
 /** Creates the encryption of a list's cursors. */
-export function sealCursors(sealPlaces: CursorSealers, list: CursorList | "events") {
-  return sealPlaces({
+export function sealCursors(createSealer: CursorSealerFactory, list: CursorList | "events") {
+  return createSealer({
     purpose: `cursor of ${list}`,
     field: "start",
     refusal,
@@ -37,8 +37,8 @@ export function sealCursors(sealPlaces: CursorSealers, list: CursorList | "event
 }
 
 /** Creates the cursors of a list of applications or sessions. */
-export function createCursors(sealPlaces: CursorSealers, list: CursorList): Cursors {
-  const sealed = sealCursors(sealPlaces, list);
+export function createCursors(createSealer: CursorSealerFactory, list: CursorList): Cursors {
+  const sealed = sealCursors(createSealer, list);
   return {
     encode: (tenantId, { after, value }) => sealed.seal(tenantId, `${after}${value ?? ""}`),
 
@@ -66,18 +66,4 @@ function readPlace(text: string, kind: (typeof valueKinds)[CursorList]): Place |
     case "text":
       return { after, value };
   }
-}
-
-type Feed = "credentials" | "events";
-
-/** Creates the resume tokens of a watch stream. */
-export function createResumeTokens(sealPlaces: CursorSealers, feed: Feed): CursorSealer {
-  return sealPlaces({
-    purpose: `resume token of ${feed}`,
-    field: "resume_token",
-    refusal:
-      "is not a valid resume token of this service and tenant: " +
-      "pass the resume_token of an earlier message, or omit it to watch from now",
-    startAgain: "omit it to watch from now",
-  });
 }

@@ -1,4 +1,5 @@
 import type { HandlerContext } from "@connectrpc/connect";
+import type { CursorSealer, CursorSealerFactory } from "../auth/sealing.js";
 import { shuttingDown } from "../errors.js";
 import { linkAbortSignals } from "../lib/iterators.js";
 
@@ -21,3 +22,17 @@ export function createOpenStream(stopping: AbortSignal): OpenStream {
 
 /** The default heartbeat interval of watch streams in milliseconds. */
 export const defaultHeartbeat = 500;
+
+type Feed = "credentials" | "events";
+
+/** Creates the resume tokens of a watch stream. */
+export function createResumeTokens(createSealer: CursorSealerFactory, feed: Feed): CursorSealer {
+  return createSealer({
+    purpose: `resume token of ${feed}`,
+    field: "resume_token",
+    refusal:
+      "is not a valid resume token of this service and tenant: " +
+      "pass the resume_token of an earlier message, or omit it to watch from now",
+    startAgain: "omit it to watch from now",
+  });
+}

@@ -5,13 +5,13 @@ import {
   CreateApplicationRequestSchema,
 } from "../../gen/latchkey/v1/application_service_pb.js";
 import { AuthorizeSessionRequestSchema } from "../../gen/latchkey/v1/session_service_pb.js";
-import { checkGrantsSuit, showGrants } from "../auth/grants.js";
+import { checkGrantsAllowed, toGrantsMessage } from "../auth/grants.js";
 import type { FieldViolation } from "../contract/problems.js";
 import { invalidRequest, Problem } from "../errors.js";
 import type { ImportedApplication, ImportedSession } from "../store/port/transfer.js";
-import { missingContainers } from "../validation/grants.js";
 import { checkRestrictions, checkSessionQuota } from "../validation/restrictions.js";
 import { checkMessage } from "../validation/validate.js";
+import { findMissingContainers } from "../validation/violations.js";
 
 /** The limit of keys per imported application, including expired ones. */
 const maxKeys = 100;
@@ -21,14 +21,14 @@ const newRule = "string.container_path";
 const newConditionRule = "access_rule_condition.container_path";
 
 /** Violations that no version of the API would have accepted. */
-export function violationsOfApplication(record: ImportedApplication): readonly FieldViolation[] {
+export function findApplicationViolations(record: ImportedApplication): readonly FieldViolation[] {
   const { type, keys } = record;
   if (keys.length > maxKeys) {
     return [{ field: "keys", message: `must have at most ${maxKeys} keys` }];
   }
-  return violationsOf(() => {
+  return catchViolations(() => {
     checkMessage(CreateApplicationRequestSchema, requestFor(record), newRule);
-    const missing = missingContainers(type, record);
+    const missing = findMissingContainers(type, record);
     if (missing.length > 0) {
       throw invalidRequest(missing);
     }
@@ -40,8 +40,8 @@ export function violationsOfApplication(record: ImportedApplication): readonly F
 /** Violations of the current API. The application is imported nevertheless, so that its keys keep working. */
 export function warningsForApplication(record: ImportedApplication): readonly FieldViolation[] {
   return [
-    ...violationsOf(() => checkMessage(CreateApplicationRequestSchema, requestFor(record))),
-    ...violationsOf(() => checkGrantsSuit(record.type, record)),
+    ...catchViolations(() => checkMessage(CreateApplicationRequestSchema, requestFor(record))),
+    ...catchViolations(() => checkGrantsAllowed(record.type, record)),
   ];
 }
 
@@ -51,23 +51,26 @@ function requestFor(record: ImportedApplication): CreateApplicationRequest {
   return create(CreateApplicationRequestSchema, {
     name,
     type,
-    ...showGrants(record),
+    ...toGrantsMessage(record),
     allowedOrigins: [...allowedOrigins],
     allowedCidrs: [...allowedCidrs],
     ...(sessionQuota !== undefined && { sessionQuota }),
   });
 }
 
-/** The same for a session, which has no grants until it is authorized. */
-export function violationsOfSession(record: ImportedSession): readonly FieldViolation[] {
+/** Violations of a session, which has no grants until it is authorized. */
+export function findSessionViolations(record: ImportedSession): readonly FieldViolation[] {
   const { authorizedAt, authorizedBy, permissions, rules } = record;
   if ((authorizedAt === undefined) !== (authorizedBy === undefined)) {
     return [{ field: "authorized_by", message: "must be set together with authorized_at" }];
   }
   if (authorizedAt !== undefined) {
-    return violationsOf(() => {
+    return catchViolations(() => {
       // A placeholder: the nonce is spent, and only its hash is stored.
-      const request = create(AuthorizeSessionRequestSchema, { nonce: "-", ...showGrants(record) });
+      const request = create(AuthorizeSessionRequestSchema, {
+        nonce: "-",
+        ...toGrantsMessage(record),
+      });
       checkMessage(AuthorizeSessionRequestSchema, request, newConditionRule);
     });
   }
@@ -76,7 +79,7 @@ export function violationsOfSession(record: ImportedSession): readonly FieldViol
     : [];
 }
 
-function violationsOf(check: () => void): readonly FieldViolation[] {
+function catchViolations(check: () => void): readonly FieldViolation[] {
   try {
     check();
     return [];

@@ -1,5 +1,21 @@
+import type { FieldViolation } from "../contract/problems.js";
+import { invalidRequest } from "../errors.js";
 import type { EventRecord } from "../store/port/events.js";
 import type { ImportedApplication, ImportedSession } from "../store/port/transfer.js";
+import { parseJson } from "../validation/json.js";
+import { findApplicationViolations, findSessionViolations } from "./checks.js";
+import {
+  arrayOf,
+  boolean,
+  integer,
+  object,
+  optional,
+  type Parser,
+  required,
+  string,
+  timestamp,
+} from "./parser.js";
+import { application, event, session } from "./record-parsers.js";
 
 /** The version of the file format. */
 export const formatNumber = 1;
@@ -35,4 +51,164 @@ export type Line = Item | { readonly kind: "end"; readonly counts: Counts };
 
 export function noCounts(): Counts {
   return { applications: 0, sessions: 0, events: 0 };
+}
+
+/** The maximum nesting of a line, which no exported line reaches. */
+const maxDepth = 32;
+
+const header = object({
+  latchkey_export: required(integer),
+  exported_at: optional(timestamp),
+  store: optional(string),
+  source: optional(string),
+  events: optional(boolean),
+  pepper_checks: optional(arrayOf(string)),
+});
+
+const counts = object({
+  applications: required(integer),
+  sessions: required(integer),
+  events: required(integer),
+});
+
+const content = object({
+  application: optional(application),
+  session: optional(session),
+  event: optional(event),
+  end: optional(counts),
+});
+
+/** Parses the first line of a file, or throws a problem with all violations. */
+export function parseHeaderLine(bytes: Uint8Array): Header {
+  const { latchkey_export, exported_at, store, source, events, pepper_checks } = parse(
+    header,
+    bytes,
+  );
+  return {
+    format: latchkey_export,
+    exportedAt: exported_at,
+    store,
+    source,
+    events,
+    pepperChecks: pepper_checks,
+  };
+}
+
+/** Parses any other line, or throws a problem with all violations. */
+export function parseRecordLine(bytes: Uint8Array): Line {
+  const line = parseUnchecked(bytes);
+  const violations = violationsIn(line);
+  if (violations.length > 0) {
+    throw invalidRequest(
+      violations.map(({ field, message }) => ({
+        // A violation of the message as a whole.
+        field: field === "request" ? line.kind : `${line.kind}.${field}`,
+        message,
+      })),
+    );
+  }
+  return line;
+}
+
+/** Parses a line of our own export, without checking the values. */
+export function parseUnchecked(bytes: Uint8Array): Line {
+  const { application, session, event, end } = parse(content, bytes);
+  const lines: (Line | undefined)[] = [
+    application && { kind: "application", record: application },
+    session && { kind: "session", record: session },
+    event && { kind: "event", record: event },
+    end && { kind: "end", counts: end },
+  ];
+  const [line, ...more] = lines.filter((line) => line !== undefined);
+  if (!line || more.length > 0) {
+    const message = "must have one member: application, session, event or end";
+    throw invalidRequest({ field: "line", message });
+  }
+  return line;
+}
+
+function parse<T>(parser: Parser<T>, bytes: Uint8Array): T {
+  const violations: FieldViolation[] = [];
+  const content = parser(parseJson(bytes, maxDepth), "", violations);
+  if (violations.length > 0) {
+    throw invalidRequest(violations);
+  }
+  return content;
+}
+
+function violationsIn(line: Line): readonly FieldViolation[] {
+  switch (line.kind) {
+    case "application":
+      return findApplicationViolations(line.record);
+    case "session":
+      return findSessionViolations(line.record);
+    default:
+      return [];
+  }
+}
+
+/** A line of a file, without its newline. */
+export interface SplitLine {
+  /** Starts at one. */
+  readonly number: number;
+  readonly bytes: Buffer;
+  /** The offset of the next line. */
+  readonly end: number;
+  /** False for a last line without newline, as in a truncated file. */
+  readonly isComplete: boolean;
+  /** Whether it is longer than any record. Only its start is in `bytes`. */
+  readonly isTooLong: boolean;
+}
+
+/** Far more than the largest record, because requests have a size limit. */
+const maxLineBytes = 32 * 1024 * 1024;
+
+const newline = 0x0a;
+
+/** Splits a file into lines. Holds one line in memory; `readline` would buffer lines of any length. */
+export async function* splitLines(
+  chunks: AsyncIterable<Buffer>,
+  limit = maxLineBytes,
+): AsyncGenerator<SplitLine, void, void> {
+  let parts: Buffer[] = [];
+  let size = 0;
+  let number = 0;
+  let end = 0;
+
+  function append(part: Buffer): void {
+    size += part.length;
+    if (size <= limit) {
+      parts.push(part);
+    }
+  }
+
+  function take(isComplete: boolean): SplitLine {
+    const [only, ...more] = parts;
+    const bytes = only && more.length === 0 ? only : Buffer.concat(parts);
+    number++;
+    end += size + (isComplete ? 1 : 0);
+    const isTooLong = size > limit;
+    parts = [];
+    size = 0;
+    return { number, bytes, end, isComplete, isTooLong };
+  }
+
+  for await (const chunk of chunks) {
+    let start = 0;
+    for (;;) {
+      const at = chunk.indexOf(newline, start);
+      if (at < 0) {
+        break;
+      }
+      append(chunk.subarray(start, at));
+      yield take(true);
+      start = at + 1;
+    }
+    if (start < chunk.length) {
+      append(chunk.subarray(start));
+    }
+  }
+  if (size > 0) {
+    yield take(false);
+  }
 }

@@ -26,9 +26,9 @@ export interface ImportReport {
 /** The outcome of a record. Expired records are not sent to the store. */
 type Outcome = ImportOutcome | "expired";
 
-const words: Readonly<Record<Outcome, string>> = {
+const outcomeTexts: Readonly<Record<Outcome, string>> = {
   added: "added",
-  same: "already there",
+  same: "unchanged",
   replaced: "replaced",
   differs: "different and not replaced",
   kept: "revoked or expired here and not restored",
@@ -37,7 +37,7 @@ const words: Readonly<Record<Outcome, string>> = {
   expired: "expired",
 };
 
-const conflictWords = {
+const conflictTexts = {
   differs: "already exists and differs",
   taken: "has a foreign key of another application",
 } as const;
@@ -48,13 +48,13 @@ const maxListed = 20;
 export function createImportReport(): ImportReport {
   const counts = new Map<string, number>();
   const conflicts = createList("more conflicts with stored records");
-  const faults = createList("more invalid lines");
-  const oddities = createList("more applications that the API would refuse");
-  const troubles: string[] = [];
+  const invalidLines = createList("more invalid lines");
+  const warnings = createList("more applications that the API would refuse");
+  const errors: string[] = [];
 
   const countOf = (kind: RecordKind, outcome: Outcome) => counts.get(`${kind} ${outcome}`) ?? 0;
 
-  function note(kind: RecordKind, outcome: Outcome): void {
+  function count(kind: RecordKind, outcome: Outcome): void {
     counts.set(`${kind} ${outcome}`, countOf(kind, outcome) + 1);
   }
 
@@ -64,35 +64,36 @@ export function createImportReport(): ImportReport {
       .filter(({ outcome, count }) => outcome === "added" || count > 0);
 
   function summaryOf(kind: RecordKind): string {
-    const parts = outcomesOf(kind).map(({ outcome, count }) => `${count} ${words[outcome]}`);
+    const parts = outcomesOf(kind).map(({ outcome, count }) => `${count} ${outcomeTexts[outcome]}`);
     return `${`${kind}s`.padEnd(14)}${parts.join(", ")}\n`;
   }
 
-  const isGood = () => conflicts.size() + faults.size() + troubles.length === 0;
+  const isSuccess = () => conflicts.size() + invalidLines.size() + errors.length === 0;
 
   return {
-    add: note,
+    add: count,
 
     addConflict(kind, line, id, outcome) {
-      note(kind, outcome);
-      conflicts.add(`line ${line}: the ${kind} ${id} ${conflictWords[outcome]}`);
+      count(kind, outcome);
+      conflicts.add(`line ${line}: the ${kind} ${id} ${conflictTexts[outcome]}`);
     },
 
-    addInvalidLine: (line, message) => faults.add(`line ${line}: ${message}`),
+    addInvalidLine: (line, message) => invalidLines.add(`line ${line}: ${message}`),
     addWarning: (line, id, message) =>
-      oddities.add(
+      warnings.add(
         `line ${line}: the application ${id} is imported, although the API would refuse it (${message})`,
       ),
-    addError: (message) => void troubles.push(message),
+    addError: (message) => void errors.push(message),
 
-    isEmpty: () => counts.size === 0 && isGood(),
-    isSuccess: isGood,
-    messages: () => [...faults.list(), ...conflicts.list(), ...troubles, ...oddities.list()],
+    isEmpty: () => counts.size === 0 && isSuccess(),
+    isSuccess,
+    messages: () => [...invalidLines.list(), ...conflicts.list(), ...errors, ...warnings.list()],
 
     summary(dryRun) {
-      const bad = faults.size() > 0 ? `${"bad lines".padEnd(14)}${faults.size()}\n` : "";
+      const invalid =
+        invalidLines.size() > 0 ? `${"invalid lines".padEnd(14)}${invalidLines.size()}\n` : "";
       const note = dryRun ? "Dry run: nothing was written.\n" : "";
-      return recordKinds.map(summaryOf).join("") + bad + note;
+      return recordKinds.map(summaryOf).join("") + invalid + note;
     },
 
     toJson(dryRun) {
@@ -100,7 +101,7 @@ export function createImportReport(): ImportReport {
         const entries = outcomesOf(kind).map(({ outcome, count }) => [outcome, count]);
         return [`${kind}s`, Object.fromEntries(entries)];
       });
-      return { ...Object.fromEntries(byKind), bad_lines: faults.size(), dry_run: dryRun };
+      return { ...Object.fromEntries(byKind), bad_lines: invalidLines.size(), dry_run: dryRun };
     },
   };
 }

@@ -9,9 +9,16 @@ import type {
   ImportOutcome,
 } from "../store/port/transfer.js";
 import { unknownPeppers, warningsForApplication } from "./checks.js";
-import { formatNumber, type Item, type Line, type RecordKind } from "./format.js";
+import {
+  formatNumber,
+  type Item,
+  type Line,
+  parseHeaderLine,
+  parseRecordLine,
+  type RecordKind,
+  type SplitLine,
+} from "./format.js";
 import type { ImportReport } from "./import-report.js";
-import { readHeader, readLine, type SplitLine } from "./lines.js";
 
 interface ImportRecordsOptions extends BatchWriterOptions {
   readonly lines: AsyncIterable<SplitLine>;
@@ -78,7 +85,7 @@ function checkHeader(line: SplitLine, peppers: readonly string[]): void {
 
 function parseHeader(line: SplitLine) {
   try {
-    return readHeader(line.bytes);
+    return parseHeaderLine(line.bytes);
   } catch (error) {
     throw new Error(
       `The file is not an export: its first line must start with {"latchkey_export":${formatNumber} (${reasonOf(error)}).`,
@@ -99,7 +106,7 @@ function parseLine(line: SplitLine): Line | string {
     return "is too long";
   }
   try {
-    return readLine(line.bytes);
+    return parseRecordLine(line.bytes);
   } catch (error) {
     return line.isComplete ? reasonOf(error) : "is truncated";
   }

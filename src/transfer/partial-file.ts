@@ -3,8 +3,16 @@ import { access, type FileHandle, open, rename } from "node:fs/promises";
 import { Problem } from "../errors.js";
 import { escapeUnprintable } from "../lib/printable.js";
 import type { ExportPlace } from "./export.js";
-import { type Counts, type Header, noCounts, recordKinds } from "./format.js";
-import { readHeader, readUnchecked, type SplitLine, splitLines } from "./lines.js";
+import {
+  type Counts,
+  type Header,
+  noCounts,
+  parseHeaderLine,
+  parseUnchecked,
+  recordKinds,
+  type SplitLine,
+  splitLines,
+} from "./format.js";
 
 /** The destination of an export. */
 export interface ExportTarget {
@@ -89,8 +97,8 @@ async function scanPart(path: string): Promise<Scan> {
     return { size: 0 };
   }
   try {
-    const header = readHeader(first.bytes);
-    const line = last === first ? undefined : readUnchecked(last.bytes);
+    const header = parseHeaderLine(first.bytes);
+    const line = last === first ? undefined : parseUnchecked(last.bytes);
     const place = { counts, last: line?.kind === "end" ? undefined : line };
     return { size: last.end, before: { header, place, isComplete: line?.kind === "end" } };
   } catch (error) {

@@ -17,7 +17,7 @@ export interface Progress {
 
 interface ProgressOptions {
   /** For example `imported`. */
-  readonly word: string;
+  readonly verb: string;
   readonly ofBytes?: number | undefined;
   readonly stream: NodeJS.WriteStream;
   /** Whether to print progress if the stream is not a terminal. */
@@ -26,7 +26,7 @@ interface ProgressOptions {
 
 /** Shows progress: a line that is redrawn on a terminal, or a line from time to time. */
 export function startProgress({
-  word,
+  verb,
   ofBytes,
   stream,
   printsWithoutTerminal,
@@ -39,7 +39,7 @@ export function startProgress({
     printsWithoutTerminal,
     draw(isWatched) {
       const state = { records, bytes, ofBytes, elapsed: performance.now() - start };
-      const text = progressLine(word, state);
+      const text = progressLine(verb, state);
       return isWatched ? `${progressBar(state)}${text}` : text;
     },
   });
@@ -53,15 +53,15 @@ export function startProgress({
   };
 }
 
-export function progressLine(word: string, state: TransferState): string {
+export function progressLine(verb: string, state: TransferState): string {
   const { records, bytes, elapsed } = state;
   const rate = elapsed > 0 ? (records / elapsed) * 1000 : 0;
-  const done = `${word} ${grouped(records)} records, ${sizeText(bytes)}, ${grouped(rate)}/s`;
+  const done = `${verb} ${formatCount(records)} records, ${formatSize(bytes)}, ${formatCount(rate)}/s`;
   const share = shareOf(state);
   if (share === undefined) {
     return done;
   }
-  const left = share > 0 ? `, ${timeText((elapsed / share) * (1 - share))} left` : "";
+  const left = share > 0 ? `, ${formatTime((elapsed / share) * (1 - share))} left` : "";
   return `${Math.floor(share * 100)}% ${done}${left}`;
 }
 
@@ -75,16 +75,16 @@ function shareOf({ bytes, ofBytes }: TransferState): number | undefined {
   return ofBytes ? Math.min(bytes / ofBytes, 1) : undefined;
 }
 
-function grouped(count: number): string {
+function formatCount(count: number): string {
   return Math.round(count).toLocaleString("en-US");
 }
 
-export function sizeText(bytes: number): string {
+export function formatSize(bytes: number): string {
   const megabytes = bytes / 1024 / 1024;
   return megabytes >= 1 ? `${megabytes.toFixed(1)} MB` : `${Math.ceil(bytes / 1024)} kB`;
 }
 
-function timeText(milliseconds: number): string {
+function formatTime(milliseconds: number): string {
   const seconds = Math.ceil(milliseconds / 1000);
   const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
   const text = `${minutes}:${String(seconds % 60).padStart(2, "0")}`;

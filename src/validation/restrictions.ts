@@ -10,11 +10,13 @@ export function checkRestrictions(
   { allowedOrigins, allowedCidrs }: Restrictions,
 ): void {
   const violations = [
-    ...(type !== "public" && allowedOrigins.length > 0 ? [unsuitedOrigins(type)] : []),
+    ...(type !== "public" && allowedOrigins.length > 0 ? [disallowedOrigins(type)] : []),
     ...allowedOrigins.flatMap((origin, at) =>
-      violationOf(`allowed_origins[${at}]`, findOriginProblem(origin)),
+      toViolations(`allowed_origins[${at}]`, findOriginProblem(origin)),
     ),
-    ...allowedCidrs.flatMap((cidr, at) => violationOf(`allowed_cidrs[${at}]`, networkFault(cidr))),
+    ...allowedCidrs.flatMap((cidr, at) =>
+      toViolations(`allowed_cidrs[${at}]`, findNetworkProblem(cidr)),
+    ),
   ];
   if (violations.length > 0) {
     throw invalidRequest(violations);
@@ -29,18 +31,18 @@ export function checkSessionQuota(type: ApplicationType, quota: number | undefin
   }
 }
 
-function unsuitedOrigins(type: ApplicationType): FieldViolation {
+function disallowedOrigins(type: ApplicationType): FieldViolation {
   return {
     field: "allowed_origins",
     message: `is only for public applications: use allowed_cidrs for a ${type} application`,
   };
 }
 
-function violationOf(field: string, message: string | undefined): FieldViolation[] {
+function toViolations(field: string, message: string | undefined): FieldViolation[] {
   return message === undefined ? [] : [{ field, message }];
 }
 
-function networkFault(text: string): string | undefined {
+function findNetworkProblem(text: string): string | undefined {
   const network = parseNetwork(text);
   return "problem" in network ? network.problem : undefined;
 }

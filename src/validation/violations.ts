@@ -2,7 +2,8 @@ import { type DescMessage, getOption, type MessageShape } from "@bufbuild/protob
 import { createValidator, type Validator, type Violation } from "@bufbuild/protovalidate";
 import { field as fieldRules } from "../../gen/buf/validate/validate_pb.js";
 import { findOverlongList } from "../contract/fields.js";
-import { validationRules } from "../contract/methods.js";
+import type { ApplicationType, Grants } from "../contract/grants.js";
+import { mayHold, validationRules } from "../contract/methods.js";
 import type { FieldViolation } from "../contract/problems.js";
 import { memoize } from "../lib/cache.js";
 import { describeViolation } from "./violation-messages.js";
@@ -57,4 +58,39 @@ const regExpOf = memoize((pattern: string) => {
  */
 export function matchesPattern(pattern: string, text: string): boolean {
   return regExpOf(pattern).test(text);
+}
+
+/** Returns the grants that an application of this type cannot have. Runs in browsers too. */
+export function findDisallowedGrants(type: ApplicationType, grants: Grants): FieldViolation[] {
+  return [...findMissingContainers(type, grants), ...findDisallowedPermissions(type, grants)];
+}
+
+/** Returns the rules without a container, where this type of application requires one. */
+export function findMissingContainers(type: ApplicationType, { rules }: Grants): FieldViolation[] {
+  const message = `is required in the rules of a ${type} application`;
+  return rules.flatMap(({ container }, at) =>
+    container === undefined && type !== "management"
+      ? [{ field: `rules[${at}].container`, message }]
+      : [],
+  );
+}
+
+function findDisallowedPermissions(
+  type: ApplicationType,
+  { permissions, rules }: Grants,
+): FieldViolation[] {
+  return [
+    ...permissions.flatMap((permission, at) => disallowed(type, permission, `permissions[${at}]`)),
+    ...rules.flatMap((rule, at) =>
+      rule.permissions.flatMap((permission, index) =>
+        disallowed(type, permission, `rules[${at}].permissions[${index}]`),
+      ),
+    ),
+  ];
+}
+
+function disallowed(type: ApplicationType, permission: string, field: string): FieldViolation[] {
+  return mayHold(type, permission)
+    ? []
+    : [{ field, message: `${permission} cannot be granted to a ${type} application: remove it` }];
 }

@@ -7,7 +7,7 @@ import {
   createAuthenticateMany,
 } from "../../src/auth/authenticate.js";
 import type { Caller } from "../../src/auth/caller.js";
-import { createKeyring, makeKey } from "../../src/auth/keys.js";
+import { createKeyring, generateKey } from "../../src/auth/keys.js";
 import { kindFor } from "../../src/contract/key-format.js";
 import { newId } from "../../src/lib/uuid.js";
 import type { NewApplication } from "../../src/store/port/records.js";
@@ -47,7 +47,7 @@ async function createKeys(store: Store): Promise<Record<string, string>> {
     hashedBy = keyring,
   ) {
     const id = newId(Date.now());
-    const key = makeKey(kind, id);
+    const key = generateKey(kind, id);
     made[name] = key;
     const application = anApplication({
       ...{ id, type: "private", name, key: { id: newId(Date.now()), hash: hashedBy.hash(key) } },
@@ -58,8 +58,8 @@ async function createKeys(store: Store): Promise<Record<string, string>> {
 
   async function createSession(name: string, owner: Parameters<typeof aSession>[0], ttl = hour) {
     const id = newId(Date.now());
-    made[name] = makeKey("ses", id);
-    made[`nonce of ${name}`] = makeKey("non", id);
+    made[name] = generateKey("ses", id);
+    made[`nonce of ${name}`] = generateKey("non", id);
     const keyHash = keyring.hash(made[name]);
     const session = aSession(owner, { id, keyHash, ttl });
     await store.sessions.create(session);
@@ -83,11 +83,11 @@ async function createKeys(store: Store): Promise<Record<string, string>> {
   await store.applications.delete(gone.tenantId, gone.id);
   server.clock.advance(1);
 
-  made["another secret"] = makeKey("prv", shop.id);
-  made["another secret of a session"] = makeKey("ses", sessionId);
-  made["a session of an application's id"] = makeKey("ses", shop.id);
-  made.nobody = makeKey("prv", newId(Date.now()));
-  made["nobody's session"] = makeKey("ses", newId(Date.now()));
+  made["another secret"] = generateKey("prv", shop.id);
+  made["another secret of a session"] = generateKey("ses", sessionId);
+  made["a session of an application's id"] = generateKey("ses", shop.id);
+  made.nobody = generateKey("prv", newId(Date.now()));
+  made["nobody's session"] = generateKey("ses", newId(Date.now()));
   made["of a wrong check"] = `${made.shop?.slice(0, -1)}~`;
   made.empty = "";
   return made;
@@ -178,6 +178,6 @@ it("rejects once if one of several lookups fails", async () => {
   };
   const foreign = createKeyring([""], { foreignKeys: true });
   const identifyAny = createAuthenticateMany(changed(store, { applications }), foreign, "held");
-  const own = makeKey("prv", newId(Date.now()));
+  const own = generateKey("prv", newId(Date.now()));
   await expect(identifyAny(["sk_live_51H8vXbKq2mNpR7t", own])).rejects.toThrow("away");
 });

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { createKeyring, makeKey } from "../../src/auth/keys.js";
+import { createKeyring, generateKey } from "../../src/auth/keys.js";
 import { newId } from "../../src/lib/uuid.js";
 import type { ImportedApplication } from "../../src/store/port/transfer.js";
 import { must } from "../contract/store/fixtures.js";
@@ -137,7 +137,7 @@ describe.each(engines)("foreign keys on %s", (engine) => {
     expect(one.body).toMatchObject({ allowed: true, application_id: application.id });
     const unknown = "of nobody at all".replaceAll(" ", "-");
     const many = await post("/access/check-batch", foreignKey, {
-      checks: [foreignKey, unknown, makeKey("prv", newId(0)), foreignKey].map(check),
+      checks: [foreignKey, unknown, generateKey("prv", newId(0)), foreignKey].map(check),
     });
     expect(many.body).toMatchObject({
       results: [

@@ -1,7 +1,7 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { showGrants } from "../../src/auth/grants.js";
+import { toGrantsMessage } from "../../src/auth/grants.js";
 import type { Grants } from "../../src/contract/grants.js";
 import { type Api, ApiFailure, keyOf } from "../support/api/api.js";
 import { createRestApi } from "../support/api/rest.js";
@@ -28,7 +28,11 @@ async function follow({ start, steps }: Chain): Promise<Grants[]> {
   const ids: string[] = [];
   const keys: string[] = [];
   const create = async (key: string, type: string, grants: Grants) => {
-    const made = await api.createApplication(key, { name: "made", type, ...showGrants(grants) });
+    const made = await api.createApplication(key, {
+      name: "made",
+      type,
+      ...toGrantsMessage(grants),
+    });
     ids.push(made.id);
     keys.push(keyOf(made));
   };
@@ -47,9 +51,9 @@ async function follow({ start, steps }: Chain): Promise<Grants[]> {
     if (kind === "create") {
       await create(key, type, grants);
     } else if (kind === "update") {
-      await api.updateApplication(key, { id, name: "changed", ...showGrants(grants) });
+      await api.updateApplication(key, { id, name: "changed", ...toGrantsMessage(grants) });
     } else {
-      const { permissions } = showGrants(grants);
+      const { permissions } = toGrantsMessage(grants);
       const { nonce, sessionKey } = await api.createSession(keyOf(shop));
       const expiresAt = timestampFromMs(server.clock.now() + 60_000);
       await api.authorizeSession(key, { nonce, permissions, expiresAt });

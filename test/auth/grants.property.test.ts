@@ -2,7 +2,7 @@ import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { type Caller, grantsOf } from "../../src/auth/caller.js";
 import { uncoveredGrants } from "../../src/auth/grant-coverage.js";
-import { checkGrantsSuit, checkMayAdminister, createGrantGuard } from "../../src/auth/grants.js";
+import { checkGrantsAllowed, checkMayAdminister, createGrantGuard } from "../../src/auth/grants.js";
 import { compileGrants, decide } from "../../src/contract/decisions/decide.js";
 import type { Token } from "../../src/contract/decisions/scope.js";
 import { type Grants, holds } from "../../src/contract/grants.js";
@@ -115,12 +115,12 @@ function follow({ start, steps }: Chain): { applications: Made[]; sessions: Gran
     const at = of % applications.length;
     const target = applications[at] as Made;
     if (kind === "create" && may("application:create")) {
-      checkGrantsSuit(type, grants);
+      checkGrantsAllowed(type, grants);
       guard.checkMayGrant(caller, { type, grants });
       applications.push({ type, ...grants });
     } else if (kind === "update" && may("application:update")) {
       checkMayAdminister(caller, target);
-      checkGrantsSuit(target.type, grants);
+      checkGrantsAllowed(target.type, grants);
       guard.checkMayGrant(caller, { type: target.type, grants, current: target });
       applications[at] = { type: target.type, ...grants };
     } else if (kind === "authorize" && caller.application.type === "private") {

@@ -5,7 +5,7 @@ import {
   createAuthenticateMany,
   createFindKeyOwner,
 } from "../../src/auth/authenticate.js";
-import { createKeyring, makeKey } from "../../src/auth/keys.js";
+import { createKeyring, generateKey } from "../../src/auth/keys.js";
 import { parseKey } from "../../src/contract/key-format.js";
 import { readBase62, readDigits, writeBase62 } from "../../src/lib/base62.js";
 import { fillRandom, idFromBytes, idToBytes, isId, newId } from "../../src/lib/uuid.js";
@@ -83,7 +83,7 @@ describe("a key", () => {
     const keys = 20_000;
     const one = newId(0);
     for (let made = 0; made < keys; made++) {
-      for (const digit of makeKey("prv", one).slice(29, 62)) {
+      for (const digit of generateKey("prv", one).slice(29, 62)) {
         counts.set(digit, (counts.get(digit) ?? 0) + 1);
       }
     }
@@ -99,25 +99,25 @@ describe("a key", () => {
   it("contains its kind and the id of its owner", () => {
     fc.assert(
       fc.property(kind, id, (kind, id) => {
-        expect(parseKey(makeKey(kind, id))).toEqual({ kind, id });
+        expect(parseKey(generateKey(kind, id))).toEqual({ kind, id });
       }),
     );
   });
 
   it("is at most 100 letters, digits and underscores", () => {
-    expect(makeKey("mgt", newId(Date.now()))).toMatch(/^lk_mgt_[A-Za-z0-9]{61}$/);
+    expect(generateKey("mgt", newId(Date.now()))).toMatch(/^lk_mgt_[A-Za-z0-9]{61}$/);
   });
 
   it("is different each time", () => {
     const owner = newId(Date.now());
-    expect(makeKey("prv", owner)).not.toBe(makeKey("prv", owner));
+    expect(generateKey("prv", owner)).not.toBe(generateKey("prv", owner));
   });
 
   it("is refused with any one character mistyped", () => {
     fc.assert(
       fc.property(kind, id, fc.nat(67), fc.string({ minLength: 1, maxLength: 1 }), (...drawn) => {
         const [kind, id, at, typo] = drawn;
-        const key = makeKey(kind, id);
+        const key = generateKey(kind, id);
         fc.pre(key[at] !== typo);
         expect(parseKey(key.slice(0, at) + typo + key.slice(at + 1))).toBeUndefined();
       }),
@@ -126,26 +126,26 @@ describe("a key", () => {
 
   it("is never parsed from other text", () => {
     fc.assert(fc.property(fc.string(), (text) => parseKey(text) === undefined));
-    expect(parseKey(makeKey("prv", newId(0)).slice(0, -1))).toBeUndefined();
-    expect(parseKey(` ${makeKey("prv", newId(0))}`)).toBeUndefined();
+    expect(parseKey(generateKey("prv", newId(0)).slice(0, -1))).toBeUndefined();
+    expect(parseKey(` ${generateKey("prv", newId(0))}`)).toBeUndefined();
   });
 });
 
 describe("a keyring", () => {
-  const key = makeKey("prv", newId(Date.now()));
+  const key = generateKey("prv", newId(Date.now()));
 
   it("matches only the key that was hashed", () => {
     const keyring = createKeyring();
     const stored = keyring.hash(key);
     expect(keyring.matches(key, stored)).toBe(true);
-    expect(keyring.matches(makeKey("prv", newId(Date.now())), stored)).toBe(false);
+    expect(keyring.matches(generateKey("prv", newId(Date.now())), stored)).toBe(false);
     expect(keyring.matches(key, new Uint8Array(0))).toBe(false);
   });
 
   it("compares whole hashes in constant time, equal or not", () => {
     const crypto = jest.requireActual<typeof import("node:crypto")>("node:crypto");
     const keyring = createKeyring();
-    const [right, wrong] = [key, makeKey("prv", newId(Date.now()))].map(keyring.hash);
+    const [right, wrong] = [key, generateKey("prv", newId(Date.now()))].map(keyring.hash);
     const compare = jest.spyOn(crypto, "timingSafeEqual");
     try {
       for (const hash of [right, wrong] as [Uint8Array, Uint8Array]) {
@@ -250,7 +250,7 @@ describe("malformed keys", () => {
 
   const good = fc
     .constantFrom("prv", "pub", "mgt", "ses")
-    .map((kind) => makeKey(kind as "prv", newId(Date.now())));
+    .map((kind) => generateKey(kind as "prv", newId(Date.now())));
   const anyLetter = fc.string({ minLength: 1, maxLength: 1, unit: "binary-ascii" });
   const spoiled = fc.oneof(
     fc
@@ -261,7 +261,7 @@ describe("malformed keys", () => {
     fc.tuple(good, fc.string({ minLength: 1 })).map(([key, more]) => more + key),
     good.map((key) => key.toUpperCase()),
     // A nonce is not a key.
-    fc.constant("non").map((kind) => makeKey(kind as "non", newId(Date.now()))),
+    fc.constant("non").map((kind) => generateKey(kind as "non", newId(Date.now()))),
     fc.string(),
   );
 
@@ -287,7 +287,11 @@ describe("malformed keys", () => {
 
     it("is distinguished from a well-formed key", async () => {
       const { store, asked } = createCountingStore();
-      await createAuthenticate(store, createKeyring(), "held")(makeKey("prv", newId(Date.now())));
+      await createAuthenticate(
+        store,
+        createKeyring(),
+        "held",
+      )(generateKey("prv", newId(Date.now())));
       expect(asked()).toBe(1);
     });
   });

@@ -1,10 +1,13 @@
 import { chmod, mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
-import { resolveConnection } from "../../src/cli/connection.js";
-import { readClientEnvironment } from "../../src/cli/environment.js";
+import {
+  readClientEnvironment,
+  readProfiles,
+  resolveConnection,
+  writeProfiles,
+} from "../../src/cli/connection.js";
 import { futureTime, pastTime, serviceUrl } from "../../src/cli/options.js";
-import { readProfiles, writeProfiles } from "../../src/cli/profile/profiles.js";
 import { withFolder } from "../support/service/process.js";
 
 const local = { url: "http://localhost:8080", key: "local-key" };

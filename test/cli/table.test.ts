@@ -1,7 +1,13 @@
 import { describe, expect, it } from "@jest/globals";
-import { createColors } from "../../src/cli/format.js";
-import { type Column, formatDetails, formatTable } from "../../src/cli/table.js";
-import { textWidth, truncateText, wrapText } from "../../src/cli/text-width.js";
+import { createColors } from "../../src/cli/output.js";
+import {
+  type Column,
+  formatDetails,
+  formatTable,
+  textWidth,
+  truncateText,
+  wrapText,
+} from "../../src/cli/table.js";
 
 interface Row {
   readonly id: string;

@@ -1,7 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { CheckAccessResponseSchema } from "../../gen/latchkey/v1/access_service_pb.js";
-import { makeKey } from "../../src/auth/keys.js";
+import { generateKey } from "../../src/auth/keys.js";
 import { newId } from "../../src/lib/uuid.js";
 
 /** The owner of a key. */
@@ -29,18 +29,18 @@ export function createTruth(clocks: Clocks, sessionEnd: number) {
   const always = { from: Number.NEGATIVE_INFINITY, state: "0" };
   const end = { from: sessionEnd, state: "expired" };
   const owner: Subject = {
-    key: makeKey("prv", application),
+    key: generateKey("prv", application),
     applicationId: application,
     history: [always],
   };
   const guest: Subject = {
-    key: makeKey("ses", session),
+    key: generateKey("ses", session),
     applicationId: application,
     sessionId: session,
     history: [always, end],
   };
   const stranger: Subject = {
-    key: makeKey("prv", other),
+    key: generateKey("prv", other),
     applicationId: other,
     history: [always],
   };

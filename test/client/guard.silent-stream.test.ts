@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { AccessService } from "../../gen/latchkey/v1/access_service_pb.js";
-import { makeKey } from "../../src/auth/keys.js";
+import { generateKey } from "../../src/auth/keys.js";
 import { createGuard } from "../../src/client/create-guard.js";
 import { newId } from "../../src/lib/uuid.js";
 
@@ -53,7 +53,7 @@ describe("a guard with a silent change stream", () => {
     let breaks = 0;
     const guard = createGuard({
       url,
-      key: makeKey("prv", newId(Date.now())),
+      key: generateKey("prv", newId(Date.now())),
       maxStaleness: 200,
       timeout: 60_000,
       onError: () => {
@@ -61,7 +61,7 @@ describe("a guard with a silent change stream", () => {
       },
     });
     ends.push(guard.close);
-    const subject = makeKey("prv", newId(Date.now()));
+    const subject = generateKey("prv", newId(Date.now()));
     const slow = guard.check(subject, "token:slow");
     while (breaks === 0) {
       expect(await guard.check(subject, "token:read")).toMatchObject({

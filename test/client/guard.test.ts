@@ -1,7 +1,7 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { makeKey } from "../../src/auth/keys.js";
+import { generateKey } from "../../src/auth/keys.js";
 import type { RequestContext, Token } from "../../src/client/check-request.js";
 import { createGuard } from "../../src/client/create-guard.js";
 import { startCredentialWatch } from "../../src/client/credential-watch.js";
@@ -15,8 +15,8 @@ const maxStaleness = 2_000;
 const permission = "token:read";
 const applicationId = newId(0);
 const sessionId = newId(1);
-const key = makeKey("prv", applicationId);
-const sessionKey = makeKey("ses", sessionId);
+const key = generateKey("prv", applicationId);
+const sessionKey = generateKey("ses", sessionId);
 const checkedAt = timestampFromMs(5_000_000);
 const yes = {
   allowed: true,
@@ -518,7 +518,7 @@ describe("a guard", () => {
     ["null", null, permission],
     ["an object for a key", { length: 68, startsWith: () => true }, permission],
     ["an empty key", "", permission],
-    ["a nonce", makeKey("non", sessionId), permission],
+    ["a nonce", generateKey("non", sessionId), permission],
     ["a mistyped key", `${key.slice(0, -1)}-`, permission],
     ["a huge key", "lk_prv_".repeat(1_000_000), permission],
     ["half a character for a key", "\ud800".repeat(68), permission],

@@ -14,7 +14,7 @@ import { Health } from "../../gen/grpc/health/v1/health_pb.js";
 import { CheckAccessRequestSchema } from "../../gen/latchkey/v1/access_service_pb.js";
 import { EventSchema } from "../../gen/latchkey/v1/event_service_pb.js";
 import { access, CallerKind } from "../../gen/latchkey/v1/options_pb.js";
-import { createKeyring, makeKey } from "../../src/auth/keys.js";
+import { createKeyring, generateKey } from "../../src/auth/keys.js";
 import { choicesOf } from "../../src/contract/fields.js";
 import {
   accessOf,
@@ -136,14 +136,14 @@ describe("the format of a subject's key", () => {
 
   it.each(["prv", "pub", "mgt", "ses"] as const)("matches keys of kind %s", (kind) => {
     for (let i = 0; i < 20; i++) {
-      expect(isAccepted(makeKey(kind, newId(Date.now())))).toBe(true);
+      expect(isAccepted(generateKey(kind, newId(Date.now())))).toBe(true);
     }
   });
 
   it("does not match a nonce or a key of another length", () => {
-    const key = makeKey("prv", newId(0));
+    const key = generateKey("prv", newId(0));
     const invalid = [
-      makeKey("non", newId(0)),
+      generateKey("non", newId(0)),
       key.slice(0, -1),
       `${key}0`,
       ` ${key}`,

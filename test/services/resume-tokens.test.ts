@@ -1,24 +1,28 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { createCursorSealers, type CursorSealers as Sealing } from "../../src/auth/sealing.js";
+import {
+  createCursorSealerFactory,
+  type CursorSealerFactory as Sealing,
+} from "../../src/auth/sealing.js";
 import { Problem } from "../../src/errors.js";
-import { type CursorList, createCursors, createResumeTokens } from "../../src/services/cursors.js";
+import { type CursorList, createCursors } from "../../src/services/cursors.js";
+import { createResumeTokens } from "../../src/services/streams.js";
 import type { Place } from "../../src/store/port/store.js";
 
 const day = 24 * 3_600_000;
 let now = Date.UTC(2026, 0);
 
 /** The sealing of an instance on a store. */
-function sealPlaces(storeId = "this store", ...peppers: string[]) {
-  return createCursorSealers({
+function createSealer(storeId = "this store", ...peppers: string[]) {
+  return createCursorSealerFactory({
     peppers: peppers.length > 0 ? peppers : [""],
     storeId,
     clock: () => now,
   });
 }
 
-const tokens = createResumeTokens(sealPlaces(), "credentials");
+const tokens = createResumeTokens(createSealer(), "credentials");
 
 function refusalOf(open: () => unknown): Problem {
   try {
@@ -38,7 +42,9 @@ describe("a resume token", () => {
       fc.property(fc.uuid(), fc.string({ unit: "grapheme" }), (tenant, position) => {
         const token = tokens.seal(tenant, position);
         expect(token).toMatch(/^[\w-]+$/);
-        expect(createResumeTokens(sealPlaces(), "credentials").open(tenant, token)).toBe(position);
+        expect(createResumeTokens(createSealer(), "credentials").open(tenant, token)).toBe(
+          position,
+        );
       }),
     );
   });
@@ -77,8 +83,9 @@ describe("a resume token", () => {
     const token = tokens.seal("a tenant", "1");
     for (const open of [
       () => tokens.open("another tenant", token),
-      () => createResumeTokens(sealPlaces("another store"), "credentials").open("a tenant", token),
-      () => createResumeTokens(sealPlaces(), "events").open("a tenant", token),
+      () =>
+        createResumeTokens(createSealer("another store"), "credentials").open("a tenant", token),
+      () => createResumeTokens(createSealer(), "events").open("a tenant", token),
     ]) {
       const { problemCode: word, violations } = refusalOf(open);
       expect(word).toBe("invalid_request");
@@ -143,8 +150,8 @@ describe("a pepper that seals resume tokens and cursors", () => {
         [[""], first, ""],
         [[second, first], "a third pepper of these", second, first],
       ] as const) {
-        const opening = sealPlaces("this store", ...replaced);
-        const text = seal(sealPlaces("this store", ...before));
+        const opening = createSealer("this store", ...replaced);
+        const text = seal(createSealer("this store", ...before));
         now += day;
         expect(() => open(opening, text)).not.toThrow();
         now += 1;
@@ -156,17 +163,17 @@ describe("a pepper that seals resume tokens and cursors", () => {
   );
 
   it.each(uses)("opens a %s as long as it is the current pepper", (_, seal, open) => {
-    const text = seal(sealPlaces("this store", first));
+    const text = seal(createSealer("this store", first));
     now += 400 * day;
-    expect(() => open(sealPlaces("this store", first, second), text)).not.toThrow();
+    expect(() => open(createSealer("this store", first, second), text)).not.toThrow();
   });
 
   it.each(uses)("opens no %s after its removal or of another store", (_, seal, open) => {
-    const text = seal(sealPlaces("this store", first));
+    const text = seal(createSealer("this store", first));
     for (const opening of [
-      sealPlaces("this store", second),
-      sealPlaces("this store", ""),
-      sealPlaces("another store", first),
+      createSealer("this store", second),
+      createSealer("this store", ""),
+      createSealer("another store", first),
     ]) {
       expect(messageOf(() => open(opening, text))).toContain(" is not ");
     }
@@ -177,8 +184,8 @@ const tenantId = randomUUID();
 const after = randomUUID();
 
 function read(place: Place, list: CursorList, other = list) {
-  const start = createCursors(sealPlaces(), list).encode(tenantId, place);
-  return () => createCursors(sealPlaces(), other).read(tenantId, start);
+  const start = createCursors(createSealer(), list).encode(tenantId, place);
+  return () => createCursors(createSealer(), other).read(tenantId, start);
 }
 
 describe("a cursor", () => {
@@ -195,7 +202,7 @@ describe("a cursor", () => {
 
   it("is valid only for its own list and tenant", () => {
     expect(read({ after }, "newest", "sessions")).toThrow(Problem);
-    const cursors = createCursors(sealPlaces(), "newest");
+    const cursors = createCursors(createSealer(), "newest");
     const start = cursors.encode(tenantId, { after });
     expect(() => cursors.read(randomUUID(), start)).toThrow(Problem);
   });

@@ -11,9 +11,9 @@ import {
   headerLine,
   sessionLine,
 } from "../../src/transfer/export.js";
+import { splitLines } from "../../src/transfer/format.js";
 import { importRecords } from "../../src/transfer/import.js";
 import { createImportReport } from "../../src/transfer/import-report.js";
-import { splitLines } from "../../src/transfer/lines.js";
 import { anEvent } from "../contract/store/event-fixtures.js";
 import { hour, idsOf, must, rule, times } from "../contract/store/fixtures.js";
 import {
@@ -98,7 +98,7 @@ describe("an import", () => {
     });
     const again = await importInto(store, file(...lines));
     expect(again.summary).toBe(
-      "applications  0 added, 450 already there\nsessions      0 added, 1 already there\nevents        0 added, 4 already there\n",
+      "applications  0 added, 450 unchanged\nsessions      0 added, 1 unchanged\nevents        0 added, 4 unchanged\n",
     );
     const held = await exportAll(store, 100);
     expect(idsOf(held.applications)).toEqual(applications.map(({ id }) => id).sort());
@@ -119,7 +119,7 @@ describe("an import", () => {
     expect(outcome.isSuccess).toBe(false);
     expect(outcome.messages).toHaveLength(3);
     expect(outcome.summary).toContain("applications  3 added\n");
-    expect(outcome.summary).toContain("bad lines     3\n");
+    expect(outcome.summary).toContain("invalid lines 3\n");
     expect(idsOf((await exportAll(store)).applications)).toEqual(valid.map(({ id }) => id).sort());
 
     const numbered = await importInto(store, file(...lines, ...invalid));
@@ -158,7 +158,7 @@ describe("an import", () => {
     ];
     const refused = await importInto(store, file(...broken.map(applicationLine)));
     expect(refused.isSuccess).toBe(false);
-    expect(refused.summary).toContain("bad lines     3\n");
+    expect(refused.summary).toContain("invalid lines 3\n");
   });
 
   it("lists the first twenty invalid lines, and counts the rest", async () => {

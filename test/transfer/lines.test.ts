@@ -8,7 +8,12 @@ import {
   headerLine,
   sessionLine,
 } from "../../src/transfer/export.js";
-import { readHeader, readLine, type SplitLine, splitLines } from "../../src/transfer/lines.js";
+import {
+  parseHeaderLine,
+  parseRecordLine,
+  type SplitLine,
+  splitLines,
+} from "../../src/transfer/format.js";
 import { progressBar, progressLine } from "../../src/transfer/progress.js";
 import { times } from "../contract/store/fixtures.js";
 import { anyApplication, anyEvent, anySession } from "./record-generators.js";
@@ -19,7 +24,7 @@ const anyLine = fc.oneof(
   anyEvent.map(eventLine),
 );
 
-const read = (line: string) => readLine(Buffer.from(line));
+const read = (line: string) => parseRecordLine(Buffer.from(line));
 
 /** Returns the error of a line, or an empty string. */
 function getError(line: unknown): string {
@@ -123,8 +128,8 @@ describe("a line", () => {
       source: "a",
       pepperChecks: ["b"],
     };
-    expect(readHeader(Buffer.from(headerLine(header)))).toEqual({ format: 1, ...header });
-    expect(readHeader(Buffer.from('{"latchkey_export":1}')).format).toBe(1);
+    expect(parseHeaderLine(Buffer.from(headerLine(header)))).toEqual({ format: 1, ...header });
+    expect(parseHeaderLine(Buffer.from('{"latchkey_export":1}')).format).toBe(1);
   });
 });
 

@@ -50,7 +50,7 @@ describe.each(kinds)("an import into the %s store", (kind) => {
           expect(code).toBe(1);
           expect(stderr).toContain("latchkey: line 3: must have one member");
           expect(stderr).toContain(`latchkey: line 2: the application ${record.id} already exists`);
-          expect(stdout).toContain("bad lines     1");
+          expect(stdout).toContain("invalid lines 1");
         }
         await writeFile(path, [first, other, rest.at(-1)].join(""));
         expect((await run(["import", path, "--replace"], target)).code).toBe(0);

@@ -127,7 +127,7 @@ export function useTransfer() {
           const again = start(["import", "-"], target);
           again.child.stdin?.end(piped.stdout);
           expect(await again.ended()).toBe(0);
-          expect(again.output.stdout).toContain("0 added, 5 already there");
+          expect(again.output.stdout).toContain("0 added, 5 unchanged");
         });
       }),
     );
@@ -152,7 +152,7 @@ export function useTransfer() {
         await writeFile(path, lines.join(""));
         const { code, stdout } = await run(["import", path], target);
         expect(code).toBe(0);
-        const [, added = "", existing = ""] = /(\d+) added, (\d+) already there/.exec(stdout) ?? [];
+        const [, added = "", existing = ""] = /(\d+) added, (\d+) unchanged/.exec(stdout) ?? [];
         expect(Number(existing)).toBeGreaterThan(0);
         expect(Number(added) + Number(existing)).toBe(2_000);
         const { applications } = await readStore(target);

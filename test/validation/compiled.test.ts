@@ -48,7 +48,7 @@ import {
   web_origin,
 } from "../../gen/latchkey/v1/rules_pb.js";
 import { AuthorizeSessionRequestSchema } from "../../gen/latchkey/v1/session_service_pb.js";
-import { makeKey } from "../../src/auth/keys.js";
+import { generateKey } from "../../src/auth/keys.js";
 import { services, validationRules } from "../../src/contract/methods.js";
 import { newId } from "../../src/lib/uuid.js";
 import { createQuickCheck } from "../../src/validation/compiled/checks.js";
@@ -92,7 +92,7 @@ describe("quick check", () => {
     allowedCidrs: ["203.0.113.0/24", "2001:db8::/32", "::ffff:1.2.3.4"],
   };
   const check = {
-    key: makeKey("prv", newId(0)),
+    key: generateKey("prv", newId(0)),
     permission: "token:read",
     token: { id: "card-4242", container: "/pci/" },
   };

@@ -1,11 +1,67 @@
-import { StrictMode } from "react";
+import { StrictMode, Suspense } from "react";
 import { createRoot } from "react-dom/client";
-import { App } from "./app.js";
+import { Redirect, Route, Router, Switch } from "wouter";
+import { applyTheme } from "../common/theme.js";
+import { OfflineNotice } from "./access/connection.js";
+import { RequireSignIn } from "./access/sign-in.js";
+import { NewKeyProvider } from "./applications/new-key.js";
+import { lazyPage } from "./lazy-page.js";
+import { home, Shell } from "./shell.js";
+import { guardedNavigate } from "./ui/leave-guard.js";
+import { Page } from "./ui/page.js";
 import "../common/tokens.css";
 import "../common/base.css";
 import "./styles/controls.css";
 import "./styles/layout.css";
-import { applyTheme } from "../common/theme.js";
+
+const ApplicationsPage = lazyPage(() => import("./applications/applications-page.js"));
+const ApplicationPage = lazyPage(() => import("./applications/application-page.js"));
+const EditApplicationPage = lazyPage(() => import("./applications/edit-application-page.js"));
+const NewApplicationPage = lazyPage(() => import("./applications/new-application-page.js"));
+const SessionsPage = lazyPage(() => import("./sessions/sessions-page.js"));
+const TrySessionPage = lazyPage(() => import("./sessions/try-session-page.js"));
+const WhyPage = lazyPage(() => import("./why/why-page.js"));
+const ActivityPage = lazyPage(() => import("./activity/activity-page.js"));
+const MePage = lazyPage(() => import("./me-page.js"));
+
+function App() {
+  return (
+    <Router base="/console" aroundNav={guardedNavigate}>
+      <OfflineNotice />
+      <NewKeyProvider>
+        <RequireSignIn>
+          <Shell>
+            <Suspense fallback={<p className="muted">Loading…</p>}>
+              <Switch>
+                <Route path="/applications" component={ApplicationsPage} />
+                <Route path="/applications/new" component={NewApplicationPage} />
+                <Route path="/applications/:id">
+                  {({ id }) => <ApplicationPage key={id} id={id} />}
+                </Route>
+                <Route path="/applications/:id/edit">
+                  {({ id }) => <EditApplicationPage key={id} id={id} />}
+                </Route>
+                <Route path="/sessions" component={SessionsPage} />
+                <Route path="/sessions/try" component={TrySessionPage} />
+                <Route path="/why" component={WhyPage} />
+                <Route path="/activity" component={ActivityPage} />
+                <Route path={home} component={MePage} />
+                <Route path="/">
+                  <Redirect to={home} replace />
+                </Route>
+                <Route>
+                  <Page title="Page not found">
+                    <p>Choose a page from the menu.</p>
+                  </Page>
+                </Route>
+              </Switch>
+            </Suspense>
+          </Shell>
+        </RequireSignIn>
+      </NewKeyProvider>
+    </Router>
+  );
+}
 
 applyTheme();
 createRoot(document.getElementById("root") as HTMLElement).render(

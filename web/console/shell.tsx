@@ -64,12 +64,12 @@ function SignedInUser() {
   const { me, signOut } = useAccess();
   const [theme, setTheme] = useState(chosenTheme);
   return (
-    <div className="visitor">
+    <div className="signed-in-user">
       <p>
         <strong>{me.name}</strong>
         <span className="muted">{me.kind === "session" ? "session" : `${me.type} key`}</span>
       </p>
-      <div className="visitor-controls">
+      <div className="signed-in-controls">
         <select
           aria-label="Theme"
           value={theme}

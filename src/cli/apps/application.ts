@@ -1,4 +1,3 @@
-import type { AccessRule } from "../../../gen/latchkey/v1/access_rule_pb.js";
 import {
   type Application,
   ListApplicationsRequestSchema,
@@ -7,8 +6,9 @@ import { maxLengthOf } from "../../contract/fields.js";
 import { isId } from "../../lib/uuid.js";
 import type { ClientContext } from "../client.js";
 import { CommandError } from "../errors.js";
-import { type Display, formatRelativeTime, formatTime } from "../format.js";
-import { type Column, formatDetails, formatTable } from "../table.js";
+import { formatRules } from "../grants.js";
+import { type Display, formatRelativeTime, formatTime } from "../output.js";
+import { type Column, formatDetails } from "../table.js";
 
 type CallContext = Pick<ClientContext, "client" | "call">;
 
@@ -38,9 +38,9 @@ export async function findApplication(
   return first;
 }
 
-/** The same, for its id alone, which needs no call where it is given. */
-export async function findApplicationId(asking: CallContext, idOrName: string): Promise<string> {
-  return isId(idOrName) ? idOrName : (await findApplication(asking, idOrName)).id;
+/** Gets the id of an application by its id or name. An id needs no call. */
+export async function findApplicationId(context: CallContext, idOrName: string): Promise<string> {
+  return isId(idOrName) ? idOrName : (await findApplication(context, idOrName)).id;
 }
 
 const maxPrefixLength = maxLengthOf(ListApplicationsRequestSchema.field.namePrefix);
@@ -92,30 +92,4 @@ export function formatApplication(application: Application, display: Display): s
     display,
   );
   return details + formatRules(rules, display);
-}
-
-const ruleColumns: readonly Column<AccessRule>[] = [
-  { title: "PRIORITY", text: ({ priority }) => String(priority) },
-  { title: "TRANSFORM", text: ({ transform }) => transform },
-  { title: "TOKENS", text: formatTokens, shrinkable: true },
-  { title: "PERMISSIONS", text: ({ permissions }) => permissions.join(" "), shrinkable: true },
-  {
-    title: "DESCRIPTION",
-    text: ({ description = "" }) => description,
-    shrinkable: true,
-    optional: true,
-  },
-];
-
-function formatTokens({ container, conditions }: AccessRule): string {
-  const clauses = conditions.map(({ attribute, operator, value }) =>
-    operator === "equals" ? `${attribute} = ${value}` : `${attribute} ${operator} ${value}`,
-  );
-  return container ?? (clauses.join(" and ") || "all");
-}
-
-/** Rules in order of priority. */
-export function formatRules(rules: readonly AccessRule[], display: Display): string {
-  const byPriority = rules.toSorted((one, other) => one.priority - other.priority);
-  return rules.length > 0 ? `\n${formatTable(ruleColumns, byPriority, display)}` : "";
 }

@@ -12,13 +12,22 @@ import {
   fileOption,
   futureTime,
   id,
-  lazy,
   pastTime,
   wholeNumber,
   withConnection,
   withLimit,
   yesOption,
 } from "../options.js";
+import {
+  createApplication,
+  disableApplication,
+  enableApplication,
+  getApplication,
+  listApplications,
+  removeApplication,
+  updateApplication,
+} from "./applications.js";
+import { listKeys, revokeKey, rotateKey } from "./keys.js";
 
 const application = ["<application>", "id, or name if it is unique"] as const;
 
@@ -64,7 +73,7 @@ function addList(apps: Command): void {
     .addOption(
       choice("--order <order>", "sort order", choicesOf(ListApplicationsRequestSchema.field.order)),
     )
-    .action(lazy(async () => (await import("./actions.js")).listApplications));
+    .action(listApplications);
   withConnection(withLimit(list));
   addExample(
     list,
@@ -76,7 +85,7 @@ function addList(apps: Command): void {
     .command("get")
     .description("show an application")
     .argument(...application)
-    .action(lazy(async () => (await import("./actions.js")).getApplication));
+    .action(getApplication);
   addExample(withConnection(get), "latchkey apps get 'Web shop'");
 }
 
@@ -121,7 +130,7 @@ function addCreate(apps: Command): void {
     );
   limitOptions(grantOptions(create))
     .option("--expires <time>", "expiry: a time, or a duration such as 30d", futureTime)
-    .action(lazy(async () => (await import("./actions.js")).createApplication));
+    .action(createApplication);
   withConnection(newKeyOptions(create));
   addExample(
     create,
@@ -147,7 +156,7 @@ function addUpdate(apps: Command): void {
       ),
     )
     .option("--if-match <version>", "fail unless it has this version")
-    .action(lazy(async () => (await import("./actions.js")).updateApplication));
+    .action(updateApplication);
   addExample(
     withConnection(update),
     "latchkey apps update Backend --add-permission token:use",
@@ -162,7 +171,7 @@ function addKeys(apps: Command): void {
     .argument(...application)
     .option("--grace <time>", "how long the current key stays valid", duration)
     .addOption(yesOption())
-    .action(lazy(async () => (await import("./actions.js")).rotateKey));
+    .action(rotateKey);
   withConnection(newKeyOptions(rotate));
   addExample(rotate, "latchkey apps rotate Backend --grace 1h --output-key backend.key.new");
 
@@ -170,7 +179,7 @@ function addKeys(apps: Command): void {
     .command("keys")
     .description("list the keys of an application and their last use")
     .argument(...application)
-    .action(lazy(async () => (await import("./actions.js")).listKeys));
+    .action(listKeys);
   addExample(withConnection(keys), "latchkey apps keys Backend");
 
   const revoke = apps
@@ -178,7 +187,7 @@ function addKeys(apps: Command): void {
     .description("revoke one key of an application")
     .argument(...application)
     .argument("<key-id>", "id of the key, as listed by `apps keys`", id)
-    .action(lazy(async () => (await import("./actions.js")).revokeKey));
+    .action(revokeKey);
   addExample(
     withConnection(revoke),
     "latchkey apps end-key Backend 0198c8a2-7f40-7a3b-8c1d-3e5f7a9b1c2d",
@@ -190,14 +199,14 @@ function addStatusAndDelete(apps: Command): void {
     .command("disable")
     .description("refuse the keys and sessions of an application")
     .argument(...application)
-    .action(lazy(async () => (await import("./actions.js")).disableApplication));
+    .action(disableApplication);
   addExample(withConnection(disable), "latchkey apps disable Backend");
 
   const enable = apps
     .command("enable")
     .description("accept the keys and sessions of an application again")
     .argument(...application)
-    .action(lazy(async () => (await import("./actions.js")).enableApplication));
+    .action(enableApplication);
   addExample(withConnection(enable), "latchkey apps enable Backend");
 
   const remove = apps
@@ -205,6 +214,6 @@ function addStatusAndDelete(apps: Command): void {
     .description("delete an application, with its keys and sessions")
     .argument(...application)
     .addOption(yesOption())
-    .action(lazy(async () => (await import("./actions.js")).removeApplication));
+    .action(removeApplication);
   addExample(withConnection(remove), "latchkey apps rm 'Old backend'");
 }

@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import type { Settings } from "../../config/settings.js";
-import { type Finding, fail, ok, warn } from "./finding.js";
+import { type Finding, fail, ok, warn } from "./report.js";
 
 export function checkNode(): Finding {
   const { engines } = createRequire(import.meta.url)("latchkey/package.json");

@@ -3,7 +3,7 @@ import { stat } from "node:fs/promises";
 import { ConfigError, readSettings, type Settings } from "../../config/settings.js";
 import type { TlsSettings } from "../../config/tls.js";
 import { isLoopback } from "../connection.js";
-import { type Finding, fail, ok, warn } from "./finding.js";
+import { type Finding, fail, ok, warn } from "./report.js";
 
 /** Reads the settings the same way as the service. Reports every invalid one. */
 export function checkSettings(): { readonly settings?: Settings; readonly findings: Finding[] } {

@@ -7,7 +7,7 @@ import type {
   TtlFacts,
 } from "../../store/mongo/inspect.js";
 import type { ManagerExpiration } from "../../store/port/applications.js";
-import { type Finding, fail, ok, warn } from "./finding.js";
+import { type Finding, fail, ok, warn } from "./report.js";
 
 const megabyte = 1024 * 1024;
 /** Free disk space below which the check warns or fails. */

@@ -2,7 +2,7 @@ import type { Grants, RuleRecord } from "../grants.js";
 import { firstMatch, indexRules, type RuleIndex } from "./rule-index.js";
 import { covers, type Scope, scopeOf, type Token } from "./scope.js";
 
-export type Decision = RuleGrant | BareGrant | Denial;
+export type Decision = RuleGrant | DirectGrant | Denial;
 
 /** Allowed by a rule. */
 interface RuleGrant {
@@ -18,7 +18,7 @@ interface RuleGrant {
 }
 
 /** Allowed by a permission that is granted directly, so it applies to everything. */
-interface BareGrant {
+interface DirectGrant {
   readonly allowed: true;
   readonly transform: string;
   readonly decidedBy: { readonly permission: string };

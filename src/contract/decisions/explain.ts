@@ -128,7 +128,7 @@ export function explainRules(grants: Grants, query: AccessQuery): Explanation {
   const { permission, token, ownPermission } = query;
   let isDecided = false;
 
-  function step({ matches, why }: Finding): Step {
+  function step({ matches, why }: MatchResult): Step {
     if (isDecided) {
       return { outcome: "not_reached", why };
     }
@@ -146,12 +146,12 @@ export function explainRules(grants: Grants, query: AccessQuery): Explanation {
   };
 }
 
-interface Finding {
+interface MatchResult {
   readonly matches: boolean;
   readonly why: readonly string[];
 }
 
-function tryDirectGrant({ permissions }: Grants, permission: string): Finding {
+function tryDirectGrant({ permissions }: Grants, permission: string): MatchResult {
   const matches = permissions.includes(permission);
   const why = matches
     ? `${permission} is granted directly`
@@ -159,7 +159,7 @@ function tryDirectGrant({ permissions }: Grants, permission: string): Finding {
   return { matches, why: [why] };
 }
 
-function tryRule(rule: RuleRecord, { permission, token, ownPermission }: AccessQuery): Finding {
+function tryRule(rule: RuleRecord, { permission, token, ownPermission }: AccessQuery): MatchResult {
   if (!rule.permissions.includes(permission)) {
     return { matches: false, why: [`does not list ${permission}`] };
   }

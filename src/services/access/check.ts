@@ -51,17 +51,17 @@ export function createChecks({ store, keyring, uses, grantPolicy }: CheckOptions
   const identifyMany = createAuthenticateMany(store, keyring, grantPolicy);
   const identifyRefused = createIdentifyRefused(store, keyring);
   const compiledGrantsOf = createGrantCache();
-  const placeCheck = createRestrictionCheck();
+  const restrictionCheck = createRestrictionCheck();
   const checkedNow = createCheckedAt(store);
 
   function evaluate({ subject, refusal }: Lookup, request: CheckAccessRequest): Evaluation {
     if (!subject || refusal) {
       return { allowed: false, reason: refusal ?? "unknown_key" };
     }
-    if (!placeCheck.allowsOrigin(subject.application, request.origin)) {
+    if (!restrictionCheck.allowsOrigin(subject.application, request.origin)) {
       return { allowed: false, reason: "origin_not_allowed" };
     }
-    if (!placeCheck.allowsAddress(subject.application, request.address)) {
+    if (!restrictionCheck.allowsAddress(subject.application, request.address)) {
       return { allowed: false, reason: "address_not_allowed" };
     }
     if (subject.session && subject.session.authorizedAt === undefined) {
@@ -109,8 +109,8 @@ export function createChecks({ store, keyring, uses, grantPolicy }: CheckOptions
       ...evaluation.sides,
       expiresAt: toTimestamp(subject && expiryOf(subject)),
       checkedAt,
-      dependsOnOrigin: trueIfAny(restrictions?.allowedOrigins),
-      dependsOnAddress: trueIfAny(restrictions?.allowedCidrs),
+      dependsOnOrigin: trueIfNotEmpty(restrictions?.allowedOrigins),
+      dependsOnAddress: trueIfNotEmpty(restrictions?.allowedCidrs),
     };
   }
 
@@ -172,7 +172,7 @@ interface Lookup {
 }
 
 /** Omits the field in the response if the list is empty. */
-function trueIfAny(list: readonly string[] | undefined): true | undefined {
+function trueIfNotEmpty(list: readonly string[] | undefined): true | undefined {
   return list && list.length > 0 ? true : undefined;
 }
 

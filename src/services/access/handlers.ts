@@ -10,10 +10,10 @@ import {
   StreamCheckAccessRequestSchema,
 } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { type Caller, callerOf, expiryOf, grantsOf, reauthorizationOf } from "../../auth/caller.js";
-import { showGrants } from "../../auth/grants.js";
+import { toGrantsMessage } from "../../auth/grants.js";
 import type { Keyring } from "../../auth/keys.js";
 import type { LastUsedTracker } from "../../auth/last-used.js";
-import type { CursorSealers } from "../../auth/sealing.js";
+import type { CursorSealerFactory } from "../../auth/sealing.js";
 import type { Settings } from "../../config/settings.js";
 import {
   type ApplicationType,
@@ -29,9 +29,8 @@ import { yieldToEventLoop } from "../../lib/event-loop.js";
 import type { Store } from "../../store/port/store.js";
 import { toTimestamp } from "../../validation/time.js";
 import { validateMessage } from "../../validation/validate.js";
-import { createResumeTokens } from "../cursors.js";
 import type { RateLimits } from "../rate-limits/rate-limits.js";
-import { createOpenStream } from "../streams.js";
+import { createOpenStream, createResumeTokens } from "../streams.js";
 import { type CheckResult, createChecks } from "./check.js";
 import { watchCredentials } from "./watch.js";
 
@@ -39,7 +38,7 @@ import { watchCredentials } from "./watch.js";
 const checksPerTurn = 200;
 
 /** Invalid checks per turn. Describing an invalid one takes far longer than accepting a valid one. */
-const faultsPerTurn = 30;
+const invalidChecksPerTurn = 30;
 
 /** Concurrent checks of streams: in total, and per stream. */
 const streamWindow = { total: 512, max: 256, min: 2 };
@@ -50,7 +49,7 @@ interface AccessHandlerOptions {
   readonly uses: Pick<LastUsedTracker, "note">;
   readonly settings: Pick<Settings, "grantPolicy">;
   readonly rateLimits: Pick<RateLimits, "checksOf">;
-  readonly sealPlaces: CursorSealers;
+  readonly createSealer: CursorSealerFactory;
   /** Aborts when the server stops, which ends streams. */
   readonly stopping: AbortSignal;
 }
@@ -61,11 +60,11 @@ export function createAccessHandlers({
   uses,
   settings,
   rateLimits,
-  sealPlaces,
+  createSealer,
   stopping,
 }: AccessHandlerOptions): ServiceImpl<typeof AccessService> {
   const checks = createChecks({ store, keyring, uses, grantPolicy: settings.grantPolicy });
-  const resumeTokens = createResumeTokens(sealPlaces, "credentials");
+  const resumeTokens = createResumeTokens(createSealer, "credentials");
   const stream = createOpenStream(stopping);
   const window = createWindow(streamWindow);
 
@@ -100,8 +99,8 @@ export function createAccessHandlers({
         if (counting) {
           throwIfRefused(await counting);
         }
-        const fault = validateMessage(StreamCheckAccessRequestSchema, request);
-        const result = await check(fault ?? (request.check as CheckAccessRequest));
+        const problem = validateMessage(StreamCheckAccessRequestSchema, request);
+        const result = await check(problem ?? (request.check as CheckAccessRequest));
         return { correlationId: request.correlationId, result };
       };
       return stream(context, (signal) =>
@@ -120,7 +119,7 @@ export function createAccessHandlers({
         name: application.name,
         type: application.type,
         authorized: !session || session.authorizedAt !== undefined,
-        ...showGrants(grantsOf(caller)),
+        ...toGrantsMessage(grantsOf(caller)),
         expiresAt: toTimestamp(expiryOf(caller)),
         allowedOrigins: [...application.allowedOrigins],
         allowedCidrs: [...application.allowedCidrs],
@@ -147,11 +146,11 @@ async function validateChecks(
   checks: readonly CheckAccessRequest[],
 ): Promise<(CheckAccessRequest | Problem)[]> {
   const validated: (CheckAccessRequest | Problem)[] = [];
-  let faults = 0;
+  let invalidCount = 0;
   for (const check of checks) {
-    const fault = validateMessage(CheckAccessRequestSchema, check);
-    validated.push(fault ?? check);
-    if (fault && ++faults % faultsPerTurn === 0) {
+    const problem = validateMessage(CheckAccessRequestSchema, check);
+    validated.push(problem ?? check);
+    if (problem && ++invalidCount % invalidChecksPerTurn === 0) {
       await yieldToEventLoop();
     }
   }
@@ -175,7 +174,7 @@ function boundaryOf({
   const granted = heldPermissions(session);
   const isGranted = (permission: string) => granted.includes(permission);
   return {
-    ...showGrants({
+    ...toGrantsMessage({
       permissions: boundary.permissions.filter(isGranted),
       rules: boundary.rules
         .map((rule) => ({ ...ruleFields(rule), permissions: rule.permissions.filter(isGranted) }))

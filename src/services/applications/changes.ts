@@ -1,8 +1,8 @@
 import type { HandlerContext } from "@connectrpc/connect";
 import type { UpdateApplicationRequest } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { callerOf, setTargetApplication } from "../../auth/caller.js";
-import { checkGrantsSuit, checkMayAdminister, readGrants } from "../../auth/grants.js";
-import { makeKey } from "../../auth/keys.js";
+import { checkGrantsAllowed, checkMayAdminister, readGrants } from "../../auth/grants.js";
+import { generateKey } from "../../auth/keys.js";
 import type { ApplicationType, Restrictions } from "../../contract/grants.js";
 import { kindFor } from "../../contract/key-format.js";
 import { applicationNotFound } from "../../errors.js";
@@ -12,8 +12,12 @@ import { checkRestrictions, checkSessionQuota } from "../../validation/restricti
 import { readExpiry } from "../../validation/time.js";
 import { stateOfApplication } from "../events/audit.js";
 import { toApplication } from "./messages.js";
-import type { ApplicationHandlers, UpdateApplication, UpdateHandlerOptions } from "./update.js";
-import { checkVersion } from "./update.js";
+import {
+  type ApplicationHandlers,
+  checkVersion,
+  type UpdateApplication,
+  type UpdateHandlerOptions,
+} from "./update.js";
 
 /** Handlers that create, update and delete applications. */
 export function createChangeHandlers({
@@ -62,7 +66,7 @@ export function createChangeHandlers({
       const type = request.type as ApplicationType;
       const { name, allowedOrigins, allowedCidrs, sessionQuota } = request;
       const grants = readGrants(request);
-      checkGrantsSuit(type, grants);
+      checkGrantsAllowed(type, grants);
       checkRestrictions(type, request);
       checkSessionQuota(type, sessionQuota);
       const expiresAt = await readExpiry(request.expiresAt, store);
@@ -70,7 +74,7 @@ export function createChangeHandlers({
 
       const { tenantId, id: createdBy } = caller.application;
       const id = newId(clock());
-      const text = makeKey(kindFor(type), id);
+      const text = generateKey(kindFor(type), id);
       const key = { id: newId(clock()), hash: keyring.hash(text) };
       const response = (record: ApplicationRecord) => toApplication(record, text);
       const record = await applications.create(
@@ -103,7 +107,7 @@ export function createChangeHandlers({
       return change(context, { kind: "application.updated" }, request, (current) => {
         const { type, expiresAt } = current;
         grantGuard.checkMayGrant(callerOf(context), { type, grants, expiresAt, current });
-        checkGrantsSuit(type, grants);
+        checkGrantsAllowed(type, grants);
         checkRestrictions(type, request);
         checkSessionQuota(type, request.sessionQuota);
         return { name, ...grants, ...changedLimits(request) };

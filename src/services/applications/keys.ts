@@ -1,5 +1,5 @@
 import { callerOf } from "../../auth/caller.js";
-import { makeKey } from "../../auth/keys.js";
+import { generateKey } from "../../auth/keys.js";
 import { kindFor } from "../../contract/key-format.js";
 import { keyNotFound, tooManyKeys } from "../../errors.js";
 import { newId } from "../../lib/uuid.js";
@@ -39,7 +39,7 @@ export function createKeyHandlers({
         revokes: !grace,
         change(current, now) {
           grantGuard.checkMayTakeOver(callerOf(context), current);
-          text = makeKey(kindFor(current.type), current.id);
+          text = generateKey(kindFor(current.type), current.id);
           const key = { id: keyId, hash: keyring.hash(text) };
           return { keys: replaceKey(current.keys, key, now, grace || undefined) };
         },

@@ -1,6 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ApplicationSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { showGrants } from "../../auth/grants.js";
+import { toGrantsMessage } from "../../auth/grants.js";
 import type { ApplicationRecord } from "../../store/port/records.js";
 import { type ShowsRecord, shownRecord } from "../../store/port/shown-record.js";
 import { toTimestamp } from "../../validation/time.js";
@@ -20,7 +20,7 @@ function show(record: ApplicationRecord, key?: string): ApplicationInit {
     name: record.name,
     key,
     type: record.type,
-    ...showGrants(record),
+    ...toGrantsMessage(record),
     createdBy: record.createdBy,
     createdAt: toTimestamp(record.createdAt),
     modifiedBy: record.modifiedBy,

@@ -15,17 +15,17 @@ import type { ApplicationHandlerOptions, ApplicationHandlers } from "./update.js
 /** Read-only handlers. */
 export function createQueryHandlers({
   store,
-  sealPlaces,
-}: Pick<ApplicationHandlerOptions, "store" | "sealPlaces">): Pick<
+  createSealer,
+}: Pick<ApplicationHandlerOptions, "store" | "createSealer">): Pick<
   ApplicationHandlers,
   "listApplications" | "getApplication" | "getApplicationByKey"
 > {
   const { applications } = store;
   const cursors = {
-    newest: createCursors(sealPlaces, "newest"),
-    name: createCursors(sealPlaces, "name"),
-    expires_at: createCursors(sealPlaces, "expires_at"),
-    last_used_at: createCursors(sealPlaces, "last_used_at"),
+    newest: createCursors(createSealer, "newest"),
+    name: createCursors(createSealer, "name"),
+    expires_at: createCursors(createSealer, "expires_at"),
+    last_used_at: createCursors(createSealer, "last_used_at"),
   } satisfies Record<ListOrder, Cursors>;
   return {
     async listApplications(request, context) {
@@ -79,16 +79,16 @@ function readSearch(request: ListApplicationsRequest): Search {
     disabled: status === undefined ? undefined : status === "disabled",
     permission,
     namePrefix,
-    expiresBefore: readMoment(request.expiresBefore, "expires_before"),
-    lastUsedBefore: readMoment(request.lastUsedBefore, "last_used_before"),
+    expiresBefore: readTime(request.expiresBefore, "expires_before"),
+    lastUsedBefore: readTime(request.lastUsedBefore, "last_used_before"),
   };
   const isEmpty = Object.values(filter).every((value) => value === undefined);
   const order = (request.order as ListOrder | undefined) ?? defaultOrder(filter);
   return { ...(!isEmpty && { filter }), ...(order && { order }) };
 }
 
-function readMoment(moment: Timestamp | undefined, field: string): number | undefined {
-  return moment && fromTimestamp(moment, field);
+function readTime(time: Timestamp | undefined, field: string): number | undefined {
+  return time && fromTimestamp(time, field);
 }
 
 /** A range filter implies the order of its field. */

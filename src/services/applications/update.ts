@@ -3,7 +3,7 @@ import type { ApplicationService } from "../../../gen/latchkey/v1/application_se
 import { callerOf, setTargetApplication } from "../../auth/caller.js";
 import { checkMayAdminister, type GrantGuard } from "../../auth/grants.js";
 import type { Keyring } from "../../auth/keys.js";
-import type { CursorSealers } from "../../auth/sealing.js";
+import type { CursorSealerFactory } from "../../auth/sealing.js";
 import { applicationNotFound, versionMismatch } from "../../errors.js";
 import type { ApplicationChange, ApplicationRecord } from "../../store/port/records.js";
 import type { ApplicationStore, Clock, Store } from "../../store/port/store.js";
@@ -60,7 +60,7 @@ export interface ApplicationHandlerOptions {
   readonly grantGuard: GrantGuard;
   readonly audit: Audit;
   readonly clock: Clock;
-  readonly sealPlaces: CursorSealers;
+  readonly createSealer: CursorSealerFactory;
 }
 
 export interface UpdateHandlerOptions extends ApplicationHandlerOptions {

@@ -78,11 +78,11 @@ export function createDenialCounts(): DenialCounts {
       return;
     }
     const key = groupKey(denial);
-    const hasRoom = tenant.groups.size < maxGroupsPerTenant && groupCount < maxGroups;
-    const group = tenant.groups.get(key) ?? (hasRoom ? undefined : tenant.overflow);
+    const canAddGroup = tenant.groups.size < maxGroupsPerTenant && groupCount < maxGroups;
+    const group = tenant.groups.get(key) ?? (canAddGroup ? undefined : tenant.overflow);
     if (group) {
       group.count += count;
-    } else if (hasRoom) {
+    } else if (canAddGroup) {
       tenant.groups.set(key, { denial, count });
       groupCount++;
     } else {

@@ -53,7 +53,7 @@ export function createDenials(options: DenialsOptions): Denials {
     await attempt(() => writeEvents(now));
     const dropped = counts.takeDropped() + refusedKeys.takeDropped();
     if (dropped > 0) {
-      log.warn({ untold: dropped }, "too many denied calls: some are missing in the audit log");
+      log.warn({ dropped }, "too many denied calls: some are missing in the audit log");
     }
   }
 
@@ -158,17 +158,17 @@ export const maxPending = 20_000;
 
 const lookupBatchSize = 200;
 
-function createRefusedKeys(findNamed: FindKeyOwner): RefusedKeys {
+function createRefusedKeys(findKeyOwner: FindKeyOwner): RefusedKeys {
   const pending = new Map<string, Attempts>();
   let dropped = 0;
 
   /** Groups attempts by the id in the key: an attacker knows at most the id. */
-  function hold(name: string, key: string, facts: CallFacts): void {
-    const attempts = pending.get(name);
+  function addAttempt(group: string, key: string, facts: CallFacts): void {
+    const attempts = pending.get(group);
     if (!attempts && pending.size >= maxPending) {
       dropped++;
     } else if (!attempts) {
-      pending.set(name, { facts, key, count: 1, others: 0 });
+      pending.set(group, { facts, key, count: 1, others: 0 });
     } else if (attempts.key === key) {
       attempts.count++;
     } else {
@@ -176,13 +176,13 @@ function createRefusedKeys(findNamed: FindKeyOwner): RefusedKeys {
     }
   }
 
-  async function lookUpOne(name: string, attempts: Attempts, addDenial: AddDenial): Promise<void> {
-    const named = await findNamed(attempts.key);
-    pending.delete(name);
-    if (!named) {
+  async function lookUpOne(group: string, attempts: Attempts, addDenial: AddDenial): Promise<void> {
+    const found = await findKeyOwner(attempts.key);
+    pending.delete(group);
+    if (!found) {
       return;
     }
-    const { owner, why = unknownKey } = named;
+    const { owner, why = unknownKey } = found;
     const { tenantId } = owner.application;
     const { key: _key, ...withoutKey } = owner;
     const { facts, count, others } = attempts;
@@ -196,7 +196,7 @@ function createRefusedKeys(findNamed: FindKeyOwner): RefusedKeys {
     add(key, facts) {
       const parsed = parseKey(key);
       if (parsed) {
-        hold(`${parsed.kind} ${parsed.id} ${facts.method} ${facts.address}`, key, facts);
+        addAttempt(`${parsed.kind} ${parsed.id} ${facts.method} ${facts.address}`, key, facts);
       }
     },
 
@@ -211,7 +211,7 @@ function createRefusedKeys(findNamed: FindKeyOwner): RefusedKeys {
           await waitForNextTick();
         }
         const batch = all.slice(start, start + lookupBatchSize);
-        await Promise.all(batch.map(([name, attempts]) => lookUpOne(name, attempts, addDenial)));
+        await Promise.all(batch.map(([group, attempts]) => lookUpOne(group, attempts, addDenial)));
       }
     },
 

@@ -10,8 +10,8 @@ import type {
   WatchEventsResponseSchema,
 } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { callerOf, reauthorizationOf } from "../../auth/caller.js";
-import { showGrants } from "../../auth/grants.js";
-import type { CursorSealer, CursorSealers } from "../../auth/sealing.js";
+import { toGrantsMessage } from "../../auth/grants.js";
+import type { CursorSealer, CursorSealerFactory } from "../../auth/sealing.js";
 import {
   type CredentialState,
   type EventFilter,
@@ -22,24 +22,24 @@ import {
 } from "../../store/port/events.js";
 import type { Store } from "../../store/port/store.js";
 import { fromTimestamp, toTimestamp } from "../../validation/time.js";
-import { createResumeTokens, defaultPageSize, sealCursors } from "../cursors.js";
-import { createOpenStream, defaultHeartbeat } from "../streams.js";
+import { defaultPageSize, sealCursors } from "../cursors.js";
+import { createOpenStream, createResumeTokens, defaultHeartbeat } from "../streams.js";
 
 interface EventHandlerOptions {
   readonly store: Store;
-  readonly sealPlaces: CursorSealers;
+  readonly createSealer: CursorSealerFactory;
   /** Aborts when the server stops, which ends streams. */
   readonly stopping: AbortSignal;
 }
 
 export function createEventHandlers({
   store,
-  sealPlaces,
+  createSealer,
   stopping,
 }: EventHandlerOptions): ServiceImpl<typeof EventService> {
   const { events } = store;
-  const cursors = sealCursors(sealPlaces, "events");
-  const resumeTokens = createResumeTokens(sealPlaces, "events");
+  const cursors = sealCursors(createSealer, "events");
+  const resumeTokens = createResumeTokens(createSealer, "events");
   const stream = createOpenStream(stopping);
 
   return {
@@ -123,10 +123,10 @@ function toEvent(record: EventRecord): MessageInitShape<typeof EventSchema> {
     kind: record.kind,
     at: toTimestamp(record.at),
     outcome: record.outcome,
-    actor: actor && showPrincipal(actor),
-    target: showPrincipal(target),
-    before: before && showState(before),
-    after: after && showState(after),
+    actor: actor && toPrincipalMessage(actor),
+    target: toPrincipalMessage(target),
+    before: before && toStateMessage(before),
+    after: after && toStateMessage(after),
     reason: record.reason,
     method: record.method,
     requestId: record.requestId,
@@ -137,7 +137,7 @@ function toEvent(record: EventRecord): MessageInitShape<typeof EventSchema> {
 }
 
 /** Omits a principal without ids. */
-function showPrincipal({
+function toPrincipalMessage({
   applicationId,
   sessionId,
   keyId,
@@ -146,11 +146,11 @@ function showPrincipal({
   return Object.values(ids).some((id) => id !== undefined) ? ids : undefined;
 }
 
-function showState(state: CredentialState): MessageInitShape<typeof CredentialStateSchema> {
+function toStateMessage(state: CredentialState): MessageInitShape<typeof CredentialStateSchema> {
   const { name, disabled, allowedOrigins = [], allowedCidrs = [], expiresAt, sessionQuota } = state;
   return {
     name,
-    ...showGrants(state),
+    ...toGrantsMessage(state),
     status: disabled === undefined ? undefined : disabled ? "disabled" : "enabled",
     allowedOrigins: [...allowedOrigins],
     allowedCidrs: [...allowedCidrs],

@@ -106,13 +106,16 @@ export function createIdempotency(responses: ResponseStore, keyHeader: string): 
 const minPublicLength = 20;
 
 function checkKey(idempotencyKey: string, caller: Caller): void {
-  const message = faultIn(idempotencyKey, caller);
+  const message = findKeyProblem(idempotencyKey, caller);
   if (message) {
     throw invalidRequest({ field: idempotencyKeyHeader, message });
   }
 }
 
-function faultIn(idempotencyKey: string, { application, session }: Caller): string | undefined {
+function findKeyProblem(
+  idempotencyKey: string,
+  { application, session }: Caller,
+): string | undefined {
   if (!idempotencyKeyPattern.test(idempotencyKey)) {
     return "must be 1 to 255 visible ASCII characters, for example a UUID";
   }

@@ -7,10 +7,10 @@ import {
   checkSessionMayHold,
   type GrantGuard,
   readGrants,
-  showGrants,
+  toGrantsMessage,
 } from "../../auth/grants.js";
-import { type Keyring, makeKey } from "../../auth/keys.js";
-import type { CursorSealers } from "../../auth/sealing.js";
+import { generateKey, type Keyring } from "../../auth/keys.js";
+import type { CursorSealerFactory } from "../../auth/sealing.js";
 import type { GrantPolicy, Settings } from "../../config/settings.js";
 import { parseKey } from "../../contract/key-format.js";
 import {
@@ -37,7 +37,7 @@ interface SessionHandlerOptions {
   readonly audit: Audit;
   readonly rateLimits: Pick<RateLimits, "countRefusedSession">;
   readonly clock: Clock;
-  readonly sealPlaces: CursorSealers;
+  readonly createSealer: CursorSealerFactory;
   readonly settings: Settings;
 }
 
@@ -61,8 +61,8 @@ function createOpenHandlers({
     async createSession(_request, context) {
       const { application } = callerOf(context);
       const id = newId(clock());
-      const sessionKey = makeKey("ses", id);
-      const nonce = makeKey("non", id);
+      const sessionKey = generateKey("ses", id);
+      const nonce = generateKey("non", id);
       const response = (session: SessionRecord) => ({
         sessionKey,
         nonce,
@@ -142,14 +142,14 @@ function createOpenHandlers({
 function createManageHandlers({
   store,
   audit,
-  sealPlaces,
+  createSealer,
   settings,
-}: Pick<SessionHandlerOptions, "store" | "audit" | "sealPlaces" | "settings">): Pick<
+}: Pick<SessionHandlerOptions, "store" | "audit" | "createSealer" | "settings">): Pick<
   SessionHandlers,
   "listSessions" | "getSession" | "deleteSession" | "revokeAllSessions"
 > {
   const { applications, sessions } = store;
-  const cursors = createCursors(sealPlaces, "sessions");
+  const cursors = createCursors(createSealer, "sessions");
   const show = (found: SessionWithApplication) => toSession(found, settings.grantPolicy);
   const updateApplication = createUpdateApplication({ applications, audit });
   return {
@@ -227,7 +227,7 @@ function toSession(
     tenantId: record.tenantId,
     applicationId: record.applicationId,
     state: record.authorizedAt === undefined ? "unauthorized" : "authorized",
-    ...showGrants(record),
+    ...toGrantsMessage(record),
     createdAt: toTimestamp(record.createdAt),
     expiresAt: toTimestamp(expiryOf(found)),
     authorizedAt: toTimestamp(record.authorizedAt),

@@ -1,5 +1,5 @@
 import { expect } from "@jest/globals";
-import { makeKey } from "../../../src/auth/keys.js";
+import { generateKey } from "../../../src/auth/keys.js";
 import { parseKey } from "../../../src/contract/key-format.js";
 import { newId } from "../../../src/lib/uuid.js";
 import { type Api, keyOf } from "../../support/api/api.js";
@@ -79,11 +79,11 @@ export function wrongKeys(good: string): string[] {
   const withAnother = (place: number) =>
     good.slice(0, place) + (good[place] === "a" ? "b" : "a") + good.slice(place + 1);
   return [
-    makeKey("prv", newId(Date.now())),
-    makeKey("mgt", id),
-    makeKey("ses", id),
-    makeKey("non", id),
-    `${makeKey("prv", id)}0`,
+    generateKey("prv", newId(Date.now())),
+    generateKey("mgt", id),
+    generateKey("ses", id),
+    generateKey("non", id),
+    `${generateKey("prv", id)}0`,
     withAnother(10),
     withAnother(45),
     withAnother(good.length - 1),

@@ -3,7 +3,7 @@ import {
   type CheckAccessResponse,
   CheckAccessResponseSchema,
 } from "../../../gen/latchkey/v1/access_service_pb.js";
-import { makeKey } from "../../../src/auth/keys.js";
+import { generateKey } from "../../../src/auth/keys.js";
 import { newId } from "../../../src/lib/uuid.js";
 import { expectValid } from "./assertions.js";
 import { type ApiSubject, type CheckInit, createCheckFixtures, type Tenant } from "./fixtures.js";
@@ -32,7 +32,7 @@ export function describeBatchChecks(subject: ApiSubject): void {
       const limited = await tenant.createApplication("private", { rules });
       const checks = [
         { key: reader.key, permission },
-        { key: makeKey("prv", newId(0)), permission },
+        { key: generateKey("prv", newId(0)), permission },
         { key: limited.key, permission, token: { container: "/pci/" } },
         { key: limited.key, permission, token: { container: "/other/" } },
         { key: (await tenant.openSession()).key, permission },

@@ -1,7 +1,7 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
 import type { CheckAccessResponse } from "../../../gen/latchkey/v1/access_service_pb.js";
-import { makeKey } from "../../../src/auth/keys.js";
+import { generateKey } from "../../../src/auth/keys.js";
 import { newId } from "../../../src/lib/uuid.js";
 import { type ApiSubject, createCheckFixtures } from "./fixtures.js";
 
@@ -39,10 +39,10 @@ export function describeDeniedChecks(subject: ApiSubject): void {
       await api().regenerateApplicationKey(tenant.root.key, replaced);
       const { key } = tenant.backend;
       const keys = [
-        makeKey("prv", newId(0)),
-        makeKey("ses", newId(0)),
-        makeKey("prv", tenant.backend.id),
-        makeKey("pub", tenant.backend.id),
+        generateKey("prv", newId(0)),
+        generateKey("ses", newId(0)),
+        generateKey("prv", tenant.backend.id),
+        generateKey("pub", tenant.backend.id),
         `${key.slice(0, -1)}${key.endsWith("0") ? "1" : "0"}`,
         deleted.key,
         deletedShop.key,
@@ -119,7 +119,7 @@ export function describeDeniedChecks(subject: ApiSubject): void {
       const expiring = await tenant.createApplication("private", { permissions, expiresAt });
       await subject.api().regenerateApplicationKey(tenant.root.key, expiring);
       clock.advance(minute);
-      for (const key of [expiring.key, makeKey("prv", expiring.id)]) {
+      for (const key of [expiring.key, generateKey("prv", expiring.id)]) {
         expectDenied(await check(tenant, { key, permission }), "unknown_key");
       }
     });

@@ -3,7 +3,7 @@ import {
   type StreamCheckAccessResponse,
   StreamCheckAccessResponseSchema,
 } from "../../../gen/latchkey/v1/access_service_pb.js";
-import { makeKey } from "../../../src/auth/keys.js";
+import { generateKey } from "../../../src/auth/keys.js";
 import { newId } from "../../../src/lib/uuid.js";
 import type { StreamedCheck, StreamingApi } from "../../support/api/api.js";
 import { createOutbox, useReaders } from "../../support/api/streams.js";
@@ -71,7 +71,7 @@ export function describeCheckStream({ engine, connect }: CheckStreamSuiteOptions
         { key: limited.key, permission },
         { key: (await tenant.openSession()).key, permission },
         { key: (await tenant.openSession({ permissions })).key, permission },
-        { key: makeKey("prv", newId(0)), permission },
+        { key: generateKey("prv", newId(0)), permission },
         { key: other.backend.key, permission },
       ];
       const results = [];

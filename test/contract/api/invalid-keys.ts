@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { makeKey } from "../../../src/auth/keys.js";
+import { generateKey } from "../../../src/auth/keys.js";
 import { newId } from "../../../src/lib/uuid.js";
 import { type ApiSubject, createKeyFixtures } from "./fixtures.js";
 
@@ -23,10 +23,10 @@ export function describeInvalidKeys(subject: ApiSubject): void {
         "",
         "secret",
         `${publicKey.slice(0, -1)}${publicKey.endsWith("0") ? "1" : "0"}`,
-        makeKey("prv", newId(0)),
-        makeKey("prv", existing.id),
-        makeKey("mgt", existing.id),
-        makeKey("ses", existing.id),
+        generateKey("prv", newId(0)),
+        generateKey("prv", existing.id),
+        generateKey("mgt", existing.id),
+        generateKey("ses", existing.id),
         deleted.key,
         replaced.key,
         nonce,

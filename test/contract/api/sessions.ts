@@ -1,6 +1,6 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
-import { makeKey } from "../../../src/auth/keys.js";
+import { generateKey } from "../../../src/auth/keys.js";
 import { newId } from "../../../src/lib/uuid.js";
 import {
   type ApiSubject,
@@ -128,7 +128,7 @@ export function describeSessions(subject: ApiSubject): void {
     it("refuses an invented nonce, a mistyped one and a key", async () => {
       const tenant = await createTenant();
       const session = await openSession(tenant);
-      const invented = makeKey("non", newId(0));
+      const invented = generateKey("non", newId(0));
       for (const nonce of [invented, "nonce", `${session.nonce}x`, session.key]) {
         const call = api().authorizeSession(tenant.privateKey, { nonce, ...tokenRead });
         await expectRefused(call, "nonce_not_found");

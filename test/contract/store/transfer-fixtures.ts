@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { createKeyring, makeKey } from "../../../src/auth/keys.js";
+import { createKeyring, generateKey } from "../../../src/auth/keys.js";
 import { type KeyKind, kindFor } from "../../../src/contract/key-format.js";
 import { newId } from "../../../src/lib/uuid.js";
 import type { EventRecord } from "../../../src/store/port/events.js";
@@ -128,7 +128,7 @@ export async function seedStore(store: Store, clock: Clock): Promise<string[]> {
   const tenantId = randomUUID();
 
   function newKey(kind: KeyKind, id: string) {
-    const text = makeKey(kind, id);
+    const text = generateKey(kind, id);
     keys.push(text);
     return { id: newId(clock()), hash: keyring.hash(text) };
   }

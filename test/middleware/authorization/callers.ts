@@ -1,6 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { makeKey } from "../../../src/auth/keys.js";
+import { generateKey } from "../../../src/auth/keys.js";
 import type { ApplicationType } from "../../../src/contract/grants.js";
 import { newId } from "../../../src/lib/uuid.js";
 import { admittedType, type MatrixTenant } from "./tenant.js";
@@ -57,7 +57,7 @@ export const callerColumns: readonly CallerColumn[] = [
     name: "unknown",
     who: "sends a well-formed key that was never issued",
     kindFor: nobody,
-    make: async () => makeKey("prv", newId(0)),
+    make: async () => generateKey("prv", newId(0)),
   },
   living("public"),
   living("private"),

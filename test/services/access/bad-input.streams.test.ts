@@ -11,7 +11,7 @@ import {
   WatchCredentialsRequestSchema,
   WatchCredentialsResponseSchema,
 } from "../../../gen/latchkey/v1/access_service_pb.js";
-import { makeKey } from "../../../src/auth/keys.js";
+import { generateKey } from "../../../src/auth/keys.js";
 import { newId } from "../../../src/lib/uuid.js";
 import { useBadInputTarget } from "../../support/api/bad-input.js";
 import { createGrpcApi } from "../../support/api/grpc.js";
@@ -93,7 +93,7 @@ describe("a check stream", () => {
     const bad = [
       framed({ correlationId: "empty" }),
       envelope(""),
-      framed({ correlationId: "nonce", check: checkOf(makeKey("non", newId(0))) }),
+      framed({ correlationId: "nonce", check: checkOf(generateKey("non", newId(0))) }),
       framed({ correlationId: "permission", check: { key: target.privateKey } }),
       framed({
         correlationId: "container",
@@ -277,7 +277,7 @@ describe("a client that does not read", () => {
   function sendChecks(stream: ClientHttp2Stream): void {
     const chunk = Buffer.concat(
       Array.from({ length: 100 }, () => {
-        const check = checkOf(makeKey("prv", newId(0)));
+        const check = checkOf(generateKey("prv", newId(0)));
         return framed({ correlationId: "x".repeat(100), check });
       }),
     );

@@ -6,7 +6,7 @@ import {
   CheckAccessRequestSchema,
   ListPermissionsRequestSchema,
 } from "../../../gen/latchkey/v1/access_service_pb.js";
-import { makeKey } from "../../../src/auth/keys.js";
+import { generateKey } from "../../../src/auth/keys.js";
 import { newId } from "../../../src/lib/uuid.js";
 import { useBadInputTarget } from "../../support/api/bad-input.js";
 import { expectProblem, send } from "../../support/http/http.js";
@@ -14,7 +14,7 @@ import { callRaw, detailsOf, envelope } from "../../support/http/raw-grpc.js";
 
 const target = useBadInputTarget();
 const service = "/latchkey.v1.AccessService";
-const nonce = makeKey("non", newId(0));
+const nonce = generateKey("non", newId(0));
 const permission = "token:read";
 
 /** A check of a valid key with another field replaced. */
@@ -248,7 +248,9 @@ describe("the access paths", () => {
     const other = await target.server.createTenant();
     secrets.push(other.key);
     const [strange, random] = await Promise.all(
-      [other.key, makeKey("mgt", newId(0))].map((key) => post("/access/check", withKey({ key }))),
+      [other.key, generateKey("mgt", newId(0))].map((key) =>
+        post("/access/check", withKey({ key })),
+      ),
     );
     expect(strange?.body).toBe(random?.body);
     expect(JSON.parse(strange?.body ?? "")).toEqual({

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals
 import pino from "pino";
 import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { type Caller, callKey } from "../../../src/auth/caller.js";
-import { createKeyring, makeKey } from "../../../src/auth/keys.js";
+import { createKeyring, generateKey } from "../../../src/auth/keys.js";
 import { permissionDenied, unauthenticated } from "../../../src/errors.js";
 import { Cancellation } from "../../../src/lib/cancellation.js";
 import { newId } from "../../../src/lib/uuid.js";
@@ -81,7 +81,7 @@ const warnings = () => lines.filter(({ level }) => level === 40);
 describe("denied calls", () => {
   it("cause no lookup and no write before the response", async () => {
     deny();
-    refuseKey(makeKey("prv", application.id));
+    refuseKey(generateKey("prv", application.id));
     expect([added, found]).toEqual([[], []]);
     await jest.advanceTimersByTimeAsync(1_000);
     expect(added.map(({ reason }) => reason)).toEqual(["permission_denied", "unknown_key"]);
@@ -117,7 +117,7 @@ describe("denied calls", () => {
 
   it("with made-up keys cause a bounded number of lookups, and the rest is logged as a number", async () => {
     for (let at = 0; at < maxPending + 100; at++) {
-      refuseKey(makeKey("prv", newId(at)));
+      refuseKey(generateKey("prv", newId(at)));
     }
     await jest.advanceTimersByTimeAsync(1_000);
     while (found.length < maxPending) {
@@ -125,13 +125,13 @@ describe("denied calls", () => {
     }
     await jest.advanceTimersByTimeAsync(1);
     expect(found).toHaveLength(maxPending);
-    expect(warnings()).toMatchObject([{ untold: 100 }]);
+    expect(warnings()).toMatchObject([{ dropped: 100 }]);
     expect(added).toEqual([]);
   });
 
   it("with many keys of the same id cause one lookup, and all are counted", async () => {
     for (let at = 0; at < 5_000; at++) {
-      refuseKey(makeKey("prv", application.id));
+      refuseKey(generateKey("prv", application.id));
     }
     await jest.advanceTimersByTimeAsync(1_000);
     expect(found).toEqual([application.id]);
@@ -140,7 +140,7 @@ describe("denied calls", () => {
   });
 
   it("leave no key in events or log", async () => {
-    const keys = [makeKey("prv", application.id), makeKey("prv", application.id)];
+    const keys = [generateKey("prv", application.id), generateKey("prv", application.id)];
     keys.forEach(refuseKey);
     isBroken = true;
     await jest.advanceTimersByTimeAsync(1_000);
@@ -154,7 +154,7 @@ describe("denied calls", () => {
     deny();
     await jest.advanceTimersByTimeAsync(1_000);
     deny();
-    refuseKey(makeKey("prv", application.id));
+    refuseKey(generateKey("prv", application.id));
     await denials.close();
     expect(countOf(added)).toBe(3);
   });

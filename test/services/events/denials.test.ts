@@ -1,7 +1,7 @@
 import { durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Event } from "../../../gen/latchkey/v1/event_service_pb.js";
-import { makeKey } from "../../../src/auth/keys.js";
+import { generateKey } from "../../../src/auth/keys.js";
 import { newId } from "../../../src/lib/uuid.js";
 import { seedTenant, type Tenant, tokenRead } from "../../contract/api/fixtures.js";
 import type { StreamingApi } from "../../support/api/api.js";
@@ -72,7 +72,7 @@ describe.each(engines)("store=%s: denied calls", (engine) => {
         () => refuse(api.getApplication(shop.key, { id }), "permission_denied"),
         () => refuse(api.whoAmI(replaced.key), "unauthenticated"),
         // A guessing attacker: another key each time.
-        () => refuse(api.whoAmI(makeKey("pub", shop.id)), "unauthenticated"),
+        () => refuse(api.whoAmI(generateKey("pub", shop.id)), "unauthenticated"),
       ];
       for (let part = 0; part < bursts; part++) {
         const burst = Array.from({ length: burstSize }, () => calls.map((call) => call()));
@@ -116,7 +116,7 @@ describe.each(engines)("store=%s: denied calls", (engine) => {
       for (const { key } of [disabled, brief, rotated, gone]) {
         await refuse(api.whoAmI(key), "unauthenticated");
       }
-      await refuse(api.whoAmI(makeKey("prv", guessed.id)), "unauthenticated");
+      await refuse(api.whoAmI(generateKey("prv", guessed.id)), "unauthenticated");
     });
     const told = events.map(({ target, reason, count, actor }) => ({
       ...{ applicationId: target?.applicationId, sessionId: target?.sessionId },
@@ -144,7 +144,7 @@ describe.each(engines)("store=%s: denied calls", (engine) => {
     await api.deleteApplication(root.key, deleted);
     const { nonce } = await tenant.openSession();
     const events = await denialsOf(tenant, async (api) => {
-      const bad = [undefined, "", "secret", `${shop.key}x`, makeKey("prv", newId(0)), nonce];
+      const bad = [undefined, "", "secret", `${shop.key}x`, generateKey("prv", newId(0)), nonce];
       for (const key of [...bad, deleted.key]) {
         await refuse(api.whoAmI(key), "unauthenticated");
       }

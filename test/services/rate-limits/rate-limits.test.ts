@@ -13,7 +13,7 @@ import {
 } from "@jest/globals";
 import { RetryInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
 import { AccessService } from "../../../gen/latchkey/v1/access_service_pb.js";
-import { makeKey } from "../../../src/auth/keys.js";
+import { generateKey } from "../../../src/auth/keys.js";
 import type { Environment } from "../../../src/config/settings.js";
 import { newId } from "../../../src/lib/uuid.js";
 import { seedTenant, type Tenant } from "../../contract/api/fixtures.js";
@@ -374,8 +374,8 @@ describe("invalid keys", () => {
   it("are all refused, most with Retry-After, while valid keys from the same address work", async () => {
     const { server, tenant } = await start(usual);
     freezeTime();
-    const named = () => makeKey("prv", tenant.backend.id);
-    const kinds = [named, () => makeKey("ses", newId(0)), () => "guess", () => `${named()}x`];
+    const named = () => generateKey("prv", tenant.backend.id);
+    const kinds = [named, () => generateKey("ses", newId(0)), () => "guess", () => `${named()}x`];
     const refused: Response[] = [];
     const good: HttpResponse[] = [];
     const guess = (key = "") => fetch(`${server.url}/whoami`, { headers: { "svc-api-key": key } });
@@ -398,7 +398,7 @@ describe("invalid keys", () => {
 
   it("beyond the limit are logged and counted, but not in the audit log", async () => {
     const { server, tenant } = await start({ RATE_LIMIT_FAILURES: "1/h:5" });
-    const wrong = makeKey("prv", tenant.backend.id);
+    const wrong = generateKey("prv", tenant.backend.id);
     for (let i = 0; i < 20; i++) {
       await whoAmI(server, wrong);
     }
@@ -418,7 +418,7 @@ describe("invalid keys", () => {
     const json = { "svc-api-key": key, "content-type": "application/json" };
     for (let i = 0; i < 5; i++) {
       expect((await send(server, "/whoami")).status).toBe(401);
-      const body = JSON.stringify({ key: makeKey("prv", newId(0)), permission: "token:read" });
+      const body = JSON.stringify({ key: generateKey("prv", newId(0)), permission: "token:read" });
       const response = await send(server, "/access/check", { method: "POST", headers: json, body });
       expect(response.status).toBe(200);
     }

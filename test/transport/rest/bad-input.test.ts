@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { makeKey } from "../../../src/auth/keys.js";
+import { generateKey } from "../../../src/auth/keys.js";
 import { newId } from "../../../src/lib/uuid.js";
 import { useBadInputTarget } from "../../support/api/bad-input.js";
 import { expectProblem, type HttpResponse, send } from "../../support/http/http.js";
@@ -56,7 +56,7 @@ describe("documented errors", () => {
       "",
       "x",
       `${target.root.key}x`,
-      makeKey("mgt", newId(0)),
+      generateKey("mgt", newId(0)),
       nonce,
     ];
     const details = new Set<string>();
@@ -108,7 +108,7 @@ describe("documented errors", () => {
   });
 
   it("returns 404 for an unknown nonce and for one of an expired session", async () => {
-    const unknown = await authorize(target.privateKey, { nonce: makeKey("non", newId(0)) });
+    const unknown = await authorize(target.privateKey, { nonce: generateKey("non", newId(0)) });
     expectProblem(unknown, 404, "nonce_not_found");
     const { nonce } = await openSession();
     target.server.clock.advance(180_000);

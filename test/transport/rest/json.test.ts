@@ -17,7 +17,7 @@ import {
   RegenerateApplicationKeyRequestSchema,
   UpdateApplicationRequestSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { makeKey } from "../../../src/auth/keys.js";
+import { generateKey } from "../../../src/auth/keys.js";
 import { Problem } from "../../../src/errors.js";
 import { newId } from "../../../src/lib/uuid.js";
 import { createDecoder } from "../../../src/transport/rest/decode.js";
@@ -247,7 +247,7 @@ describe("decoding a request", () => {
   });
 
   it("does not echo a key that was sent as a field name", () => {
-    const key = makeKey("prv", newId(0));
+    const key = generateKey("prv", newId(0));
     expect(JSON.stringify(violationsOf(() => decode({ [key]: 1 })))).not.toContain(key);
   });
 

@@ -5,7 +5,7 @@ import { Code } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { CreateApplicationRequestSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { makeKey } from "../../../src/auth/keys.js";
+import { generateKey } from "../../../src/auth/keys.js";
 import { newId } from "../../../src/lib/uuid.js";
 import type { Api } from "../../support/api/api.js";
 import { useBadInputTarget } from "../../support/api/bad-input.js";
@@ -67,7 +67,7 @@ describe("documented errors", () => {
       Code.NotFound,
       (api) =>
         api.authorizeSession(target.privateKey, {
-          nonce: makeKey("non", newId(0)),
+          nonce: generateKey("non", newId(0)),
           permissions: ["token:read"],
         }),
     ],

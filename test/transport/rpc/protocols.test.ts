@@ -9,7 +9,7 @@ import {
 } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { makeKey } from "../../../src/auth/keys.js";
+import { generateKey } from "../../../src/auth/keys.js";
 import type { BootstrapResult } from "../../../src/bootstrap.js";
 import { newId } from "../../../src/lib/uuid.js";
 import { expectProblem, parseResponses } from "../../support/http/http.js";
@@ -227,7 +227,7 @@ describe("a response in Connect JSON", () => {
 
   it("writes false values", async () => {
     const { key } = await server.createTenant();
-    const unknown = makeKey("prv", newId(Date.now()));
+    const unknown = generateKey("prv", newId(Date.now()));
     expect(
       await call(key, "CheckAccess", { key: unknown, permission: "token:read" }),
     ).toMatchObject({ allowed: false, reason: "unknown_key" });

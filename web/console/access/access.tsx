@@ -3,8 +3,7 @@ import { useQuery } from "@connectrpc/connect-query";
 import { useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext, useEffect, useRef } from "react";
 import { AccessService, type WhoAmIResponse } from "../../../gen/latchkey/v1/access_service_pb.js";
-import { retryDelayMs, useIsReachable } from "./reachability.js";
-import { serviceNow } from "./service-clock.js";
+import { retryDelayMs, serviceNow, useIsReachable } from "./connection.js";
 
 /** The signed-in key and its permissions. */
 export interface Access {

@@ -1,17 +1,16 @@
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { TransportProvider } from "@connectrpc/connect-query";
 import { type QueryClient, QueryClientProvider } from "@tanstack/react-query";
-import { type FormEvent, type ReactNode, useRef, useState } from "react";
+import { type FormEvent, type ReactNode, useEffect, useRef, useState } from "react";
 import { AccessService, type WhoAmIResponse } from "../../../gen/latchkey/v1/access_service_pb.js";
+import { openStorage } from "../../common/storage.js";
 import { LiveProvider } from "../live/live.js";
 import { Button } from "../ui/buttons.js";
 import { Logo } from "../ui/display.js";
 import { KeyField } from "../ui/fields.js";
 import { Problem } from "../ui/page.js";
 import { AccessProvider } from "./access.js";
-import { connect, createQueries } from "./connection.js";
-import { setReachable } from "./reachability.js";
-import { type SignInWithKey, storedKey, useStoredKey } from "./stored-key.js";
+import { connect, createQueries, retryDelayMs, setReachable } from "./connection.js";
 
 const keyRevokedNotice =
   "Your key is no longer valid: it expired, or was replaced, disabled or deleted. Sign in with another key.";
@@ -171,4 +170,71 @@ function SignInProblem({ of: thrown }: { readonly of: unknown }) {
   ) : (
     <Problem of={thrown} />
   );
+}
+
+/** The key is stored on request only, for this tab, until the tab is closed. */
+export const storedKey = openStorage("sessionStorage", "latchkey-key");
+
+/** Signs in with a key, unless it was cancelled before the response arrives. */
+export type SignInWithKey = (key: string, isCurrent?: () => boolean) => Promise<void>;
+
+interface StoredKeySignIn {
+  readonly isSigningIn: boolean;
+  readonly problem: unknown;
+  cancel(): void;
+}
+
+/** Signs in with the stored key. Retries while the service is unreachable, removes an invalid key. */
+export function useStoredKey(signIn: SignInWithKey): StoredKeySignIn {
+  const [isSigningIn, setIsSigningIn] = useState(() => storedKey.read() !== undefined);
+  const [problem, setProblem] = useState<unknown>();
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only on mount.
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let isUnmounted = false;
+
+    async function tryKey(): Promise<void> {
+      const key = storedKey.read();
+      if (key === undefined || isUnmounted) {
+        return;
+      }
+      const isCurrent = () => !isUnmounted && storedKey.read() === key;
+      try {
+        await signIn(key, isCurrent);
+      } catch (thrown) {
+        if (isCurrent()) {
+          handleError(ConnectError.from(thrown));
+        }
+      }
+    }
+
+    function handleError(error: ConnectError): void {
+      if (error.code === Code.Unavailable) {
+        timer = setTimeout(tryKey, retryDelayMs);
+        return;
+      }
+      if (error.code === Code.Unauthenticated) {
+        storedKey.remove();
+      }
+      setProblem(error);
+      setIsSigningIn(false);
+    }
+
+    // Deferred: React's strict mode runs the first effect twice.
+    timer = setTimeout(tryKey);
+    return () => {
+      isUnmounted = true;
+      clearTimeout(timer);
+    };
+  }, []);
+
+  return {
+    isSigningIn,
+    problem,
+    cancel() {
+      storedKey.remove();
+      setIsSigningIn(false);
+    },
+  };
 }

@@ -8,8 +8,8 @@ import {
   ListEventsRequestSchema,
 } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { choicesOf } from "../../../src/contract/fields.js";
-import { ApplicationField } from "../names/application-field.js";
-import { isUuid } from "../names/application-name.js";
+import { isUuid } from "../applications/application-display.js";
+import { ApplicationField } from "../applications/application-field.js";
 import { Field, FilterSelect } from "../ui/fields.js";
 
 const kinds = choicesOf(ListEventsRequestSchema.field.kind);
@@ -73,16 +73,16 @@ export function matchesFilter(event: Event, { kind, target, actor, since, until 
   const at = event.at ? timestampMs(event.at) : 0;
   return (
     (kind === "" || event.kind === kind) &&
-    (target === "" || isPrincipal(event.target, target)) &&
-    (actor === "" || isPrincipal(event.actor, actor)) &&
+    (target === "" || matchesPrincipal(event.target, target)) &&
+    (actor === "" || matchesPrincipal(event.actor, actor)) &&
     (since === "" || at >= Date.parse(since)) &&
     (until === "" || at < Date.parse(until))
   );
 }
 
-function isPrincipal(party: EventParty | undefined, id: string): boolean {
-  const wanted = id.toLowerCase();
-  return [party?.applicationId, party?.sessionId, party?.keyId].includes(wanted);
+function matchesPrincipal(party: EventParty | undefined, id: string): boolean {
+  const lowerCaseId = id.toLowerCase();
+  return [party?.applicationId, party?.sessionId, party?.keyId].includes(lowerCaseId);
 }
 
 interface ActivityFilterBarProps {

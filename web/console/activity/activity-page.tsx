@@ -59,7 +59,7 @@ function LiveControls({ log }: { readonly log: ReturnType<typeof useEventLog> })
     </>
   ) : (
     <>
-      <LiveBadge otherwise="Not live" />
+      <LiveBadge fallback="Not live" />
       <Button onClick={pause}>Pause</Button>
     </>
   );

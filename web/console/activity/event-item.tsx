@@ -1,7 +1,7 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { Fragment, memo, type ReactNode, useState } from "react";
 import type { Event, EventParty } from "../../../gen/latchkey/v1/event_service_pb.js";
-import { ApplicationLink, ApplicationName } from "../names/application-name.js";
+import { ApplicationLink, ApplicationName } from "../applications/application-display.js";
 import { Badge, Facts } from "../ui/display.js";
 import { RelativeTime, TimeAgo } from "../ui/time.js";
 import { StateDiff } from "./state-diff.js";
@@ -23,7 +23,7 @@ export const EventItem = memo(function EventItem({ event }: { readonly event: Ev
               {count > 1 && `, ${count} times`}
             </Badge>
           )}
-          <span className="muted event-moment">
+          <span className="muted event-time">
             <TimeAgo at={at} />
           </span>
         </summary>
@@ -58,8 +58,8 @@ const sentences: Readonly<Record<string, string>> = {
 /** The event as a sentence. */
 export function EventSentence({ event }: { readonly event: Event }) {
   const template = templateOf(event);
-  const known = event.actor ? template : template.replace(" by {actor}", "");
-  return known.split(/(\{\w+\})/).map((part, index) => (
+  const sentence = event.actor ? template : template.replace(" by {actor}", "");
+  return sentence.split(/(\{\w+\})/).map((part, index) => (
     // biome-ignore lint/suspicious/noArrayIndexKey: the parts never change order.
     <Fragment key={index}>{fillPart(part, event)}</Fragment>
   ));
@@ -83,9 +83,9 @@ function fillPart(
 ): ReactNode {
   switch (part) {
     case "{target}":
-      return <PrincipalName party={target} knownAs={after?.name ?? before?.name} />;
+      return <PrincipalName party={target} fallbackName={after?.name ?? before?.name} />;
     case "{actor}":
-      return <PrincipalName party={actor} knownAs={undefined} />;
+      return <PrincipalName party={actor} fallbackName={undefined} />;
     case "{method}":
       return <code>{method?.split("/").at(-1) ?? "a call"}</code>;
     case "{end}":
@@ -97,14 +97,14 @@ function fillPart(
 
 interface PrincipalNameProps {
   readonly party: EventParty | undefined;
-  readonly knownAs: string | undefined;
+  readonly fallbackName: string | undefined;
 }
 
-function PrincipalName({ party, knownAs }: PrincipalNameProps) {
+function PrincipalName({ party, fallbackName }: PrincipalNameProps) {
   return party?.applicationId === undefined ? (
-    (knownAs ?? "an unknown principal")
+    (fallbackName ?? "an unknown principal")
   ) : (
-    <ApplicationName id={party.applicationId} knownAs={knownAs} />
+    <ApplicationName id={party.applicationId} fallbackName={fallbackName} />
   );
 }
 
@@ -115,7 +115,7 @@ function EventDetails({ event }: { readonly event: Event }) {
     ["Time", at && timestampDate(at).toLocaleString()],
     [
       "Target",
-      target && <Principal key="target" party={target} knownAs={(after ?? before)?.name} />,
+      target && <Principal key="target" party={target} fallbackName={(after ?? before)?.name} />,
     ],
     ["Actor", actor && <Principal key="actor" party={actor} />],
     ["Reason", event.reason && <code key="reason">{event.reason}</code>],
@@ -135,13 +135,15 @@ function EventDetails({ event }: { readonly event: Event }) {
 
 interface PrincipalProps {
   readonly party: EventParty;
-  readonly knownAs?: string | undefined;
+  readonly fallbackName?: string | undefined;
 }
 
-function Principal({ party: { applicationId, sessionId, keyId }, knownAs }: PrincipalProps) {
+function Principal({ party: { applicationId, sessionId, keyId }, fallbackName }: PrincipalProps) {
   return (
     <>
-      {applicationId !== undefined && <ApplicationLink id={applicationId} knownAs={knownAs} />}
+      {applicationId !== undefined && (
+        <ApplicationLink id={applicationId} fallbackName={fallbackName} />
+      )}
       {sessionId !== undefined && (
         <>
           , session <code>{sessionId}</code>

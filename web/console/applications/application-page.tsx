@@ -6,15 +6,14 @@ import {
   ApplicationService,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { useAccess } from "../access/access.js";
-import { ApplicationLink } from "../names/application-name.js";
 import { Grants } from "../rules/grants.js";
 import { Button, CopyButton } from "../ui/buttons.js";
 import { Chips, Facts } from "../ui/display.js";
 import { NotAllowed, Page, Problem } from "../ui/page.js";
 import { RelativeTime, TimeAgo } from "../ui/time.js";
 import { ApplicationEvents, ApplicationSessions } from "./application-activity.js";
-import { StatusBadge, TypeBadge } from "./application-badges.js";
 import { DeleteDialog, StatusDialog } from "./application-dialogs.js";
+import { ApplicationLink, StatusBadge, TypeBadge } from "./application-display.js";
 import { ApplicationKeys } from "./application-keys.js";
 import { RegenerateDialog } from "./regenerate-dialog.js";
 import "./application-page.css";

@@ -8,7 +8,7 @@ import {
   ListApplicationsRequestSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { choicesOf } from "../../../src/contract/fields.js";
-import { isUuid } from "../names/application-name.js";
+import { isUuid } from "./application-display.js";
 
 export const types = choicesOf(ListApplicationsRequestSchema.field.type);
 export const statuses = choicesOf(ListApplicationsRequestSchema.field.status);

@@ -13,7 +13,7 @@ import type { Application } from "../../../gen/latchkey/v1/application_service_p
 import { useMediaQuery } from "../ui/hooks.js";
 import { Problem } from "../ui/page.js";
 import { RelativeTime, TimeAgo } from "../ui/time.js";
-import { StatusBadge, TypeBadge } from "./application-badges.js";
+import { StatusBadge, TypeBadge } from "./application-display.js";
 import { type Filters, useApplicationRows } from "./application-query.js";
 
 /** The height of a row in pixels, as a table row and as a card. */

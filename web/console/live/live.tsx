@@ -70,15 +70,15 @@ export function useEventListener(listener: Listener): void {
   }, [listeners]);
 }
 
-/** The state of the stream, or `otherwise` without one. */
-export function LiveBadge({ otherwise }: { readonly otherwise: string }) {
+/** The state of the stream, or `fallback` without one. */
+export function LiveBadge({ fallback }: { readonly fallback: string }) {
   const state = useLiveState();
   return (
     <span role="status">
       {state === "live" && <Badge tone="good">● Live</Badge>}
       {state === "connecting" && <Badge>Connecting…</Badge>}
       {state === "lost" && <Badge tone="warning">Reconnecting…</Badge>}
-      {state === "off" && <Badge>{otherwise}</Badge>}
+      {state === "off" && <Badge>{fallback}</Badge>}
     </span>
   );
 }

@@ -4,7 +4,7 @@ import { AccessService, type WhoAmIResponse } from "../../../gen/latchkey/v1/acc
 import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
 import type { Event } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
-import { applicationNames } from "../names/application-name.js";
+import { applicationNames } from "../applications/application-display.js";
 import type { EventBatch } from "./event-feed.js";
 
 /** Limits the refetches when there are many events. */

@@ -1,6 +1,6 @@
 import { type ClipboardEvent, type KeyboardEvent, useId, useRef, useState } from "react";
 import { type ControlProps, Field } from "../ui/fields.js";
-import "./permission-input.css";
+import "./rules.css";
 
 interface PermissionInputProps {
   readonly label: string;

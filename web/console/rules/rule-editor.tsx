@@ -137,21 +137,21 @@ function announceMoves(
   ids: readonly string[],
   nameOf: (id: UniqueIdentifier) => string,
 ): Announcements {
-  const placeOf = (id: UniqueIdentifier) => `${ids.indexOf(String(id)) + 1} of ${ids.length}`;
-  const held = (id: UniqueIdentifier) => `Picked up ${nameOf(id)}, position ${placeOf(id)}.`;
+  const positionOf = (id: UniqueIdentifier) => `${ids.indexOf(String(id)) + 1} of ${ids.length}`;
+  const pickedUp = (id: UniqueIdentifier) => `Picked up ${nameOf(id)}, position ${positionOf(id)}.`;
   return {
-    onDragStart: ({ active }) => held(active.id),
+    onDragStart: ({ active }) => pickedUp(active.id),
     onDragOver: ({ active, over }) => {
       // A rule starts over its own position.
       if (over?.id === active.id) {
-        return held(active.id);
+        return pickedUp(active.id);
       }
-      return over ? `${nameOf(active.id)} moves to position ${placeOf(over.id)}.` : undefined;
+      return over ? `${nameOf(active.id)} moves to position ${positionOf(over.id)}.` : undefined;
     },
     onDragEnd: ({ active, over }) =>
-      `${nameOf(active.id)} dropped at position ${placeOf((over ?? active).id)}.`,
+      `${nameOf(active.id)} dropped at position ${positionOf((over ?? active).id)}.`,
     onDragCancel: ({ active }) =>
-      `Move cancelled. ${nameOf(active.id)} stays at position ${placeOf(active.id)}.`,
+      `Move cancelled. ${nameOf(active.id)} stays at position ${positionOf(active.id)}.`,
   };
 }
 

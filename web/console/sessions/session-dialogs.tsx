@@ -6,7 +6,7 @@ import { Link } from "wouter";
 import { type Session, SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { useAccess } from "../access/access.js";
 import { useClient } from "../access/connection.js";
-import { ApplicationLink } from "../names/application-name.js";
+import { ApplicationLink } from "../applications/application-display.js";
 import { Grants } from "../rules/grants.js";
 import { Button } from "../ui/buttons.js";
 import { ConfirmDialog, Dialog } from "../ui/dialog.js";

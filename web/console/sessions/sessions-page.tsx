@@ -3,8 +3,8 @@ import { Link, useSearchParams } from "wouter";
 import { ListSessionsRequestSchema } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { choicesOf } from "../../../src/contract/fields.js";
 import { useAccess } from "../access/access.js";
+import { ApplicationField } from "../applications/application-field.js";
 import { LiveBadge } from "../live/live.js";
-import { ApplicationField } from "../names/application-field.js";
 import { Button } from "../ui/buttons.js";
 import { FilterSelect } from "../ui/fields.js";
 import { NotAllowed, Page } from "../ui/page.js";
@@ -20,7 +20,7 @@ export default function SessionsPage() {
       title="Sessions"
       actions={
         <>
-          <LiveBadge otherwise="Refreshes every 3 seconds" />
+          <LiveBadge fallback="Refreshes every 3 seconds" />
           <Link className="button" href="/sessions/try">
             Try a session
           </Link>

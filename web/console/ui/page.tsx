@@ -1,6 +1,6 @@
 import { Component, type ReactNode, useEffect } from "react";
 import { problemOf } from "../../../src/contract/problem-report.js";
-import { describeErrors } from "../validation/field-labels.js";
+import { describeErrors } from "../validation/field-errors.js";
 import { Button } from "./buttons.js";
 
 interface PageProps {

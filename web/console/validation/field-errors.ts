@@ -6,7 +6,7 @@ import type { FieldErrors } from "./validate.js";
 
 type Validation = typeof validate;
 
-const none: validate.FieldErrors = {};
+const none: FieldErrors = {};
 
 /**
  * Validates a message with the constraints of the service. The validator is
@@ -15,7 +15,7 @@ const none: validate.FieldErrors = {};
 export function useFieldErrors<Desc extends DescMessage>(
   schema: Desc,
   message: MessageShape<Desc>,
-): validate.FieldErrors {
+): FieldErrors {
   const validation = useValidation();
   return useMemo(
     () => validation?.fieldErrorsOf(schema, message) ?? none,
@@ -24,7 +24,7 @@ export function useFieldErrors<Desc extends DescMessage>(
 }
 
 /** Checks which grants the application type allows. */
-export function useGrantErrors(type: ApplicationType, grants: Grants): validate.FieldErrors {
+export function useGrantErrors(type: ApplicationType, grants: Grants): FieldErrors {
   const validation = useValidation();
   return useMemo(() => validation?.grantErrorsOf(type, grants) ?? none, [validation, type, grants]);
 }
@@ -72,4 +72,48 @@ export function mergeErrors(...all: readonly FieldErrors[]): FieldErrors {
     merged[field] = [...new Set([...(merged[field] ?? []), ...messages])];
   }
   return merged;
+}
+
+/** The labels of the forms, by field name of the service. */
+const labels: Readonly<Record<string, string>> = {
+  address: "Address",
+  allowed_cidrs: "Networks",
+  allowed_origins: "Origins",
+  attribute: "Attribute",
+  conditions: "Conditions",
+  container: "Container",
+  description: "Description",
+  expires_at: "Expires",
+  grace_period: "Grace period",
+  id: "Id",
+  key: "Key",
+  name: "Name",
+  nonce: "Nonce",
+  operator: "Operator",
+  origin: "Origin",
+  permission: "Permission",
+  permissions: "Permissions",
+  priority: "Priority",
+  rules: "Rules",
+  session_quota: "Session quota",
+  token: "Token",
+  transform: "Transform",
+  type: "Type",
+  value: "Value",
+};
+
+/** Shown for the one constraint on whole requests: they must grant something. */
+export const grantRequired = "Add at least one permission or rule.";
+
+/** `Rules › Container: must be a path`. */
+export function describeErrors(path: string, messages: readonly string[]): string {
+  return path === "request" ? grantRequired : `${labelOf(path)}: ${messages.join(", ")}`;
+}
+
+function labelOf(path: string): string {
+  return path
+    .split(".")
+    .map((segment) => segment.replace(/\[\d+\]$/, ""))
+    .map((name) => labels[name] ?? name)
+    .join(" › ");
 }

@@ -1,8 +1,7 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import type { ApplicationType, Grants } from "../../../src/contract/grants.js";
 import type { FieldViolation } from "../../../src/contract/problems.js";
-import { unsuitedGrants } from "../../../src/validation/grants.js";
-import { findFieldViolations } from "../../../src/validation/violations.js";
+import { findDisallowedGrants, findFieldViolations } from "../../../src/validation/violations.js";
 
 /** Error messages by field path of the service: `rules[0].container`. */
 export type FieldErrors = Readonly<Record<string, readonly string[]>>;
@@ -17,7 +16,7 @@ export function fieldErrorsOf<Desc extends DescMessage>(
 
 /** Grants that this application type does not allow. */
 export function grantErrorsOf(type: ApplicationType, grants: Grants): FieldErrors {
-  return byField(unsuitedGrants(type, grants));
+  return byField(findDisallowedGrants(type, grants));
 }
 
 function byField(violations: readonly FieldViolation[]): FieldErrors {

@@ -1,4 +1,4 @@
-import type { ReactNode } from "react";
+import { type ReactNode, useState } from "react";
 import type { AccessRule } from "../../../gen/latchkey/v1/access_rule_pb.js";
 import type {
   CheckAccessRequest,
@@ -15,8 +15,8 @@ import {
 import { isOwnPermission } from "../../../src/contract/methods.js";
 import { RuleSummary } from "../rules/grants.js";
 import { Badge } from "../ui/display.js";
+import { Field } from "../ui/fields.js";
 import { useNow } from "../ui/time.js";
-import { SampleToken } from "./sample-token.js";
 import { denialBeforeRules, isDeniedBeforeRules, type Subject } from "./subject.js";
 
 interface DecisionDetailsProps {
@@ -210,4 +210,57 @@ function previewDecision(
   };
   const detail = subject && explainDenial({ reason, limitedBy }, subject, request);
   return { allowed: false, reason, limitedBy, ...(detail !== undefined && { detail }) };
+}
+
+/** Applies the transform of a decision to a sample value. */
+export function SampleToken({ transform }: { readonly transform: string | undefined }) {
+  const [plain, setPlain] = useState("4242 4242 4242 4242");
+  const [mask, setMask] = useState("•••• 4242");
+  const shown = transform === undefined ? "" : applyTransform(transform, plain, mask);
+  return (
+    <section className="card" aria-label="Sample">
+      <h3>Sample</h3>
+      <div className="why-pair">
+        <Text label="Token value" value={plain} onChange={setPlain} />
+        <Text label="Mask" value={mask} onChange={setMask} />
+      </div>
+      <p className="why-shown">
+        {transform === undefined ? "denied" : transform} →{" "}
+        <output>{shown === "" ? "nothing" : <code>{shown}</code>}</output>
+      </p>
+    </section>
+  );
+}
+
+/** Without a mask, `mask` shows nothing. */
+function applyTransform(transform: string, plain: string, mask: string): string {
+  switch (transform) {
+    case "reveal":
+      return plain;
+    case "mask":
+      return mask;
+    default:
+      return "";
+  }
+}
+
+interface TextProps {
+  readonly label: string;
+  readonly value: string;
+  onChange(value: string): void;
+}
+
+function Text({ label, value, onChange }: TextProps) {
+  return (
+    <Field label={label}>
+      {(control) => (
+        <input
+          {...control}
+          autoComplete="off"
+          value={value}
+          onChange={({ target }) => onChange(target.value)}
+        />
+      )}
+    </Field>
+  );
 }

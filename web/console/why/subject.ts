@@ -153,8 +153,8 @@ export function useSubject({
 
   function missingFor(isAllowed: boolean): string | undefined {
     const needed = sessionId !== undefined ? "session:read" : "application:read";
-    const isSought = sessionId !== undefined || applicationId !== undefined;
-    return isSought && !isAllowed ? needed : undefined;
+    const isRequested = sessionId !== undefined || applicationId !== undefined;
+    return isRequested && !isAllowed ? needed : undefined;
   }
 
   const owner = application.data;

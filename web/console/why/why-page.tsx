@@ -8,7 +8,7 @@ import {
   CheckAccessRequestSchema,
 } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { useAccess } from "../access/access.js";
-import { isUuid } from "../names/application-name.js";
+import { isUuid } from "../applications/application-display.js";
 import { Field } from "../ui/fields.js";
 import { Page } from "../ui/page.js";
 import { useFieldErrors } from "../validation/field-errors.js";
@@ -16,8 +16,12 @@ import type { FieldErrors } from "../validation/validate.js";
 import { DecisionDetails } from "./decision.js";
 import { subjectOfOwnKey } from "./subject.js";
 import { type ChosenSubject, firstChoice, SubjectChoice } from "./subject-choice.js";
-import { KeyDecision, SubjectDecision } from "./subject-decision.js";
 import "./why.css";
+import { keepPreviousData } from "@tanstack/react-query";
+import { useDebounced } from "../ui/hooks.js";
+import { Problem } from "../ui/page.js";
+import { DecisionSummary, SampleForDecision } from "./decision.js";
+import { useSubject } from "./subject.js";
 
 /** Explains access decisions. */
 export default function WhyPage() {
@@ -184,4 +188,61 @@ function requestOf(query: AccessQuery, key: string): CheckAccessRequest {
 
 function given<Name extends string>(name: Name, value: string): { readonly [K in Name]?: string } {
   return (value === "" ? {} : { [name]: value }) as { readonly [K in Name]?: string };
+}
+
+/** The decision of the service about a key, with its rules if the signed-in key may read them. */
+export function KeyDecision({ request }: { readonly request: CheckAccessRequest }) {
+  const debounced = useDebounced(request);
+  const {
+    data: decision,
+    error,
+    dataUpdatedAt,
+    isPlaceholderData,
+  } = useQuery(AccessService.method.checkAccess, debounced, {
+    placeholderData: keepPreviousData,
+    // Do not cache the key.
+    gcTime: 0,
+  });
+  const isExpired = decision?.reason === "expired";
+  const found = useSubject({
+    applicationId:
+      isExpired || decision?.sessionId !== undefined ? undefined : decision?.applicationId,
+    sessionId: isExpired ? undefined : decision?.sessionId,
+    decidedAt: dataUpdatedAt,
+  });
+  // Placeholder data belongs to the previous request.
+  if (!decision || isPlaceholderData) {
+    return error ? <Problem of={error} /> : <p className="muted">Checking…</p>;
+  }
+  if (found.subject) {
+    return <DecisionDetails request={debounced} subject={found.subject} actual={decision} />;
+  }
+  return (
+    <>
+      <DecisionSummary decision={decision} />
+      {found.missing !== undefined && (
+        <p className="hint">Your key needs {found.missing} to show the rules.</p>
+      )}
+      <Problem of={found.error} />
+      <SampleForDecision decision={decision} />
+    </>
+  );
+}
+
+interface SubjectDecisionProps {
+  readonly request: CheckAccessRequest;
+  readonly applicationId?: string | undefined;
+  readonly sessionId?: string | undefined;
+}
+
+/** A preview for an application or a session. */
+export function SubjectDecision({ request, ...reference }: SubjectDecisionProps) {
+  const { subject, isLoading, error, missing } = useSubject(reference);
+  if (missing !== undefined) {
+    return <p className="muted">Your key needs {missing}.</p>;
+  }
+  if (isLoading) {
+    return <p className="muted">Loading…</p>;
+  }
+  return subject ? <DecisionDetails request={request} subject={subject} /> : <Problem of={error} />;
 }

@@ -45,7 +45,7 @@ export function MergedNotice({ conflicts, saved, onTake }: MergedNoticeProps) {
           " These fields were changed by both. The form has your values. The saved values are:"}
       </p>
       {conflicts.map((field) => (
-        <section key={field} className="contested" aria-label={labels[field]}>
+        <section key={field} className="conflict" aria-label={labels[field]}>
           <h2>{labels[field]}</h2>
           <Saved field={field} saved={saved} />
           <div className="actions">

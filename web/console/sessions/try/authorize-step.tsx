@@ -10,16 +10,13 @@ import {
   SessionService,
 } from "../../../../gen/latchkey/v1/session_service_pb.js";
 import { useAccess } from "../../access/access.js";
-import { serviceNow } from "../../access/service-clock.js";
+import { serviceNow } from "../../access/connection.js";
 import { PermissionInput } from "../../rules/permission-input.js";
 import { RuleEditor } from "../../rules/rule-editor.js";
 import { Field } from "../../ui/fields.js";
-import { errorsOfNames, useFieldErrors } from "../../validation/field-errors.js";
-import { grantRequired } from "../../validation/field-labels.js";
-import type { StepViewProps } from "./flow.js";
-import { demoPermissions } from "./flow.js";
-import { KeyChoice } from "./key-choice.js";
-import { CurlCommand, Step } from "./step.js";
+import { errorsOfNames, grantRequired, useFieldErrors } from "../../validation/field-errors.js";
+import { demoPermissions, type StepViewProps } from "./flow.js";
+import { CurlCommand, KeyChoice, Step } from "./step.js";
 
 /** Minutes until the session expires. */
 const lifetimes: readonly (readonly [label: string, minutes: number | undefined])[] = [
@@ -114,7 +111,7 @@ export function AuthorizeStep({ flow, change, isArrival }: StepViewProps) {
       </KeyChoice>
       <CurlCommand
         method={SessionService.method.authorizeSession}
-        keyIn="PRIVATE_KEY"
+        keyVariable="PRIVATE_KEY"
         body={curlBody(permissions, rules)}
       />
     </Step>

@@ -16,7 +16,7 @@ export function SessionCard({ session }: { readonly session: CreateSessionRespon
   const { may } = useAccess();
   const { id, sessionKey, nonce } = session;
   const transport = useMemo(() => connect({ key: sessionKey }), [sessionKey]);
-  const { data: seen, error } = useQuery(
+  const { data: self, error } = useQuery(
     AccessService.method.whoAmI,
     {},
     { transport, refetchInterval: 3_000 },
@@ -34,8 +34,8 @@ export function SessionCard({ session }: { readonly session: CreateSessionRespon
       <Facts
         of={[
           ["Id", <code key="id">{id}</code>],
-          ["State", seen?.authorized ? "authorized" : "unauthorized"],
-          ["Time left", <TimeLeft key="left" until={seen?.expiresAt ?? session.expiresAt} />],
+          ["State", self?.authorized ? "authorized" : "unauthorized"],
+          ["Time left", <TimeLeft key="left" until={self?.expiresAt ?? session.expiresAt} />],
         ]}
       />
       <SecretValue

@@ -1,12 +1,17 @@
 import { type DescMessage, type DescMethodUnary, getOption } from "@bufbuild/protobuf";
-import { type ReactNode, useEffect, useRef } from "react";
+import type { Transport } from "@connectrpc/connect";
+import { useTransport } from "@connectrpc/connect-query";
+import { type FormEvent, type ReactNode, useEffect, useRef, useState } from "react";
 import { http } from "../../../../gen/google/api/annotations_pb.js";
 import { problemOf } from "../../../../src/contract/problem-report.js";
 import { type ProblemCode, problemCatalogue } from "../../../../src/contract/problems.js";
 import { keyHeader } from "../../../common/key-header.js";
-import { serviceUrl } from "../../access/connection.js";
+import { useAccess } from "../../access/access.js";
+import { connect, serviceUrl, setReachable } from "../../access/connection.js";
 import { Button, CopyButton } from "../../ui/buttons.js";
 import { Badge } from "../../ui/display.js";
+import { KeyField } from "../../ui/fields.js";
+import { useAction } from "../../ui/hooks.js";
 import { Problem } from "../../ui/page.js";
 
 interface StepProps {
@@ -51,18 +56,18 @@ export function Step({ title, description, children, next, onNext, isArrival }: 
 interface CurlCommandProps {
   readonly method: DescMethodUnary<DescMessage, DescMessage>;
   /** The shell variable with the key. */
-  readonly keyIn: string;
+  readonly keyVariable: string;
   /** `$NONCE` becomes the shell variable. */
   readonly body?: object;
 }
 
 /** The call as a curl command. Secrets stay in variables. */
-export function CurlCommand({ method, keyIn, body }: CurlCommandProps) {
+export function CurlCommand({ method, keyVariable, body }: CurlCommandProps) {
   const { pattern } = getOption(method, http);
   const verb = pattern.case?.toUpperCase();
   const command = [
     `curl -X ${verb} ${serviceUrl}${pattern.value}`,
-    `-H "${keyHeader}: $${keyIn}"`,
+    `-H "${keyHeader}: $${keyVariable}"`,
     ...(body === undefined
       ? []
       : ["-H 'Content-Type: application/json'", `-d ${shellQuote(JSON.stringify(body))}`]),
@@ -107,5 +112,64 @@ export function ExpectedError({ of: thrown }: { readonly of: unknown }) {
       )}
       <Problem of={thrown} />
     </>
+  );
+}
+
+interface KeyChoiceProps {
+  /** The required application type. */
+  readonly type: "public" | "private";
+  readonly label: string;
+  readonly demoKey?: string | undefined;
+  /** Further fields. */
+  readonly children?: ReactNode;
+  readonly action: string;
+  readonly isBlocked?: boolean;
+  act(transport: Transport): Promise<void>;
+}
+
+/** Runs an action with the demo key, the own key if its type fits, or an entered key. */
+export function KeyChoice(props: KeyChoiceProps) {
+  const { type, label, demoKey, children, action, isBlocked = false, act } = props;
+  const { me } = useAccess();
+  const ownTransport = useTransport();
+  const [key, setKey] = useState("");
+  const isOwn = demoKey === undefined && me.kind === "application" && me.type === type;
+
+  const { run, isBusy, problem } = useAction(async () => {
+    const transport = isOwn
+      ? ownTransport
+      : connect({ key: demoKey ?? key, onReachable: setReachable });
+    await act(transport);
+  });
+
+  function submit(event: FormEvent): void {
+    event.preventDefault();
+    if (!isBlocked) {
+      void run();
+    }
+  }
+
+  return (
+    <form className="key-choice" onSubmit={submit}>
+      {isOwn && <p className="hint">Uses your own key, which is a {type} key.</p>}
+      {demoKey !== undefined && <p className="hint">Uses the key of the demo application.</p>}
+      {!isOwn && demoKey === undefined && (
+        <KeyField
+          label={label}
+          hint="Stays in memory and is sent only to this service."
+          placeholder={type === "public" ? "lk_pub_…" : "lk_prv_…"}
+          isRequired
+          value={key}
+          onChange={setKey}
+        />
+      )}
+      {children}
+      <Problem of={problem} />
+      <div className="actions">
+        <Button type="submit" tone="primary" isBusy={isBusy} disabled={isBlocked}>
+          {action}
+        </Button>
+      </div>
+    </form>
   );
 }

@@ -7,15 +7,13 @@ import {
 import { ApplicationService } from "../../../../gen/latchkey/v1/application_service_pb.js";
 import { SessionService } from "../../../../gen/latchkey/v1/session_service_pb.js";
 import { useAccess } from "../../access/access.js";
-import { connect, useClient } from "../../access/connection.js";
-import { setReachable } from "../../access/reachability.js";
+import { connect, setReachable, useClient } from "../../access/connection.js";
 import { Grants } from "../../rules/grants.js";
 import { Button } from "../../ui/buttons.js";
 import { useAction } from "../../ui/hooks.js";
 import { Problem } from "../../ui/page.js";
 import { createDemoApplications, demoPermissions, type StepViewProps } from "./flow.js";
-import { KeyChoice } from "./key-choice.js";
-import { CurlCommand, ExpectedError, Step } from "./step.js";
+import { CurlCommand, ExpectedError, KeyChoice, Step } from "./step.js";
 
 export function OpenStep({ flow, change, isArrival }: StepViewProps) {
   async function open(transport: Transport): Promise<void> {
@@ -42,7 +40,7 @@ export function OpenStep({ flow, change, isArrival }: StepViewProps) {
         action="Open a session"
         act={open}
       />
-      <CurlCommand method={SessionService.method.createSession} keyIn="PUBLIC_KEY" />
+      <CurlCommand method={SessionService.method.createSession} keyVariable="PUBLIC_KEY" />
     </Step>
   );
 }
@@ -97,7 +95,10 @@ export function UnauthorizedStep({ flow, change, isArrival }: StepViewProps) {
         </Button>
       </div>
       <ExpectedError of={problem} />
-      <CurlCommand method={ApplicationService.method.getApplicationByKey} keyIn="SESSION_KEY" />
+      <CurlCommand
+        method={ApplicationService.method.getApplicationByKey}
+        keyVariable="SESSION_KEY"
+      />
     </Step>
   );
 }
@@ -148,7 +149,7 @@ export function UseStep({ flow, change, isArrival }: StepViewProps) {
           Allowed. The application is {application}.
         </p>
       )}
-      <CurlCommand method={AccessService.method.whoAmI} keyIn="SESSION_KEY" />
+      <CurlCommand method={AccessService.method.whoAmI} keyVariable="SESSION_KEY" />
     </Step>
   );
 }
@@ -189,7 +190,7 @@ export function NonceReuseStep({ flow, isArrival }: StepViewProps) {
       )}
       <CurlCommand
         method={SessionService.method.authorizeSession}
-        keyIn="PRIVATE_KEY"
+        keyVariable="PRIVATE_KEY"
         body={{ nonce: "$NONCE", permissions }}
       />
     </Step>

@@ -1,19 +1,78 @@
-import { formatIdentity } from "../access/actions.js";
-import { toCommandError } from "../call-errors.js";
-import { createServiceClient } from "../client.js";
-import { defaultUrl, isLoopback } from "../connection.js";
-import { CommandError } from "../errors.js";
-import { createOutput, type OutputFlags } from "../output.js";
-import { readSecret } from "../prompt.js";
-import { type Column, formatTable } from "../table.js";
+import { Argument, type Command, Option } from "commander";
+import { formatIdentity } from "./access.js";
+import { createServiceClient, toCommandError } from "./client.js";
 import {
   addProfileHint,
+  defaultUrl,
   getProfile,
+  isLoopback,
   type Profile,
   profilesPath,
   readProfiles,
   writeProfiles,
-} from "./profiles.js";
+} from "./connection.js";
+import { CommandError } from "./errors.js";
+import {
+  addExample,
+  fileOption,
+  header,
+  profileArgument,
+  profileName,
+  serviceUrl,
+  timeout,
+  withJson,
+} from "./options.js";
+import { createOutput, type OutputFlags } from "./output.js";
+import { readSecret } from "./prompt.js";
+import { type Column, formatTable } from "./table.js";
+
+export function addProfileCommands(program: Command): void {
+  const profile = program.command("profile").description("manage saved service URLs and keys");
+
+  const add = profile
+    .command("add")
+    .description("save a service URL and a key; the key comes from a prompt or stdin")
+    .addArgument(new Argument("<name>", "name of the profile").argParser(profileName))
+    .addOption(
+      new Option("--url <url>", "URL of the service (default: http://localhost:8080)").argParser(
+        serviceUrl,
+      ),
+    )
+    .addOption(fileOption("--key-file <file>", "file with the key, - for stdin"))
+    .addOption(new Option("--key-header <name>", "header that carries the key").argParser(header))
+    .option("--replace", "overwrite an existing profile")
+    .option("--no-check", "do not verify the key")
+    .addOption(
+      new Option("--timeout <time>", "timeout of the verification, for example 30s")
+        .argParser(timeout)
+        .default(15_000, "15s"),
+    )
+    .action(addProfile);
+  addExample(
+    withJson(add),
+    "latchkey profile add staging --url https://latchkey.staging.example.com",
+  );
+
+  const list = profile
+    .command("ls")
+    .description("list profiles; * marks the current one")
+    .action(listProfiles);
+  addExample(withJson(list), "latchkey profile ls");
+
+  const use = profile
+    .command("use")
+    .description("make a profile the current one")
+    .addArgument(profileArgument())
+    .action(useProfile);
+  addExample(withJson(use), "latchkey profile use staging");
+
+  const remove = profile
+    .command("rm")
+    .description("delete a profile and its key")
+    .addArgument(profileArgument())
+    .action(removeProfile);
+  addExample(withJson(remove), "latchkey profile rm staging");
+}
 
 interface AddFlags extends OutputFlags {
   readonly url?: string;

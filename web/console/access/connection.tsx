@@ -10,12 +10,10 @@ import {
 import { useTransport } from "@connectrpc/connect-query";
 import { createConnectTransport } from "@connectrpc/connect-web";
 import { QueryClient } from "@tanstack/react-query";
-import { useMemo } from "react";
+import { useMemo, useSyncExternalStore } from "react";
 import { retryCalls, sendKey } from "../../../src/contract/client-interceptors.js";
 import { problemOf } from "../../../src/contract/problem-report.js";
 import { keyHeader } from "../../common/key-header.js";
-import { retryDelayMs } from "./reachability.js";
-import { syncServiceClock } from "./service-clock.js";
 
 export const serviceUrl = location.origin;
 
@@ -121,4 +119,58 @@ export function createQueries(): QueryClient {
 export function useClient<Service extends DescService>(service: Service): Client<Service> {
   const transport = useTransport();
   return useMemo(() => createClient(service, transport), [service, transport]);
+}
+
+/** Delay between retries while the service is unreachable. */
+export const retryDelayMs = 2_000;
+
+let isReachable = true;
+const listeners = new Set<() => void>();
+
+/** Records whether the last call reached the service. */
+export function setReachable(now: boolean): void {
+  if (now !== isReachable) {
+    isReachable = now;
+    for (const listener of listeners) {
+      listener();
+    }
+  }
+}
+
+function listen(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+export function useIsReachable(): boolean {
+  return useSyncExternalStore(listen, () => isReachable);
+}
+
+/** Shown while the service is unreachable. */
+export function OfflineNotice() {
+  const isUp = useIsReachable();
+  return (
+    <div role="status" className="offline-notice" data-shown={!isUp}>
+      {isUp ? null : "The service cannot be reached. Retrying…"}
+    </div>
+  );
+}
+
+/** Rounding and latency, in milliseconds. */
+const clockTolerance = 2_000;
+
+let clockOffset = 0;
+
+/** Reads the clock of the service from the Date header. The local clock may differ. */
+export function syncServiceClock(headers: Headers): void {
+  const serverTime = Date.parse(headers.get("date") ?? "");
+  if (!Number.isNaN(serverTime)) {
+    const difference = serverTime - Date.now();
+    clockOffset = Math.abs(difference) > clockTolerance ? difference : 0;
+  }
+}
+
+/** The current time of the service, accurate to about two seconds. */
+export function serviceNow(): number {
+  return Date.now() + clockOffset;
 }

@@ -1,26 +1,28 @@
-import { durationFromMs, timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import {
   type Application,
-  type ApplicationKey,
   ApplicationSchema,
-  ListApplicationKeysResponseSchema,
   ListApplicationsResponseSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { escapeUnprintable } from "../../lib/printable.js";
-import { type ClientFlags, withClient } from "../client.js";
+import {
+  type ClientFlags,
+  type ListFlags,
+  readPages,
+  truncationNote,
+  withClient,
+} from "../client.js";
 import { CommandError } from "../errors.js";
-import { formatRelativeTime } from "../format.js";
-import { type ListFlags, readPages, truncationNote } from "../output.js";
+import { readGrants, readRules, requireGrants } from "../grants.js";
 import { confirm } from "../prompt.js";
-import { type Column, formatTable } from "../table.js";
+import { formatTable } from "../table.js";
 import {
   applicationColumns,
   findApplication,
   findApplicationId,
   formatApplication,
 } from "./application.js";
-import { readGrants, readRules, requireGrants } from "./grants.js";
-import { type NewKeyFlags, withNewKey } from "./new-key.js";
+import { type NewKeyFlags, withNewKey } from "./keys.js";
 
 interface CreateFlags extends ClientFlags, NewKeyFlags {
   readonly type: string;
@@ -54,40 +56,6 @@ export async function getApplication(idOrName: string, flags: ClientFlags): Prom
     context.output.show(ApplicationSchema, application, (display) =>
       formatApplication(application, display),
     );
-  });
-}
-
-const keyColumns: readonly Column<ApplicationKey>[] = [
-  { title: "ID", text: ({ id }) => id },
-  { title: "CREATED", text: ({ createdAt }) => formatRelativeTime(createdAt) },
-  { title: "EXPIRES", text: ({ expiresAt }) => formatRelativeTime(expiresAt) },
-  {
-    title: "LAST USED",
-    text: ({ lastUsedAt }) => formatRelativeTime(lastUsedAt, Date.now(), "never"),
-  },
-];
-
-export async function listKeys(idOrName: string, flags: ClientFlags): Promise<void> {
-  await withClient(flags, async (context) => {
-    const { client, call, output } = context;
-    const id = await findApplicationId(context, idOrName);
-    const keys = await client.applications.listApplicationKeys({ id }, call);
-    output.show(ListApplicationKeysResponseSchema, keys, (display) =>
-      formatTable(keyColumns, keys.data, display),
-    );
-  });
-}
-
-export async function revokeKey(
-  idOrName: string,
-  keyId: string,
-  flags: ClientFlags,
-): Promise<void> {
-  await withClient(flags, async (context) => {
-    const { client, call, output } = context;
-    const id = await findApplicationId(context, idOrName);
-    await client.applications.deleteApplicationKey({ id, keyId }, call);
-    output.showValue({ id, key_id: keyId }, () => `Key ${keyId} is revoked.\n`);
   });
 }
 
@@ -137,34 +105,6 @@ export async function removeApplication(
     // Fails if it changed after the prompt showed it.
     await client.applications.deleteApplication({ id, ifMatch: version }, call);
     output.showValue({ id }, () => `"${escapeUnprintable(name)}" (${id}) was deleted.\n`);
-  });
-}
-
-interface RotateFlags extends ClientFlags, NewKeyFlags {
-  /** Milliseconds. */
-  readonly grace?: number;
-  readonly yes?: boolean;
-}
-
-export async function rotateKey(idOrName: string, flags: RotateFlags): Promise<void> {
-  const { grace, yes } = flags;
-  await withClient(flags, async (context) => {
-    const { client, call, output } = context;
-    const { id, name, version } = await findApplication(context, idOrName);
-    if (grace === undefined) {
-      await confirm(
-        `The current key of "${name}" will stop working immediately. Pass --grace to keep it valid for a while.`,
-        {
-          yes,
-        },
-      );
-    }
-    const gracePeriod = grace === undefined ? {} : { gracePeriod: durationFromMs(grace) };
-    // Fails if it changed after the prompt showed it.
-    const request = { id, ifMatch: version, ...gracePeriod };
-    await withNewKey(flags, output, () =>
-      client.applications.regenerateApplicationKey(request, call),
-    );
   });
 }
 

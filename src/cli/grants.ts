@@ -1,8 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { fromJson, type JsonValue } from "@bufbuild/protobuf";
-import { type AccessRule, AccessRuleSchema } from "../../../gen/latchkey/v1/access_rule_pb.js";
-import { CommandError } from "../errors.js";
-import { readStdin } from "../prompt.js";
+import { type AccessRule, AccessRuleSchema } from "../../gen/latchkey/v1/access_rule_pb.js";
+import { CommandError } from "./errors.js";
+import type { Display } from "./output.js";
+import { readStdin } from "./prompt.js";
+import { type Column, formatTable } from "./table.js";
 
 interface GrantFlags {
   readonly permission?: string[];
@@ -63,4 +65,30 @@ function parseList(content: string, source: string): JsonValue[] {
     throw new CommandError(`${source} is not JSON: ${(error as Error).message}`, "usage");
   }
   throw new CommandError(`${source} must contain a JSON list of rules.`, "usage");
+}
+
+const ruleColumns: readonly Column<AccessRule>[] = [
+  { title: "PRIORITY", text: ({ priority }) => String(priority) },
+  { title: "TRANSFORM", text: ({ transform }) => transform },
+  { title: "TOKENS", text: formatTokens, shrinkable: true },
+  { title: "PERMISSIONS", text: ({ permissions }) => permissions.join(" "), shrinkable: true },
+  {
+    title: "DESCRIPTION",
+    text: ({ description = "" }) => description,
+    shrinkable: true,
+    optional: true,
+  },
+];
+
+function formatTokens({ container, conditions }: AccessRule): string {
+  const clauses = conditions.map(({ attribute, operator, value }) =>
+    operator === "equals" ? `${attribute} = ${value}` : `${attribute} ${operator} ${value}`,
+  );
+  return container ?? (clauses.join(" and ") || "all");
+}
+
+/** Rules in order of priority. */
+export function formatRules(rules: readonly AccessRule[], display: Display): string {
+  const byPriority = rules.toSorted((one, other) => one.priority - other.priority);
+  return rules.length > 0 ? `\n${formatTable(ruleColumns, byPriority, display)}` : "";
 }

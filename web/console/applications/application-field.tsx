@@ -4,7 +4,7 @@ import { ApplicationService } from "../../../gen/latchkey/v1/application_service
 import { useAccess } from "../access/access.js";
 import { Field } from "../ui/fields.js";
 import { useDebounced } from "../ui/hooks.js";
-import { isUuid, shortId, useApplicationName } from "./application-name.js";
+import { isUuid, shortId, useApplicationName } from "./application-display.js";
 
 interface ApplicationFieldProps {
   readonly label: string;

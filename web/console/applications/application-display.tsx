@@ -1,28 +1,34 @@
+import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { createClient, type Transport } from "@connectrpc/connect";
 import { useTransport } from "@connectrpc/connect-query";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "wouter";
-import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
+import {
+  type Application,
+  ApplicationService,
+} from "../../../gen/latchkey/v1/application_service_pb.js";
 import { useAccess } from "../access/access.js";
+import { Badge } from "../ui/display.js";
+import { useNow } from "../ui/time.js";
 
 interface ApplicationNameProps {
   readonly id: string;
   /** The name in the event, for deleted applications. */
-  readonly knownAs?: string | undefined;
+  readonly fallbackName?: string | undefined;
 }
 
 /** The name of an application, or its id if it was deleted. */
-export function ApplicationName({ id, knownAs }: ApplicationNameProps) {
-  const name = useApplicationName(id) ?? knownAs;
+export function ApplicationName({ id, fallbackName }: ApplicationNameProps) {
+  const name = useApplicationName(id) ?? fallbackName;
   return name === undefined ? <code title={id}>{shortId(id)}</code> : <b>{name}</b>;
 }
 
-export function ApplicationLink({ id, knownAs }: ApplicationNameProps) {
+export function ApplicationLink({ id, fallbackName }: ApplicationNameProps) {
   const name = useApplicationName(id);
   return name ? (
     <Link href={`/applications/${id}`}>{name}</Link>
   ) : (
-    <ApplicationName id={id} knownAs={knownAs} />
+    <ApplicationName id={id} fallbackName={fallbackName} />
   );
 }
 
@@ -84,7 +90,7 @@ function createBatchLoader<Value>(maxSize: number, load: Load<Value>): BatchLoad
   let pending = new Set<string>();
   let loading: Promise<ReadonlyMap<string, Value>> | undefined;
 
-  async function begin(): Promise<ReadonlyMap<string, Value>> {
+  async function startBatch(): Promise<ReadonlyMap<string, Value>> {
     const ids = pending;
     await new Promise((resolve) => setTimeout(resolve, batchDelayMs));
     if (pending === ids) {
@@ -104,7 +110,7 @@ function createBatchLoader<Value>(maxSize: number, load: Load<Value>): BatchLoad
         startNextBatch();
       }
       pending.add(id);
-      loading ??= begin();
+      loading ??= startBatch();
       return (await loading).get(id);
     },
   };
@@ -115,4 +121,16 @@ const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** Other text may be a key, which must not end up in a URL. */
 export function isUuid(text: string): boolean {
   return uuid.test(text);
+}
+
+export function TypeBadge({ type }: Pick<Application, "type">) {
+  return <Badge tone={type === "management" ? "accent" : "plain"}>{type}</Badge>;
+}
+
+export function StatusBadge({ status, expiresAt }: Pick<Application, "status" | "expiresAt">) {
+  const now = useNow(10_000);
+  if (expiresAt && timestampMs(expiresAt) <= now) {
+    return <Badge tone="danger">expired</Badge>;
+  }
+  return <Badge tone={status === "enabled" ? "good" : "warning"}>{status}</Badge>;
 }

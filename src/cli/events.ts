@@ -1,20 +1,53 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
+import type { Command } from "commander";
 import {
   type Event,
   EventSchema,
+  ListEventsRequestSchema,
   ListEventsResponseSchema,
   type WatchEventsResponse,
-} from "../../../gen/latchkey/v1/event_service_pb.js";
-import { choicesOf } from "../../contract/fields.js";
-import { minReconnectDelay, nextReconnectDelay } from "../../lib/reconnect.js";
-import { toCommandError } from "../call-errors.js";
-import { type ClientContext, type ClientFlags, withClient } from "../client.js";
-import { CommandError } from "../errors.js";
-import { formatIsoTime } from "../format.js";
-import { type ListFlags, readPages, truncationNote } from "../output.js";
-import { type Column, formatTable, layoutTable } from "../table.js";
+} from "../../gen/latchkey/v1/event_service_pb.js";
+import { choicesOf } from "../contract/fields.js";
+import { minReconnectDelay, nextReconnectDelay } from "../lib/reconnect.js";
+import {
+  type ClientContext,
+  type ClientFlags,
+  type ListFlags,
+  readPages,
+  toCommandError,
+  truncationNote,
+  withClient,
+} from "./client.js";
+import { CommandError } from "./errors.js";
+import { addExample, choice, id, pastTime, withConnection, withLimit } from "./options.js";
+import { formatIsoTime } from "./output.js";
+import { type Column, formatTable, layoutTable } from "./table.js";
+
+export function addEventCommands(program: Command): void {
+  const events = program
+    .command("events")
+    .description("list changes and denied requests, newest first, or follow them")
+    .option("-f, --follow", "show new events until Ctrl-C; with --json one object per line")
+    .option("--target <id>", "only events about this application, session or key", id)
+    .option("--actor <id>", "only events caused by this application, session or key", id)
+    .addOption(
+      choice(
+        "--kind <kind>",
+        "only events of this kind",
+        choicesOf(ListEventsRequestSchema.field.kind),
+      ),
+    )
+    .option("--since <time>", "only events since: a time, or a duration such as 1h", pastTime)
+    .option("--until <time>", "only events before: a time, or a duration such as 1h", pastTime)
+    .action(showEvents);
+  addExample(
+    withConnection(withLimit(events)),
+    "latchkey events --since 1h --kind access.denied",
+    "latchkey events --follow --json | jq .kind",
+  );
+}
 
 interface EventFlags extends ClientFlags, ListFlags {
   readonly follow?: boolean;

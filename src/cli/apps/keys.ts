@@ -1,11 +1,17 @@
 import { type FileHandle, open, rm } from "node:fs/promises";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import {
   type Application,
+  type ApplicationKey,
   ApplicationSchema,
+  ListApplicationKeysResponseSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { type ClientFlags, withClient } from "../client.js";
 import { CommandError } from "../errors.js";
-import type { Output } from "../output.js";
-import { formatDetails } from "../table.js";
+import { formatRelativeTime, type Output } from "../output.js";
+import { confirm } from "../prompt.js";
+import { type Column, formatDetails, formatTable } from "../table.js";
+import { findApplication, findApplicationId } from "./application.js";
 
 /** Where a new key is printed. It is shown once and stored nowhere. */
 export interface NewKeyFlags {
@@ -89,4 +95,66 @@ async function writeKey(file: FileHandle, key: string, path: string): Promise<vo
       `Cannot write ${path}: ${(error as Error).message}. The key is printed on stdout. Store it safely.`,
     );
   }
+}
+
+const keyColumns: readonly Column<ApplicationKey>[] = [
+  { title: "ID", text: ({ id }) => id },
+  { title: "CREATED", text: ({ createdAt }) => formatRelativeTime(createdAt) },
+  { title: "EXPIRES", text: ({ expiresAt }) => formatRelativeTime(expiresAt) },
+  {
+    title: "LAST USED",
+    text: ({ lastUsedAt }) => formatRelativeTime(lastUsedAt, Date.now(), "never"),
+  },
+];
+
+export async function listKeys(idOrName: string, flags: ClientFlags): Promise<void> {
+  await withClient(flags, async (context) => {
+    const { client, call, output } = context;
+    const id = await findApplicationId(context, idOrName);
+    const keys = await client.applications.listApplicationKeys({ id }, call);
+    output.show(ListApplicationKeysResponseSchema, keys, (display) =>
+      formatTable(keyColumns, keys.data, display),
+    );
+  });
+}
+
+export async function revokeKey(
+  idOrName: string,
+  keyId: string,
+  flags: ClientFlags,
+): Promise<void> {
+  await withClient(flags, async (context) => {
+    const { client, call, output } = context;
+    const id = await findApplicationId(context, idOrName);
+    await client.applications.deleteApplicationKey({ id, keyId }, call);
+    output.showValue({ id, key_id: keyId }, () => `Key ${keyId} is revoked.\n`);
+  });
+}
+
+interface RotateFlags extends ClientFlags, NewKeyFlags {
+  /** Milliseconds. */
+  readonly grace?: number;
+  readonly yes?: boolean;
+}
+
+export async function rotateKey(idOrName: string, flags: RotateFlags): Promise<void> {
+  const { grace, yes } = flags;
+  await withClient(flags, async (context) => {
+    const { client, call, output } = context;
+    const { id, name, version } = await findApplication(context, idOrName);
+    if (grace === undefined) {
+      await confirm(
+        `The current key of "${name}" will stop working immediately. Pass --grace to keep it valid for a while.`,
+        {
+          yes,
+        },
+      );
+    }
+    const gracePeriod = grace === undefined ? {} : { gracePeriod: durationFromMs(grace) };
+    // Fails if it changed after the prompt showed it.
+    const request = { id, ifMatch: version, ...gracePeriod };
+    await withNewKey(flags, output, () =>
+      client.applications.regenerateApplicationKey(request, call),
+    );
+  });
 }

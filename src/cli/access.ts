@@ -1,18 +1,69 @@
+import type { Command } from "commander";
 import {
   type CheckAccessResponse,
   CheckAccessResponseSchema,
   type GrantDecision,
   type KnownPermission,
+  ListPermissionsRequestSchema,
   ListPermissionsResponseSchema,
   type WhoAmIResponse,
   WhoAmIResponseSchema,
-} from "../../../gen/latchkey/v1/access_service_pb.js";
-import { formatRules } from "../apps/application.js";
-import { type ClientFlags, withClient } from "../client.js";
-import { exitCodes } from "../errors.js";
-import { type Display, formatTime } from "../format.js";
-import { readSecret } from "../prompt.js";
-import { type Column, formatDetails, formatTable } from "../table.js";
+} from "../../gen/latchkey/v1/access_service_pb.js";
+import { choicesOf } from "../contract/fields.js";
+import { type ClientFlags, withClient } from "./client.js";
+import { exitCodes } from "./errors.js";
+import { formatRules } from "./grants.js";
+import { addExample, choice, fileOption, withConnection } from "./options.js";
+import { type Display, formatTime } from "./output.js";
+import { readSecret } from "./prompt.js";
+import { type Column, formatDetails, formatTable } from "./table.js";
+
+export function addAccessCommands(program: Command): void {
+  const check = program
+    .command("check")
+    .description(
+      "check whether a key has a permission, and why; exits with 0 if allowed, 3 if denied",
+    )
+    .argument("<permission>", "permission to check, for example token:read")
+    .addOption(
+      fileOption(
+        "--subject-file <file>",
+        "file with the key to check, - for stdin (default: prompt or stdin)",
+      ),
+    )
+    .option(
+      "--container <path>",
+      "container of the token, a data item in the vault of your service",
+    )
+    .option("--id <id>", "id of the token")
+    .option("--origin <origin>", "Origin header of the request that used the key")
+    .option("--address <address>", "IP address of the client that used the key")
+    .action(checkAccess);
+  addExample(
+    withConnection(check),
+    "latchkey check token:read --container /pci/ --subject-file shop.key",
+    'echo "$KEY" | latchkey check token:use && echo allowed',
+  );
+
+  const whoami = program
+    .command("whoami")
+    .description("show the owner of your key and its permissions")
+    .action(whoAmI);
+  addExample(withConnection(whoami), "latchkey whoami --profile staging");
+
+  const permissions = program
+    .command("permissions")
+    .description("list the known permissions")
+    .addOption(
+      choice(
+        "--type <type>",
+        "only permissions for this type of application",
+        choicesOf(ListPermissionsRequestSchema.field.type),
+      ),
+    )
+    .action(listPermissions);
+  addExample(withConnection(permissions), "latchkey permissions --type public");
+}
 
 interface CheckFlags extends ClientFlags {
   readonly subjectFile?: string;

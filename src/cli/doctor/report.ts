@@ -1,0 +1,51 @@
+import { escapeUnprintable } from "../../lib/printable.js";
+import type { Display } from "../output.js";
+import { padText } from "../table.js";
+
+/** The result of a check. */
+export interface Finding {
+  /** The name of the check. */
+  readonly check: string;
+  readonly state: "ok" | "warn" | "fail";
+  readonly found: string;
+  /** How to fix it. */
+  readonly fix?: string;
+}
+
+export const ok = (check: string, found: string): Finding => ({ check, state: "ok", found });
+
+export const warn = (check: string, found: string, fix: string): Finding => ({
+  check,
+  state: "warn",
+  found,
+  fix,
+});
+
+export const fail = (check: string, found: string, fix: string): Finding => ({
+  check,
+  state: "fail",
+  found,
+  fix,
+});
+
+/** The field `mend` is part of the JSON output, which scripts rely on. */
+export function toJson({ fix, ...finding }: Finding) {
+  return { ...finding, ...(fix !== undefined && { mend: fix }) };
+}
+
+export function formatReport(findings: readonly Finding[], display: Display): string {
+  const { good, warn, bad, dim } = display.colors;
+  const paint = { ok: good, warn, fail: bad } as const;
+  const width = Math.max(...findings.map(({ check }) => check.length));
+  const lines = findings.flatMap(({ check, state, found, fix }) => [
+    `${paint[state](padText(state, 4))}  ${padText(check, width)}  ${escapeUnprintable(found)}`,
+    ...(fix ? [`${padText("", 4 + 2 + width)}  ${dim(`→ ${escapeUnprintable(fix)}`)}`] : []),
+  ]);
+  return `${lines.join("\n")}\n\n${formatSummary(findings)}\n`;
+}
+
+function formatSummary(findings: readonly Finding[]): string {
+  const count = (state: Finding["state"]) => findings.filter((it) => it.state === state).length;
+  const [fails, warns] = [count("fail"), count("warn")];
+  return `${fails} failed, ${warns} ${warns === 1 ? "warning" : "warnings"}, ${count("ok")} passed`;
+}
