@@ -1,7 +1,6 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import type { Pagination } from "../../gen/latchkey/v1/application_service_pb.js";
-import { escapeUnprintable } from "../lib/printable.js";
-import { startProgressLine } from "../lib/progress-line.js";
+import { escapeUnprintable, startProgressLine } from "../lib/terminal.js";
 import { createEncoder } from "../transport/rest/encode.js";
 import { readClientEnvironment } from "./environment.js";
 import { createColors, type Display } from "./format.js";

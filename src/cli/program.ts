@@ -1,6 +1,5 @@
 import { Command } from "commander";
-import { readSettings } from "../config/settings.js";
-import { version } from "../lib/version.js";
+import { readSettings, version } from "../config/settings.js";
 import { exitCodes } from "./errors.js";
 
 /** Creates the command line with `serve` only. The other commands are added when needed. */

@@ -1,4 +1,4 @@
-import { escapeUnprintable } from "../lib/printable.js";
+import { escapeUnprintable } from "../lib/terminal.js";
 import type { Colors, Display } from "./format.js";
 import { padText, textWidth, truncateText, wrapText } from "./text-width.js";
 

@@ -7,7 +7,7 @@ import {
   singleValue,
   sumSnapshots,
 } from "../telemetry/metrics/families.js";
-import { startTime } from "../telemetry/metrics/metrics.js";
+import { startTime } from "../telemetry/metrics/process.js";
 import { shareScrapes } from "../telemetry/metrics/server.js";
 import type { WorkerProcess } from "./worker-process.js";
 

@@ -11,11 +11,12 @@ import pino from "pino";
 import { type Call, callKey, type ProtocolName } from "../auth/caller.js";
 import { methodName } from "../contract/methods.js";
 import { type Problem, toProblem } from "../errors.js";
+import { onIteratorEnd } from "../lib/async.js";
 import { memoize } from "../lib/cache.js";
-import { onIteratorEnd } from "../lib/iterators.js";
 import type { Denials } from "../services/events/denials.js";
 import type { CallMetrics, MethodCounts } from "../telemetry/metrics/calls.js";
-import { type CallSpan, type Tracing, traceIdIn } from "../telemetry/tracing.js";
+import type { CallSpan, Tracing } from "../telemetry/spans.js";
+import { traceIdIn } from "../telemetry/tracing.js";
 import { cancellationError } from "./deadline.js";
 import { type Interceptor, type Next, withMessage } from "./interceptor.js";
 

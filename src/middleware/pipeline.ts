@@ -9,18 +9,16 @@ import type { Denials } from "../services/events/denials.js";
 import type { RateLimits } from "../services/rate-limits/rate-limits.js";
 import type { Store } from "../store/port/store.js";
 import type { CallMetrics } from "../telemetry/metrics/calls.js";
-import type { Tracing } from "../telemetry/tracing.js";
-import { createAuthenticateInterceptor } from "./authenticate.js";
+import type { Tracing } from "../telemetry/spans.js";
+import { createAuthenticateInterceptor, createLastUsedInterceptor } from "./authenticate.js";
 import { createAuthorizeInterceptor } from "./authorize.js";
 import { createDeadlineInterceptor } from "./deadline.js";
 import { readHeaderFields } from "./header-fields.js";
 import type { Interceptor } from "./interceptor.js";
-import { createLastUsedInterceptor } from "./last-used.js";
+import { createRateLimitInterceptor, createStreamLimitInterceptor } from "./limits.js";
 import { createObserveInterceptor } from "./observe.js";
-import { createRateLimitInterceptor } from "./rate-limit.js";
 import { createReauthenticateInterceptor } from "./reauthenticate.js";
 import { createRestrictionsInterceptor } from "./restrictions.js";
-import { createStreamLimitInterceptor } from "./stream-limit.js";
 import { createValidateInterceptor } from "./validate.js";
 
 interface InterceptorOptions {

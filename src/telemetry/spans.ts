@@ -13,13 +13,30 @@ import {
   trace,
 } from "@opentelemetry/api";
 import type { Call, Peer, ProtocolName } from "../auth/caller.js";
-import type { StoreSettings } from "../config/settings.js";
+import { type StoreSettings, version } from "../config/settings.js";
 import { mayContainKey } from "../contract/key-format.js";
 import { methodName, routeOf, statusOf } from "../contract/methods.js";
 import type { Problem } from "../errors.js";
 import { memoize } from "../lib/cache.js";
-import { version } from "../lib/version.js";
-import type { Tracing } from "./tracing.js";
+
+/** Creates spans with the tracer that is registered in this process. */
+export interface Tracing {
+  /** Starts the span of a call as a child of the caller's span. */
+  beginCall(method: DescMethod, call: Call, requestMethod: string): CallSpan;
+
+  /** Starts the span of a store call that began at `started`, by `performance.now()`. */
+  beginStoreCall(operation: string, started: number): EndStoreCall | undefined;
+}
+
+export interface CallSpan {
+  readonly traceId: string;
+  /** Runs work with this span as the parent of new spans. */
+  run<T>(work: () => T): T;
+  end(problem: Problem | undefined): void;
+}
+
+/** Ends the span of a store call. */
+type EndStoreCall = (fault: string | undefined) => void;
 
 const systems: Record<StoreSettings["kind"], string> = { mongodb: "mongodb", embedded: "lmdb" };
 

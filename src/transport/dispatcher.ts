@@ -5,7 +5,7 @@ import type { RedactKeys } from "../auth/keys.js";
 import type { Limits } from "../config/limits.js";
 import { mayBeForeignKey } from "../contract/key-format.js";
 import { headersTooLarge, invalidRequest, Problem, urlTooLong } from "../errors.js";
-import type { MaybePromise } from "../lib/maybe-promise.js";
+import type { MaybePromise } from "../lib/async.js";
 import type { Cors } from "./http/cors.js";
 import { type Exchange, type Handled, handled, type RequestHandler } from "./http/exchange.js";
 import { strictTransportSecurity } from "./http/headers.js";

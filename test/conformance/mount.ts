@@ -5,14 +5,14 @@ import { readSettings } from "../../src/config/settings.js";
 import type { TlsContents } from "../../src/config/tls.js";
 import { Problem } from "../../src/errors.js";
 import { createDeadlineInterceptor } from "../../src/middleware/deadline.js";
+import { createStreamLimitInterceptor } from "../../src/middleware/limits.js";
 import { createObserveInterceptor } from "../../src/middleware/observe.js";
 import type { Interceptors } from "../../src/middleware/pipeline.js";
-import { createStreamLimitInterceptor } from "../../src/middleware/stream-limit.js";
 import { createDispatcher } from "../../src/transport/dispatcher.js";
 import { createCors } from "../../src/transport/http/cors.js";
 import { createListener } from "../../src/transport/listener/listener.js";
 import { createGateway } from "../../src/transport/rest/gateway.js";
-import type { Implementation } from "../../src/transport/rpc/implementation.js";
+import type { Implementation } from "../../src/transport/rpc/methods.js";
 import { createRpcHandlers } from "../../src/transport/rpc/rpc.js";
 
 // The runner wants the details that a test asks for and no others, so ours, which say which problem

@@ -6,7 +6,7 @@ import {
   ListApplicationKeysResponseSchema,
   ListApplicationsResponseSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { escapeUnprintable } from "../../lib/printable.js";
+import { escapeUnprintable } from "../../lib/terminal.js";
 import { type ClientFlags, withClient } from "../client.js";
 import { CommandError } from "../errors.js";
 import { formatRelativeTime } from "../format.js";

@@ -1,5 +1,5 @@
 import type { Settings } from "../../config/settings.js";
-import { escapeUnprintable } from "../../lib/printable.js";
+import { escapeUnprintable } from "../../lib/terminal.js";
 import { exitCodes } from "../errors.js";
 import type { Display } from "../format.js";
 import { createOutput, type OutputFlags } from "../output.js";

@@ -5,7 +5,7 @@ import {
   type Session,
   SessionSchema,
 } from "../../../gen/latchkey/v1/session_service_pb.js";
-import { escapeUnprintable } from "../../lib/printable.js";
+import { escapeUnprintable } from "../../lib/terminal.js";
 import { findApplication, findApplicationId, formatRules } from "../apps/application.js";
 import { readGrants } from "../apps/grants.js";
 import { type ClientContext, type ClientFlags, withClient } from "../client.js";

@@ -8,7 +8,7 @@ import {
   TimestampSchema,
 } from "@bufbuild/protobuf/wkt";
 import { type Fields, isImplicit } from "./message-fields.js";
-import { braces, squares, TextWriter } from "./text-writer.js";
+import { braces, squares, TextWriter } from "./writers.js";
 
 /** The differences between Connect's JSON and REST's JSON. */
 export interface JsonWriteStyle {

@@ -4,11 +4,11 @@ import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 
 import type { Call, Peer } from "../../auth/caller.js";
 import { mayContainKey } from "../../contract/key-format.js";
 import { bodyTooLarge, overloaded, requestCanceled } from "../../errors.js";
+import type { MaybePromise } from "../../lib/async.js";
 import { compact } from "../../lib/bytes.js";
 import { Cancellation } from "../../lib/cancellation.js";
-import type { MaybePromise } from "../../lib/maybe-promise.js";
 import type { Connection } from "../listener/connection.js";
-import { hasTooManyChunks, requestAborted, scheduleBody, tooManyChunks } from "./body.js";
+import { hasTooManyChunks, requestAborted, scheduleBody, tooManyChunks } from "./body-limits.js";
 import { type HeaderList, noStore, securityHeaders } from "./headers.js";
 
 /** Handles a request, or returns `undefined` so that the next handler gets it. */

@@ -6,8 +6,9 @@ import {
   type Network,
   parseAddress,
 } from "../../lib/networks.js";
+import { createBodyBudget } from "../http/body-limits.js";
 import { createCallSchedulers } from "./call-scheduler.js";
-import { type Connection, createBodyBudget, createConnection, isBusy } from "./connection.js";
+import { type Connection, createConnection, isBusy } from "./connection.js";
 import { createFlowControls } from "./flow-control.js";
 
 interface ConnectionsOptions {

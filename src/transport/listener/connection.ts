@@ -1,5 +1,6 @@
 import type { Http2Session, ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
+import type { BodyBudget } from "../http/body-limits.js";
 import type { CallScheduler } from "./call-scheduler.js";
 import { createSocketReader, type FlowControl, type SocketReader } from "./flow-control.js";
 
@@ -162,34 +163,4 @@ export function hasStream(
     }
   }
   return false;
-}
-
-/** Limits the memory that all request bodies take together. */
-interface BodyBudget {
-  /** Changes the reservation of one body. Returns whether the budget allows it; it may always shrink. */
-  update(before: number, now: number): boolean;
-}
-
-/** Bodies up to this size are not counted: most are that small, and even many take little memory. */
-const uncountedBytes = 16 * 1024;
-
-/** Creates a budget of `limit` bytes. The size limit of single bodies does not bound many unfinished ones. */
-export function createBodyBudget(limit: number): BodyBudget {
-  let reserved = 0;
-  return {
-    update(before, now) {
-      const change = countedBytes(now) - countedBytes(before);
-      const others = reserved - countedBytes(before);
-      // A body that is alone has only its own limit.
-      if (change > 0 && others > 0 && reserved + change > limit) {
-        return false;
-      }
-      reserved += change;
-      return true;
-    },
-  };
-}
-
-function countedBytes(bytes: number): number {
-  return bytes > uncountedBytes ? bytes : 0;
 }

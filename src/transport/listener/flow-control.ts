@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { coalescePerTick } from "../../lib/event-loop.js";
-import { createFairQueue } from "./fair-queue.js";
+import { createFairQueue } from "./call-scheduler.js";
 
 /**
  * Creates the flow control of each HTTP/2 connection. While too many calls are

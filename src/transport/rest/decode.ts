@@ -3,10 +3,17 @@ import {
   type DescField,
   type DescMessage,
   fromJson,
+  getOption,
   type Message,
   ScalarType,
 } from "@bufbuild/protobuf";
-import { DurationSchema, type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
+import {
+  DurationSchema,
+  FieldMaskSchema,
+  type Timestamp,
+  TimestampSchema,
+} from "@bufbuild/protobuf/wkt";
+import { field as rulesOf } from "../../../gen/buf/validate/validate_pb.js";
 import { findOverlongList } from "../../contract/fields.js";
 import { headerOf } from "../../contract/methods.js";
 import type { FieldViolation } from "../../contract/problems.js";
@@ -14,7 +21,6 @@ import { invalidRequest, maxViolations } from "../../errors.js";
 import { createJsonReader, type JsonReadStyle } from "../codec/json-reader.js";
 import { type Fields, findUnsupported } from "../codec/message-fields.js";
 import { checkCalendar, parseDuration } from "../codec/time.js";
-import { createMaskWriter, isUpdateMask } from "./update-mask.js";
 
 const restStyle: JsonReadStyle = { nameOf: ({ name }) => name, parseTimestamp };
 
@@ -289,4 +295,29 @@ function parseTimestamp(value: unknown): Timestamp {
   const text = (value as string).toUpperCase();
   checkCalendar(text);
   return fromJson(TimestampSchema, text);
+}
+
+/** Whether a field is an update mask. REST requests have none: the fields in their JSON are the mask. */
+export function isUpdateMask({ message }: DescField): boolean {
+  return message?.typeName === FieldMaskSchema.typeName;
+}
+
+/**
+ * Creates a function that sets the update mask of a message to the updatable fields
+ * in its JSON. So an empty list or `null` differs from an absent field.
+ */
+export function createMaskWriter({
+  fields,
+}: DescMessage): (message: Message, json: unknown) => Message {
+  const mask = fields.find(isUpdateMask);
+  if (!mask) {
+    return (message) => message;
+  }
+  const { type } = getOption(mask, rulesOf);
+  const maskable = type.case === "fieldMask" ? type.value.in : [];
+  return (message, json) => {
+    const paths = maskable.filter((name) => Object.hasOwn(json as object, name));
+    (message as unknown as Fields)[mask.localName] = create(FieldMaskSchema, { paths });
+    return message;
+  };
 }

@@ -3,8 +3,8 @@ import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
 import { headerFieldsOf } from "../../middleware/header-fields.js";
 import { createJsonWriter, type JsonWriteStyle } from "../codec/json-writer.js";
 import { type Fields, findUnsupported } from "../codec/message-fields.js";
-import type { TextWriter } from "../codec/text-writer.js";
 import { formatSeconds } from "../codec/time.js";
+import type { TextWriter } from "../codec/writers.js";
 import type { HeaderList } from "../http/headers.js";
 
 const restStyle: JsonWriteStyle = { nameOf: ({ name }) => name, writeTimestamp };

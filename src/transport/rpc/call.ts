@@ -3,15 +3,15 @@ import type {
   ContextKey,
   ContextValues,
   HandlerContext,
+  MethodImpl,
   UnaryRequest,
   UnaryResponse,
 } from "@connectrpc/connect";
 import { type Call, callKey, type ProtocolName } from "../../auth/caller.js";
-import { type MaybePromise, mapMaybePromise } from "../../lib/maybe-promise.js";
+import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
 import { chain, type Interceptor, type NextUnary } from "../../middleware/interceptor.js";
 import type { Exchange } from "../http/exchange.js";
 import { type HeaderList, HeadersView } from "../http/headers.js";
-import type { UnaryHandler } from "./implementation.js";
 
 const none: HeaderList = [];
 
@@ -176,6 +176,8 @@ type Receive = () => MaybePromise<Message>;
 
 /** Runs a call. Throws only errors that the caller may see. */
 type RunCall = (call: UnaryCallRequest) => MaybePromise<UnaryResponse>;
+
+export type UnaryHandler = MethodImpl<DescMethodUnary>;
 
 interface UnaryCallOptions {
   readonly handler: UnaryHandler;

@@ -1,6 +1,6 @@
 import { openapi } from "../../../gen/openapi.js";
 import { Problem } from "../../errors.js";
-import { type MaybePromise, mapMaybePromise } from "../../lib/maybe-promise.js";
+import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
 import { metricsContentType } from "../../telemetry/metrics/families.js";
 import { type Exchange, handled, type RequestHandler } from "../http/exchange.js";
 import { requireGetOrHead, sendJson, sendProblem } from "../http/responses.js";

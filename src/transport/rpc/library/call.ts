@@ -19,8 +19,7 @@ import { bodyTooLarge, type Problem, toDecodeProblem } from "../../../errors.js"
 import type { Interceptor } from "../../../middleware/interceptor.js";
 import { chain, type NextUnary } from "../../../middleware/interceptor.js";
 import type { Exchange } from "../../http/exchange.js";
-import { parseTimeout, startTimeout } from "../fast-path.js";
-import { envelopeSize } from "../protocols/protocol.js";
+import { envelopeSize, parseTimeout, startTimeout } from "../protocols/protocol.js";
 
 interface LibraryMethodOptions {
   readonly handler: UniversalHandler;

@@ -9,21 +9,19 @@ import {
   universalRequestFromNodeRequest,
   universalResponseToNodeResponse,
 } from "@connectrpc/connect-node";
-import { callKey, type ProtocolName } from "../../../auth/caller.js";
+import { type Call, callKey, type ProtocolName } from "../../../auth/caller.js";
 import type { RedactKeys } from "../../../auth/keys.js";
-import { invalidRequest, methodNotAllowed, Problem } from "../../../errors.js";
+import { invalidRequest, methodNotAllowed, Problem, toDecodeProblem } from "../../../errors.js";
 import { cancellationError } from "../../../middleware/deadline.js";
 import { forConnect, type Interceptor } from "../../../middleware/interceptor.js";
-import { createStreamErrorsInterceptor } from "../../../middleware/message-stream.js";
 import type { Interceptors } from "../../../middleware/pipeline.js";
 import type { JsonOptions } from "../../codec/connect-json.js";
 import { type Exchange, type Handled, handled, type RequestHandler } from "../../http/exchange.js";
 import { Http2Exchange } from "../../http/http2-exchange.js";
-import { type Implementation, openBodyLimit, type RpcOptions } from "../implementation.js";
+import { type Implementation, openBodyLimit, type RpcOptions } from "../methods.js";
 import { encodeMessage, grpcMessage, withGrpcMessageEncoding } from "../protocols/grpc.js";
 import { createLibraryMethod, type LibraryMethod, unsupportedMediaType } from "./call.js";
-import { limitDecompression } from "./decompression.js";
-import { abortSlowMessages, limitBodyMemory } from "./request-body.js";
+import { abortSlowMessages, limitBodyMemory, limitDecompression } from "./request-body.js";
 import { discardBodyAfterResponse, sendBuffered, sendStream } from "./response-body.js";
 
 /** Serves all RPC calls that the fast paths do not support with the Connect library. */
@@ -83,6 +81,29 @@ const linkCancellation: Interceptor = (next) => (request) => {
   }
   return next(request);
 };
+
+/** Turns decoding errors of stream messages into problems with a request id. */
+function createStreamErrorsInterceptor(bodyLimit: number): Interceptor {
+  async function* readable<T>(messages: AsyncIterable<T>, { requestId }: Call) {
+    try {
+      yield* messages;
+    } catch (reason) {
+      const problem = toDecodeProblem(reason, bodyLimit);
+      problem.attachDetails(requestId);
+      throw problem;
+    }
+  }
+
+  return (next) => (request) =>
+    next(
+      request.stream
+        ? {
+            ...request,
+            message: readable(request.message, request.contextValues.get(callKey)),
+          }
+        : request,
+    );
+}
 
 /** Creates the methods by path. */
 function createMethods(

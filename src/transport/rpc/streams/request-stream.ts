@@ -2,7 +2,7 @@ import type { Message } from "@bufbuild/protobuf";
 import { overloaded, requestTimeout, toDecodeProblem } from "../../../errors.js";
 import { compact } from "../../../lib/bytes.js";
 import type { Timeout } from "../../../lib/timeout.js";
-import { hasTooManyChunks, requestAborted, tooManyChunks } from "../../http/body.js";
+import { hasTooManyChunks, requestAborted, tooManyChunks } from "../../http/body-limits.js";
 import type { Http2Exchange } from "../../http/http2-exchange.js";
 import { checkPrefix, envelopeSize, truncatedMessage } from "../protocols/protocol.js";
 

@@ -1,7 +1,7 @@
 import type { DescMethodStreaming, DescMethodUnary, Message } from "@bufbuild/protobuf";
 import type { StreamRequest, StreamResponse } from "@connectrpc/connect";
 import { Problem, toProblem } from "../../../errors.js";
-import type { MaybePromise } from "../../../lib/maybe-promise.js";
+import type { MaybePromise } from "../../../lib/async.js";
 import {
   chain,
   type Interceptor,
@@ -11,11 +11,16 @@ import {
 import { type Exchange, type Handled, handled, type RequestHandler } from "../../http/exchange.js";
 import type { Http2Exchange } from "../../http/http2-exchange.js";
 import { CallContext, CallRequest, CallResponse, UnaryCallRequest } from "../call.js";
-import { isFastPath, isGrpc, startTimeout } from "../fast-path.js";
-import { type RpcOptions, type StreamHandler, streamHandler } from "../implementation.js";
 import type { MountedMethod } from "../methods.js";
+import { type RpcOptions, type StreamHandler, streamHandler } from "../methods.js";
 import { okStatus, statusTrailers } from "../protocols/grpc.js";
-import { missingMessage, tooManyMessages } from "../protocols/protocol.js";
+import {
+  isFastPath,
+  isGrpc,
+  missingMessage,
+  startTimeout,
+  tooManyMessages,
+} from "../protocols/protocol.js";
 import { RequestStream } from "./request-stream.js";
 import { ResponseStream } from "./response-stream.js";
 

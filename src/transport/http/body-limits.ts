@@ -1,5 +1,6 @@
 import { invalidRequest, Problem } from "../../errors.js";
-import type { Connection } from "../listener/connection.js";
+import type { CallScheduler } from "../listener/call-scheduler.js";
+import type { FlowControl } from "../listener/flow-control.js";
 
 /**
  * A body, or a message of a stream, may have this many chunks of any size. Further
@@ -23,6 +24,36 @@ export function requestAborted(): Problem {
   return new Problem("canceled", "The request ended before its body was complete.");
 }
 
+/** Limits the memory that all request bodies take together. */
+export interface BodyBudget {
+  /** Changes the reservation of one body. Returns whether the budget allows it; it may always shrink. */
+  update(before: number, now: number): boolean;
+}
+
+/** Bodies up to this size are not counted: most are that small, and even many take little memory. */
+const uncountedBytes = 16 * 1024;
+
+/** Creates a budget of `limit` bytes. The size limit of single bodies does not bound many unfinished ones. */
+export function createBodyBudget(limit: number): BodyBudget {
+  let reserved = 0;
+  return {
+    update(before, now) {
+      const change = countedBytes(now) - countedBytes(before);
+      const others = reserved - countedBytes(before);
+      // A body that is alone has only its own limit.
+      if (change > 0 && others > 0 && reserved + change > limit) {
+        return false;
+      }
+      reserved += change;
+      return true;
+    },
+  };
+}
+
+function countedBytes(bytes: number): number {
+  return bytes > uncountedBytes ? bytes : 0;
+}
+
 /** Parsing this many bytes takes as long as a call without a body. */
 const bytesPerCall = 4 * 1024;
 
@@ -31,7 +62,7 @@ const bytesPerCall = 4 * 1024;
  * may end at the same moment, and parsing them takes time and memory.
  */
 export function scheduleBody(
-  { bodyScheduler, flow }: Pick<Connection, "bodyScheduler" | "flow">,
+  { bodyScheduler, flow }: { readonly bodyScheduler: CallScheduler; readonly flow: FlowControl },
   size: number,
   run: () => void,
 ): void {
