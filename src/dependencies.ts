@@ -42,7 +42,7 @@ export interface Dependencies {
   readonly tracing: Tracing | undefined;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly withoutSecrets: RedactKeys;
+  readonly redactKeys: RedactKeys;
 }
 
 export function createDependencies(
@@ -83,6 +83,6 @@ export function createDependencies(
     tracing,
     clock,
     log,
-    withoutSecrets: createKeyRedactor(settings.foreignKeys),
+    redactKeys: createKeyRedactor(settings.foreignKeys),
   };
 }

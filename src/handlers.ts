@@ -59,7 +59,7 @@ export function createHandlers(
       ...shared,
       openImplementations: createOpenImplementations(implementations, readiness, stopping),
       writeTimeoutMs: requestTimeout,
-      withoutSecrets: dependencies.withoutSecrets,
+      redactKeys: dependencies.redactKeys,
     }),
     createSystemEndpoints({ readiness, keyHeader, scrape }),
     ...(hasConsole ? [createWebPages({ keyHeader })] : []),

@@ -81,8 +81,8 @@ async function welcome(
   }
 }
 
-/** Runs the whole service in this process until a stop signal arrives. */
-export async function serveAlone(settings: Settings): Promise<void> {
+/** Runs the service in this process alone until a stop signal arrives. */
+export async function serveStandalone(settings: Settings): Promise<void> {
   const { log, listening, stopping, stopped } = createServiceLog(settings);
   await serve({
     settings,

@@ -29,7 +29,7 @@ export interface LatchkeyServer {
   /** The metrics of this process; empty if metrics are off. */
   snapshot(): Promise<Snapshot>;
 
-  /** The metrics of the whole service in the Prometheus text format. */
+  /** The metrics of all processes of the service in the Prometheus text format. */
   scrape(): Promise<Buffer>;
 
   /** Stops accepting and finishes calls in flight within the shutdown grace period. The store stays open. */
@@ -73,7 +73,7 @@ export function createServer(options: ServerOptions): LatchkeyServer {
       metrics?.pages.count(method === "OPTIONS" ? "preflight" : endpointLabel(path), status),
     limits,
     foreignKeys: settings.foreignKeys,
-    withoutSecrets: dependencies.withoutSecrets,
+    redactKeys: dependencies.redactKeys,
   });
   const listener = createListener({
     onExchange: dispatch,

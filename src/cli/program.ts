@@ -32,8 +32,8 @@ async function serve(): Promise<void> {
     const { supervise } = await import("../cluster/supervisor.js");
     await supervise(settings);
   } else {
-    const { serveAlone } = await import("../serve.js");
-    await serveAlone(settings);
+    const { serveStandalone } = await import("../serve.js");
+    await serveStandalone(settings);
   }
 }
 

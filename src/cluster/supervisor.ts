@@ -69,7 +69,7 @@ interface WorkerPool {
   scrape(): Promise<string>;
   /** Replaces workers that exit from now on. */
   replaceExited(options: ReplaceOptions): void;
-  /** Resolves when all workers have exited. Kills those that take longer than `timeout` milliseconds. */
+  /** Resolves when all workers have exited. Kills workers that take longer than `timeout` milliseconds. */
   stop(timeout: number): Promise<void>;
 }
 
@@ -114,7 +114,7 @@ export function startWorkerPool(size: number, onOutput: (output: Readable) => vo
   const listening = Promise.all(first.map((worker) => worker.listening)).then(
     ([address]) => address as AddressInfo,
   );
-  // The rejection may come before anyone awaits it.
+  // The rejection may happen before the promise is awaited.
   listening.catch(() => {});
 
   return {
@@ -147,7 +147,7 @@ export function restartDelay(lifetime: number, previous = 0): number {
   return wasHealthy ? minDelay : Math.min(Math.max(previous * 2, minDelay), maxDelay);
 }
 
-/** Forwards the output of a worker in whole lines, so that lines of several workers never mix. */
+/** Forwards the output of a worker line by line, so that lines of several workers never interleave. */
 export function forwardLines(from: Readable, to: LineWriter): void {
   let rest = "";
   from.setEncoding("utf8");

@@ -7,7 +7,7 @@ export function asBuffer(bytes: Uint8Array): Buffer {
     : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-/** Copies a slice of a much larger buffer, so that the slice does not keep the whole buffer in memory. */
+/** Copies a slice of a much larger buffer, so that the large buffer can be freed. */
 export function compact(part: Buffer): Buffer {
   return part.buffer.byteLength > 2 * part.length ? Buffer.from(part) : part;
 }

@@ -39,7 +39,7 @@ export async function* mapConcurrently<T, R>(options: MapOptions<T, R>): AsyncGe
         return;
       }
       const result = map(item);
-      // A rejection is thrown in its turn; it must not count as unhandled until then.
+      // A rejection is thrown when its result is yielded. Until then it must not count as unhandled.
       result.catch(() => {});
       results.push(result);
       resultAdded.notify();
@@ -112,8 +112,8 @@ export function createWindow({ total, max, min }: WindowOptions): Window {
 }
 
 /**
- * Batches all requests of one turn of the event loop. The work starts after the
- * turn, so each result is as fresh as if it were requested alone. Results have
+ * Batches all requests of one tick of the event loop. The work starts after the
+ * tick, so each result is as fresh as if it were requested alone. Results have
  * the order of the items.
  */
 export function batchPerTick<T, R>(

@@ -24,9 +24,9 @@ export function createAuthenticateInterceptor(
       if (caller) {
         call.caller = caller;
         if (request.requestMethod !== "GET") {
-          call.authenticatedIn = currentTick();
+          call.authenticatedAtTick = currentTick();
         }
-        call.peer.connection?.noteGoodKey();
+        call.peer.connection?.markAuthenticated();
         return next(request);
       }
       // A missing key, or one that was valid when the stream was opened, is not a guess.

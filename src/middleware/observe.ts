@@ -16,7 +16,7 @@ import { memoize } from "../lib/cache.js";
 import type { Denials } from "../services/events/denials.js";
 import type { CallMetrics, MethodCounts } from "../telemetry/metrics/calls.js";
 import type { CallSpan, Tracing } from "../telemetry/spans.js";
-import { traceIdIn } from "../telemetry/tracing.js";
+import { parseTraceId } from "../telemetry/tracing.js";
 import { cancellationError } from "./deadline.js";
 import { type Interceptor, type Next, withMessage } from "./interceptor.js";
 
@@ -66,7 +66,7 @@ export function createObserveInterceptor(
     const span = tracing?.beginCall(request.method, call, request.requestMethod);
     call.logged = true;
     method.counts?.begin();
-    const traceId = span?.traceId ?? traceIdIn(call.peer.headers.traceparent);
+    const traceId = span?.traceId ?? parseTraceId(call.peer.headers.traceparent);
     return {
       request,
       call,

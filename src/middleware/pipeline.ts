@@ -43,7 +43,7 @@ export interface Interceptors {
   /** Admits a call by its headers alone. */
   readonly admission: readonly Interceptor[];
   /** The part of `admission` that is safe to repeat: it counts nothing. */
-  readonly readmission: readonly Interceptor[];
+  readonly reauthorization: readonly Interceptor[];
   /** Limits the open streams of an admitted caller. */
   readonly limitStreams: Interceptor;
   /** Interceptors that need the message. */
@@ -61,7 +61,7 @@ export function createInterceptors(options: InterceptorOptions): Interceptors {
   );
   const checkRestrictions = createRestrictionsInterceptor(addressOf);
   const authorize = createAuthorizeInterceptor(methods);
-  const readmission = [authenticate, checkRestrictions, authorize];
+  const reauthorization = [authenticate, checkRestrictions, authorize];
   return {
     observe: createObserveInterceptor(log, options),
     deadline: createDeadlineInterceptor(requestTimeout),
@@ -73,13 +73,13 @@ export function createInterceptors(options: InterceptorOptions): Interceptors {
       createLastUsedInterceptor(uses),
       authorize,
     ],
-    readmission,
+    reauthorization,
     limitStreams: createStreamLimitInterceptor(limits.streams, readAddressOf),
     inspection: [
       readHeaderFields,
       createValidateInterceptor(limits.listItems),
       // After validation, which may yield to the event loop.
-      createReauthenticateInterceptor(readmission, methods),
+      createReauthenticateInterceptor(reauthorization, methods),
     ],
   };
 }

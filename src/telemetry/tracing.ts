@@ -14,7 +14,7 @@ export async function loadTracing(store: StoreSettings["kind"]): Promise<Tracing
 }
 
 /** The trace id in a W3C `traceparent` header. */
-export function traceIdIn(traceparent: string | string[] | undefined): string | undefined {
+export function parseTraceId(traceparent: string | string[] | undefined): string | undefined {
   if (typeof traceparent !== "string") {
     return undefined;
   }

@@ -30,12 +30,12 @@ const { requestTimeout, limits } = readSettings({});
 /** Serves a service with the parts that our own services are served with, but without a key. */
 export function mount({ implementation, bodyLimit, tls }: MountOptions): Promise<AddressInfo> {
   const log = pino({ level: "silent" });
-  const withoutSecrets = createKeyRedactor(false);
+  const redactKeys = createKeyRedactor(false);
   const interceptors: Interceptors = {
     observe: createObserveInterceptor(log),
     deadline: createDeadlineInterceptor(requestTimeout),
     admission: [],
-    readmission: [],
+    reauthorization: [],
     limitStreams: createStreamLimitInterceptor(limits.streams, () => undefined),
     inspection: [],
   };
@@ -46,7 +46,7 @@ export function mount({ implementation, bodyLimit, tls }: MountOptions): Promise
     bodyLimit,
     jsonDepth: limits.jsonDepth,
     writeTimeoutMs: requestTimeout,
-    withoutSecrets,
+    redactKeys,
   });
   const gateway = createGateway({
     implementations: [],
@@ -60,7 +60,7 @@ export function mount({ implementation, bodyLimit, tls }: MountOptions): Promise
     log,
     isSecure: tls !== undefined,
     foreignKeys: false,
-    withoutSecrets,
+    redactKeys,
     limits,
   });
   return createListener({ onExchange: front, limits, trustedProxies: [], tls }).listen(

@@ -24,10 +24,10 @@ export function createBinaryDecoder(schema: DescMessage): BinaryDecoder {
   if (!isSupported(schema)) {
     return (bytes) => fromBinary(schema, bytes, { readUnknownFields: false });
   }
-  const make = createMessageFactory(schema);
+  const createMessage = createMessageFactory(schema);
   const read = messageReader(schema);
   return (bytes) => {
-    const message = make();
+    const message = createMessage();
     read(new ByteReader(bytes), message);
     return message as unknown as Message;
   };
@@ -91,10 +91,10 @@ function scalarReader(name: string, scalar: ScalarType | undefined): ReadField {
 
 /** Merges a message that is sent in several parts. */
 function nestedReader(name: string, schema: DescMessage): ReadField {
-  const make = createMessageFactory(schema);
+  const createMessage = createMessageFactory(schema);
   const read = messageReader(schema);
   return (from, into) => {
-    const message = (into[name] as Fields | undefined) ?? make();
+    const message = (into[name] as Fields | undefined) ?? createMessage();
     const outerEnd = from.enter();
     read(from, message);
     from.leave(outerEnd);
@@ -115,10 +115,10 @@ function listReader({ localName, parent }: DescField, read: ReadField): ReadFiel
 }
 
 function messagesReader(name: string, schema: DescMessage): ReadField {
-  const make = createMessageFactory(schema);
+  const createMessage = createMessageFactory(schema);
   const read = messageReader(schema);
   return (from, into) => {
-    const message = make();
+    const message = createMessage();
     const outerEnd = from.enter();
     read(from, message);
     from.leave(outerEnd);

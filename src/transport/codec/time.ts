@@ -34,14 +34,14 @@ export function parseUtcTimestamp(value: unknown): Timestamp | undefined {
     return undefined;
   }
   const milliseconds = Date.parse(value);
-  // Date.parse turns a day that does not exist into one of the next month.
+  // Date.parse accepts February 30 and returns a day in March.
   const isInCalendar =
     milliseconds >= 0 &&
     formatSeconds(Math.floor(milliseconds / 1000)) === value.slice(0, dateLength);
   return isInCalendar ? toTimestamp(milliseconds) : undefined;
 }
 
-/** Throws if the day or hour of a timestamp does not exist. Parsers would turn it into a later one. */
+/** Throws if the day or hour of a timestamp does not exist. Parsers would accept it as a later one. */
 export function checkCalendar(timestamp: string): void {
   const hour = timestamp.slice(0, "2030-01-31T12".length);
   if (new Date(`${hour}:00Z`).toISOString().slice(0, hour.length) !== hour) {
@@ -77,8 +77,7 @@ const signedDuration = /^-?[0-9]+(?:[.][0-9]{1,9})?s$/;
 
 /**
  * Creates a check of the timestamps and durations in a message that the library has
- * read. The library turns a day that does not exist into one of the next month, and
- * ignores text after a duration.
+ * decoded. The library accepts days that do not exist, and text after a duration.
  */
 export function createTimeCheck(schema: DescMessage): Check {
   switch (schema.typeName) {

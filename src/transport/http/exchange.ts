@@ -24,10 +24,10 @@ type Response = ServerResponse | Http2ServerResponse;
 
 const emptyBody = Buffer.alloc(0);
 
-/** Milliseconds that a client may take to stop sending after its response. Trailers may be on their way. */
+/** Milliseconds that a client may take to stop sending after its response. Trailers may still arrive. */
 const abortDelayMs = 1_000;
 
-/** Bytes of an unread body that are discarded, so that the client gets to read the response. */
+/** Bytes of an unread body that are discarded, so that the client can read the response. */
 const maxDiscardedBytes = 8 * 1024 * 1024;
 
 /** Bytes that each discarded chunk counts in addition to its size. */
@@ -110,7 +110,7 @@ export abstract class Exchange implements Peer {
   /** Whether the body is complete, or will never be. */
   protected abstract readonly isBodyReceived: boolean;
 
-  /** Sends the response, unless there is one or the client is gone. */
+  /** Sends the response, unless one was sent or the client has disconnected. */
   abstract send(status: number, headers: HeaderList, body?: Buffer | string): void;
 
   /** Sends 100 Continue if the client waits for it. */
@@ -167,7 +167,7 @@ export abstract class Exchange implements Peer {
   /** Makes sure that `closed` is called when the exchange ends. */
   protected abstract watchClose(): void;
 
-  /** Reads the whole body. Rejects a body over the limit as soon as possible. */
+  /** Reads the complete body. Rejects a body over the limit as soon as possible. */
   readBody(limit: number): MaybePromise<Buffer> {
     if (Number(this.headers["content-length"] ?? 0) > limit) {
       throw bodyTooLarge(limit);
@@ -286,8 +286,8 @@ const requestIdPattern = /^[A-Za-z0-9._-]{1,64}$/;
 
 /** The caller's request ID if it is well-formed and not a key, otherwise a new one. */
 function requestIdOf(headers: IncomingHttpHeaders): string {
-  const given = headers["x-request-id"];
-  return typeof given === "string" && requestIdPattern.test(given) && !mayContainKey(given)
-    ? given
+  const header = headers["x-request-id"];
+  return typeof header === "string" && requestIdPattern.test(header) && !mayContainKey(header)
+    ? header
     : randomUUID();
 }

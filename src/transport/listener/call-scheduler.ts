@@ -44,7 +44,7 @@ const fairnessThreshold = 8;
 /**
  * Creates the schedulers of all connections. Thousands of calls may arrive at
  * once, on one connection or on many. Calls over the budget of a tick are queued,
- * and the connections take turns. A call that is canceled while queued costs
+ * and run round-robin by connection. A call that is canceled while queued costs
  * almost nothing. Create a scheduler when its connection opens.
  */
 export function createCallSchedulers(
@@ -172,8 +172,8 @@ interface FairQueue<T> {
 }
 
 /**
- * Creates a queue in which every other item is a new one. New items come from
- * both ends in turn, so that the last of a thousand does not wait for all others.
+ * Creates a queue in which every other item is a new one. New items are taken
+ * alternately from both ends, so that the last of a thousand does not wait for all others.
  */
 export function createFairQueue<T>(): FairQueue<T> {
   let fresh: T[] = [];

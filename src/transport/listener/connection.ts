@@ -27,9 +27,9 @@ export interface Connection {
   frames: number;
   /** HTTP/2 frames outside of calls since the last progress. */
   idleFrames: number;
-  /** HTTP/2 calls that the client canceled right after it made them. Reset from time to time. */
+  /** HTTP/2 calls that the client canceled immediately. Reset periodically. */
   abortedCalls: number;
-  /** Counts calls and written parts of streams. */
+  /** The number of calls and of written parts of streams. */
   progressCount: number;
   /** Schedules new calls, and calls whose bodies are complete. */
   readonly scheduler: CallScheduler;
@@ -40,9 +40,9 @@ export interface Connection {
   readonly flow: FlowControl;
   readonly bytesRead: number;
   /** Called when a call with a valid key has arrived. */
-  noteGoodKey(): void;
-  /** Called when the client is sent data, which it may acknowledge in frames of its own. */
-  noteProgress(): void;
+  markAuthenticated(): void;
+  /** Called when the client is sent data, which it may acknowledge with frames. */
+  recordProgress(): void;
   /** Called when an HTTP/1.1 request has its response. */
   readonly onRequestEnd: () => void;
   /** Called once, when all HTTP/1.1 requests have their responses. */
@@ -98,13 +98,13 @@ export function createConnection(socket: Socket, options: ConnectionOptions): Co
     get bytesRead() {
       return socket.bytesRead;
     },
-    noteGoodKey() {
+    markAuthenticated() {
       if (!connection.flow.isAuthenticated) {
         connection.flow.markAuthenticated();
         onAuthenticated(connection);
       }
     },
-    noteProgress() {
+    recordProgress() {
       connection.progressCount++;
       connection.idleFrames = 0;
     },
@@ -122,7 +122,7 @@ export function createConnection(socket: Socket, options: ConnectionOptions): Co
     drop() {
       connection.session?.destroy();
       socket.destroy();
-      // The close event comes later, and new connections may need the room before that.
+      // The close event fires later, and new connections may need the slot before that.
       closed();
     },
   };

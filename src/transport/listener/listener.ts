@@ -16,7 +16,7 @@ interface ListenerOptions {
   /** Called when input cannot be parsed as a request. */
   readonly onMalformedRequest?: OnMalformedRequest | undefined;
   readonly limits: Limits;
-  /** Their addresses have no connection limit of their own. */
+  /** Exempt from the connection limit per address. */
   readonly trustedProxies: readonly Network[];
   readonly tls?: Tls | undefined;
 }
@@ -56,7 +56,7 @@ export function createListener(options: ListenerOptions): Listener {
   server.on("checkExpectation", onRequest);
   server.on("clientError", createMalformedRequestHandler(limits, options.onMalformedRequest));
   server.on("session", onSession);
-  server.on("timeout", closeSilent);
+  server.on("timeout", closeIfInactive);
   server.prependListener("connection", onConnection);
   server.prependListener("secureConnection", linkTlsSocket);
   server.on("secureConnection", readAsStream);
@@ -104,7 +104,7 @@ function readAsStream(socket: TLSSocket): void {
 }
 
 /** Closes connections without open requests, or with unread responses. Streams may be silent. */
-function closeSilent(socket: Socket & SocketWithConnection): void {
+function closeIfInactive(socket: Socket & SocketWithConnection): void {
   if (!socket[connectionKey]?.openRequests || socket.writableLength > 0) {
     socket.destroy();
   }

@@ -26,7 +26,7 @@ const restStyle: JsonReadStyle = { nameOf: ({ name }) => name, parseTimestamp };
 
 type PathFields = Readonly<Record<string, string>>;
 
-/** Builds a message from the body, the path and the query. Each field comes from one of them. */
+/** Builds a message from the body, the path and the query. Each field is in exactly one of them. */
 type Decode = (body: unknown, path: PathFields, query: URLSearchParams) => Message;
 
 interface MessageDecoder {

@@ -30,7 +30,7 @@ function writeTimestamp(timestamp: Timestamp, to: TextWriter): void {
   to.ascii(`.${String(milliseconds - second * 1000).padStart(3, "0")}Z"`);
 }
 
-/** Creates a function that returns the headers of a response: the constant ones, and those bound to response fields. */
+/** Creates a function that returns the response headers: constant ones, and headers bound to response fields. */
 export function createHeaderWriter(
   schema: DescMessage,
   constant: HeaderList,

@@ -13,7 +13,7 @@ import { chain, type Interceptor, type NextUnary } from "../../middleware/interc
 import type { Exchange } from "../http/exchange.js";
 import { type HeaderList, HeadersView } from "../http/headers.js";
 
-const none: HeaderList = [];
+const noHeaders: HeaderList = [];
 
 /** A call as interceptors see it, without its messages. Rarely used parts are created on demand. */
 export abstract class CallRequest<M extends DescMethod = DescMethod> {
@@ -64,11 +64,11 @@ export abstract class CallRequest<M extends DescMethod = DescMethod> {
 
   /** The headers that the handler set for its response or error. */
   get headerList(): HeaderList {
-    return this.lazyResponseHeader ? toHeaderList(this.lazyResponseHeader) : none;
+    return this.lazyResponseHeader ? toHeaderList(this.lazyResponseHeader) : noHeaders;
   }
 
   get trailerList(): HeaderList {
-    return this.lazyResponseTrailer ? toHeaderList(this.lazyResponseTrailer) : none;
+    return this.lazyResponseTrailer ? toHeaderList(this.lazyResponseTrailer) : noHeaders;
   }
 }
 

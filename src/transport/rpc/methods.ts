@@ -57,7 +57,7 @@ export interface RpcOptions {
   readonly jsonDepth: number;
   /** Milliseconds that a client may take to read a part of a stream. */
   readonly writeTimeoutMs: number;
-  readonly withoutSecrets: RedactKeys;
+  readonly redactKeys: RedactKeys;
 }
 
 /** The message limit of services without a key, in bytes. Their requests contain little more than a name. */
@@ -73,8 +73,8 @@ export interface MountedMethod {
   readonly codecs: Codecs;
   /** Interceptors that need only the headers. */
   readonly admission: readonly Interceptor[];
-  /** Those of them that run again while a stream is open. */
-  readonly readmission: readonly Interceptor[];
+  /** The admission interceptors that run again while a stream is open. */
+  readonly reauthorization: readonly Interceptor[];
   /** Interceptors that need the message. */
   readonly inspection: readonly Interceptor[];
   /** The message limit in bytes. */

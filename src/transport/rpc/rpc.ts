@@ -38,12 +38,12 @@ export function createRpcHandlers(options: RpcOptions): RequestHandler[] {
 
 function mountMethods(options: RpcOptions, jsonOptions: JsonOptions): MountedMethod[] {
   const { implementations, openImplementations, bodyLimit } = options;
-  const { admission, readmission, inspection } = options.interceptors;
+  const { admission, reauthorization, inspection } = options.interceptors;
   const codecsOf = createCodecs(jsonOptions);
 
   function mount(
     implementation: Implementation,
-    rest: Pick<MountedMethod, "admission" | "readmission" | "inspection" | "bodyLimit">,
+    rest: Pick<MountedMethod, "admission" | "reauthorization" | "inspection" | "bodyLimit">,
   ): MountedMethod[] {
     const { service } = implementation;
     return service.methods.map((method) => ({
@@ -57,10 +57,10 @@ function mountMethods(options: RpcOptions, jsonOptions: JsonOptions): MountedMet
 
   return [
     ...implementations.flatMap((it) =>
-      mount(it, { admission, readmission, inspection, bodyLimit }),
+      mount(it, { admission, reauthorization, inspection, bodyLimit }),
     ),
     ...openImplementations.flatMap((it) =>
-      mount(it, { admission: [], readmission: [], inspection: [], bodyLimit: openBodyLimit }),
+      mount(it, { admission: [], reauthorization: [], inspection: [], bodyLimit: openBodyLimit }),
     ),
   ];
 }

@@ -9,7 +9,7 @@ import { type Exchange, handled, type RequestHandler } from "../http/exchange.js
 import type { HeaderList } from "../http/headers.js";
 import { requireGetOrHead } from "../http/responses.js";
 
-/** The web pages. Each serves its path and all paths below it, except those of an earlier page. */
+/** The web pages. Each serves its path and all paths below it, except the paths of an earlier page. */
 export const webPageNames = ["console", "docs/proto", "docs"] as const;
 type WebPageName = (typeof webPageNames)[number];
 

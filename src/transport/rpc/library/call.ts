@@ -26,8 +26,8 @@ interface LibraryMethodOptions {
   readonly observe: Interceptor;
   /** Interceptors that need only the headers and run before the message is read. */
   readonly admission: readonly Interceptor[];
-  /** Those of them that run again while a stream is open. */
-  readonly readmission: readonly Interceptor[];
+  /** The admission interceptors that run again while a stream is open. */
+  readonly reauthorization: readonly Interceptor[];
   readonly bodyLimit: number;
 }
 
@@ -43,15 +43,15 @@ export interface LibraryMethod {
 
 /**
  * Wraps a handler of the protocol library. The library reads a message before it
- * runs any interceptor, so admission runs here. Errors of the library are replaced
- * by problems of our own.
+ * runs any interceptor, so admission runs here. Errors of the library are converted
+ * to problems.
  */
 export function createLibraryMethod(options: LibraryMethodOptions): LibraryMethod {
-  const { handler, observe, admission, readmission, bodyLimit } = options;
+  const { handler, observe, admission, reauthorization, bodyLimit } = options;
   const isOneMessage = /^(unary|server_streaming)$/.test(handler.method.methodKind);
   const pass: NextUnary = (request) => request as unknown as UnaryResponse;
   const admit = chain(admission, pass);
-  const admitAgain = chain(readmission, pass);
+  const admitAgain = chain(reauthorization, pass);
 
   /** Throws if the caller may not make the call, or its timeout expires. */
   async function admitInTime(request: UnaryRequest, exchange: Exchange): Promise<void> {

@@ -57,7 +57,7 @@ export function createLibraryHandler(
 
   return (exchange) => {
     const call = methods.get(exchange.path);
-    return call ? handle(call, exchange) : refuseUnknownMethod(exchange, options.withoutSecrets);
+    return call ? handle(call, exchange) : refuseUnknownMethod(exchange, options.redactKeys);
   };
 }
 
@@ -111,7 +111,7 @@ function createMethods(
   jsonOptions: JsonOptions,
 ): ReadonlyMap<string, LibraryMethod> {
   const { implementations, openImplementations, interceptors, bodyLimit } = options;
-  const { deadline, admission, readmission, inspection } = interceptors;
+  const { deadline, admission, reauthorization, inspection } = interceptors;
   return new Map([
     ...mount(options, {
       implementations,
@@ -122,7 +122,7 @@ function createMethods(
       },
       first: [refuseFirst],
       admission: [deadline, ...admission],
-      readmission: [deadline, ...readmission],
+      reauthorization: [deadline, ...reauthorization],
       inspection,
     }),
     ...mount(options, {
@@ -131,13 +131,13 @@ function createMethods(
       router: { readMaxBytes: openBodyLimit, acceptCompression: [], jsonOptions },
       first: [],
       admission: [],
-      readmission: [],
+      reauthorization: [],
       inspection: [],
     }),
   ]);
 }
 
-interface Mounting extends Pick<Interceptors, "admission" | "readmission" | "inspection"> {
+interface Mounting extends Pick<Interceptors, "admission" | "reauthorization" | "inspection"> {
   readonly implementations: readonly Implementation[];
   readonly router: ConnectRouterOptions & { readonly readMaxBytes: number };
   /** Interceptors that run before all others. */
@@ -146,7 +146,7 @@ interface Mounting extends Pick<Interceptors, "admission" | "readmission" | "ins
 
 function mount({ interceptors }: RpcOptions, mounting: Mounting): [string, LibraryMethod][] {
   const { observe, limitStreams, deadline } = interceptors;
-  const { implementations, first, admission, readmission, inspection } = mounting;
+  const { implementations, first, admission, reauthorization, inspection } = mounting;
   const bodyLimit = mounting.router.readMaxBytes;
   const readStream = createStreamErrorsInterceptor(bodyLimit);
   const all = [
@@ -163,7 +163,7 @@ function mount({ interceptors }: RpcOptions, mounting: Mounting): [string, Libra
     router.service(service, handlers, { interceptors: all.map(forConnect) });
   }
   return router.handlers.map((handler) => {
-    const call = createLibraryMethod({ handler, observe, admission, readmission, bodyLimit });
+    const call = createLibraryMethod({ handler, observe, admission, reauthorization, bodyLimit });
     return [handler.requestPath, call];
   });
 }
@@ -204,13 +204,13 @@ function protocolOf({ headers }: Exchange): ProtocolName {
 }
 
 /** gRPC clients need a gRPC status if a method does not exist. */
-function refuseUnknownMethod(exchange: Exchange, withoutSecrets: RedactKeys): Handled | undefined {
+function refuseUnknownMethod(exchange: Exchange, redactKeys: RedactKeys): Handled | undefined {
   const { headers, path } = exchange;
   const type = headers["content-type"] ?? "";
   if (!/^application\/grpc(?!-web)/.test(type)) {
     return undefined;
   }
-  const message = encodeMessage(`unknown method ${withoutSecrets(path)}`);
+  const message = encodeMessage(`unknown method ${redactKeys(path)}`);
   exchange.call.protocol = "grpc";
   exchange.problemCode = "unimplemented";
   exchange.send(200, ["content-type", type, "grpc-status", "12", grpcMessage, message]);

@@ -97,7 +97,7 @@ export async function* abortSlowMessages(
 interface PartialMessage {
   /** Bytes that have arrived, with the prefix. */
   readonly arrived: number;
-  /** Its length, once that is known. */
+  /** The length in its prefix, or 0 while the prefix is incomplete. */
   readonly announced: number;
 }
 

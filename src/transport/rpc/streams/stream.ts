@@ -44,12 +44,12 @@ export function createStreamHandler(
 }
 
 function createStreamCallHandler(
-  { interceptors, writeTimeoutMs: patience }: RpcOptions,
+  { interceptors, writeTimeoutMs }: RpcOptions,
   {
     implementation,
     codecs: { binary },
     admission,
-    readmission,
+    reauthorization,
     inspection,
     bodyLimit,
     ...mounted
@@ -62,7 +62,7 @@ function createStreamCallHandler(
     handler: streamHandler(implementation, method),
     observe: interceptors.observe,
     admission: [interceptors.deadline, ...admission],
-    readmission: [interceptors.deadline, ...readmission],
+    reauthorization: [interceptors.deadline, ...reauthorization],
     limitStreams: interceptors.limitStreams,
     inspection,
   });
@@ -70,7 +70,7 @@ function createStreamCallHandler(
   return async (exchange) => {
     const messages = new RequestStream(exchange, binary.decode, { limit: bodyLimit, isSingle });
     const call = new StreamCallRequest(method, exchange, messages);
-    const output = new ResponseStream(exchange, call, patience);
+    const output = new ResponseStream(exchange, call, writeTimeoutMs);
     startTimeout(exchange);
     try {
       const { message: responses } = await run(call);
@@ -90,7 +90,7 @@ function createStreamCallHandler(
   };
 }
 
-/** Sends all responses until the client is gone. */
+/** Sends all responses until the client disconnects. */
 async function sendAll(
   responses: AsyncIterable<object>,
   { stream }: Http2Exchange,
@@ -123,7 +123,7 @@ interface StreamCallOptions {
   /** Interceptors that run when the stream is opened. */
   readonly admission: readonly Interceptor[];
   /** Interceptors that run again when the handler checks whether the stream may continue. */
-  readonly readmission: readonly Interceptor[];
+  readonly reauthorization: readonly Interceptor[];
   readonly limitStreams: Interceptor;
   /** Interceptors that run on the messages. */
   readonly inspection: readonly Interceptor[];
@@ -134,10 +134,11 @@ type RunStream = (call: StreamCallRequest) => MaybePromise<StreamResponse>;
 
 /** Creates a function that runs the streams of a method through its interceptors and handler. */
 function createStreamCall(options: StreamCallOptions): RunStream {
-  const { method, handler, observe, admission, readmission, limitStreams, inspection } = options;
+  const { method, handler, observe, admission, reauthorization, limitStreams, inspection } =
+    options;
   const pass: NextUnary = (request) => request as never;
   const admit = chain(admission, pass);
-  const admitAgain = chain(readmission, pass);
+  const admitAgain = chain(reauthorization, pass);
 
   const admitFirst: Interceptor = (next) => async (request) => {
     const { exchange } = request as StreamCallRequest;
@@ -167,7 +168,7 @@ function createStreamCall(options: StreamCallOptions): RunStream {
   return chain([observe, admitFirst, limitStreams, ...inspection], callHandler);
 }
 
-const noMessage = () => Promise.reject(new Error("a stream has no message of its own"));
+const noMessage = () => Promise.reject(new Error("the opening of a stream has no message"));
 
 /** A stream as interceptors see it. */
 class StreamCallRequest extends CallRequest<DescMethodStreaming> implements StreamRequest {
