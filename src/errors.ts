@@ -302,35 +302,6 @@ export function shuttingDown(): Problem {
   return new Problem("shutting_down", detail, { retryAfter: retryDelay });
 }
 
-/**
- * Converts an error of the protocol library while it reads a message. The
- * library reports some client errors as internal errors.
- */
-export function toDecodeProblem(reason: unknown, bodyLimit: number): Problem {
-  if (reason instanceof Problem) {
-    return reason;
-  }
-  const code = reason instanceof ConnectError ? reason.code : undefined;
-  switch (code) {
-    case Code.ResourceExhausted:
-      return bodyTooLarge(bodyLimit);
-    case Code.Unavailable:
-      return overloaded();
-    case Code.Unimplemented:
-    case Code.Canceled:
-      return toProblem(reason);
-    default:
-      return invalidRequest({ field: "request", message: `cannot be read${reasonOf(reason)}` });
-  }
-}
-
-/** The message of the library, unless it is generic. */
-function reasonOf(reason: unknown): string {
-  return reason instanceof ConnectError && !/^internal error$|^$/.test(reason.rawMessage)
-    ? `: ${reason.rawMessage}`
-    : "";
-}
-
 const retryDelay = 1_000;
 const conflictDelay = 100;
 

@@ -89,7 +89,7 @@ export async function serveStandalone(settings: Settings): Promise<void> {
     log,
     printsWelcome: true,
     async runUntilStopped(address, server) {
-      // Before the log line: a script that waits for it may send the signal at once.
+      // Before the log line: a script that waits for it may send the signal immediately.
       const stop = waitForStopSignal();
       const metricsServer = await startMetricsServer(settings.metrics, server.scrape);
       listening(address, metricsServer?.url);

@@ -70,7 +70,10 @@ export function createServer(options: ServerOptions): LatchkeyServer {
     log,
     isSecure: tls !== undefined,
     onOtherRequest: ({ method, path, status = 0 }) =>
-      metrics?.pages.count(method === "OPTIONS" ? "preflight" : endpointLabel(path), status),
+      metrics?.otherRequests.count(
+        method === "OPTIONS" ? "preflight" : endpointLabel(path),
+        status,
+      ),
     limits,
     foreignKeys: settings.foreignKeys,
     redactKeys: dependencies.redactKeys,
@@ -80,7 +83,7 @@ export function createServer(options: ServerOptions): LatchkeyServer {
     limits,
     trustedProxies,
     onMalformedRequest(requestId, status) {
-      metrics?.pages.count("other", status);
+      metrics?.otherRequests.count("other", status);
       log.info({ request_id: requestId, status });
     },
     tls: tls && { contents: tls.contents, watch: createTlsReloader({ ...tls, log }) },
@@ -96,7 +99,7 @@ export function createServer(options: ServerOptions): LatchkeyServer {
     scrape,
     async close() {
       draining.abort();
-      await listener.refuse();
+      await listener.stopAccepting();
       stopping.abort();
       await listener.close(settings.shutdownGrace);
       await closeWriters({ uses, denials, warnings, log });

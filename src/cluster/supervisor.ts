@@ -45,7 +45,7 @@ async function loadServiceLog(settings: Settings): Promise<ServiceLog> {
   return createServiceLog(settings);
 }
 
-/** With PORT=0 the system assigns a new port if all workers exit at once. */
+/** With PORT=0 the system assigns a new port if all workers exit at the same time. */
 function onNewPort(first: AddressInfo, report: (address: AddressInfo) => void) {
   let { port } = first;
   return (address: AddressInfo) => {
@@ -89,7 +89,7 @@ export function startWorkerPool(size: number, onOutput: (output: Readable) => vo
 
   async function keepReplacing(first: WorkerProcess, { log, onReplaced }: ReplaceOptions) {
     let worker = first;
-    // The first workers are as old as this process.
+    // The first workers started with this process.
     let startedAt = 0;
     let wait: number | undefined;
     for (;;) {

@@ -1,8 +1,8 @@
-/** A value, or a promise of it. */
+/** A value or a promise. */
 export type MaybePromise<T> = T | Promise<T>;
 
 /**
- * Applies a function to a value, at once if the value is not a promise.
+ * Applies a function to a value, synchronously if the value is not a promise.
  * `await` always defers, which is measurable on calls that never wait.
  */
 export function mapMaybePromise<T, R>(

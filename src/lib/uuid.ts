@@ -1,6 +1,6 @@
 import { fillRandom } from "./bytes.js";
 
-/** UUIDs as text and as bytes. Written by hand because ids are converted on every read. */
+/** UUIDs as text and as bytes. Hand-written because ids are converted on every read, and Node creates only version 4. */
 
 const idSize = 16;
 

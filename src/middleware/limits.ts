@@ -38,24 +38,24 @@ export function createStreamLimitInterceptor(
 ): Interceptor {
   const open = new Map<string, number>();
 
-  function acquire(name: string, max: number): void {
-    const count = open.get(name) ?? 0;
+  function acquire(key: string, max: number): void {
+    const count = open.get(key) ?? 0;
     if (count >= max) {
       throw tooManyStreams(max);
     }
-    open.set(name, count + 1);
+    open.set(key, count + 1);
   }
 
-  function release(name: string): void {
-    const count = open.get(name) ?? 0;
+  function release(key: string): void {
+    const count = open.get(key) ?? 0;
     if (count > 1) {
-      open.set(name, count - 1);
+      open.set(key, count - 1);
     } else {
-      open.delete(name);
+      open.delete(key);
     }
   }
 
-  function nameOf({ contextValues: values }: StreamRequest, caller: Caller | undefined): string {
+  function keyOf({ contextValues: values }: StreamRequest, caller: Caller | undefined): string {
     if (caller) {
       return (caller.session ?? caller.application).id;
     }
@@ -66,21 +66,21 @@ export function createStreamLimitInterceptor(
   return (next) => {
     const openStream = async (request: StreamRequest) => {
       const { caller } = request.contextValues.get(callKey);
-      const name = nameOf(request, caller);
-      acquire(name, caller ? limit : Math.min(limit, unauthenticatedLimit));
+      const key = keyOf(request, caller);
+      acquire(key, caller ? limit : Math.min(limit, unauthenticatedLimit));
       try {
         const response = (await next(request)) as StreamResponse;
         return withMessage(
           response,
           onIteratorEnd(response.message, (end) => {
-            release(name);
+            release(key);
             if (end.how === "failed") {
               throw end.reason;
             }
           }),
         );
       } catch (reason) {
-        release(name);
+        release(key);
         throw reason;
       }
     };

@@ -22,7 +22,7 @@ interface StoreObservers {
   readonly tracing?: Tracing | undefined;
 }
 
-/** Any store method; none has more than four parameters. Rest parameters would cost more. */
+/** Any store method; none has more than four parameters. Rest parameters would be slower. */
 type Operation = (one?: unknown, two?: unknown, three?: unknown, four?: unknown) => unknown;
 
 /** Wraps a store so that its calls are counted, and asynchronous ones traced. */

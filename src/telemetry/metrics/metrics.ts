@@ -22,7 +22,7 @@ export interface Metrics {
   readonly sessions: Pick<SessionMetrics, "observe">;
   readonly storeCalls: Pick<StoreMetrics, "counterOf">;
   /** HTTP requests other than API calls, by page and response status. */
-  readonly pages: Pick<LabelCounts, "count">;
+  readonly otherRequests: Pick<LabelCounts, "count">;
   /** Calls refused by a limit, by its name. */
   readonly rateLimits: Pick<LabelCounts, "count">;
 
@@ -46,7 +46,7 @@ export function createMetrics(): Metrics {
   const calls = createCallMetrics();
   const sessions = createSessionMetrics();
   const storeCalls = createStoreMetrics();
-  const pages = createLabelCounts("page", "status");
+  const otherRequests = createLabelCounts("page", "status");
   const rateLimits = createLabelCounts("limit");
   const lag = watchEventLoopLag();
 
@@ -54,7 +54,7 @@ export function createMetrics(): Metrics {
     calls,
     sessions,
     storeCalls,
-    pages,
+    otherRequests,
     rateLimits,
 
     async snapshot({ connections, storeConnections, isReady }) {
@@ -67,7 +67,7 @@ export function createMetrics(): Metrics {
         counter(
           "latchkey_http_requests_total",
           "HTTP requests other than API calls, by page and response status.",
-          pages.values(),
+          otherRequests.values(),
         ),
         counter(
           "latchkey_rate_limited_total",

@@ -47,14 +47,14 @@ export function watchEventLoopLag(): EventLoopLag {
   delays.enable();
   const completed: Lags[] = [];
   const timer = setInterval(() => {
-    completed.push(lagsIn(delays));
+    completed.push(readLags(delays));
     completed.splice(0, completed.length - reportedPeriods);
     delays.reset();
   }, period).unref();
 
   return {
     families() {
-      const reported = [...completed, lagsIn(delays)];
+      const reported = [...completed, readLags(delays)];
       const values = quantiles.map((quantile, at) => ({
         labels: { quantile },
         value: Math.max(...reported.map((lags) => lags[at] as number)),
@@ -75,12 +75,12 @@ export function watchEventLoopLag(): EventLoopLag {
   };
 }
 
-function lagsIn(delays: IntervalHistogram): Lags {
-  return quantiles.map((quantile) => lagIn(delays, quantile));
+function readLags(delays: IntervalHistogram): Lags {
+  return quantiles.map((quantile) => readLag(delays, quantile));
 }
 
 /** The histogram measures the time between two samples; the lag is the excess over the resolution. */
-function lagIn(delays: IntervalHistogram, quantile: number): number {
+function readLag(delays: IntervalHistogram, quantile: number): number {
   const between = delays.count === 0 ? 0 : delays.percentile(quantile * 100) / 1e6;
   return Math.max(0, between - resolution) / 1_000;
 }

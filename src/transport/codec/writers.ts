@@ -154,7 +154,7 @@ interface Brackets {
   readonly close: number;
 }
 export const braces: Brackets = { open: 0x7b, close: 0x7d };
-export const squares: Brackets = { open: 0x5b, close: 0x5d };
+export const squareBrackets: Brackets = { open: 0x5b, close: 0x5d };
 
 /** Writes JSON. */
 export class TextWriter extends ScratchBuffer {

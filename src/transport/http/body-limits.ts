@@ -9,7 +9,7 @@ import type { FlowControl } from "../listener/flow-control.js";
 const maxSmallChunks = 2_048;
 const minAverageSize = 256;
 
-/** Whether so many bytes arrived in too many small chunks. */
+/** Whether `count` chunks are too many for `size` bytes. */
 export function hasTooManyChunks(count: number, size: number): boolean {
   return count > maxSmallChunks + size / minAverageSize;
 }
@@ -40,7 +40,7 @@ export function createBodyBudget(limit: number): BodyBudget {
     update(before, now) {
       const change = countedBytes(now) - countedBytes(before);
       const others = reserved - countedBytes(before);
-      // A body that is alone has only its own limit.
+      // The only body in memory is limited by the body limit alone.
       if (change > 0 && others > 0 && reserved + change > limit) {
         return false;
       }
@@ -59,7 +59,7 @@ const bytesPerCall = 4 * 1024;
 
 /**
  * Continues a call whose body is complete, now or in a later tick. Many bodies
- * may end at the same moment, and parsing them takes time and memory.
+ * may be complete at the same time, and parsing them takes time and memory.
  */
 export function scheduleBody(
   { bodyScheduler, flow }: { readonly bodyScheduler: CallScheduler; readonly flow: FlowControl },

@@ -48,7 +48,7 @@ export abstract class Exchange implements Peer {
   // as a constant method, and keeps every call that it references alive.
   /** Called when the exchange ends, with or without a response, if it is watched. */
   private onClose?: (exchange: Exchange) => void;
-  /** Called when the exchange ends, or has its response, while the body is being read. */
+  /** Called when the exchange ends, or the response is sent, while the body is being read. */
   onAbort?: (() => void) | undefined;
   /** Response headers of this exchange only. */
   private extraHeaders: string[] | undefined;
@@ -61,7 +61,7 @@ export abstract class Exchange implements Peer {
   private isReleased = false;
   /** Whether the exchange has ended. Set only if it is watched. */
   isClosed = false;
-  /** The status of the response, once there is one. */
+  /** The status of the response, once it is sent. */
   status: number | undefined;
   /** The `code` of the problem in the response, if the request was not a call. */
   problemCode: string | undefined;
@@ -125,7 +125,7 @@ export abstract class Exchange implements Peer {
   /** Stops reading from the connection, if it is not shared with other calls. Returns whether it did. */
   protected abstract stopReading(): boolean;
 
-  /** Returns Node's own objects. Send the response with them then. */
+  /** Returns Node's own objects, which must then send the response. */
   abstract native(): { readonly request: Request; readonly response: Response };
 
   addHeader(name: string, value: string): void {
@@ -242,7 +242,7 @@ export abstract class Exchange implements Peer {
     this.isReleased = true;
   }
 
-  /** Aborts the body of a client that has its response and does not stop sending. */
+  /** Aborts the body of a client that keeps sending after its response. */
   abortBodySoon(): void {
     setTimeout(() => this.abortBody(), abortDelayMs).unref();
   }

@@ -43,9 +43,9 @@ export interface Connection {
   markAuthenticated(): void;
   /** Called when the client is sent data, which it may acknowledge with frames. */
   recordProgress(): void;
-  /** Called when an HTTP/1.1 request has its response. */
+  /** Called when the response to an HTTP/1.1 request is complete. */
   readonly onRequestEnd: () => void;
-  /** Called once, when all HTTP/1.1 requests have their responses. */
+  /** Called once, when the responses to all HTTP/1.1 requests are complete. */
   onIdle: (() => void) | undefined;
   /** Stops reading until the connection is closed. */
   pauseReading(): void;

@@ -22,7 +22,7 @@ interface ListenerOptions {
 }
 
 /** One port for HTTP/1.1 and HTTP/2. */
-interface Listener extends Pick<GracefulShutdown, "refuse" | "close"> {
+interface Listener extends Pick<GracefulShutdown, "stopAccepting" | "close"> {
   listen(port: number, host: string | undefined): Promise<AddressInfo>;
 
   /** The number of open connections. */
@@ -36,7 +36,7 @@ export function createListener(options: ListenerOptions): Listener {
   const { onExchange, limits, trustedProxies, tls } = options;
   const connections = createConnections({ limits, trustedProxies });
   const server = createNodeServer(limits, tls);
-  const { refuse, close, isClosing } = createGracefulShutdown(server, connections);
+  const { stopAccepting, close, isClosing } = createGracefulShutdown(server, connections);
   const { onRequest, onSession } = createExchangeFactory({ onExchange, limits, isClosing });
 
   function onConnection(socket: Socket & SocketWithConnection): void {
@@ -73,7 +73,7 @@ export function createListener(options: ListenerOptions): Listener {
       return connections.size;
     },
 
-    refuse,
+    stopAccepting,
     close,
   };
 }

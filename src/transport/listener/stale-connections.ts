@@ -6,7 +6,7 @@ import { type Connection, hasStream, isBusy, isReceiving } from "./connection.js
 /** How often connections are checked, in milliseconds. */
 const interval = 1_000;
 
-/** Checks after which the counters of idle frames and aborted calls start again. */
+/** Checks after which the counters of idle frames and aborted calls are reset. */
 const checksPerReset = 10;
 
 /**
@@ -104,7 +104,7 @@ interface SlowState {
 /**
  * Creates a check, to be called repeatedly, for HTTP/2 connections that take
  * longer than the header timeout to send a frame. Node reports a frame when it is
- * complete, and some not at all. So in case of doubt the client gets a ping, which
+ * complete, and some not at all. If in doubt, the client gets a ping, which
  * it can only acknowledge between frames.
  */
 export function createSlowFrameDetector({ headerTimeout }: Pick<Limits, "headerTimeout">) {

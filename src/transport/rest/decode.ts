@@ -77,7 +77,7 @@ export function createDecoder(
   };
 }
 
-/** Adds a violation. Throws as soon as there are more than are reported. */
+/** Adds a violation. Throws as soon as there are more than {@link maxViolations}. */
 function addViolation(violations: FieldViolation[], field: string, message: string): void {
   violations.push({ field, message });
   if (violations.length > maxViolations) {
@@ -85,7 +85,7 @@ function addViolation(violations: FieldViolation[], field: string, message: stri
   }
 }
 
-/** Creates a decoder of valid requests. Returns `undefined` for others, which the strict decoder explains. */
+/** Creates a decoder of valid requests. Returns `undefined` for others, whose violations the strict decoder reports. */
 function createFastDecoder({
   schema,
   pathFields,

@@ -1,6 +1,6 @@
 import type { DescMethodUnary } from "@bufbuild/protobuf";
 import type { UnaryResponse } from "@connectrpc/connect";
-import { Problem, toDecodeProblem, toProblem } from "../../errors.js";
+import { Problem, toProblem } from "../../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
 import { type Exchange, type Handled, handled, type RequestHandler } from "../http/exchange.js";
 import { createUnaryCall, UnaryCallRequest } from "./call.js";
@@ -8,8 +8,13 @@ import type { MountedMethod } from "./methods.js";
 import { type RpcOptions, unaryHandler } from "./methods.js";
 import { connectBinary, connectJson } from "./protocols/connect.js";
 import { grpc, grpcWeb } from "./protocols/grpc.js";
-import type { Protocol } from "./protocols/protocol.js";
-import { isFastPath, isGrpc, startTimeout } from "./protocols/protocol.js";
+import {
+  isFastPath,
+  isGrpc,
+  type Protocol,
+  startTimeout,
+  toDecodeProblem,
+} from "./protocols/protocol.js";
 
 /** Handles a call of one method. */
 type HandleCall = (exchange: Exchange, protocol: Protocol) => MaybePromise<Handled>;

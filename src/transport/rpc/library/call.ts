@@ -15,11 +15,16 @@ import {
 import { errorFromJsonBytes } from "@connectrpc/connect/protocol-connect";
 import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
 import { trailerParse } from "@connectrpc/connect/protocol-grpc-web";
-import { bodyTooLarge, type Problem, toDecodeProblem } from "../../../errors.js";
+import { bodyTooLarge, type Problem } from "../../../errors.js";
 import type { Interceptor } from "../../../middleware/interceptor.js";
 import { chain, type NextUnary } from "../../../middleware/interceptor.js";
 import type { Exchange } from "../../http/exchange.js";
-import { envelopeSize, parseTimeout, startTimeout } from "../protocols/protocol.js";
+import {
+  envelopeSize,
+  parseTimeout,
+  startTimeout,
+  toDecodeProblem,
+} from "../protocols/protocol.js";
 
 interface LibraryMethodOptions {
   readonly handler: UniversalHandler;

@@ -11,7 +11,7 @@ import {
 } from "@connectrpc/connect-node";
 import { type Call, callKey, type ProtocolName } from "../../../auth/caller.js";
 import type { RedactKeys } from "../../../auth/keys.js";
-import { invalidRequest, methodNotAllowed, Problem, toDecodeProblem } from "../../../errors.js";
+import { invalidRequest, methodNotAllowed, Problem } from "../../../errors.js";
 import { cancellationError } from "../../../middleware/deadline.js";
 import { forConnect, type Interceptor } from "../../../middleware/interceptor.js";
 import type { Interceptors } from "../../../middleware/pipeline.js";
@@ -20,6 +20,7 @@ import { type Exchange, type Handled, handled, type RequestHandler } from "../..
 import { Http2Exchange } from "../../http/http2-exchange.js";
 import { type Implementation, openBodyLimit, type RpcOptions } from "../methods.js";
 import { encodeMessage, grpcMessage, withGrpcMessageEncoding } from "../protocols/grpc.js";
+import { toDecodeProblem } from "../protocols/protocol.js";
 import { createLibraryMethod, type LibraryMethod, unsupportedMediaType } from "./call.js";
 import { abortSlowMessages, limitBodyMemory, limitDecompression } from "./request-body.js";
 import { discardBodyAfterResponse, sendBuffered, sendStream } from "./response-body.js";

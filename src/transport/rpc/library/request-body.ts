@@ -39,7 +39,7 @@ export async function* limitBodyMemory(
   await new Promise<void>((resolve) => scheduleBody(exchange.connection, size, resolve));
 }
 
-/** Computes the memory of a message. One over the limit takes none, as the library rejects it. */
+/** Computes the memory of a message. A message over the limit takes none, because the library rejects it. */
 function createMessageSize(limit: number): (part: Buffer) => number {
   const trackPart = createMessageTracker();
   let count = 0;
@@ -93,7 +93,7 @@ export async function* abortSlowMessages(
   }
 }
 
-/** The incomplete message at the end of a stream. All zero if there is none. */
+/** The incomplete message at the end of a stream. Zero if there is none. */
 interface PartialMessage {
   /** Bytes that have arrived, with the prefix. */
   readonly arrived: number;

@@ -1,9 +1,17 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Message } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { parseTimeout as parseConnectTimeout } from "@connectrpc/connect/protocol-connect";
 import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-grpc";
 import type { ProtocolName } from "../../../auth/caller.js";
-import { bodyTooLarge, deadlineExceeded, invalidRequest, Problem } from "../../../errors.js";
+import {
+  bodyTooLarge,
+  deadlineExceeded,
+  invalidRequest,
+  overloaded,
+  Problem,
+  toProblem,
+} from "../../../errors.js";
 import type { Exchange } from "../../http/exchange.js";
 import { Http2Exchange } from "../../http/http2-exchange.js";
 import type { CallRequest } from "../call.js";
@@ -89,6 +97,35 @@ function endOfFirst(body: Buffer): number {
 
 function malformed(why: string): Problem {
   return invalidRequest({ field: "request", message: `cannot be read: ${why}` });
+}
+
+/**
+ * Converts an error of the protocol library while it reads a message. The
+ * library reports some client errors as internal errors.
+ */
+export function toDecodeProblem(reason: unknown, bodyLimit: number): Problem {
+  if (reason instanceof Problem) {
+    return reason;
+  }
+  const code = reason instanceof ConnectError ? reason.code : undefined;
+  switch (code) {
+    case Code.ResourceExhausted:
+      return bodyTooLarge(bodyLimit);
+    case Code.Unavailable:
+      return overloaded();
+    case Code.Unimplemented:
+    case Code.Canceled:
+      return toProblem(reason);
+    default:
+      return invalidRequest({ field: "request", message: `cannot be read${reasonOf(reason)}` });
+  }
+}
+
+/** The message of the library, unless it is generic. */
+function reasonOf(reason: unknown): string {
+  return reason instanceof ConnectError && !/^internal error$|^$/.test(reason.rawMessage)
+    ? `: ${reason.rawMessage}`
+    : "";
 }
 
 const grpcTypes: ReadonlySet<string> = new Set(["application/grpc", "application/grpc+proto"]);
