@@ -14,7 +14,7 @@ import type { Clock, Store } from "./store/port/store.js";
 import type { CallMetrics } from "./telemetry/metrics/calls.js";
 import type { Metrics } from "./telemetry/metrics/metrics.js";
 import { observeStore } from "./telemetry/observe-store.js";
-import type { Tracing } from "./telemetry/tracing.js";
+import type { Tracing } from "./telemetry/spans.js";
 
 export interface DependencyOptions {
   readonly store: Store;
@@ -42,7 +42,7 @@ export interface Dependencies {
   readonly tracing: Tracing | undefined;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly withoutSecrets: RedactKeys;
+  readonly redactKeys: RedactKeys;
 }
 
 export function createDependencies(
@@ -83,6 +83,6 @@ export function createDependencies(
     tracing,
     clock,
     log,
-    withoutSecrets: createKeyRedactor(settings.foreignKeys),
+    redactKeys: createKeyRedactor(settings.foreignKeys),
   };
 }

@@ -16,7 +16,7 @@ import {
 } from "./contract/problems.js";
 import { LastManager, StoreUnavailable } from "./store/port/errors.js";
 
-interface ProblemFacts {
+interface ProblemOptions {
   readonly violations?: readonly FieldViolation[];
   /** Machine-readable details, such as the missing permissions. */
   readonly metadata?: Readonly<Record<string, string>>;
@@ -44,7 +44,7 @@ export class Problem extends ConnectError {
     /** The stable code of the problem. `code` is the gRPC code of the base class. */
     readonly problemCode: ProblemCode,
     detail: string,
-    { violations = [], metadata = {}, headers = {}, retryAfter, cause }: ProblemFacts = {},
+    { violations = [], metadata = {}, headers = {}, retryAfter, cause }: ProblemOptions = {},
   ) {
     const { status, grpc, title } = problemCatalogue[problemCode];
     const sent = retryAfter === undefined ? headers : { ...headers, ...retryHeader(retryAfter) };
@@ -136,13 +136,13 @@ export function permissionDenied(detail: string, missing?: readonly string[]): P
 }
 
 export function originNotAllowed(origin: string | undefined): Problem {
-  const seen =
+  const reason =
     origin === undefined
       ? "The key is restricted to certain web origins, and the request has no Origin header."
       : `The key may not be used from the origin ${quote(origin)}.`;
   return new Problem(
     "origin_not_allowed",
-    `${seen} Add your origin to the allowed_origins of the application.`,
+    `${reason} Add your origin to the allowed_origins of the application.`,
   );
 }
 
@@ -288,7 +288,7 @@ export function idempotencyKeyReused(): Problem {
   );
 }
 
-/** The change of the call may or may not have been made, and may still be made. */
+/** The change of the call may have been applied, or may still be applied. */
 export function deadlineExceeded(detail: string): Problem {
   return new Problem("deadline_exceeded", detail, { retryAfter: retryDelay });
 }
@@ -300,35 +300,6 @@ export function requestCanceled(): Problem {
 export function shuttingDown(): Problem {
   const detail = "This instance is shutting down. Reconnect to reach another instance.";
   return new Problem("shutting_down", detail, { retryAfter: retryDelay });
-}
-
-/**
- * Converts an error of the protocol library while it reads a message. The
- * library reports some client errors as internal errors.
- */
-export function toDecodeProblem(reason: unknown, bodyLimit: number): Problem {
-  if (reason instanceof Problem) {
-    return reason;
-  }
-  const code = reason instanceof ConnectError ? reason.code : undefined;
-  switch (code) {
-    case Code.ResourceExhausted:
-      return bodyTooLarge(bodyLimit);
-    case Code.Unavailable:
-      return overloaded();
-    case Code.Unimplemented:
-    case Code.Canceled:
-      return toProblem(reason);
-    default:
-      return invalidRequest({ field: "request", message: `cannot be read${reasonOf(reason)}` });
-  }
-}
-
-/** The message of the library, unless it is generic. */
-function reasonOf(reason: unknown): string {
-  return reason instanceof ConnectError && !/^internal error$|^$/.test(reason.rawMessage)
-    ? `: ${reason.rawMessage}`
-    : "";
 }
 
 const retryDelay = 1_000;

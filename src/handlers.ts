@@ -25,7 +25,7 @@ import { createSessionHandlers } from "./services/sessions/handlers.js";
 import type { Clock, Store } from "./store/port/store.js";
 import type { RequestHandler } from "./transport/http/exchange.js";
 import { createGateway } from "./transport/rest/gateway.js";
-import { type Implementation, implement } from "./transport/rpc/implementation.js";
+import { type Implementation, implement } from "./transport/rpc/methods.js";
 import { createRpcHandlers } from "./transport/rpc/rpc.js";
 import { createSystemEndpoints } from "./transport/system/endpoints.js";
 import { createHealthHandlers, type Readiness } from "./transport/system/health.js";
@@ -59,7 +59,7 @@ export function createHandlers(
       ...shared,
       openImplementations: createOpenImplementations(implementations, readiness, stopping),
       writeTimeoutMs: requestTimeout,
-      withoutSecrets: dependencies.withoutSecrets,
+      redactKeys: dependencies.redactKeys,
     }),
     createSystemEndpoints({ readiness, keyHeader, scrape }),
     ...(hasConsole ? [createWebPages({ keyHeader })] : []),

@@ -8,8 +8,8 @@ import { createServer, type LatchkeyServer } from "./server.js";
 import { bootstrapHint, createServiceLog, firstKeyBanner } from "./service-log.js";
 import { openStore } from "./store/open-store.js";
 import type { Store } from "./store/port/store.js";
-import { loadTracing } from "./telemetry/load-tracing.js";
 import { explainListenError, startMetricsServer } from "./telemetry/metrics/server.js";
+import { loadTracing } from "./telemetry/tracing.js";
 
 /** Milliseconds to wait for the store to close, and then before the process exits anyway. */
 const storeCloseTimeout = 1_000;
@@ -81,15 +81,15 @@ async function welcome(
   }
 }
 
-/** Runs the whole service in this process until a stop signal arrives. */
-export async function serveAlone(settings: Settings): Promise<void> {
+/** Runs the service in this process alone until a stop signal arrives. */
+export async function serveStandalone(settings: Settings): Promise<void> {
   const { log, listening, stopping, stopped } = createServiceLog(settings);
   await serve({
     settings,
     log,
     printsWelcome: true,
     async runUntilStopped(address, server) {
-      // Before the log line: a script that waits for it may send the signal at once.
+      // Before the log line: a script that waits for it may send the signal immediately.
       const stop = waitForStopSignal();
       const metricsServer = await startMetricsServer(settings.metrics, server.scrape);
       listening(address, metricsServer?.url);

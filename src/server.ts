@@ -29,7 +29,7 @@ export interface LatchkeyServer {
   /** The metrics of this process; empty if metrics are off. */
   snapshot(): Promise<Snapshot>;
 
-  /** The metrics of the whole service in the Prometheus text format. */
+  /** The metrics of all processes of the service in the Prometheus text format. */
   scrape(): Promise<Buffer>;
 
   /** Stops accepting and finishes calls in flight within the shutdown grace period. The store stays open. */
@@ -70,17 +70,20 @@ export function createServer(options: ServerOptions): LatchkeyServer {
     log,
     isSecure: tls !== undefined,
     onOtherRequest: ({ method, path, status = 0 }) =>
-      metrics?.pages.count(method === "OPTIONS" ? "preflight" : endpointLabel(path), status),
+      metrics?.otherRequests.count(
+        method === "OPTIONS" ? "preflight" : endpointLabel(path),
+        status,
+      ),
     limits,
     foreignKeys: settings.foreignKeys,
-    withoutSecrets: dependencies.withoutSecrets,
+    redactKeys: dependencies.redactKeys,
   });
   const listener = createListener({
     onExchange: dispatch,
     limits,
     trustedProxies,
     onMalformedRequest(requestId, status) {
-      metrics?.pages.count("other", status);
+      metrics?.otherRequests.count("other", status);
       log.info({ request_id: requestId, status });
     },
     tls: tls && { contents: tls.contents, watch: createTlsReloader({ ...tls, log }) },
@@ -96,7 +99,7 @@ export function createServer(options: ServerOptions): LatchkeyServer {
     scrape,
     async close() {
       draining.abort();
-      await listener.refuse();
+      await listener.stopAccepting();
       stopping.abort();
       await listener.close(settings.shutdownGrace);
       await closeWriters({ uses, denials, warnings, log });

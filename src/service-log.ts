@@ -4,7 +4,7 @@ import type { BootstrapResult } from "./bootstrap.js";
 import type { Settings } from "./config/settings.js";
 import { createLog, type LineWriter } from "./telemetry/log.js";
 
-/** The log of the main process, about the service as a whole. */
+/** The log of the main process, about the service rather than single calls. */
 export interface ServiceLog {
   readonly log: Logger;
   readonly lines: LineWriter;

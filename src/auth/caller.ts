@@ -25,7 +25,7 @@ export interface Peer {
   readonly address: string;
   readonly headers: IncomingHttpHeaders;
   /** Notified when a call has a valid key. */
-  readonly connection?: { noteGoodKey(): void };
+  readonly connection?: { markAuthenticated(): void };
 }
 
 export type ProtocolName = "rest" | "grpc" | "grpc-web" | "connect";
@@ -43,7 +43,7 @@ export interface Call {
   /** Set by authentication. */
   caller?: Caller | undefined;
   /** The event loop turn in which the caller was last authenticated. */
-  authenticatedIn?: number;
+  authenticatedAtTick?: number;
   /** Authenticates and authorizes the caller again, or throws. Set for streams and for replayable calls. */
   reauthorize?: () => Promise<void>;
   /** Set if the call is refused before its message is read. */

@@ -11,7 +11,8 @@ import {
   secretWidth,
 } from "../contract/key-format.js";
 import { base, digitCharCode, writeBase62 } from "../lib/base62.js";
-import { fillRandom, idToBytes } from "../lib/uuid.js";
+import { fillRandom } from "../lib/bytes.js";
+import { idToBytes } from "../lib/uuid.js";
 
 /** Bytes below this limit map evenly to digits. */
 const unbiasedLimit = 256 - (256 % base);

@@ -7,7 +7,7 @@ import { createClientOn, type LatchkeyClient } from "../client/client.js";
 import { type ClientOptions, retryCalls, sendKey } from "../contract/client-interceptors.js";
 import { problemOf } from "../contract/problem-report.js";
 import { type ProblemCode, problemCatalogue } from "../contract/problems.js";
-import { startProgressLine } from "../lib/progress-line.js";
+import { startProgressLine } from "../lib/terminal.js";
 import {
   type Connection,
   type ConnectionFlags,

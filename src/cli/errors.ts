@@ -1,4 +1,4 @@
-import { escapeUnprintable } from "../lib/printable.js";
+import { escapeUnprintable } from "../lib/terminal.js";
 
 /** The exit codes of every command. Scripts rely on them. */
 export const exitCodes = {

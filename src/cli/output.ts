@@ -1,7 +1,7 @@
 import { styleText } from "node:util";
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
-import { escapeUnprintable } from "../lib/printable.js";
+import { escapeUnprintable } from "../lib/terminal.js";
 import { createEncoder } from "../transport/rest/encode.js";
 import { type ClientEnvironment, readClientEnvironment } from "./connection.js";
 

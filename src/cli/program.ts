@@ -1,6 +1,5 @@
 import { Command } from "commander";
-import { readSettings } from "../config/settings.js";
-import { version } from "../lib/version.js";
+import { readSettings, version } from "../config/settings.js";
 import { exitCodes } from "./errors.js";
 import { addExample, fileArgument, fileOption, id, lazy, withJson } from "./options.js";
 
@@ -35,8 +34,8 @@ async function serve(): Promise<void> {
     const { supervise } = await import("../cluster/supervisor.js");
     await supervise(settings);
   } else {
-    const { serveAlone } = await import("../serve.js");
-    await serveAlone(settings);
+    const { serveStandalone } = await import("../serve.js");
+    await serveStandalone(settings);
   }
 }
 

@@ -1,6 +1,6 @@
 import { open } from "node:fs/promises";
 import { createInterface } from "node:readline/promises";
-import { escapeUnprintable } from "../lib/printable.js";
+import { escapeUnprintable } from "../lib/terminal.js";
 import { CommandError, exitCodes } from "./errors.js";
 
 /** Whether a person can respond to prompts. Prompts go to stderr, because a program may read stdout. */

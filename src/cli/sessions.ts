@@ -8,7 +8,7 @@ import {
   SessionSchema,
 } from "../../gen/latchkey/v1/session_service_pb.js";
 import { choicesOf } from "../contract/fields.js";
-import { escapeUnprintable } from "../lib/printable.js";
+import { escapeUnprintable } from "../lib/terminal.js";
 import { findApplication, findApplicationId } from "./apps/application.js";
 import {
   type ClientContext,

@@ -1,4 +1,4 @@
-import { escapeUnprintable } from "../lib/printable.js";
+import { escapeUnprintable } from "../lib/terminal.js";
 import type { Colors, Display } from "./output.js";
 
 export interface Column<Row> {

@@ -7,7 +7,7 @@ import {
   singleValue,
   sumSnapshots,
 } from "../telemetry/metrics/families.js";
-import { startTime } from "../telemetry/metrics/metrics.js";
+import { startTime } from "../telemetry/metrics/process.js";
 import { shareScrapes } from "../telemetry/metrics/server.js";
 import type { WorkerProcess } from "./worker-process.js";
 
@@ -24,7 +24,7 @@ interface WorkerPoolMetrics {
 }
 
 /**
- * Counters must never decrease. The last snapshot of a worker stands in while
+ * Counters must never decrease. The last snapshot of a worker is used while
  * the worker does not respond, and its counters remain after it has exited.
  */
 export function createWorkerPoolMetrics(): WorkerPoolMetrics {
@@ -39,7 +39,7 @@ export function createWorkerPoolMetrics(): WorkerPoolMetrics {
     }
   }
 
-  function keepCounts(worker: WorkerProcess): void {
+  function retainCounts(worker: WorkerProcess): void {
     const counts = (lastSnapshots.get(worker) ?? []).filter(({ type }) => type !== "gauge");
     lastSnapshots.delete(worker);
     exitedCounts.push(counts);
@@ -78,7 +78,7 @@ export function createWorkerPoolMetrics(): WorkerPoolMetrics {
         () => lastSnapshots.set(worker, []),
         () => {},
       );
-      worker.exited.then(() => keepCounts(worker));
+      worker.exited.then(() => retainCounts(worker));
     },
     replaced() {
       replacements++;

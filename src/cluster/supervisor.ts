@@ -45,7 +45,7 @@ async function loadServiceLog(settings: Settings): Promise<ServiceLog> {
   return createServiceLog(settings);
 }
 
-/** With PORT=0 the system assigns a new port if all workers exit at once. */
+/** With PORT=0 the system assigns a new port if all workers exit at the same time. */
 function onNewPort(first: AddressInfo, report: (address: AddressInfo) => void) {
   let { port } = first;
   return (address: AddressInfo) => {
@@ -69,7 +69,7 @@ interface WorkerPool {
   scrape(): Promise<string>;
   /** Replaces workers that exit from now on. */
   replaceExited(options: ReplaceOptions): void;
-  /** Resolves when all workers have exited. Kills those that take longer than `timeout` milliseconds. */
+  /** Resolves when all workers have exited. Kills workers that take longer than `timeout` milliseconds. */
   stop(timeout: number): Promise<void>;
 }
 
@@ -89,7 +89,7 @@ export function startWorkerPool(size: number, onOutput: (output: Readable) => vo
 
   async function keepReplacing(first: WorkerProcess, { log, onReplaced }: ReplaceOptions) {
     let worker = first;
-    // The first workers are as old as this process.
+    // The first workers started with this process.
     let startedAt = 0;
     let wait: number | undefined;
     for (;;) {
@@ -114,7 +114,7 @@ export function startWorkerPool(size: number, onOutput: (output: Readable) => vo
   const listening = Promise.all(first.map((worker) => worker.listening)).then(
     ([address]) => address as AddressInfo,
   );
-  // The rejection may come before anyone awaits it.
+  // The rejection may happen before the promise is awaited.
   listening.catch(() => {});
 
   return {
@@ -147,7 +147,7 @@ export function restartDelay(lifetime: number, previous = 0): number {
   return wasHealthy ? minDelay : Math.min(Math.max(previous * 2, minDelay), maxDelay);
 }
 
-/** Forwards the output of a worker in whole lines, so that lines of several workers never mix. */
+/** Forwards the output of a worker line by line, so that lines of several workers never interleave. */
 export function forwardLines(from: Readable, to: LineWriter): void {
   let rest = "";
   from.setEncoding("utf8");

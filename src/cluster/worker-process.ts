@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import type { Readable } from "node:stream";
 import type { Snapshot } from "../telemetry/metrics/families.js";
 
-/** A worker, as seen by the primary process. */
+/** A handle of a worker in the primary process. */
 export interface WorkerProcess {
   readonly pid: number | undefined;
   /** The worker's stdout. */
@@ -64,7 +64,7 @@ export function startWorker(): WorkerProcess {
     });
     exited.then((reason) => reject(new Error(reason)));
   });
-  // The rejection may come before anyone awaits it.
+  // The rejection may happen before the promise is awaited.
   listening.catch(() => {});
 
   /** Does nothing if the worker is about to exit. */

@@ -86,14 +86,14 @@ const smallestSize = 1024;
 
 export function sizeUpTo(largest: string): Parser<number> {
   return (text) => {
-    const bytes = bytesIn(text);
-    return bytes >= smallestSize && bytes <= bytesIn(largest)
+    const bytes = parseBytes(text);
+    return bytes >= smallestSize && bytes <= parseBytes(largest)
       ? bytes
       : fail(`must be a size from 1kb to ${largest}, for example ${largest}`);
   };
 }
 
-function bytesIn(text: string): number {
+function parseBytes(text: string): number {
   const [, number, unit = "b"] = /^([1-9]\d{0,8})(b|kb|mb)?$/.exec(text.toLowerCase()) ?? [];
   return Number(number) * (sizeUnits[unit] as number);
 }

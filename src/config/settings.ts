@@ -1,8 +1,7 @@
 import { availableParallelism } from "node:os";
 import { defaultKeyHeader } from "../contract/headers.js";
 import type { Network } from "../lib/networks.js";
-import type { Limits } from "./limits.js";
-import { readLimits } from "./limits.js";
+import { type Limits, type RateLimitSettings, readLimits, readRateLimits } from "./limits.js";
 import {
   count,
   createSettingReader,
@@ -20,8 +19,10 @@ import {
   sizeUpTo,
   text,
 } from "./parsers.js";
-import { type RateLimitSettings, readRateLimits } from "./rate-limits.js";
 import { readTls, type TlsSettings } from "./tls.js";
+
+/** The version in package.json. */
+export const version = "0.1.0";
 
 /** The validated settings of the service. Times are in milliseconds. */
 export interface Settings {

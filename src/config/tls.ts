@@ -26,9 +26,9 @@ export function readTls(read: SettingReader): TlsSettings | undefined {
   }
   const files = { cert: cert.path, key: key.path, clientCa: clientCa?.path };
   const contents = { cert: cert.content, key: key.content, clientCa: clientCa?.content };
-  const fault = findTlsProblem(contents);
-  if (fault) {
-    read.problems.push(fault);
+  const problem = findTlsProblem(contents);
+  if (problem) {
+    read.problems.push(problem);
   }
   return { files, contents };
 }

@@ -1,5 +1,4 @@
 import { waitForNextTick } from "./event-loop.js";
-import { createSignal } from "./signal.js";
 
 interface MapOptions<T, R> {
   readonly items: AsyncIterable<T>;
@@ -40,7 +39,7 @@ export async function* mapConcurrently<T, R>(options: MapOptions<T, R>): AsyncGe
         return;
       }
       const result = map(item);
-      // A rejection is thrown in its turn; it must not count as unhandled until then.
+      // A rejection is thrown when its result is yielded. Until then it must not count as unhandled.
       result.catch(() => {});
       results.push(result);
       resultAdded.notify();
@@ -113,8 +112,8 @@ export function createWindow({ total, max, min }: WindowOptions): Window {
 }
 
 /**
- * Batches all requests of one turn of the event loop. The work starts after the
- * turn, so each result is as fresh as if it were requested alone. Results have
+ * Batches all requests of one tick of the event loop. The work starts after the
+ * tick, so each result is as fresh as if it were requested alone. Results have
  * the order of the items.
  */
 export function batchPerTick<T, R>(
@@ -132,5 +131,91 @@ export function batchPerTick<T, R>(
       return work(items);
     });
     return (await results)[index] as R;
+  };
+}
+
+/**
+ * Runs at most a fixed number of tasks at a time. The others wait in order of
+ * arrival. Node has none, and a library would be a dependency for 20 lines.
+ */
+export type Semaphore = <T>(work: () => Promise<T>) => Promise<T>;
+
+export function createSemaphore(limit: number): Semaphore {
+  const waiting: (() => void)[] = [];
+  let free = limit;
+
+  return async (work) => {
+    if (free > 0) {
+      free--;
+    } else {
+      await new Promise<void>((resolve) => waiting.push(resolve));
+    }
+    try {
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      if (next) {
+        next();
+      } else {
+        free++;
+      }
+    }
+  };
+}
+
+/** A separate semaphore per key. */
+type KeyedSemaphore = <T>(key: string, work: () => Promise<T>) => Promise<T>;
+
+export function createKeyedSemaphore(limit: number): KeyedSemaphore {
+  const inUse = new Map<string, { readonly semaphore: Semaphore; users: number }>();
+
+  return async (key, work) => {
+    const entry = inUse.get(key) ?? { semaphore: createSemaphore(limit), users: 0 };
+    inUse.set(key, entry);
+    entry.users++;
+    try {
+      return await entry.semaphore(work);
+    } finally {
+      entry.users--;
+      if (entry.users === 0) {
+        inUse.delete(key);
+      }
+    }
+  };
+}
+
+/**
+ * An auto-reset event for one waiter: a notification without a waiter ends the
+ * next wait. `events.once` would miss such a notification.
+ */
+export interface Signal {
+  notify(): void;
+  /** Resolves on the next notification, or after a timeout in milliseconds. */
+  wait(timeout?: number): Promise<void>;
+}
+
+export function createSignal(): Signal {
+  let isNotified = false;
+  let wake = () => {};
+
+  return {
+    notify() {
+      isNotified = true;
+      wake();
+    },
+
+    async wait(timeout) {
+      if (!isNotified) {
+        await new Promise<void>((resolve) => {
+          const timer = timeout === undefined ? undefined : setTimeout(resolve, timeout);
+          wake = () => {
+            clearTimeout(timer);
+            resolve();
+          };
+        });
+      }
+      isNotified = false;
+      wake = () => {};
+    },
   };
 }

@@ -1,9 +1,9 @@
 import { performance } from "node:perf_hooks";
 
 /**
- * Resolves after the current turn of the event loop. A microtask would be too
+ * Resolves after the current tick of the event loop. A microtask would be too
  * early: microtasks run after each socket read, so calls that arrive on several
- * sockets in one turn could not be batched.
+ * sockets in one tick could not be batched.
  */
 export function waitForNextTick(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
@@ -13,7 +13,7 @@ const waiting: (() => void)[] = [];
 
 /**
  * Yields to the event loop between the parts of a long computation. Resolves
- * one waiter per turn, in order, so each turn runs at most one part.
+ * one waiter per tick, in order, so each tick runs at most one part.
  */
 export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => {
@@ -32,12 +32,12 @@ function resumeNext(): void {
 
 const { nodeTiming } = performance;
 
-/** The number of the current turn of the event loop. */
+/** The number of the current tick of the event loop. */
 export function currentTick(): number {
   return nodeTiming.uvMetricsInfo.loopCount;
 }
 
-/** Returns a function that schedules work after the current turn, at most once per turn. */
+/** Returns a function that schedules work after the current tick, at most once per tick. */
 export function coalescePerTick(work: () => void): () => void {
   let isScheduled = false;
 

@@ -21,7 +21,7 @@ interface NetworkProblem {
 
 /** Parses an address, or returns `undefined`. Drops the zone of `fe80::1%eth0`. */
 export function parseAddress(text: string): Address | undefined {
-  const bytes = bytesIn(text);
+  const bytes = parseBytes(text);
   return bytes && isMapped(bytes) ? bytes.slice(mappedPrefix.length) : bytes;
 }
 
@@ -34,7 +34,7 @@ export function formatAddress(address: Address): string {
 const clientPrefixBytes = 8;
 
 /**
- * The key for limits per address. An IPv6 client usually owns a whole /64 and
+ * The key for limits per address. An IPv6 client usually owns a /64 and
  * could use a new address for each call, so the /64 counts as one client.
  */
 export function clientNetworkKey(address: Address): string {
@@ -46,7 +46,7 @@ export function clientNetworkKey(address: Address): string {
 /** Parses CIDR notation. A bare address is a network of one address. */
 export function parseNetwork(text: string): Network | NetworkProblem {
   const [address = "", length, ...rest] = text.split("/");
-  const given = address.includes("%") || rest.length > 0 ? undefined : bytesIn(address);
+  const given = address.includes("%") || rest.length > 0 ? undefined : parseBytes(address);
   if (!given) {
     return { problem: "must be a network such as 203.0.113.0/24 or 2001:db8::/32, or one address" };
   }
@@ -70,13 +70,13 @@ function isIn({ start, prefix }: Network, address: Address): boolean {
   if (start.length !== address.length) {
     return false;
   }
-  const whole = prefix >> 3;
-  for (let at = 0; at < whole; at++) {
+  const fullBytes = prefix >> 3;
+  for (let at = 0; at < fullBytes; at++) {
     if (start[at] !== address[at]) {
       return false;
     }
   }
-  const difference = (start[whole] ?? 0) ^ (address[whole] ?? 0);
+  const difference = (start[fullBytes] ?? 0) ^ (address[fullBytes] ?? 0);
   return difference >> (8 - (prefix & 7)) === 0;
 }
 
@@ -109,7 +109,7 @@ function describeHostBits({ start, prefix }: Network, given: Address): string {
   return `has bits set after its prefix: use ${network} for the network or ${formatAddress(given)} for one address`;
 }
 
-function bytesIn(text: string): Address | undefined {
+function parseBytes(text: string): Address | undefined {
   if (isIPv4(text)) {
     return bytesOfIPv4(text);
   }

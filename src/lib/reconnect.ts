@@ -40,7 +40,7 @@ export function canKeepStream({ now, opened, reached, heartbeat }: StreamProgres
   return isClockPlausible(reached, now) && !isLagging && age <= maxStreamAge;
 }
 
-/** The server cannot be ahead of now. If it seems so, the local clock stood still and ages are unreliable. */
+/** A server time in the future means that the local clock was paused, so ages are unreliable. */
 export function isClockPlausible(reached: number, now: number): boolean {
   return reached <= now;
 }

@@ -5,7 +5,8 @@ const timedOut = Symbol("timed out");
 /**
  * Waits for a promise for at most `ms` milliseconds, then returns or throws the
  * result of `onTimeout`. The timer does not keep the process running unless
- * `keepsRunning` is set.
+ * `keepsRunning` is set. Unlike `AbortSignal.timeout`, it does not expire before
+ * pending input has been read.
  */
 export async function withTimeout<T, Fallback>(
   promise: Promise<T>,

@@ -1,6 +1,6 @@
-import { randomFillSync } from "node:crypto";
+import { fillRandom } from "./bytes.js";
 
-/** UUIDs as text and as bytes. Written by hand because ids are converted on every read. */
+/** UUIDs as text and as bytes. Hand-written because ids are converted on every read, and Node creates only version 4. */
 
 const idSize = 16;
 
@@ -59,20 +59,4 @@ export function idFromBytes(bytes: Uint8Array, start = 0): string {
 /** Whether a text is a UUID, in upper or lower case. */
 export function isId(text: string): boolean {
   return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
-}
-
-/** Random bytes are read in blocks: the system call costs far more than the bytes. */
-const pool = Buffer.alloc(4_096);
-let used = pool.length;
-
-/** Fills a target of at most 4 KB with random bytes suitable for secrets, and erases them from the pool. */
-export function fillRandom(target: Uint8Array): void {
-  if (used + target.length > pool.length) {
-    randomFillSync(pool);
-    used = 0;
-  }
-  const bytes = pool.subarray(used, used + target.length);
-  target.set(bytes);
-  bytes.fill(0);
-  used += target.length;
 }

@@ -1,8 +1,9 @@
 import type { Authenticate } from "../auth/authenticate.js";
 import { callKey } from "../auth/caller.js";
+import type { LastUsedTracker } from "../auth/last-used.js";
 import { unauthenticated } from "../errors.js";
+import { mapMaybePromise } from "../lib/async.js";
 import { currentTick } from "../lib/event-loop.js";
-import { mapMaybePromise } from "../lib/maybe-promise.js";
 import type { RateLimits } from "../services/rate-limits/rate-limits.js";
 import type { Interceptor } from "./interceptor.js";
 
@@ -23,9 +24,9 @@ export function createAuthenticateInterceptor(
       if (caller) {
         call.caller = caller;
         if (request.requestMethod !== "GET") {
-          call.authenticatedIn = currentTick();
+          call.authenticatedAtTick = currentTick();
         }
-        call.peer.connection?.noteGoodKey();
+        call.peer.connection?.markAuthenticated();
         return next(request);
       }
       // A missing key, or one that was valid when the stream was opened, is not a guess.
@@ -37,5 +38,16 @@ export function createAuthenticateInterceptor(
         },
       );
     });
+  };
+}
+
+/** Records the use of a key. Runs after the restrictions: use from a wrong place is not use by the owner. */
+export function createLastUsedInterceptor(uses: Pick<LastUsedTracker, "note">): Interceptor {
+  return (next) => (request) => {
+    const { caller } = request.contextValues.get(callKey);
+    if (caller) {
+      uses.note(caller);
+    }
+    return next(request);
   };
 }

@@ -35,12 +35,12 @@ function refuse({ callers, permission }: Access, caller: Caller): Problem | unde
     return undefined;
   }
   return permissionDenied(
-    `This needs the permission ${permission}, and ${nameOf(caller)} ${whyNot(caller, permission)}.`,
+    `This needs the permission ${permission}, and ${nameOf(caller)} ${denialReason(caller, permission)}.`,
     [permission],
   );
 }
 
-function whyNot({ session, boundary }: Caller, permission: string): string {
+function denialReason({ session, boundary }: Caller, permission: string): string {
   if (session && session.authorizedAt === undefined) {
     return "is not authorized yet";
   }

@@ -19,7 +19,7 @@ export const readHeaderFields: Interceptor = (next) => (request) => {
 interface HeaderField {
   /** The field name in the proto. */
   readonly name: string;
-  /** The header name in its usual spelling. */
+  /** The header name in its canonical spelling. */
   readonly header: string;
   /** The header name in lower case. */
   readonly key: string;

@@ -5,7 +5,7 @@ import type {
   UnaryRequest,
   UnaryResponse,
 } from "@connectrpc/connect";
-import type { MaybePromise } from "../lib/maybe-promise.js";
+import type { MaybePromise } from "../lib/async.js";
 
 /** The rest of the chain. */
 export type Next = (

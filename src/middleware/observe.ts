@@ -11,11 +11,12 @@ import pino from "pino";
 import { type Call, callKey, type ProtocolName } from "../auth/caller.js";
 import { methodName } from "../contract/methods.js";
 import { type Problem, toProblem } from "../errors.js";
+import { onIteratorEnd } from "../lib/async.js";
 import { memoize } from "../lib/cache.js";
-import { onIteratorEnd } from "../lib/iterators.js";
 import type { Denials } from "../services/events/denials.js";
 import type { CallMetrics, MethodCounts } from "../telemetry/metrics/calls.js";
-import { type CallSpan, type Tracing, traceIdIn } from "../telemetry/tracing.js";
+import type { CallSpan, Tracing } from "../telemetry/spans.js";
+import { parseTraceId } from "../telemetry/tracing.js";
 import { cancellationError } from "./deadline.js";
 import { type Interceptor, type Next, withMessage } from "./interceptor.js";
 
@@ -65,7 +66,7 @@ export function createObserveInterceptor(
     const span = tracing?.beginCall(request.method, call, request.requestMethod);
     call.logged = true;
     method.counts?.begin();
-    const traceId = span?.traceId ?? traceIdIn(call.peer.headers.traceparent);
+    const traceId = span?.traceId ?? parseTraceId(call.peer.headers.traceparent);
     return {
       request,
       call,
@@ -78,7 +79,7 @@ export function createObserveInterceptor(
     };
   }
 
-  function explain(observed: ObservedCall, reason: unknown): Problem {
+  function fail(observed: ObservedCall, reason: unknown): Problem {
     const { request, call } = observed;
     const problem = toProblem(reason);
     problem.attachDetails(call.requestId);
@@ -97,7 +98,7 @@ export function createObserveInterceptor(
     }
     const { span } = observed;
     const messages = span ? runEach(response.message, span) : response.message;
-    return withMessage(response, observeEach(messages, observed, explain));
+    return withMessage(response, observeEach(messages, observed, fail));
   }
 
   function succeedLater(
@@ -107,7 +108,7 @@ export function createObserveInterceptor(
     return response.then(
       (value) => succeed(observed, value),
       (reason) => {
-        throw explain(observed, reason);
+        throw fail(observed, reason);
       },
     );
   }
@@ -118,7 +119,7 @@ export function createObserveInterceptor(
     try {
       response = observed.span ? runIn(observed.span, next, request) : next(request);
     } catch (reason) {
-      throw explain(observed, reason);
+      throw fail(observed, reason);
     }
     return response instanceof Promise
       ? succeedLater(observed, response)
@@ -140,15 +141,15 @@ function end(observed: ObservedCall, code: string): void {
 function observeEach<T>(
   messages: AsyncIterable<T>,
   observed: ObservedCall,
-  explain: (observed: ObservedCall, reason: unknown) => Problem,
+  fail: (observed: ObservedCall, reason: unknown) => Problem,
 ): AsyncIterable<T> {
   const { signal } = observed.request;
   return onIteratorEnd(messages, (ended) => {
     if (ended.how === "failed") {
-      throw explain(observed, ended.reason);
+      throw fail(observed, ended.reason);
     }
     if (ended.how === "finished" && signal.aborted) {
-      throw explain(observed, cancellationError(signal));
+      throw fail(observed, cancellationError(signal));
     }
     end(observed, ended.how === "finished" ? "ok" : "canceled");
   });
@@ -177,7 +178,7 @@ function isDenial({ code }: Problem): boolean {
 }
 
 /** The data of a call's log line. */
-interface EndedCall {
+interface CompletedCall {
   readonly call: Call;
   /** `ok`, or the code of the problem. */
   readonly code: string;
@@ -186,7 +187,7 @@ interface EndedCall {
   readonly problem: Problem | undefined;
 }
 
-type WriteCallLine = (ended: EndedCall) => void;
+type WriteCallLine = (ended: CompletedCall) => void;
 
 /** Pino's destination and time function, under its public symbols. */
 interface PinoInternals {
@@ -219,7 +220,7 @@ function createCallLines(log: Logger): (method: string) => WriteCallLine {
 }
 
 /** The fields of a call line as JSON. No value contains a character that JSON escapes. */
-function createFields(method: string): (ended: EndedCall) => string {
+function createFields(method: string): (ended: CompletedCall) => string {
   // Cached for successful calls: fewer concatenated parts are faster.
   const outcomeOf = (protocol: ProtocolName, code: string) =>
     `","method":"${method}","protocol":"${protocol}","code":"${code}","duration_ms":`;
@@ -231,7 +232,7 @@ function createFields(method: string): (ended: EndedCall) => string {
     const application = caller ? `,"application_id":"${caller.application.id}"` : "";
     const session = caller?.session ? `,"session_id":"${caller.session.id}"` : "";
     const trace = traceId === undefined ? "" : `,"trace_id":"${traceId}"`;
-    return `"request_id":"${requestId}${outcome}${toText(milliseconds)}${application}${session}${trace}`;
+    return `"request_id":"${requestId}${outcome}${formatMilliseconds(milliseconds)}${application}${session}${trace}`;
   };
 }
 
@@ -242,7 +243,7 @@ function isServerError({ code }: Problem): boolean {
 const thousandths = Array.from({ length: 1_000 }, (_, count) => `.${`${count}`.padStart(3, "0")}`);
 
 /** Milliseconds with three decimals. Formatting integers is three times as fast as formatting a fraction. */
-function toText(milliseconds: number): string {
+function formatMilliseconds(milliseconds: number): string {
   const microseconds = Math.round(milliseconds * 1_000);
   return `${Math.floor(microseconds / 1_000)}${thousandths[microseconds % 1_000]}`;
 }

@@ -9,18 +9,16 @@ import type { Denials } from "../services/events/denials.js";
 import type { RateLimits } from "../services/rate-limits/rate-limits.js";
 import type { Store } from "../store/port/store.js";
 import type { CallMetrics } from "../telemetry/metrics/calls.js";
-import type { Tracing } from "../telemetry/tracing.js";
-import { createAuthenticateInterceptor } from "./authenticate.js";
+import type { Tracing } from "../telemetry/spans.js";
+import { createAuthenticateInterceptor, createLastUsedInterceptor } from "./authenticate.js";
 import { createAuthorizeInterceptor } from "./authorize.js";
 import { createDeadlineInterceptor } from "./deadline.js";
 import { readHeaderFields } from "./header-fields.js";
 import type { Interceptor } from "./interceptor.js";
-import { createLastUsedInterceptor } from "./last-used.js";
+import { createRateLimitInterceptor, createStreamLimitInterceptor } from "./limits.js";
 import { createObserveInterceptor } from "./observe.js";
-import { createRateLimitInterceptor } from "./rate-limit.js";
 import { createReauthenticateInterceptor } from "./reauthenticate.js";
 import { createRestrictionsInterceptor } from "./restrictions.js";
-import { createStreamLimitInterceptor } from "./stream-limit.js";
 import { createValidateInterceptor } from "./validate.js";
 
 interface InterceptorOptions {
@@ -45,7 +43,7 @@ export interface Interceptors {
   /** Admits a call by its headers alone. */
   readonly admission: readonly Interceptor[];
   /** The part of `admission` that is safe to repeat: it counts nothing. */
-  readonly readmission: readonly Interceptor[];
+  readonly reauthorization: readonly Interceptor[];
   /** Limits the open streams of an admitted caller. */
   readonly limitStreams: Interceptor;
   /** Interceptors that need the message. */
@@ -63,7 +61,7 @@ export function createInterceptors(options: InterceptorOptions): Interceptors {
   );
   const checkRestrictions = createRestrictionsInterceptor(addressOf);
   const authorize = createAuthorizeInterceptor(methods);
-  const readmission = [authenticate, checkRestrictions, authorize];
+  const reauthorization = [authenticate, checkRestrictions, authorize];
   return {
     observe: createObserveInterceptor(log, options),
     deadline: createDeadlineInterceptor(requestTimeout),
@@ -75,13 +73,13 @@ export function createInterceptors(options: InterceptorOptions): Interceptors {
       createLastUsedInterceptor(uses),
       authorize,
     ],
-    readmission,
+    reauthorization,
     limitStreams: createStreamLimitInterceptor(limits.streams, readAddressOf),
     inspection: [
       readHeaderFields,
       createValidateInterceptor(limits.listItems),
       // After validation, which may yield to the event loop.
-      createReauthenticateInterceptor(readmission, methods),
+      createReauthenticateInterceptor(reauthorization, methods),
     ],
   };
 }

@@ -10,27 +10,27 @@ type Request = Parameters<Next>[0];
 
 /**
  * Authenticates and authorizes the caller of a unary call again if it may have
- * lost its authority: if the message arrived or was validated in a later turn
- * than the headers, or if the store found the caller changed when it wrote the
- * call's change. Stream handlers do this themselves.
+ * lost its permissions: if the message arrived or was validated in a later tick
+ * than the headers, or if the store found that the caller changed during the
+ * write. Stream handlers do this themselves.
  */
 export function createReauthenticateInterceptor(
-  readmission: readonly Interceptor[],
+  reauthorization: readonly Interceptor[],
   methods: readonly DescMethod[],
 ): Interceptor {
   const replayable = new Set<DescMethod>(methods.filter(isReplayable));
-  const reauthenticate = chain<Next>(readmission, (request) => request as never);
+  const reauthenticate = chain<Next>(reauthorization, (request) => request as never);
   return (next) => {
-    const nextAgain = chain(readmission, next);
+    const nextAgain = chain(reauthorization, next);
 
-    async function tryAgain(request: Request, reason: unknown): Promise<Awaited<ReturnType<Next>>> {
+    async function retry(request: Request, reason: unknown): Promise<Awaited<ReturnType<Next>>> {
       if (!(reason instanceof CallerChanged) || isCanceled(request.contextValues.get(callKey))) {
         throw reason;
       }
       try {
         return await nextAgain(request);
       } catch (reason) {
-        return tryAgain(request, reason);
+        return retry(request, reason);
       }
     }
 
@@ -45,10 +45,9 @@ export function createReauthenticateInterceptor(
           await reauthenticate(request);
         };
       }
-      const result = call.authenticatedIn === currentTick() ? next(request) : nextAgain(request);
-      return result instanceof Promise
-        ? result.catch((reason) => tryAgain(request, reason))
-        : result;
+      const result =
+        call.authenticatedAtTick === currentTick() ? next(request) : nextAgain(request);
+      return result instanceof Promise ? result.catch((reason) => retry(request, reason)) : result;
     };
   };
 }

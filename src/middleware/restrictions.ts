@@ -8,20 +8,22 @@ import type { Interceptor } from "./interceptor.js";
 
 type Request = Parameters<ReturnType<Interceptor>>[0];
 
-/** Enforces the allowed origins and networks of a key. A session has those of its application. */
+/** Enforces the allowed origins and networks of a key. A session inherits the restrictions of its application. */
 export function createRestrictionsInterceptor(addressOf: AddressOf): Interceptor {
-  const placeCheck = createRestrictionCheck();
+  const restrictionCheck = createRestrictionCheck();
 
   function refuse(application: ApplicationRecord, request: Request): Problem | undefined {
     const origin = request.header.get("origin") ?? undefined;
-    if (!placeCheck.allowsOrigin(application, origin)) {
+    if (!restrictionCheck.allowsOrigin(application, origin)) {
       return originNotAllowed(origin);
     }
     if (application.allowedCidrs.length === 0) {
       return undefined;
     }
     const address = addressOf({ values: request.contextValues });
-    return placeCheck.allowsAddress(application, address) ? undefined : addressNotAllowed(address);
+    return restrictionCheck.allowsAddress(application, address)
+      ? undefined
+      : addressNotAllowed(address);
   }
 
   return (next) => (request) => {

@@ -1,7 +1,7 @@
 import type { HandlerContext } from "@connectrpc/connect";
 import type { CursorSealer, CursorSealerFactory } from "../auth/sealing.js";
 import { shuttingDown } from "../errors.js";
-import { linkAbortSignals } from "../lib/iterators.js";
+import { linkAbortSignals } from "../lib/async.js";
 
 /** Opens a stream that ends when its call ends or the server stops. */
 type OpenStream = <T>(

@@ -30,7 +30,7 @@ function createTimestamp(): () => string {
 
 /** Writes lines to stdout asynchronously. */
 export interface LineWriter {
-  /** Takes one or more whole lines. */
+  /** Takes one or more complete lines. */
   write(lines: string): void;
   /** Writes buffered lines now. */
   flush(): void;
@@ -65,7 +65,7 @@ function createLineWriter(): LineWriter {
       destination.flushSync();
       writeSync(process.stdout.fd, buffered.join(""));
     } catch {
-      // The reader of stdout is gone.
+      // The reader of stdout has closed it.
     }
   });
 

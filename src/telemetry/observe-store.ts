@@ -7,7 +7,8 @@ import {
   StoreUnavailable,
 } from "../store/port/errors.js";
 import type { Store } from "../store/port/store.js";
-import type { Tracing } from "./tracing.js";
+import { counter, createHistogram, type Family, histogram } from "./metrics/families.js";
+import type { Tracing } from "./spans.js";
 
 /** `refused`: a precondition on the stored data failed. */
 export type StoreOutcome = "ok" | "unavailable" | "refused" | "error";
@@ -21,7 +22,7 @@ interface StoreObservers {
   readonly tracing?: Tracing | undefined;
 }
 
-/** Any store method; none has more than four parameters. Rest parameters would cost more. */
+/** Any store method; none has more than four parameters. Rest parameters would be slower. */
 type Operation = (one?: unknown, two?: unknown, three?: unknown, four?: unknown) => unknown;
 
 /** Wraps a store so that its calls are counted, and asynchronous ones traced. */
@@ -89,4 +90,108 @@ function outcomeOf(error: unknown): StoreOutcome {
   }
   const refusals = [Problem, AlreadyApplied, CallerChanged, LastManager, SessionQuotaReached];
   return refusals.some((refusal) => error instanceof refusal) ? "refused" : "error";
+}
+
+export interface StoreMetrics {
+  /** Creates the counter of an operation. */
+  counterOf(operation: string): RecordStoreCall;
+  families(): Family[];
+}
+
+const callsTotal = "latchkey_store_calls_total";
+const callDuration = "latchkey_store_call_duration_seconds";
+
+export function createStoreMetrics(): StoreMetrics {
+  const all: ReturnType<typeof createOperationCounts>[] = [];
+
+  return {
+    counterOf(operation) {
+      const counts = createOperationCounts(operation);
+      all.push(counts);
+      return counts.end;
+    },
+    families: () => [
+      counter(
+        callsTotal,
+        "Store calls by operation and outcome: ok, unavailable, refused (a precondition failed) or error.",
+        all.flatMap((counts) => counts.calls()),
+      ),
+      histogram(
+        callDuration,
+        "Duration of store calls by operation.",
+        all.flatMap((counts) => counts.durations()),
+      ),
+    ],
+  };
+}
+
+function createOperationCounts(operation: string) {
+  const durations = createHistogram();
+  const completed: Record<StoreOutcome, number> = { ok: 0, unavailable: 0, refused: 0, error: 0 };
+  const wasCalled = () => Object.values(completed).some((count) => count > 0);
+
+  return {
+    end(outcome: StoreOutcome, milliseconds: number) {
+      completed[outcome]++;
+      durations.observe(milliseconds);
+    },
+    calls: () =>
+      wasCalled()
+        ? Object.entries(completed).map(([outcome, value]) => ({
+            labels: { operation, outcome },
+            value,
+          }))
+        : [],
+    durations: () => (wasCalled() ? durations.values(callDuration, { operation }) : []),
+  };
+}
+
+export interface SessionMetrics {
+  /** Wraps the store to count opened and authorized sessions. */
+  observe(store: Store): Store;
+  /** Adds the sessions that expired since the last call. Never fails: a failed count is included in the next one. */
+  countExpired(): Promise<void>;
+  families(): Family[];
+}
+
+export function createSessionMetrics(): SessionMetrics {
+  const counts = { opened: 0, authorized: 0, expired: 0 };
+  let observed: Store | undefined;
+
+  return {
+    observe(store) {
+      observed = store;
+      return {
+        ...store,
+        sessions: {
+          ...store.sessions,
+          async create(session, audit) {
+            const created = await store.sessions.create(session, audit);
+            counts.opened += created ? 1 : 0;
+            return created;
+          },
+          async authorize(grant, audit) {
+            const outcome = await store.sessions.authorize(grant, audit);
+            counts.authorized += outcome === "authorized" ? 1 : 0;
+            return outcome;
+          },
+        },
+      };
+    },
+
+    async countExpired() {
+      try {
+        const expired = (await observed?.sessions.takeExpired()) ?? 0;
+        counts.expired += expired;
+      } catch {}
+    },
+
+    families: () => [
+      counter(
+        "latchkey_sessions_total",
+        "Sessions by state: opened, authorized or expired. Deleted and revoked sessions do not expire.",
+        Object.entries(counts).map(([state, value]) => ({ labels: { state }, value })),
+      ),
+    ],
+  };
 }

@@ -13,18 +13,35 @@ import {
   trace,
 } from "@opentelemetry/api";
 import type { Call, Peer, ProtocolName } from "../auth/caller.js";
-import type { StoreSettings } from "../config/settings.js";
+import { type StoreSettings, version } from "../config/settings.js";
 import { mayContainKey } from "../contract/key-format.js";
 import { methodName, routeOf, statusOf } from "../contract/methods.js";
 import type { Problem } from "../errors.js";
 import { memoize } from "../lib/cache.js";
-import { version } from "../lib/version.js";
-import type { Tracing } from "./tracing.js";
+
+/** Creates spans with the tracer that is registered in this process. */
+export interface Tracing {
+  /** Starts the span of a call as a child of the caller's span. */
+  beginCall(method: DescMethod, call: Call, requestMethod: string): CallSpan;
+
+  /** Starts the span of a store call that began at `started`, by `performance.now()`. */
+  beginStoreCall(operation: string, started: number): EndStoreCall | undefined;
+}
+
+export interface CallSpan {
+  readonly traceId: string;
+  /** Runs work with this span as the parent of new spans. */
+  run<T>(work: () => T): T;
+  end(problem: Problem | undefined): void;
+}
+
+/** Ends the span of a store call. */
+type EndStoreCall = (errorCode: string | undefined) => void;
 
 const systems: Record<StoreSettings["kind"], string> = { mongodb: "mongodb", embedded: "lmdb" };
 
 /** The span name and constant attributes per method, protocol and HTTP method. */
-const described = memoize((method: DescMethod) =>
+const describeSpan = memoize((method: DescMethod) =>
   memoize((protocol: ProtocolName) =>
     memoize((requestMethod: string) => ({
       name: methodName(method),
@@ -41,16 +58,16 @@ export function createTracing(store: StoreSettings["kind"]): Tracing | undefined
       beginCall(method, call, requestMethod) {
         const { protocol, peer } = call;
         const active = context.active();
-        // An active span comes from outer instrumentation, which has read the headers already.
+        // An active span belongs to outer instrumentation, which has read the headers already.
         const parent = trace.getSpan(active) ? active : extractParent(peer.headers, active);
-        const { name, attributes } = described(method)(protocol)(requestMethod);
+        const { name, attributes } = describeSpan(method)(protocol)(requestMethod);
         const span = tracer.startSpan(name, { kind: SpanKind.SERVER, attributes }, parent);
         const spanContext = trace.setSpan(parent, span);
         return {
           traceId: span.spanContext().traceId,
           run: (work) => context.with(spanContext, work),
           end(problem) {
-            // Most calls are not sampled; skip the work for those.
+            // Most calls are not sampled.
             if (span.isRecording()) {
               span.setAttributes(callerAttributes(call));
               span.setAttributes(outcomeOf(method, protocol, problem));
@@ -69,7 +86,7 @@ export function createTracing(store: StoreSettings["kind"]): Tracing | undefined
           startTime: Date.now() - (performance.now() - started),
           attributes: { "db.system.name": systems[store], "db.operation.name": operation },
         });
-        return (fault) => endSpan(span, fault);
+        return (errorCode) => endSpan(span, errorCode);
       },
     }
   );
@@ -95,9 +112,9 @@ function extractParent(headers: Peer["headers"], active: Context): Context {
 }
 
 /** Ends a span with the code of its error. The log has the details. */
-function endSpan(span: Span, fault: string | undefined): void {
-  if (fault !== undefined) {
-    span.setStatus({ code: SpanStatusCode.ERROR, message: fault });
+function endSpan(span: Span, errorCode: string | undefined): void {
+  if (errorCode !== undefined) {
+    span.setStatus({ code: SpanStatusCode.ERROR, message: errorCode });
   }
   span.end();
 }
@@ -136,13 +153,15 @@ function outcomeOf(
     case "rest":
       return { ...error, "http.response.status_code": problem?.status ?? statusOf(method) };
     case "connect":
-      return problem ? { ...error, "rpc.connect_rpc.error_code": wordOf(problem.code) } : error;
+      return problem
+        ? { ...error, "rpc.connect_rpc.error_code": toConnectCode(problem.code) }
+        : error;
     default:
       return { ...error, "rpc.grpc.status_code": problem?.code ?? 0 };
   }
 }
 
 /** A code as Connect spells it, such as `not_found`. */
-function wordOf(code: Code): string {
+function toConnectCode(code: Code): string {
   return Code[code].replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => `_${letter}`).toLowerCase();
 }

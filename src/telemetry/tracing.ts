@@ -1,28 +1,20 @@
-import type { DescMethod } from "@bufbuild/protobuf";
-import type { Call } from "../auth/caller.js";
-import type { Problem } from "../errors.js";
+import type { StoreSettings } from "../config/settings.js";
+import type { Tracing } from "./spans.js";
 
-/** Creates spans with the tracer that is registered in this process. */
-export interface Tracing {
-  /** Starts the span of a call as a child of the caller's span. */
-  beginCall(method: DescMethod, call: Call, requestMethod: string): CallSpan;
+/** The global under which every copy of the OpenTelemetry API finds the registered providers. */
+const registrations = Symbol.for("opentelemetry.js.api.1");
 
-  /** Starts the span of a store call that began at `started`, by `performance.now()`. */
-  beginStoreCall(operation: string, started: number): EndStoreCall | undefined;
+/** Loads tracing only if a tracer is registered, so that the API costs nothing otherwise. */
+export async function loadTracing(store: StoreSettings["kind"]): Promise<Tracing | undefined> {
+  if (!(registrations in globalThis)) {
+    return undefined;
+  }
+  const { createTracing } = await import("./spans.js");
+  return createTracing(store);
 }
-
-export interface CallSpan {
-  readonly traceId: string;
-  /** Runs work with this span as the parent of new spans. */
-  run<T>(work: () => T): T;
-  end(problem: Problem | undefined): void;
-}
-
-/** Ends the span of a store call. */
-type EndStoreCall = (fault: string | undefined) => void;
 
 /** The trace id in a W3C `traceparent` header. */
-export function traceIdIn(traceparent: string | string[] | undefined): string | undefined {
+export function parseTraceId(traceparent: string | string[] | undefined): string | undefined {
   if (typeof traceparent !== "string") {
     return undefined;
   }

@@ -1,5 +1,5 @@
 import { Problem } from "../errors.js";
-import { escapeUnprintable } from "../lib/printable.js";
+import { escapeUnprintable } from "../lib/terminal.js";
 import type { EventRecord } from "../store/port/events.js";
 import type { Store } from "../store/port/store.js";
 import type {

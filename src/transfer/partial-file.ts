@@ -1,7 +1,7 @@
 import { createReadStream } from "node:fs";
 import { access, type FileHandle, open, rename } from "node:fs/promises";
 import { Problem } from "../errors.js";
-import { escapeUnprintable } from "../lib/printable.js";
+import { escapeUnprintable } from "../lib/terminal.js";
 import type { ExportPlace } from "./export.js";
 import {
   type Counts,

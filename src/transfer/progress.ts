@@ -1,4 +1,4 @@
-import { formatBar, startProgressLine } from "../lib/progress-line.js";
+import { formatBar, startProgressLine } from "../lib/terminal.js";
 
 /** The state of a transfer. */
 interface TransferState {

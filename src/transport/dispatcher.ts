@@ -5,7 +5,7 @@ import type { RedactKeys } from "../auth/keys.js";
 import type { Limits } from "../config/limits.js";
 import { mayBeForeignKey } from "../contract/key-format.js";
 import { headersTooLarge, invalidRequest, Problem, urlTooLong } from "../errors.js";
-import type { MaybePromise } from "../lib/maybe-promise.js";
+import type { MaybePromise } from "../lib/async.js";
 import type { Cors } from "./http/cors.js";
 import { type Exchange, type Handled, handled, type RequestHandler } from "./http/exchange.js";
 import { strictTransportSecurity } from "./http/headers.js";
@@ -25,12 +25,12 @@ interface DispatcherOptions {
   readonly limits: SizeLimits;
   /** Whether keys that were created elsewhere are accepted. */
   readonly foreignKeys: boolean;
-  readonly withoutSecrets: RedactKeys;
+  readonly redactKeys: RedactKeys;
 }
 
 /** Creates the dispatcher: checks each request and passes it to the first handler that accepts it. */
 export function createDispatcher(options: DispatcherOptions) {
-  const { cors, handlers, log, isSecure, onOtherRequest, limits, foreignKeys, withoutSecrets } =
+  const { cors, handlers, log, isSecure, onOtherRequest, limits, foreignKeys, redactKeys } =
     options;
 
   function dispatch(exchange: Exchange): MaybePromise<Handled> {
@@ -62,8 +62,8 @@ export function createDispatcher(options: DispatcherOptions) {
       log.info({
         request_id: call.requestId,
         // Over HTTP/2 the method may be any string.
-        method: withoutSecrets(method).slice(0, limits.urlSize),
-        path: withoutSecrets(path).slice(0, limits.urlSize),
+        method: redactKeys(method).slice(0, limits.urlSize),
+        path: redactKeys(path).slice(0, limits.urlSize),
         protocol: call.protocol,
         status,
         ...(problemCode !== undefined && { code: problemCode }),

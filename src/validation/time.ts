@@ -1,7 +1,7 @@
 import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
 import type { FieldViolation } from "../contract/problems.js";
 import { invalidRequest } from "../errors.js";
-import type { MaybePromise } from "../lib/maybe-promise.js";
+import type { MaybePromise } from "../lib/async.js";
 
 /** The end of the year 9999, in milliseconds. RFC 3339 has four-digit years. */
 export const maxTimestamp = Date.UTC(9999, 11, 31, 23, 59, 59, 999);

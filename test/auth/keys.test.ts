@@ -8,7 +8,8 @@ import {
 import { createKeyring, generateKey } from "../../src/auth/keys.js";
 import { parseKey } from "../../src/contract/key-format.js";
 import { readBase62, readDigits, writeBase62 } from "../../src/lib/base62.js";
-import { fillRandom, idFromBytes, idToBytes, isId, newId } from "../../src/lib/uuid.js";
+import { fillRandom } from "../../src/lib/bytes.js";
+import { idFromBytes, idToBytes, isId, newId } from "../../src/lib/uuid.js";
 import type { Store } from "../../src/store/port/store.js";
 
 const kind = fc.constantFrom("prv", "pub", "mgt", "ses", "non");

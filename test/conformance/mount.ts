@@ -5,14 +5,14 @@ import { readSettings } from "../../src/config/settings.js";
 import type { TlsContents } from "../../src/config/tls.js";
 import { Problem } from "../../src/errors.js";
 import { createDeadlineInterceptor } from "../../src/middleware/deadline.js";
+import { createStreamLimitInterceptor } from "../../src/middleware/limits.js";
 import { createObserveInterceptor } from "../../src/middleware/observe.js";
 import type { Interceptors } from "../../src/middleware/pipeline.js";
-import { createStreamLimitInterceptor } from "../../src/middleware/stream-limit.js";
 import { createDispatcher } from "../../src/transport/dispatcher.js";
 import { createCors } from "../../src/transport/http/cors.js";
 import { createListener } from "../../src/transport/listener/listener.js";
 import { createGateway } from "../../src/transport/rest/gateway.js";
-import type { Implementation } from "../../src/transport/rpc/implementation.js";
+import type { Implementation } from "../../src/transport/rpc/methods.js";
 import { createRpcHandlers } from "../../src/transport/rpc/rpc.js";
 
 // The runner wants the details that a test asks for and no others, so ours, which say which problem
@@ -30,12 +30,12 @@ const { requestTimeout, limits } = readSettings({});
 /** Serves a service with the parts that our own services are served with, but without a key. */
 export function mount({ implementation, bodyLimit, tls }: MountOptions): Promise<AddressInfo> {
   const log = pino({ level: "silent" });
-  const withoutSecrets = createKeyRedactor(false);
+  const redactKeys = createKeyRedactor(false);
   const interceptors: Interceptors = {
     observe: createObserveInterceptor(log),
     deadline: createDeadlineInterceptor(requestTimeout),
     admission: [],
-    readmission: [],
+    reauthorization: [],
     limitStreams: createStreamLimitInterceptor(limits.streams, () => undefined),
     inspection: [],
   };
@@ -46,7 +46,7 @@ export function mount({ implementation, bodyLimit, tls }: MountOptions): Promise
     bodyLimit,
     jsonDepth: limits.jsonDepth,
     writeTimeoutMs: requestTimeout,
-    withoutSecrets,
+    redactKeys,
   });
   const gateway = createGateway({
     implementations: [],
@@ -60,7 +60,7 @@ export function mount({ implementation, bodyLimit, tls }: MountOptions): Promise
     log,
     isSecure: tls !== undefined,
     foreignKeys: false,
-    withoutSecrets,
+    redactKeys,
     limits,
   });
   return createListener({ onExchange: front, limits, trustedProxies: [], tls }).listen(

@@ -4,7 +4,7 @@
  * are a message behind its length in four bytes.
  */
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
-import type { Implementation } from "../../src/transport/rpc/implementation.js";
+import type { Implementation } from "../../src/transport/rpc/methods.js";
 import { createHandlers } from "./handlers.js";
 import { mount } from "./mount.js";
 import { readProtos, type ServerCompatRequest } from "./protos.js";

@@ -6,9 +6,9 @@ import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/conn
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { AccessService } from "../../gen/latchkey/v1/access_service_pb.js";
 import type { BootstrapResult } from "../../src/bootstrap.js";
-import { version } from "../../src/lib/version.js";
+import { version } from "../../src/config/settings.js";
 import { StoreUnavailable } from "../../src/store/port/errors.js";
-import { watchEventLoopLag } from "../../src/telemetry/metrics/event-loop.js";
+import { watchEventLoopLag } from "../../src/telemetry/metrics/process.js";
 import { type Api, keyOf } from "../support/api/api.js";
 import { createConnectApi } from "../support/api/connect.js";
 import { createGrpcApi } from "../support/api/grpc.js";

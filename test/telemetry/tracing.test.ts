@@ -12,9 +12,9 @@ import {
 import { AccessService } from "../../gen/latchkey/v1/access_service_pb.js";
 import type { BootstrapResult } from "../../src/bootstrap.js";
 import { StoreUnavailable } from "../../src/store/port/errors.js";
-import { loadTracing } from "../../src/telemetry/load-tracing.js";
+import type { Tracing } from "../../src/telemetry/spans.js";
 import { createTracing } from "../../src/telemetry/spans.js";
-import { type Tracing, traceIdIn } from "../../src/telemetry/tracing.js";
+import { loadTracing, parseTraceId } from "../../src/telemetry/tracing.js";
 import type { Api } from "../support/api/api.js";
 import { createConnectApi } from "../support/api/connect.js";
 import { createGrpcApi } from "../support/api/grpc.js";
@@ -243,7 +243,7 @@ describe("without a tracer", () => {
     ["", undefined],
     [undefined, undefined],
   ])("reads %j as trace id %s", (text, id) => {
-    expect(traceIdIn(text)).toBe(id);
+    expect(parseTraceId(text)).toBe(id);
   });
 });
 

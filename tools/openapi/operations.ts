@@ -1,6 +1,6 @@
 import type { DescMessage, DescMethod, JsonObject } from "@bufbuild/protobuf";
 import { replayedHeader } from "../../src/contract/headers.js";
-import { isUpdateMask } from "../../src/transport/rest/update-mask.js";
+import { isUpdateMask } from "../../src/transport/rest/decode.js";
 import { accessOf, callersOf, refusalOf } from "../contract/access.js";
 import { ownErrorsOf, refusalsOf } from "../contract/errors-of.js";
 import { createExamples } from "../contract/examples.js";

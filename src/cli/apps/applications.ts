@@ -4,7 +4,7 @@ import {
   ApplicationSchema,
   ListApplicationsResponseSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { escapeUnprintable } from "../../lib/printable.js";
+import { escapeUnprintable } from "../../lib/terminal.js";
 import {
   type ClientFlags,
   type ListFlags,

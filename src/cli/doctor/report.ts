@@ -1,4 +1,4 @@
-import { escapeUnprintable } from "../../lib/printable.js";
+import { escapeUnprintable } from "../../lib/terminal.js";
 import type { Display } from "../output.js";
 import { padText } from "../table.js";
 

@@ -24,7 +24,7 @@ import { type DenialReason, explainDenial } from "../../contract/decisions/expla
 import { createRestrictionCheck } from "../../contract/decisions/restrictions.js";
 import { isOwnPermission } from "../../contract/methods.js";
 import { Problem } from "../../errors.js";
-import { type MaybePromise, mapMaybePromise } from "../../lib/maybe-promise.js";
+import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
 import type { Store } from "../../store/port/store.js";
 import { toTimestamp } from "../../validation/time.js";
 import { createGrantCache, type GrantsRecord } from "./grant-cache.js";

@@ -5,7 +5,7 @@ import {
 } from "../../contract/decisions/decide.js";
 import type { Grants, RuleRecord } from "../../contract/grants.js";
 import { createGenerationalCache } from "../../lib/cache.js";
-import { cacheCounts } from "../../telemetry/metrics/caches.js";
+import { cacheCounts } from "../../telemetry/metrics/process.js";
 
 /** A stored record with grants. Every change increments its version. */
 export interface GrantsRecord extends Grants {

@@ -24,7 +24,7 @@ import {
   invalidRequest,
   replayNeedsOriginalKey,
 } from "../../errors.js";
-import type { MaybePromise } from "../../lib/maybe-promise.js";
+import type { MaybePromise } from "../../lib/async.js";
 import type { ResponseStore } from "../../store/port/audit.js";
 import { AlreadyApplied } from "../../store/port/errors.js";
 import { createResponseSeal, type ResponseSeal, responseId } from "./sealed-response.js";

@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync } from "node:crypto";
-import { fillRandom } from "../../lib/uuid.js";
+import { fillRandom } from "../../lib/bytes.js";
 
 /** A stored response and the fingerprint of its request. */
 interface StoredResponse {

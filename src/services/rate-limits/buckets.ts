@@ -1,8 +1,8 @@
 import { TokenBucket } from "limiter";
 import type { Logger } from "pino";
 import type { Rate } from "../../config/parsers.js";
+import type { MaybePromise } from "../../lib/async.js";
 import { createGenerationalCache } from "../../lib/cache.js";
-import type { MaybePromise } from "../../lib/maybe-promise.js";
 import { withTimeout } from "../../lib/timeout.js";
 import type { RateCounts, TakenTokens } from "../../store/port/rate-counts.js";
 

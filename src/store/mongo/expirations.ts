@@ -1,6 +1,6 @@
 /** Adds events for applications and keys that expire soon or have expired. */
 import type { Binary, ClientSession, Collection, Document } from "mongodb";
-import type { MaybePromise } from "../../lib/maybe-promise.js";
+import type { MaybePromise } from "../../lib/async.js";
 import { isManager } from "../port/applications.js";
 import type { EventStore, Expiration } from "../port/events.js";
 import {

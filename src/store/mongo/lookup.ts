@@ -9,7 +9,7 @@ import {
 import { createGenerationalCache } from "../../lib/cache.js";
 import { waitForNextTick } from "../../lib/event-loop.js";
 import { idFromBytes, isId } from "../../lib/uuid.js";
-import { cacheCounts } from "../../telemetry/metrics/caches.js";
+import { cacheCounts } from "../../telemetry/metrics/process.js";
 import type { CallerRecords, ChangeCaller } from "../port/audit.js";
 import { isRevoked, withApplications } from "../port/sessions.js";
 import type { FreshRead } from "./connect.js";

@@ -1,6 +1,6 @@
 /** Removes revoked sessions early, and counts expired ones. */
 import type { Binary, Collection, Document } from "mongodb";
-import type { MaybePromise } from "../../lib/maybe-promise.js";
+import type { MaybePromise } from "../../lib/async.js";
 import type { SessionStore } from "../port/store.js";
 import { byApplication, byAuthorizer, byExpiry } from "./collections.js";
 import type { SessionDocument } from "./documents.js";

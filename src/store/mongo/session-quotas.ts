@@ -1,7 +1,7 @@
 import { setTimeout } from "node:timers/promises";
 import type { Collection, Document } from "mongodb";
+import type { MaybePromise } from "../../lib/async.js";
 import { createGenerationalCache } from "../../lib/cache.js";
-import type { MaybePromise } from "../../lib/maybe-promise.js";
 import { SessionQuotaReached } from "../port/errors.js";
 import type { ApplicationRecord } from "../port/records.js";
 import { byOpenSession } from "./collections.js";

@@ -7,7 +7,7 @@ import {
   ReadConcern,
   type TransactionOptions,
 } from "mongodb";
-import { createKeyedSemaphore, createSemaphore } from "../../lib/semaphore.js";
+import { createKeyedSemaphore, createSemaphore } from "../../lib/concurrency.js";
 import { StoreUnavailable } from "../port/errors.js";
 import { callDriver, limits } from "./driver-call.js";
 

@@ -1,6 +1,6 @@
 /** Writes a change, its events and its stored response in one transaction. */
 import { type ClientSession, MongoError } from "mongodb";
-import type { MaybePromise } from "../../lib/maybe-promise.js";
+import type { MaybePromise } from "../../lib/async.js";
 import type { CallerRecords, ChangeCaller, ChangeContext } from "../port/audit.js";
 import { AlreadyApplied, StoreUnavailable } from "../port/errors.js";
 import type { EventWriter } from "./audit.js";

@@ -1,6 +1,6 @@
 /** Export and import of applications, sessions and events. */
 import { type Binary, BSON, type Collection, type Document, type Filter } from "mongodb";
-import type { MaybePromise } from "../../lib/maybe-promise.js";
+import type { MaybePromise } from "../../lib/async.js";
 import type { EventRecord } from "../port/events.js";
 import {
   type ImportContext,

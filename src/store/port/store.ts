@@ -1,5 +1,5 @@
 import type { ApplicationType } from "../../contract/grants.js";
-import type { MaybePromise } from "../../lib/maybe-promise.js";
+import type { MaybePromise } from "../../lib/async.js";
 import type { ChangeContext, ResponseStore } from "./audit.js";
 import type { ChangeFeed } from "./changes.js";
 import { SessionQuotaReached, StoreUnavailable } from "./errors.js";

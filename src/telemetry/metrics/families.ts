@@ -15,7 +15,7 @@ export interface Value {
   readonly metricName?: string;
 }
 
-/** Label values never come from a caller, which bounds their number. */
+/** Label values are never caller input, which bounds their cardinality. */
 export type Labels = Readonly<Record<string, string | number>>;
 
 /** All metrics of a process at one moment. */

@@ -1,21 +1,20 @@
-import type { CacheCounts } from "../../lib/cache.js";
 import { withTimeout } from "../../lib/timeout.js";
-import { version } from "../../lib/version.js";
 import type { ConnectionUse } from "../../store/port/store.js";
-import { cacheCounts } from "./caches.js";
-import { type CallMetrics, createCallMetrics } from "./calls.js";
-import { watchEventLoopLag } from "./event-loop.js";
 import {
-  counter,
-  type Family,
-  gauge,
-  type Labels,
-  type Snapshot,
-  singleValue,
-  type Value,
-} from "./families.js";
-import { createSessionMetrics, type SessionMetrics } from "./sessions.js";
-import { createStoreMetrics, type StoreMetrics } from "./store.js";
+  createSessionMetrics,
+  createStoreMetrics,
+  type SessionMetrics,
+  type StoreMetrics,
+} from "../observe-store.js";
+import { type CallMetrics, createCallMetrics } from "./calls.js";
+import { counter, gauge, type Labels, type Snapshot, singleValue, type Value } from "./families.js";
+import {
+  buildInfo,
+  cacheFamilies,
+  readProcessMetrics,
+  startTime,
+  watchEventLoopLag,
+} from "./process.js";
 
 /** The metrics of this process. */
 export interface Metrics {
@@ -23,7 +22,7 @@ export interface Metrics {
   readonly sessions: Pick<SessionMetrics, "observe">;
   readonly storeCalls: Pick<StoreMetrics, "counterOf">;
   /** HTTP requests other than API calls, by page and response status. */
-  readonly pages: Pick<LabelCounts, "count">;
+  readonly otherRequests: Pick<LabelCounts, "count">;
   /** Calls refused by a limit, by its name. */
   readonly rateLimits: Pick<LabelCounts, "count">;
 
@@ -47,7 +46,7 @@ export function createMetrics(): Metrics {
   const calls = createCallMetrics();
   const sessions = createSessionMetrics();
   const storeCalls = createStoreMetrics();
-  const pages = createLabelCounts("page", "status");
+  const otherRequests = createLabelCounts("page", "status");
   const rateLimits = createLabelCounts("limit");
   const lag = watchEventLoopLag();
 
@@ -55,7 +54,7 @@ export function createMetrics(): Metrics {
     calls,
     sessions,
     storeCalls,
-    pages,
+    otherRequests,
     rateLimits,
 
     async snapshot({ connections, storeConnections, isReady }) {
@@ -68,7 +67,7 @@ export function createMetrics(): Metrics {
         counter(
           "latchkey_http_requests_total",
           "HTTP requests other than API calls, by page and response status.",
-          pages.values(),
+          otherRequests.values(),
         ),
         counter(
           "latchkey_rate_limited_total",
@@ -108,24 +107,6 @@ function valuesOf({ inUse, waiting }: ConnectionUse): Value[] {
   ];
 }
 
-function cacheFamilies(): Family[] {
-  const values = (figure: keyof CacheCounts) =>
-    Object.entries(cacheCounts).map(([cache, counts]) => ({
-      labels: { cache },
-      value: counts[figure],
-    }));
-  return [
-    counter("latchkey_cache_hits_total", "Cache hits by cache.", values("hits")),
-    counter("latchkey_cache_misses_total", "Cache misses by cache.", values("misses")),
-  ];
-}
-
-function buildInfo(): Family {
-  const labels = { version, node: process.version };
-  const help = "Version of Latchkey and Node.js. The value is always 1.";
-  return gauge("latchkey_build_info", help, [{ labels, value: 1 }], "first");
-}
-
 /** Counters with labels, for infrequent events and few label values. */
 interface LabelCounts {
   count(...labels: readonly (string | number)[]): void;
@@ -149,38 +130,4 @@ function createLabelCounts(...names: readonly string[]): LabelCounts {
 
     values: () => [...counts.values()],
   };
-}
-
-let registry: Promise<{ getMetricsAsJSON(): Promise<unknown> }> | undefined;
-
-/**
- * CPU, memory, file descriptors and garbage collection of this process. The
- * library is loaded on the first scrape, so it costs nothing without one.
- */
-async function readProcessMetrics(): Promise<Snapshot> {
-  registry ??= createRegistry();
-  return (await (await registry).getMetricsAsJSON()) as Snapshot;
-}
-
-async function createRegistry() {
-  const { collectDefaultMetrics, Registry } = await import("prom-client");
-  const register = new Registry();
-  // Replaced by latchkey_event_loop_lag_seconds, which measures from the start and across workers.
-  collectDefaultMetrics({ register, eventLoopMonitoringPrecision: 60_000 });
-  for (const { name } of register.getMetricsAsArray()) {
-    if (name.startsWith("nodejs_eventloop_lag")) {
-      register.removeSingleMetric(name);
-    }
-  }
-  return register;
-}
-
-/** The start time. With several processes, the earliest. */
-export function startTime(): Family {
-  return gauge(
-    "latchkey_start_time_seconds",
-    "Start time of the service in Unix seconds.",
-    singleValue(Math.round(performance.timeOrigin) / 1_000),
-    "min",
-  );
 }

@@ -60,11 +60,11 @@ async function respond(
 }
 
 /** The minimum time between two scrapes in milliseconds. */
-const pause = 100;
+const minInterval = 100;
 
 /**
  * Limits the load of unauthenticated scrapes: one at a time, with a pause after
- * each. Requests that arrive meanwhile share the next scrape, so a result is
+ * each. Requests that arrive during a scrape share the next one, so a result is
  * never older than its request.
  */
 export function shareScrapes<T>(scrape: () => Promise<T>): () => Promise<T> {
@@ -77,7 +77,7 @@ export function shareScrapes<T>(scrape: () => Promise<T>): () => Promise<T> {
     const scraped = scrape();
     previous = scraped
       .catch(() => {})
-      .then(() => new Promise((resolve) => setTimeout(resolve, pause).unref()));
+      .then(() => new Promise((resolve) => setTimeout(resolve, minInterval).unref()));
     return scraped;
   }
 

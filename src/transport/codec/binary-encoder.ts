@@ -6,8 +6,8 @@ import {
   ScalarType,
   toBinary,
 } from "@bufbuild/protobuf";
-import { ByteWriter } from "./byte-writer.js";
 import { type Fields, isImplicit, isSupported, tagOf } from "./message-fields.js";
+import { ByteWriter } from "./writers.js";
 
 /**
  * Encodes a message, or its init shape, like `toBinary(create(…))`, without unknown

@@ -1,7 +1,6 @@
 import {
   create,
   createRegistry,
-  type DescField,
   type DescMessage,
   type DescService,
   fromJson,
@@ -11,7 +10,7 @@ import {
   type MessageInitShape,
   toJson,
 } from "@bufbuild/protobuf";
-import { DurationSchema, type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
+import { type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { findOverlongList } from "../../contract/fields.js";
 import { invalidRequest } from "../../errors.js";
 import {
@@ -24,8 +23,8 @@ import {
 import { createJsonReader, type JsonReadStyle } from "./json-reader.js";
 import { createJsonWriter, type JsonWriteStyle } from "./json-writer.js";
 import { isSupported } from "./message-fields.js";
-import type { TextWriter } from "./text-writer.js";
-import { checkCalendar, formatSeconds } from "./time.js";
+import { checkCalendar, createTimeCheck, formatSeconds } from "./time.js";
+import type { TextWriter } from "./writers.js";
 
 const connectReadStyle: JsonReadStyle = {
   nameOf: ({ jsonName }) => jsonName,
@@ -115,54 +114,6 @@ function fraction(nanos: number): string {
     return digits.slice(0, 3);
   }
   return digits.endsWith("000") ? digits.slice(0, 6) : digits;
-}
-
-/** Throws if a JSON value is not valid, although the library accepted it. */
-type Check = (value: unknown) => void;
-
-const duration = /^-?[0-9]+(?:[.][0-9]{1,9})?s$/;
-
-/**
- * Creates a check of the timestamps and durations in a message that the library has
- * read. The library turns a day that does not exist into one of the next month, and
- * ignores text after a duration.
- */
-function createTimeCheck(schema: DescMessage): Check {
-  switch (schema.typeName) {
-    case TimestampSchema.typeName:
-      return (value) => checkCalendar(value as string);
-    case DurationSchema.typeName:
-      return checkDuration;
-    default:
-      return messageCheck(schema);
-  }
-}
-
-function checkDuration(value: unknown): void {
-  if (!duration.test(value as string)) {
-    throw new Error(`cannot read ${JSON.stringify(value)} as a duration such as 3600s`);
-  }
-}
-
-function messageCheck({ fields }: DescMessage): Check {
-  const checks = new Map(
-    fields.flatMap((field) => {
-      const check = field.message && fieldCheck(field, field.message);
-      return check ? [field.name, field.jsonName].map((name) => [name, check] as const) : [];
-    }),
-  );
-  return (value) => {
-    for (const [name, item] of Object.entries(value as object)) {
-      if (item !== null) {
-        checks.get(name)?.(item);
-      }
-    }
-  };
-}
-
-function fieldCheck({ fieldKind }: DescField, message: DescMessage): Check {
-  const check = createTimeCheck(message);
-  return fieldKind === "list" ? (items) => (items as unknown[]).forEach(check) : check;
 }
 
 /** The options of Connect's JSON format. */

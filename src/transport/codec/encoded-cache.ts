@@ -1,6 +1,6 @@
 import { createGenerationalCache } from "../../lib/cache.js";
 import { type ShowsRecord, shownRecord } from "../../store/port/shown-record.js";
-import { cacheCounts } from "../../telemetry/metrics/caches.js";
+import { cacheCounts } from "../../telemetry/metrics/process.js";
 
 export type Encode = (response: object) => Buffer;
 

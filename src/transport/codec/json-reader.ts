@@ -22,13 +22,13 @@ export interface JsonReadStyle {
   parseTimestamp(value: unknown): Timestamp;
 }
 
-/** Reads a value. Returns `undefined` if it is not valid or not in its usual form. */
+/** Reads a value. Returns `undefined` if the fast path does not support it. */
 type ReadValue = (value: unknown) => unknown;
 
 /**
- * Creates a fast reader of JSON in its usual form: fields under their primary
+ * Creates a fast reader of the most common JSON: fields under their primary
  * names, integers as numbers, `null` for absent fields. It returns `undefined` for
- * anything else, and a slower reader accepts or explains it.
+ * anything else, and a slower reader accepts or rejects it.
  */
 export function createJsonReader(
   schema: DescMessage,
@@ -47,7 +47,7 @@ function messageReader(schema: DescMessage, style: JsonReadStyle): ReadValue {
   if (schema.typeName === FieldMaskSchema.typeName) {
     return readMask;
   }
-  const make = createMessageFactory(schema);
+  const createMessage = createMessageFactory(schema);
   const fields = new Map(
     schema.fields.map((field) => {
       const { localName } = field;
@@ -58,7 +58,7 @@ function messageReader(schema: DescMessage, style: JsonReadStyle): ReadValue {
     if (typeof value !== "object" || value === null || Array.isArray(value)) {
       return undefined;
     }
-    const message = make();
+    const message = createMessage();
     for (const name in value) {
       const item = (value as Fields)[name];
       const field = fields.get(name);

@@ -4,11 +4,11 @@ import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 
 import type { Call, Peer } from "../../auth/caller.js";
 import { mayContainKey } from "../../contract/key-format.js";
 import { bodyTooLarge, overloaded, requestCanceled } from "../../errors.js";
+import type { MaybePromise } from "../../lib/async.js";
 import { compact } from "../../lib/bytes.js";
 import { Cancellation } from "../../lib/cancellation.js";
-import type { MaybePromise } from "../../lib/maybe-promise.js";
 import type { Connection } from "../listener/connection.js";
-import { hasTooManyChunks, requestAborted, scheduleBody, tooManyChunks } from "./body.js";
+import { hasTooManyChunks, requestAborted, scheduleBody, tooManyChunks } from "./body-limits.js";
 import { type HeaderList, noStore, securityHeaders } from "./headers.js";
 
 /** Handles a request, or returns `undefined` so that the next handler gets it. */
@@ -24,10 +24,10 @@ type Response = ServerResponse | Http2ServerResponse;
 
 const emptyBody = Buffer.alloc(0);
 
-/** Milliseconds that a client may take to stop sending after its response. Trailers may be on their way. */
+/** Milliseconds that a client may take to stop sending after its response. Trailers may still arrive. */
 const abortDelayMs = 1_000;
 
-/** Bytes of an unread body that are discarded, so that the client gets to read the response. */
+/** Bytes of an unread body that are discarded, so that the client can read the response. */
 const maxDiscardedBytes = 8 * 1024 * 1024;
 
 /** Bytes that each discarded chunk counts in addition to its size. */
@@ -48,7 +48,7 @@ export abstract class Exchange implements Peer {
   // as a constant method, and keeps every call that it references alive.
   /** Called when the exchange ends, with or without a response, if it is watched. */
   private onClose?: (exchange: Exchange) => void;
-  /** Called when the exchange ends, or has its response, while the body is being read. */
+  /** Called when the exchange ends, or the response is sent, while the body is being read. */
   onAbort?: (() => void) | undefined;
   /** Response headers of this exchange only. */
   private extraHeaders: string[] | undefined;
@@ -61,7 +61,7 @@ export abstract class Exchange implements Peer {
   private isReleased = false;
   /** Whether the exchange has ended. Set only if it is watched. */
   isClosed = false;
-  /** The status of the response, once there is one. */
+  /** The status of the response, once it is sent. */
   status: number | undefined;
   /** The `code` of the problem in the response, if the request was not a call. */
   problemCode: string | undefined;
@@ -110,7 +110,7 @@ export abstract class Exchange implements Peer {
   /** Whether the body is complete, or will never be. */
   protected abstract readonly isBodyReceived: boolean;
 
-  /** Sends the response, unless there is one or the client is gone. */
+  /** Sends the response, unless one was sent or the client has disconnected. */
   abstract send(status: number, headers: HeaderList, body?: Buffer | string): void;
 
   /** Sends 100 Continue if the client waits for it. */
@@ -125,7 +125,7 @@ export abstract class Exchange implements Peer {
   /** Stops reading from the connection, if it is not shared with other calls. Returns whether it did. */
   protected abstract stopReading(): boolean;
 
-  /** Returns Node's own objects. Send the response with them then. */
+  /** Returns Node's own objects, which must then send the response. */
   abstract native(): { readonly request: Request; readonly response: Response };
 
   addHeader(name: string, value: string): void {
@@ -167,7 +167,7 @@ export abstract class Exchange implements Peer {
   /** Makes sure that `closed` is called when the exchange ends. */
   protected abstract watchClose(): void;
 
-  /** Reads the whole body. Rejects a body over the limit as soon as possible. */
+  /** Reads the complete body. Rejects a body over the limit as soon as possible. */
   readBody(limit: number): MaybePromise<Buffer> {
     if (Number(this.headers["content-length"] ?? 0) > limit) {
       throw bodyTooLarge(limit);
@@ -242,7 +242,7 @@ export abstract class Exchange implements Peer {
     this.isReleased = true;
   }
 
-  /** Aborts the body of a client that has its response and does not stop sending. */
+  /** Aborts the body of a client that keeps sending after its response. */
   abortBodySoon(): void {
     setTimeout(() => this.abortBody(), abortDelayMs).unref();
   }
@@ -286,8 +286,8 @@ const requestIdPattern = /^[A-Za-z0-9._-]{1,64}$/;
 
 /** The caller's request ID if it is well-formed and not a key, otherwise a new one. */
 function requestIdOf(headers: IncomingHttpHeaders): string {
-  const given = headers["x-request-id"];
-  return typeof given === "string" && requestIdPattern.test(given) && !mayContainKey(given)
-    ? given
+  const header = headers["x-request-id"];
+  return typeof header === "string" && requestIdPattern.test(header) && !mayContainKey(header)
+    ? header
     : randomUUID();
 }

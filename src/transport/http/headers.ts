@@ -98,5 +98,5 @@ export const securityHeaders: HeaderList = [
   ...["content-security-policy", "default-src 'none'; frame-ancestors 'none'"],
 ];
 
-/** Browsers that connected over TLS use nothing else for a year. */
+/** Browsers that connected over TLS require it for a year. */
 export const strictTransportSecurity = ["strict-transport-security", "max-age=31536000"] as const;

@@ -94,7 +94,7 @@ export class Http1Exchange extends Exchange {
     }
   }
 
-  /** Node has a timeout of its own. */
+  /** Node enforces `requestTimeout` itself. */
   startBodyTimeout(): void {}
 
   protected stopReading(): boolean {

@@ -132,7 +132,7 @@ export class Http2Exchange extends Exchange {
 
   /** Writes a part of a streamed response. Returns whether more can be written now. */
   writeStream(part: Uint8Array): boolean {
-    this.connection.noteProgress();
+    this.connection.recordProgress();
     return this.stream.destroyed || this.stream.closed || this.stream.write(part);
   }
 
@@ -160,7 +160,7 @@ export class Http2Exchange extends Exchange {
     }
   }
 
-  /** Marks the response as sent. Returns `false` if there is one, or the client is gone. */
+  /** Marks the response as sent. Returns `false` if one was sent, or the client has disconnected. */
   private startResponse(status: number): boolean {
     const { headersSent, destroyed, closed } = this.stream;
     if (this.status !== undefined || headersSent || destroyed || closed) {

@@ -18,8 +18,8 @@ export function requireGetOrHead({ method }: Exchange): void {
 /** Sends whatever was thrown as a problem body. */
 export function sendProblem(exchange: Exchange, reason: unknown): void {
   const problem = toProblem(reason);
-  const { headers, status, problemCode: word } = problem;
-  exchange.problemCode = word;
+  const { headers, status, problemCode } = problem;
+  exchange.problemCode = problemCode;
   exchange.send(
     status,
     [...Object.entries(headers).flat(), "content-type", problemMediaType],
@@ -29,15 +29,15 @@ export function sendProblem(exchange: Exchange, reason: unknown): void {
 
 /** A problem as a response body (RFC 9457). */
 export function problemBody(
-  { problemCode: word, status, title, rawMessage, violations }: Problem,
+  { problemCode, status, title, rawMessage, violations }: Problem,
   requestId: string,
 ): string {
   return JSON.stringify({
-    type: problemUri(word),
+    type: problemUri(problemCode),
     title,
     status,
     detail: rawMessage,
-    code: word,
+    code: problemCode,
     request_id: requestId,
     ...(violations.length > 0 && { errors: groupByField(violations) }),
   });

@@ -1,5 +1,4 @@
 import { coalescePerTick } from "../../lib/event-loop.js";
-import { createFairQueue } from "./fair-queue.js";
 
 /** Schedules the calls of one connection, or the calls whose bodies are complete. */
 export interface CallScheduler {
@@ -45,7 +44,7 @@ const fairnessThreshold = 8;
 /**
  * Creates the schedulers of all connections. Thousands of calls may arrive at
  * once, on one connection or on many. Calls over the budget of a tick are queued,
- * and the connections take turns. A call that is canceled while queued costs
+ * and run round-robin by connection. A call that is canceled while queued costs
  * almost nothing. Create a scheduler when its connection opens.
  */
 export function createCallSchedulers(
@@ -156,5 +155,47 @@ export function createCallSchedulers(
       },
       isFull: () => queuedCalls >= maxQueued,
     };
+  };
+}
+
+/** A queue that alternates between new and returning items. */
+interface FairQueue<T> {
+  readonly length: number;
+  /** Adds an item that was not in the queue before. */
+  addNew(item: T): void;
+  /** Adds an item again after it was taken. */
+  addReturning(item: T): void;
+  /** Takes the next item. */
+  next(): T | undefined;
+  /** Removes all items that do not match. */
+  retain(matches: (item: T) => boolean): void;
+}
+
+/**
+ * Creates a queue in which every other item is a new one. New items are taken
+ * alternately from both ends, so that the last of a thousand does not wait for all others.
+ */
+export function createFairQueue<T>(): FairQueue<T> {
+  let fresh: T[] = [];
+  let returning: T[] = [];
+  let taken = 0;
+
+  return {
+    get length() {
+      return fresh.length + returning.length;
+    },
+    addNew: (item) => void fresh.push(item),
+    addReturning: (item) => void returning.push(item),
+    next() {
+      taken++;
+      if (fresh.length === 0 || (taken % 2 === 0 && returning.length > 0)) {
+        return returning.shift();
+      }
+      return taken % 4 === 1 ? fresh.pop() : fresh.shift();
+    },
+    retain(matches) {
+      fresh = fresh.filter(matches);
+      returning = returning.filter(matches);
+    },
   };
 }

@@ -6,19 +6,20 @@ import {
   type Network,
   parseAddress,
 } from "../../lib/networks.js";
+import { createBodyBudget } from "../http/body-limits.js";
 import { createCallSchedulers } from "./call-scheduler.js";
-import { type Connection, createBodyBudget, createConnection, isBusy } from "./connection.js";
+import { type Connection, createConnection, isBusy } from "./connection.js";
 import { createFlowControls } from "./flow-control.js";
 
 interface ConnectionsOptions {
   readonly limits: Pick<Limits, "connections" | "connectionsPerAddress" | "bodyBudget">;
-  /** Their addresses have no limit of their own: many callers connect through them. */
+  /** Exempt from the limit per address: many callers connect through them. */
   readonly trustedProxies: readonly Network[];
 }
 
 /** The connections of a process. */
 export interface Connections extends Iterable<Connection> {
-  /** Accepts a connection, or closes it if there is no room and none can be made. */
+  /** Accepts a connection, or closes it if a limit is reached and no other connection can be closed. */
   accept(socket: Socket): Connection | undefined;
 
   readonly size: number;
@@ -42,12 +43,12 @@ const interval = 100;
  * A good client may share its address with an attacker, so the service closes
  * old connections instead of refusing a new one:
  *
- * 1. unauthenticated ones that flow control has paused, except those with low concurrency,
+ * 1. unauthenticated ones that flow control has paused, unless they have low concurrency,
  * 2. unauthenticated ones that are idle,
  * 3. any other unauthenticated ones,
  * 4. authenticated ones that are idle,
  *
- * the oldest first, and of the authenticated ones those idle longest. A new
+ * the oldest first, and the longest idle first in step 4. A new
  * connection has time to send its request: it is not closed before the next
  * interval, so there may be twice as many as the limit for a moment. Step 2
  * spares the newest, half as many as the limit, because an attacker can keep
@@ -65,7 +66,7 @@ export function createConnections({ limits, trustedProxies }: ConnectionsOptions
 
   function cleanUp(): void {
     for (const pool of overLimit) {
-      if (makeRoom(pool, round)) {
+      if (closeExcess(pool, round)) {
         overLimit.delete(pool);
       }
     }
@@ -115,7 +116,7 @@ export function createConnections({ limits, trustedProxies }: ConnectionsOptions
     accept(socket) {
       const network = networkOf(socket);
       const pools = poolsOf(network);
-      if (!pools.every((pool) => hasRoom(pool, round))) {
+      if (!pools.every((pool) => canAccept(pool, round))) {
         socket.destroy();
         return undefined;
       }
@@ -171,12 +172,12 @@ function excessOf(pool: Pool): number {
 }
 
 /** Whether one more connection fits. Closes others if necessary. */
-function hasRoom(pool: Pool, round: number): boolean {
+function canAccept(pool: Pool, round: number): boolean {
   if (excessOf(pool) < pool.limit) {
     return true;
   }
   if (pool.cleanedInRound !== round) {
-    makeRoom(pool, round);
+    closeExcess(pool, round);
   }
   if (excessOf(pool) >= pool.limit) {
     const [oldest] = pool.unauthenticated;
@@ -186,7 +187,7 @@ function hasRoom(pool: Pool, round: number): boolean {
 }
 
 /** Closes excess connections where it can. Returns whether the pool is within its limit. */
-function makeRoom(pool: Pool, round: number): boolean {
+function closeExcess(pool: Pool, round: number): boolean {
   pool.cleanedInRound = round;
   dropUnauthenticated(pool, round, isPausedByFlowControl);
   dropUnauthenticated(pool, round, isIdle, Math.floor(pool.limit / 2));

@@ -1,5 +1,6 @@
 import type { Http2Session, ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
+import type { BodyBudget } from "../http/body-limits.js";
 import type { CallScheduler } from "./call-scheduler.js";
 import { createSocketReader, type FlowControl, type SocketReader } from "./flow-control.js";
 
@@ -26,9 +27,9 @@ export interface Connection {
   frames: number;
   /** HTTP/2 frames outside of calls since the last progress. */
   idleFrames: number;
-  /** HTTP/2 calls that the client canceled right after it made them. Reset from time to time. */
+  /** HTTP/2 calls that the client canceled immediately. Reset periodically. */
   abortedCalls: number;
-  /** Counts calls and written parts of streams. */
+  /** The number of calls and of written parts of streams. */
   progressCount: number;
   /** Schedules new calls, and calls whose bodies are complete. */
   readonly scheduler: CallScheduler;
@@ -39,12 +40,12 @@ export interface Connection {
   readonly flow: FlowControl;
   readonly bytesRead: number;
   /** Called when a call with a valid key has arrived. */
-  noteGoodKey(): void;
-  /** Called when the client is sent data, which it may acknowledge in frames of its own. */
-  noteProgress(): void;
-  /** Called when an HTTP/1.1 request has its response. */
+  markAuthenticated(): void;
+  /** Called when the client is sent data, which it may acknowledge with frames. */
+  recordProgress(): void;
+  /** Called when the response to an HTTP/1.1 request is complete. */
   readonly onRequestEnd: () => void;
-  /** Called once, when all HTTP/1.1 requests have their responses. */
+  /** Called once, when the responses to all HTTP/1.1 requests are complete. */
   onIdle: (() => void) | undefined;
   /** Stops reading until the connection is closed. */
   pauseReading(): void;
@@ -97,13 +98,13 @@ export function createConnection(socket: Socket, options: ConnectionOptions): Co
     get bytesRead() {
       return socket.bytesRead;
     },
-    noteGoodKey() {
+    markAuthenticated() {
       if (!connection.flow.isAuthenticated) {
         connection.flow.markAuthenticated();
         onAuthenticated(connection);
       }
     },
-    noteProgress() {
+    recordProgress() {
       connection.progressCount++;
       connection.idleFrames = 0;
     },
@@ -121,7 +122,7 @@ export function createConnection(socket: Socket, options: ConnectionOptions): Co
     drop() {
       connection.session?.destroy();
       socket.destroy();
-      // The close event comes later, and new connections may need the room before that.
+      // The close event fires later, and new connections may need the slot before that.
       closed();
     },
   };
@@ -162,34 +163,4 @@ export function hasStream(
     }
   }
   return false;
-}
-
-/** Limits the memory that all request bodies take together. */
-interface BodyBudget {
-  /** Changes the reservation of one body. Returns whether the budget allows it; it may always shrink. */
-  update(before: number, now: number): boolean;
-}
-
-/** Bodies up to this size are not counted: most are that small, and even many take little memory. */
-const uncountedBytes = 16 * 1024;
-
-/** Creates a budget of `limit` bytes. The size limit of single bodies does not bound many unfinished ones. */
-export function createBodyBudget(limit: number): BodyBudget {
-  let reserved = 0;
-  return {
-    update(before, now) {
-      const change = countedBytes(now) - countedBytes(before);
-      const others = reserved - countedBytes(before);
-      // A body that is alone has only its own limit.
-      if (change > 0 && others > 0 && reserved + change > limit) {
-        return false;
-      }
-      reserved += change;
-      return true;
-    },
-  };
-}
-
-function countedBytes(bytes: number): number {
-  return bytes > uncountedBytes ? bytes : 0;
 }

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { coalescePerTick } from "../../lib/event-loop.js";
-import { createFairQueue } from "./fair-queue.js";
+import { createFairQueue } from "./call-scheduler.js";
 
 /**
  * Creates the flow control of each HTTP/2 connection. While too many calls are
@@ -108,7 +108,7 @@ interface Pausable {
 interface ReadThrottle {
   /** Adds a connection and starts reading from it, now or later. */
   add(connection: Pausable, start?: () => void): void;
-  /** Removes a connection and leaves its state as it is. */
+  /** Removes a connection without changing its state. */
   delete(connection: Pausable): void;
   /** Changes the number of queued calls of unauthenticated connections. */
   addUnauthenticatedCalls(change: number): void;

@@ -8,11 +8,11 @@ import type { Connections } from "./connection-limits.js";
 
 /** Milliseconds until a port that processes share refuses connections. Clients must not reconnect before. */
 const stopAcceptingMs = 100;
-/** Milliseconds that idle connections stay open after the shutdown starts: requests may be on their way. */
+/** Milliseconds that idle connections stay open after the shutdown starts: requests may be in transit. */
 const drainMs = 500;
 /** How often idle connections are closed after that, in milliseconds. */
 const interval = 50;
-/** Ticks to wait for a quiet one, which is shorter than this, in milliseconds. */
+/** How many ticks to wait for a quiet one, and the maximum duration of a quiet tick in milliseconds. */
 const maxTicks = 20;
 const quietTickMs = 0.2;
 /** The highest HTTP/2 stream ID. */
@@ -21,9 +21,9 @@ const maxStreamId = 2 ** 31 - 1;
 /** Shuts a server down in two steps, so that no accepted request is lost. */
 export interface GracefulShutdown {
   /** Stops accepting connections. Resolves when new ones are refused. Open connections stay usable. */
-  refuse(): Promise<void>;
+  stopAccepting(): Promise<void>;
 
-  /** Lets requests in flight finish for `grace` milliseconds, then closes the remaining connections. Call `refuse` first. */
+  /** Lets requests in flight finish for `grace` milliseconds, then closes the remaining connections. Call `stopAccepting` first. */
   close(grace: number): Promise<void>;
 
   /** Whether connections should close after their last response. */
@@ -64,7 +64,7 @@ export function createGracefulShutdown(server: Server, connections: Connections)
   }
 
   return {
-    async refuse() {
+    async stopAccepting() {
       await waitForQuietTick();
       // The `close` of an HTTP server would also close idle connections.
       Server.prototype.close.call(server);

@@ -65,7 +65,7 @@ export function protectFromFloods(
 
   return (stream) => {
     connection.frames++;
-    connection.noteProgress();
+    connection.recordProgress();
     connection.streams.set(stream, performance.now());
     stream.on("close", streamClosed);
     // A broken stream is closed as well, which is handled above.

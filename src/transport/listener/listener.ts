@@ -16,13 +16,13 @@ interface ListenerOptions {
   /** Called when input cannot be parsed as a request. */
   readonly onMalformedRequest?: OnMalformedRequest | undefined;
   readonly limits: Limits;
-  /** Their addresses have no connection limit of their own. */
+  /** Exempt from the connection limit per address. */
   readonly trustedProxies: readonly Network[];
   readonly tls?: Tls | undefined;
 }
 
 /** One port for HTTP/1.1 and HTTP/2. */
-interface Listener extends Pick<GracefulShutdown, "refuse" | "close"> {
+interface Listener extends Pick<GracefulShutdown, "stopAccepting" | "close"> {
   listen(port: number, host: string | undefined): Promise<AddressInfo>;
 
   /** The number of open connections. */
@@ -36,7 +36,7 @@ export function createListener(options: ListenerOptions): Listener {
   const { onExchange, limits, trustedProxies, tls } = options;
   const connections = createConnections({ limits, trustedProxies });
   const server = createNodeServer(limits, tls);
-  const { refuse, close, isClosing } = createGracefulShutdown(server, connections);
+  const { stopAccepting, close, isClosing } = createGracefulShutdown(server, connections);
   const { onRequest, onSession } = createExchangeFactory({ onExchange, limits, isClosing });
 
   function onConnection(socket: Socket & SocketWithConnection): void {
@@ -56,7 +56,7 @@ export function createListener(options: ListenerOptions): Listener {
   server.on("checkExpectation", onRequest);
   server.on("clientError", createMalformedRequestHandler(limits, options.onMalformedRequest));
   server.on("session", onSession);
-  server.on("timeout", closeSilent);
+  server.on("timeout", closeIfInactive);
   server.prependListener("connection", onConnection);
   server.prependListener("secureConnection", linkTlsSocket);
   server.on("secureConnection", readAsStream);
@@ -73,7 +73,7 @@ export function createListener(options: ListenerOptions): Listener {
       return connections.size;
     },
 
-    refuse,
+    stopAccepting,
     close,
   };
 }
@@ -104,7 +104,7 @@ function readAsStream(socket: TLSSocket): void {
 }
 
 /** Closes connections without open requests, or with unread responses. Streams may be silent. */
-function closeSilent(socket: Socket & SocketWithConnection): void {
+function closeIfInactive(socket: Socket & SocketWithConnection): void {
   if (!socket[connectionKey]?.openRequests || socket.writableLength > 0) {
     socket.destroy();
   }

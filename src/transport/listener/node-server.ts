@@ -37,7 +37,7 @@ function createPlainServer(limits: Limits): Http1Server {
   return http1;
 }
 
-function createTlsServer(limits: Limits, { contents, watch: follow }: Tls): Server {
+function createTlsServer(limits: Limits, { contents, watch }: Tls): Server {
   const secure = createSecureServer({
     ...http2OptionsFor(limits),
     ...contextOf(contents),
@@ -48,7 +48,7 @@ function createTlsServer(limits: Limits, { contents, watch: follow }: Tls): Serv
   ignoreUpgrades(secure, listenersOf(secure, "secureConnection"), limits.headerCount);
   secure.on("listening", () => {
     // Open connections keep their certificate.
-    const stop = follow?.((changed) => secure.setSecureContext(contextOf(changed)));
+    const stop = watch?.((changed) => secure.setSecureContext(contextOf(changed)));
     secure.on("close", () => stop?.());
   });
   // A secure server reads these options from its properties only.
@@ -69,7 +69,7 @@ function http1OptionsFor({ headerTimeout, bodyTimeout, idleTimeout, headerSize }
     requestTimeout: bodyTimeout,
     keepAliveTimeout: idleTimeout,
     connectionsCheckingInterval: 1_000,
-    // We refuse a request without a Host header ourselves, with a problem body.
+    // The dispatcher refuses a request without a Host header, with a problem body.
     requireHostHeader: false,
     maxHeaderSize: headerSize,
   };
@@ -92,7 +92,7 @@ function http2OptionsFor({ http2Streams, http2Frames, headerCount }: Limits) {
 
 const preface = "PRI";
 
-/** Passes connections that start with the HTTP/2 preface to `http2`, and all others to `http1`. Closes silent ones. */
+/** Passes connections that start with the HTTP/2 preface to `http2`, and all others to `http1`. Closes connections that stay silent. */
 export function detectProtocol(http1: Http1Server, http2: Server, timeoutMs: number): void {
   const http1Listeners = http1.listeners("connection") as ((socket: Socket) => void)[];
   http1.removeAllListeners("connection");
@@ -141,7 +141,7 @@ export function detectProtocol(http1: Http1Server, http2: Server, timeoutMs: num
 /**
  * Ignores `Upgrade` headers. Node ignores them, too, but loses the data after such
  * a request. So the socket starts again with the same bytes, without the header,
- * when the earlier requests have their responses. `connectionListeners` pass a
+ * when the responses to earlier requests are complete. `connectionListeners` pass a
  * socket to HTTP/1.1.
  */
 function ignoreUpgrades(

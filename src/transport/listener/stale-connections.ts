@@ -6,11 +6,11 @@ import { type Connection, hasStream, isBusy, isReceiving } from "./connection.js
 /** How often connections are checked, in milliseconds. */
 const interval = 1_000;
 
-/** Checks after which the counters of idle frames and aborted calls start again. */
+/** Checks after which the counters of idle frames and aborted calls are reset. */
 const checksPerReset = 10;
 
 /**
- * Checks all connections once a second. Closes those that make no first or next
+ * Checks all connections once a second. Closes connections without a first or next
  * call in time, and HTTP/2 connections that are stale or send frames too slowly.
  * Node itself times out slow HTTP/1.1 requests. Returns a function that stops the checks.
  *
@@ -47,7 +47,7 @@ export function closeStaleConnections(
       if (mayHaveUnreadData(connection, now)) {
         continue;
       }
-      if (isTooLate(connection, now) || isBroken(connection, now)) {
+      if (hasTimedOut(connection, now) || isBroken(connection, now)) {
         connection.drop();
       } else if (connection.session && isIdle(connection, now)) {
         // Sends GOAWAY and closes the connection.
@@ -67,12 +67,12 @@ export function closeStaleConnections(
     return flow.isPaused || now - flow.resumedAt < interval;
   }
 
-  function isTooLate(connection: Connection, now: number): boolean {
+  function hasTimedOut(connection: Connection, now: number): boolean {
     const { session, lastUsedAt, openedAt, openRequests, streams, flow } = connection;
     if (openRequests + streams.size > 0) {
       return false;
     }
-    // The extra interval lets Node send its timeout response first.
+    // After the extra interval, Node has sent its own timeout response.
     return lastUsedAt === undefined
       ? now - Math.max(openedAt, flow.resumedAt) > headerTimeout + interval
       : session?.closed === true;
@@ -95,7 +95,7 @@ interface SlowState {
   frames: number;
   /** Received bytes of bodies, if a body was incomplete. */
   bodyBytes: number | undefined;
-  /** The value of `bytesRead` when the connection was last known to be at the end of a frame. */
+  /** The value of `bytesRead` at the last confirmed end of a frame. */
   frameEndAt: number;
   /** Since when the last received bytes may be an incomplete frame. */
   uncertainSince: number | undefined;
@@ -104,7 +104,7 @@ interface SlowState {
 /**
  * Creates a check, to be called repeatedly, for HTTP/2 connections that take
  * longer than the header timeout to send a frame. Node reports a frame when it is
- * complete, and some not at all. So in case of doubt the client gets a ping, which
+ * complete, and some not at all. If in doubt, the client gets a ping, which
  * it can only acknowledge between frames.
  */
 export function createSlowFrameDetector({ headerTimeout }: Pick<Limits, "headerTimeout">) {
@@ -197,14 +197,14 @@ interface StaleState {
 
 /**
  * Creates a check, to be called repeatedly, for stale HTTP/2 connections: the
- * client is gone, does not read its responses, or floods the connection with
+ * client has disappeared, does not read its responses, or floods the connection with
  * frames outside of calls. Node stops reading after a protocol error and would
  * not even notice that the client disconnects.
  */
 export function createStaleDetector({ bodyTimeout }: Pick<Limits, "bodyTimeout">) {
   const states = new WeakMap<Connection, StaleState>();
 
-  /** Whether the client is gone. A silent client gets a ping and time to acknowledge it. */
+  /** Whether the client has disappeared. A silent client gets a ping and time to acknowledge it. */
   function isDead({ session, streams }: Connection, state: StaleState, now: number): boolean {
     if (streams.size === 0) {
       return false;

@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Logger } from "pino";
 import { findTlsProblem, readTlsFiles, type TlsContents, type TlsFiles } from "../../config/tls.js";
 
-interface FollowOptions {
+interface TlsReloaderOptions {
   readonly files: TlsFiles;
   /** The contents that were read last. */
   readonly contents: TlsContents;
@@ -23,7 +23,7 @@ const interval = 1_000;
  * Reloads TLS files that are replaced one after the other while the server runs.
  * A certificate and key that do not match are logged once and ignored until they do.
  */
-export function createTlsReloader({ files, contents, log }: FollowOptions): WatchTls {
+export function createTlsReloader({ files, contents, log }: TlsReloaderOptions): WatchTls {
   return (onChange) => {
     let current = contents;
     let lastWarning: string | undefined;
@@ -49,9 +49,9 @@ export function createTlsReloader({ files, contents, log }: FollowOptions): Watc
     }
 
     function reload(found: TlsContents): void {
-      const fault = findTlsProblem(found);
-      if (fault) {
-        throw new Error(fault);
+      const problem = findTlsProblem(found);
+      if (problem) {
+        throw new Error(problem);
       }
       onChange(found);
       current = found;

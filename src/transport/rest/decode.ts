@@ -3,10 +3,17 @@ import {
   type DescField,
   type DescMessage,
   fromJson,
+  getOption,
   type Message,
   ScalarType,
 } from "@bufbuild/protobuf";
-import { DurationSchema, type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
+import {
+  DurationSchema,
+  FieldMaskSchema,
+  type Timestamp,
+  TimestampSchema,
+} from "@bufbuild/protobuf/wkt";
+import { field as rulesOf } from "../../../gen/buf/validate/validate_pb.js";
 import { findOverlongList } from "../../contract/fields.js";
 import { headerOf } from "../../contract/methods.js";
 import type { FieldViolation } from "../../contract/problems.js";
@@ -14,13 +21,12 @@ import { invalidRequest, maxViolations } from "../../errors.js";
 import { createJsonReader, type JsonReadStyle } from "../codec/json-reader.js";
 import { type Fields, findUnsupported } from "../codec/message-fields.js";
 import { checkCalendar, parseDuration } from "../codec/time.js";
-import { createMaskWriter, isUpdateMask } from "./update-mask.js";
 
 const restStyle: JsonReadStyle = { nameOf: ({ name }) => name, parseTimestamp };
 
 type PathFields = Readonly<Record<string, string>>;
 
-/** Builds a message from the body, the path and the query. Each field comes from one of them. */
+/** Builds a message from the body, the path and the query. Each field is in exactly one of them. */
 type Decode = (body: unknown, path: PathFields, query: URLSearchParams) => Message;
 
 interface MessageDecoder {
@@ -71,7 +77,7 @@ export function createDecoder(
   };
 }
 
-/** Adds a violation. Throws as soon as there are more than are reported. */
+/** Adds a violation. Throws as soon as there are more than {@link maxViolations}. */
 function addViolation(violations: FieldViolation[], field: string, message: string): void {
   violations.push({ field, message });
   if (violations.length > maxViolations) {
@@ -79,7 +85,7 @@ function addViolation(violations: FieldViolation[], field: string, message: stri
   }
 }
 
-/** Creates a decoder of valid requests. Returns `undefined` for others, which the strict decoder explains. */
+/** Creates a decoder of valid requests. Returns `undefined` for others, whose violations the strict decoder reports. */
 function createFastDecoder({
   schema,
   pathFields,
@@ -289,4 +295,29 @@ function parseTimestamp(value: unknown): Timestamp {
   const text = (value as string).toUpperCase();
   checkCalendar(text);
   return fromJson(TimestampSchema, text);
+}
+
+/** Whether a field is an update mask. REST requests have none: the fields in their JSON are the mask. */
+export function isUpdateMask({ message }: DescField): boolean {
+  return message?.typeName === FieldMaskSchema.typeName;
+}
+
+/**
+ * Creates a function that sets the update mask of a message to the updatable fields
+ * in its JSON. So an empty list or `null` differs from an absent field.
+ */
+export function createMaskWriter({
+  fields,
+}: DescMessage): (message: Message, json: unknown) => Message {
+  const mask = fields.find(isUpdateMask);
+  if (!mask) {
+    return (message) => message;
+  }
+  const { type } = getOption(mask, rulesOf);
+  const maskable = type.case === "fieldMask" ? type.value.in : [];
+  return (message, json) => {
+    const paths = maskable.filter((name) => Object.hasOwn(json as object, name));
+    (message as unknown as Fields)[mask.localName] = create(FieldMaskSchema, { paths });
+    return message;
+  };
 }

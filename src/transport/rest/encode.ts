@@ -3,8 +3,8 @@ import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
 import { headerFieldsOf } from "../../middleware/header-fields.js";
 import { createJsonWriter, type JsonWriteStyle } from "../codec/json-writer.js";
 import { type Fields, findUnsupported } from "../codec/message-fields.js";
-import type { TextWriter } from "../codec/text-writer.js";
 import { formatSeconds } from "../codec/time.js";
+import type { TextWriter } from "../codec/writers.js";
 import type { HeaderList } from "../http/headers.js";
 
 const restStyle: JsonWriteStyle = { nameOf: ({ name }) => name, writeTimestamp };
@@ -30,7 +30,7 @@ function writeTimestamp(timestamp: Timestamp, to: TextWriter): void {
   to.ascii(`.${String(milliseconds - second * 1000).padStart(3, "0")}Z"`);
 }
 
-/** Creates a function that returns the headers of a response: the constant ones, and those bound to response fields. */
+/** Creates a function that returns the response headers: constant ones, and headers bound to response fields. */
 export function createHeaderWriter(
   schema: DescMessage,
   constant: HeaderList,

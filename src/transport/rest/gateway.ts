@@ -1,7 +1,7 @@
 import type { DescMessage, Message } from "@bufbuild/protobuf";
 import { methodNotAllowed, Problem } from "../../errors.js";
+import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
 import { memoize } from "../../lib/cache.js";
-import { type MaybePromise, mapMaybePromise } from "../../lib/maybe-promise.js";
 import type { Interceptors } from "../../middleware/pipeline.js";
 import { type ShowsRecord, shownRecord } from "../../store/port/shown-record.js";
 import { parseJson } from "../../validation/json.js";
@@ -9,7 +9,7 @@ import { cacheEncoded, type Encode } from "../codec/encoded-cache.js";
 import { type Exchange, type Handled, handled, type RequestHandler } from "../http/exchange.js";
 import type { HeaderList } from "../http/headers.js";
 import { createUnaryCall, UnaryCallRequest } from "../rpc/call.js";
-import { type Implementation, unaryHandler } from "../rpc/implementation.js";
+import { type Implementation, unaryHandler } from "../rpc/methods.js";
 import { createDecoder } from "./decode.js";
 import { createEncoder, createHeaderWriter } from "./encode.js";
 import { type Binding, createRouter, readBinding, splitPath } from "./router.js";

@@ -141,7 +141,7 @@ export interface Binding {
   readonly method: DescMethodUnary;
   readonly verb: string;
   readonly segments: readonly Segment[];
-  /** Whether fields outside the path come from the body instead of the query. */
+  /** Whether fields outside the path are in the body instead of the query. */
   readonly hasBody: boolean;
   /** The status of a successful response. */
   readonly status: number;

@@ -3,17 +3,17 @@ import type {
   ContextKey,
   ContextValues,
   HandlerContext,
+  MethodImpl,
   UnaryRequest,
   UnaryResponse,
 } from "@connectrpc/connect";
 import { type Call, callKey, type ProtocolName } from "../../auth/caller.js";
-import { type MaybePromise, mapMaybePromise } from "../../lib/maybe-promise.js";
+import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
 import { chain, type Interceptor, type NextUnary } from "../../middleware/interceptor.js";
 import type { Exchange } from "../http/exchange.js";
 import { type HeaderList, HeadersView } from "../http/headers.js";
-import type { UnaryHandler } from "./implementation.js";
 
-const none: HeaderList = [];
+const noHeaders: HeaderList = [];
 
 /** A call as interceptors see it, without its messages. Rarely used parts are created on demand. */
 export abstract class CallRequest<M extends DescMethod = DescMethod> {
@@ -64,11 +64,11 @@ export abstract class CallRequest<M extends DescMethod = DescMethod> {
 
   /** The headers that the handler set for its response or error. */
   get headerList(): HeaderList {
-    return this.lazyResponseHeader ? toHeaderList(this.lazyResponseHeader) : none;
+    return this.lazyResponseHeader ? toHeaderList(this.lazyResponseHeader) : noHeaders;
   }
 
   get trailerList(): HeaderList {
-    return this.lazyResponseTrailer ? toHeaderList(this.lazyResponseTrailer) : none;
+    return this.lazyResponseTrailer ? toHeaderList(this.lazyResponseTrailer) : noHeaders;
   }
 }
 
@@ -176,6 +176,8 @@ type Receive = () => MaybePromise<Message>;
 
 /** Runs a call. Throws only errors that the caller may see. */
 type RunCall = (call: UnaryCallRequest) => MaybePromise<UnaryResponse>;
+
+export type UnaryHandler = MethodImpl<DescMethodUnary>;
 
 interface UnaryCallOptions {
   readonly handler: UnaryHandler;

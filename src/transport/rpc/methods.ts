@@ -1,8 +1,69 @@
-import type { DescMethod } from "@bufbuild/protobuf";
+import type { DescMethod, DescMethodUnary, DescService, Message } from "@bufbuild/protobuf";
+import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
+import type { RedactKeys } from "../../auth/keys.js";
+import { Problem } from "../../errors.js";
 import type { Interceptor } from "../../middleware/interceptor.js";
-import type { JsonOptions } from "../codec/connect-json.js";
-import { type Codecs, createCodecs } from "./codecs.js";
-import { type Implementation, openBodyLimit, type RpcOptions } from "./implementation.js";
+import type { Interceptors } from "../../middleware/pipeline.js";
+import type { UnaryHandler } from "./call.js";
+import type { Codec } from "./protocols/protocol.js";
+
+/** A service with the handlers of its methods. */
+export interface Implementation {
+  readonly service: DescService;
+  readonly handlers: ServiceImpl<DescService>;
+}
+
+export function implement<S extends DescService>(
+  service: S,
+  handlers: ServiceImpl<S>,
+): Implementation {
+  return { service, handlers: handlers as ServiceImpl<DescService> };
+}
+
+/** The handler of a streaming method, in either direction. */
+export type StreamHandler = (
+  input: AsyncIterable<Message> | Message,
+  context: HandlerContext,
+) => AsyncIterable<object> | Promise<object>;
+
+export function streamHandler(implementation: Implementation, method: DescMethod): StreamHandler {
+  return handlerOf(implementation, method) as unknown as StreamHandler;
+}
+
+export function unaryHandler(
+  implementation: Implementation,
+  method: DescMethodUnary,
+): UnaryHandler {
+  return handlerOf(implementation, method) as unknown as UnaryHandler;
+}
+
+/** Returns the handler of a method, or one that fails with `unimplemented`. */
+function handlerOf({ handlers }: Implementation, { localName, name }: DescMethod) {
+  return (
+    handlers[localName] ??
+    (() => {
+      throw new Problem("unimplemented", `${name} is not implemented.`);
+    })
+  );
+}
+
+export interface RpcOptions {
+  readonly implementations: readonly Implementation[];
+  /** System services, which need no key. */
+  readonly openImplementations: readonly Implementation[];
+  readonly interceptors: Interceptors;
+  readonly bodyLimit: number;
+  /** The maximum nesting depth of JSON. */
+  readonly jsonDepth: number;
+  /** Milliseconds that a client may take to read a part of a stream. */
+  readonly writeTimeoutMs: number;
+  readonly redactKeys: RedactKeys;
+}
+
+/** The message limit of services without a key, in bytes. Their requests contain little more than a name. */
+export const openBodyLimit = 4 * 1024;
+
+export type Codecs = Readonly<Record<"binary" | "json", Codec>>;
 
 /** A method at its RPC path. */
 export interface MountedMethod {
@@ -12,39 +73,10 @@ export interface MountedMethod {
   readonly codecs: Codecs;
   /** Interceptors that need only the headers. */
   readonly admission: readonly Interceptor[];
-  /** Those of them that run again while a stream is open. */
-  readonly readmission: readonly Interceptor[];
+  /** The admission interceptors that run again while a stream is open. */
+  readonly reauthorization: readonly Interceptor[];
   /** Interceptors that need the message. */
   readonly inspection: readonly Interceptor[];
   /** The message limit in bytes. */
   readonly bodyLimit: number;
-}
-
-export function mountMethods(options: RpcOptions, jsonOptions: JsonOptions): MountedMethod[] {
-  const { implementations, openImplementations, bodyLimit } = options;
-  const { admission, readmission, inspection } = options.interceptors;
-  const codecsOf = createCodecs(jsonOptions);
-
-  function mount(
-    implementation: Implementation,
-    rest: Pick<MountedMethod, "admission" | "readmission" | "inspection" | "bodyLimit">,
-  ): MountedMethod[] {
-    const { service } = implementation;
-    return service.methods.map((method) => ({
-      path: `/${service.typeName}/${method.name}`,
-      method,
-      implementation,
-      codecs: codecsOf(method),
-      ...rest,
-    }));
-  }
-
-  return [
-    ...implementations.flatMap((it) =>
-      mount(it, { admission, readmission, inspection, bodyLimit }),
-    ),
-    ...openImplementations.flatMap((it) =>
-      mount(it, { admission: [], readmission: [], inspection: [], bodyLimit: openBodyLimit }),
-    ),
-  ];
 }

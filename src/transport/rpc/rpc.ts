@@ -1,8 +1,25 @@
-import { createJsonOptions } from "../codec/connect-json.js";
+import type { DescMessage, DescMethod } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { memoize } from "../../lib/cache.js";
+import { createBinaryDecoder } from "../codec/binary-decoder.js";
+import { createBinaryEncoder } from "../codec/binary-encoder.js";
+import {
+  createConnectJsonDecoder,
+  createConnectJsonEncoder,
+  createJsonOptions,
+  type JsonOptions,
+} from "../codec/connect-json.js";
+import { cacheEncoded, type Encode } from "../codec/encoded-cache.js";
 import type { RequestHandler } from "../http/exchange.js";
-import type { RpcOptions } from "./implementation.js";
 import { createLibraryHandler } from "./library/handler.js";
-import { mountMethods } from "./methods.js";
+import {
+  type Codecs,
+  type Implementation,
+  type MountedMethod,
+  openBodyLimit,
+  type RpcOptions,
+} from "./methods.js";
+import { closeEnvelope, envelopeSize } from "./protocols/protocol.js";
 import { createStreamHandler } from "./streams/stream.js";
 import { createUnaryHandler } from "./unary.js";
 
@@ -17,4 +34,77 @@ export function createRpcHandlers(options: RpcOptions): RequestHandler[] {
     createStreamHandler(options, methods),
     createLibraryHandler(options, jsonOptions),
   ];
+}
+
+function mountMethods(options: RpcOptions, jsonOptions: JsonOptions): MountedMethod[] {
+  const { implementations, openImplementations, bodyLimit } = options;
+  const { admission, reauthorization, inspection } = options.interceptors;
+  const codecsOf = createCodecs(jsonOptions);
+
+  function mount(
+    implementation: Implementation,
+    rest: Pick<MountedMethod, "admission" | "reauthorization" | "inspection" | "bodyLimit">,
+  ): MountedMethod[] {
+    const { service } = implementation;
+    return service.methods.map((method) => ({
+      path: `/${service.typeName}/${method.name}`,
+      method,
+      implementation,
+      codecs: codecsOf(method),
+      ...rest,
+    }));
+  }
+
+  return [
+    ...implementations.flatMap((it) =>
+      mount(it, { admission, reauthorization, inspection, bodyLimit }),
+    ),
+    ...openImplementations.flatMap((it) =>
+      mount(it, { admission: [], reauthorization: [], inspection: [], bodyLimit: openBodyLimit }),
+    ),
+  ];
+}
+
+type Encoders = Readonly<Record<keyof Codecs, Encode>>;
+
+/** Returns a function that creates the codecs of a method, in both formats. */
+function createCodecs(jsonOptions: JsonOptions): (method: DescMethod) => Codecs {
+  // Methods with the same response type share its cache.
+  const encodersOf = memoize((schema: DescMessage) => createEncoders(schema, jsonOptions));
+
+  return ({ input, output }) => {
+    const { binary, json } = encodersOf(output);
+    const decodeBinary = createBinaryDecoder(input);
+    const decodeJson = createConnectJsonDecoder(input, jsonOptions);
+    return {
+      binary: {
+        decode: (bytes) => {
+          try {
+            return decodeBinary(bytes);
+          } catch (error) {
+            throw new ConnectError(`parse binary: ${(error as Error).message}`, Code.Internal);
+          }
+        },
+        encode: binary,
+      },
+      json: {
+        decode: (bytes) => {
+          try {
+            return decodeJson(bytes);
+          } catch (error) {
+            throw ConnectError.from(error, Code.InvalidArgument);
+          }
+        },
+        encode: json,
+      },
+    };
+  };
+}
+
+function createEncoders(schema: DescMessage, jsonOptions: JsonOptions): Encoders {
+  const encodeBinary = createBinaryEncoder(schema);
+  return {
+    binary: cacheEncoded((message) => closeEnvelope(encodeBinary(message, envelopeSize))),
+    json: cacheEncoded(createConnectJsonEncoder(schema, jsonOptions)),
+  };
 }

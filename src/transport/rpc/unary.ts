@@ -1,16 +1,20 @@
 import type { DescMethodUnary } from "@bufbuild/protobuf";
 import type { UnaryResponse } from "@connectrpc/connect";
-import { Problem, toDecodeProblem, toProblem } from "../../errors.js";
-import { type MaybePromise, mapMaybePromise } from "../../lib/maybe-promise.js";
+import { Problem, toProblem } from "../../errors.js";
+import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
 import { type Exchange, type Handled, handled, type RequestHandler } from "../http/exchange.js";
 import { createUnaryCall, UnaryCallRequest } from "./call.js";
-import { isFastPath, isGrpc, startTimeout } from "./fast-path.js";
-import { type RpcOptions, unaryHandler } from "./implementation.js";
 import type { MountedMethod } from "./methods.js";
+import { type RpcOptions, unaryHandler } from "./methods.js";
 import { connectBinary, connectJson } from "./protocols/connect.js";
-import { grpc } from "./protocols/grpc.js";
-import { grpcWeb } from "./protocols/grpc-web.js";
-import type { Protocol } from "./protocols/protocol.js";
+import { grpc, grpcWeb } from "./protocols/grpc.js";
+import {
+  isFastPath,
+  isGrpc,
+  type Protocol,
+  startTimeout,
+  toDecodeProblem,
+} from "./protocols/protocol.js";
 
 /** Handles a call of one method. */
 type HandleCall = (exchange: Exchange, protocol: Protocol) => MaybePromise<Handled>;

@@ -1,13 +1,13 @@
 import { openapi } from "../../../gen/openapi.js";
 import { Problem } from "../../errors.js";
-import { type MaybePromise, mapMaybePromise } from "../../lib/maybe-promise.js";
+import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
 import { metricsContentType } from "../../telemetry/metrics/families.js";
 import { type Exchange, handled, type RequestHandler } from "../http/exchange.js";
 import { requireGetOrHead, sendJson, sendProblem } from "../http/responses.js";
 import type { Readiness } from "./health.js";
 import { webPageAt } from "./web-pages.js";
 
-interface PagesOptions {
+interface EndpointOptions {
   readonly readiness: Readiness;
   readonly keyHeader: string;
   /** Renders the metrics, if this port serves them. */
@@ -16,23 +16,23 @@ interface PagesOptions {
 
 /** The system endpoints. */
 export const systemEndpointNames = ["healthz", "readyz", "openapi.json", "metrics"] as const;
-type PageName = (typeof systemEndpointNames)[number];
+type EndpointName = (typeof systemEndpointNames)[number];
 
-type Page = (exchange: Exchange) => MaybePromise<void>;
+type Endpoint = (exchange: Exchange) => MaybePromise<void>;
 
 /** Serves the system endpoints. */
 export function createSystemEndpoints({
   readiness,
   keyHeader,
   scrape,
-}: PagesOptions): RequestHandler {
+}: EndpointOptions): RequestHandler {
   // All responses share this buffer.
-  const description = Buffer.from(JSON.stringify(describeWith(keyHeader)));
-  const pages = new Map<string, Page>();
+  const document = Buffer.from(JSON.stringify(withKeyHeader(keyHeader)));
+  const endpoints = new Map<string, Endpoint>();
 
-  function add(name: PageName, page: Page): void {
+  function add(name: EndpointName, endpoint: Endpoint): void {
     for (const path of pathsOf(name)) {
-      pages.set(path, page);
+      endpoints.set(path, endpoint);
     }
   }
 
@@ -42,7 +42,7 @@ export function createSystemEndpoints({
       ? sendJson(exchange, 200, '{"status":"ready"}')
       : sendProblem(exchange, notReady()),
   );
-  add("openapi.json", (exchange) => sendJson(exchange, 200, description));
+  add("openapi.json", (exchange) => sendJson(exchange, 200, document));
   if (scrape) {
     add("metrics", async (exchange) =>
       exchange.send(200, ["content-type", metricsContentType], await scrape()),
@@ -50,10 +50,10 @@ export function createSystemEndpoints({
   }
 
   return (exchange) => {
-    const page = pages.get(exchange.path);
-    if (page) {
+    const endpoint = endpoints.get(exchange.path);
+    if (endpoint) {
       requireGetOrHead(exchange);
-      return mapMaybePromise(page(exchange), () => handled);
+      return mapMaybePromise(endpoint(exchange), () => handled);
     }
     return undefined;
   };
@@ -68,7 +68,7 @@ export function endpointLabel(path: string): string {
   return namesByPath.get(path) ?? webPageAt(path) ?? "other";
 }
 
-function pathsOf(name: PageName): string[] {
+function pathsOf(name: EndpointName): string[] {
   return [`/${name}`, `/${name}/`];
 }
 
@@ -83,7 +83,7 @@ function notReady(): Problem {
 }
 
 /** The OpenAPI document with the configured key header. */
-function describeWith(keyHeader: string): unknown {
+function withKeyHeader(keyHeader: string): unknown {
   const { components } = openapi;
   const securitySchemes = Object.fromEntries(
     Object.entries(components.securitySchemes).map(([name, scheme]) => [

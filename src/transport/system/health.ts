@@ -7,23 +7,23 @@ import {
 import { Problem } from "../../errors.js";
 import type { Store } from "../../store/port/store.js";
 
-/** The standard gRPC health service, for the server as a whole (empty name) and for its services. */
+/** The standard gRPC health service, for the server (empty name) and for each service. */
 export function createHealthHandlers(
   readiness: Readiness,
   serviceNames: readonly string[],
 ): ServiceImpl<typeof Health> {
-  const isKnown = (name: string) => name === "" || serviceNames.includes(name);
+  const isServed = (name: string) => name === "" || serviceNames.includes(name);
   const statusOf = (isReady: boolean) => (isReady ? Status.SERVING : Status.NOT_SERVING);
   return {
     async check({ service }) {
-      if (!isKnown(service)) {
+      if (!isServed(service)) {
         throw new Problem("service_not_found", "Unknown service.");
       }
       return { status: statusOf(await readiness.check()) };
     },
 
     async *watch({ service }, { signal }) {
-      if (!isKnown(service)) {
+      if (!isServed(service)) {
         yield { status: Status.SERVICE_UNKNOWN };
         await readiness.end(signal);
         return;

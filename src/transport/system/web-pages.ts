@@ -4,12 +4,12 @@ import { dirname, extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
-import { type MaybePromise, mapMaybePromise } from "../../lib/maybe-promise.js";
+import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
 import { type Exchange, handled, type RequestHandler } from "../http/exchange.js";
 import type { HeaderList } from "../http/headers.js";
 import { requireGetOrHead } from "../http/responses.js";
 
-/** The web pages. Each serves its path and all paths below it, except those of an earlier page. */
+/** The web pages. Each serves its path and all paths below it, except the paths of an earlier page. */
 export const webPageNames = ["console", "docs/proto", "docs"] as const;
 type WebPageName = (typeof webPageNames)[number];
 

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { BSON, Timestamp, UUID } from "mongodb";
-import { createSignal } from "../../../src/lib/signal.js";
+import { createSignal } from "../../../src/lib/concurrency.js";
 import { toEventFields } from "../../../src/store/mongo/event-documents.js";
 import { type ChangeEvent, toTenantChange } from "../../../src/store/mongo/feeds/change-events.js";
 import { createChangePublisher } from "../../../src/store/mongo/feeds/change-publisher.js";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { createFairQueue } from "../../../src/transport/listener/fair-queue.js";
+import { createFairQueue } from "../../../src/transport/listener/call-scheduler.js";
 
 describe("fair queue", () => {
   it("returns every item exactly once", () => {

@@ -1,5 +1,5 @@
 import type { Db } from "mongodb";
-import { createSignal, type Signal } from "../../../lib/signal.js";
+import { createSignal, type Signal } from "../../../lib/concurrency.js";
 import type { FreshRead } from "../connect.js";
 import { callDriver } from "../driver-call.js";
 import type { Time } from "../time.js";

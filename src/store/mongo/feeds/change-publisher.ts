@@ -1,4 +1,4 @@
-import type { Signal } from "../../../lib/signal.js";
+import type { Signal } from "../../../lib/concurrency.js";
 import { changeRetention } from "../../port/changes.js";
 import { type ChangeEvent, type TenantChange, toTenantChange } from "./change-events.js";
 import type { Position, Step } from "./change-stream.js";

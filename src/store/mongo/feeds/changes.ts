@@ -1,5 +1,5 @@
 /** The change feed: reads changes of a tenant from the shared hub. */
-import type { Signal } from "../../../lib/signal.js";
+import type { Signal } from "../../../lib/concurrency.js";
 import {
   type ChangeBatch,
   type ChangeFeed,

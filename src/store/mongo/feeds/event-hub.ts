@@ -6,7 +6,7 @@ import {
   type ResumeToken,
   Timestamp,
 } from "mongodb";
-import type { Signal } from "../../../lib/signal.js";
+import type { Signal } from "../../../lib/concurrency.js";
 import { fromUuid, uuid } from "../documents.js";
 import { callDriver } from "../driver-call.js";
 import { eventsName } from "../event-collections.js";

@@ -1,8 +1,8 @@
 /** The event feed: reads events of a tenant from the shared hub, or from a stream of its own to catch up. */
 import { type Db, MongoServerError } from "mongodb";
+import type { Signal } from "../../../lib/concurrency.js";
+import { createSemaphore, type Semaphore } from "../../../lib/concurrency.js";
 import { waitForNextTick } from "../../../lib/event-loop.js";
-import { createSemaphore, type Semaphore } from "../../../lib/semaphore.js";
-import type { Signal } from "../../../lib/signal.js";
 import type { FollowOptions } from "../../port/changes.js";
 import {
   type EventBatch,

@@ -1,5 +1,5 @@
 import { MongoServerError } from "mongodb";
-import { createSignal, type Signal } from "../../../lib/signal.js";
+import { createSignal, type Signal } from "../../../lib/concurrency.js";
 import { StoreUnavailable } from "../../port/errors.js";
 
 /** Publishes from one change stream to many followers, and notifies those that joined. */

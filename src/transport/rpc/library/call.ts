@@ -15,20 +15,24 @@ import {
 import { errorFromJsonBytes } from "@connectrpc/connect/protocol-connect";
 import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
 import { trailerParse } from "@connectrpc/connect/protocol-grpc-web";
-import { bodyTooLarge, type Problem, toDecodeProblem } from "../../../errors.js";
+import { bodyTooLarge, type Problem } from "../../../errors.js";
 import type { Interceptor } from "../../../middleware/interceptor.js";
 import { chain, type NextUnary } from "../../../middleware/interceptor.js";
 import type { Exchange } from "../../http/exchange.js";
-import { parseTimeout, startTimeout } from "../fast-path.js";
-import { envelopeSize } from "../protocols/protocol.js";
+import {
+  envelopeSize,
+  parseTimeout,
+  startTimeout,
+  toDecodeProblem,
+} from "../protocols/protocol.js";
 
 interface LibraryMethodOptions {
   readonly handler: UniversalHandler;
   readonly observe: Interceptor;
   /** Interceptors that need only the headers and run before the message is read. */
   readonly admission: readonly Interceptor[];
-  /** Those of them that run again while a stream is open. */
-  readonly readmission: readonly Interceptor[];
+  /** The admission interceptors that run again while a stream is open. */
+  readonly reauthorization: readonly Interceptor[];
   readonly bodyLimit: number;
 }
 
@@ -44,15 +48,15 @@ export interface LibraryMethod {
 
 /**
  * Wraps a handler of the protocol library. The library reads a message before it
- * runs any interceptor, so admission runs here. Errors of the library are replaced
- * by problems of our own.
+ * runs any interceptor, so admission runs here. Errors of the library are converted
+ * to problems.
  */
 export function createLibraryMethod(options: LibraryMethodOptions): LibraryMethod {
-  const { handler, observe, admission, readmission, bodyLimit } = options;
+  const { handler, observe, admission, reauthorization, bodyLimit } = options;
   const isOneMessage = /^(unary|server_streaming)$/.test(handler.method.methodKind);
   const pass: NextUnary = (request) => request as unknown as UnaryResponse;
   const admit = chain(admission, pass);
-  const admitAgain = chain(readmission, pass);
+  const admitAgain = chain(reauthorization, pass);
 
   /** Throws if the caller may not make the call, or its timeout expires. */
   async function admitInTime(request: UnaryRequest, exchange: Exchange): Promise<void> {

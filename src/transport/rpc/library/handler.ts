@@ -9,21 +9,20 @@ import {
   universalRequestFromNodeRequest,
   universalResponseToNodeResponse,
 } from "@connectrpc/connect-node";
-import { callKey, type ProtocolName } from "../../../auth/caller.js";
+import { type Call, callKey, type ProtocolName } from "../../../auth/caller.js";
 import type { RedactKeys } from "../../../auth/keys.js";
 import { invalidRequest, methodNotAllowed, Problem } from "../../../errors.js";
 import { cancellationError } from "../../../middleware/deadline.js";
 import { forConnect, type Interceptor } from "../../../middleware/interceptor.js";
-import { createStreamErrorsInterceptor } from "../../../middleware/message-stream.js";
 import type { Interceptors } from "../../../middleware/pipeline.js";
 import type { JsonOptions } from "../../codec/connect-json.js";
 import { type Exchange, type Handled, handled, type RequestHandler } from "../../http/exchange.js";
 import { Http2Exchange } from "../../http/http2-exchange.js";
-import { type Implementation, openBodyLimit, type RpcOptions } from "../implementation.js";
+import { type Implementation, openBodyLimit, type RpcOptions } from "../methods.js";
 import { encodeMessage, grpcMessage, withGrpcMessageEncoding } from "../protocols/grpc.js";
+import { toDecodeProblem } from "../protocols/protocol.js";
 import { createLibraryMethod, type LibraryMethod, unsupportedMediaType } from "./call.js";
-import { limitDecompression } from "./decompression.js";
-import { abortSlowMessages, limitBodyMemory } from "./request-body.js";
+import { abortSlowMessages, limitBodyMemory, limitDecompression } from "./request-body.js";
 import { discardBodyAfterResponse, sendBuffered, sendStream } from "./response-body.js";
 
 /** Serves all RPC calls that the fast paths do not support with the Connect library. */
@@ -59,7 +58,7 @@ export function createLibraryHandler(
 
   return (exchange) => {
     const call = methods.get(exchange.path);
-    return call ? handle(call, exchange) : refuseUnknownMethod(exchange, options.withoutSecrets);
+    return call ? handle(call, exchange) : refuseUnknownMethod(exchange, options.redactKeys);
   };
 }
 
@@ -84,13 +83,36 @@ const linkCancellation: Interceptor = (next) => (request) => {
   return next(request);
 };
 
+/** Turns decoding errors of stream messages into problems with a request id. */
+function createStreamErrorsInterceptor(bodyLimit: number): Interceptor {
+  async function* readable<T>(messages: AsyncIterable<T>, { requestId }: Call) {
+    try {
+      yield* messages;
+    } catch (reason) {
+      const problem = toDecodeProblem(reason, bodyLimit);
+      problem.attachDetails(requestId);
+      throw problem;
+    }
+  }
+
+  return (next) => (request) =>
+    next(
+      request.stream
+        ? {
+            ...request,
+            message: readable(request.message, request.contextValues.get(callKey)),
+          }
+        : request,
+    );
+}
+
 /** Creates the methods by path. */
 function createMethods(
   options: RpcOptions,
   jsonOptions: JsonOptions,
 ): ReadonlyMap<string, LibraryMethod> {
   const { implementations, openImplementations, interceptors, bodyLimit } = options;
-  const { deadline, admission, readmission, inspection } = interceptors;
+  const { deadline, admission, reauthorization, inspection } = interceptors;
   return new Map([
     ...mount(options, {
       implementations,
@@ -101,7 +123,7 @@ function createMethods(
       },
       first: [refuseFirst],
       admission: [deadline, ...admission],
-      readmission: [deadline, ...readmission],
+      reauthorization: [deadline, ...reauthorization],
       inspection,
     }),
     ...mount(options, {
@@ -110,13 +132,13 @@ function createMethods(
       router: { readMaxBytes: openBodyLimit, acceptCompression: [], jsonOptions },
       first: [],
       admission: [],
-      readmission: [],
+      reauthorization: [],
       inspection: [],
     }),
   ]);
 }
 
-interface Mounting extends Pick<Interceptors, "admission" | "readmission" | "inspection"> {
+interface Mounting extends Pick<Interceptors, "admission" | "reauthorization" | "inspection"> {
   readonly implementations: readonly Implementation[];
   readonly router: ConnectRouterOptions & { readonly readMaxBytes: number };
   /** Interceptors that run before all others. */
@@ -125,7 +147,7 @@ interface Mounting extends Pick<Interceptors, "admission" | "readmission" | "ins
 
 function mount({ interceptors }: RpcOptions, mounting: Mounting): [string, LibraryMethod][] {
   const { observe, limitStreams, deadline } = interceptors;
-  const { implementations, first, admission, readmission, inspection } = mounting;
+  const { implementations, first, admission, reauthorization, inspection } = mounting;
   const bodyLimit = mounting.router.readMaxBytes;
   const readStream = createStreamErrorsInterceptor(bodyLimit);
   const all = [
@@ -142,7 +164,7 @@ function mount({ interceptors }: RpcOptions, mounting: Mounting): [string, Libra
     router.service(service, handlers, { interceptors: all.map(forConnect) });
   }
   return router.handlers.map((handler) => {
-    const call = createLibraryMethod({ handler, observe, admission, readmission, bodyLimit });
+    const call = createLibraryMethod({ handler, observe, admission, reauthorization, bodyLimit });
     return [handler.requestPath, call];
   });
 }
@@ -183,13 +205,13 @@ function protocolOf({ headers }: Exchange): ProtocolName {
 }
 
 /** gRPC clients need a gRPC status if a method does not exist. */
-function refuseUnknownMethod(exchange: Exchange, withoutSecrets: RedactKeys): Handled | undefined {
+function refuseUnknownMethod(exchange: Exchange, redactKeys: RedactKeys): Handled | undefined {
   const { headers, path } = exchange;
   const type = headers["content-type"] ?? "";
   if (!/^application\/grpc(?!-web)/.test(type)) {
     return undefined;
   }
-  const message = encodeMessage(`unknown method ${withoutSecrets(path)}`);
+  const message = encodeMessage(`unknown method ${redactKeys(path)}`);
   exchange.call.protocol = "grpc";
   exchange.problemCode = "unimplemented";
   exchange.send(200, ["content-type", type, "grpc-status", "12", grpcMessage, message]);

@@ -1,7 +1,12 @@
+import { brotliDecompressSync, gunzipSync } from "node:zlib";
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { Compression } from "@connectrpc/connect/protocol";
 import { overloaded } from "../../../errors.js";
 import { compact } from "../../../lib/bytes.js";
+import { createSemaphore } from "../../../lib/concurrency.js";
+import { waitForNextTick } from "../../../lib/event-loop.js";
 import type { Timeout } from "../../../lib/timeout.js";
-import { hasTooManyChunks, scheduleBody, tooManyChunks } from "../../http/body.js";
+import { hasTooManyChunks, scheduleBody, tooManyChunks } from "../../http/body-limits.js";
 import type { Exchange } from "../../http/exchange.js";
 import type { Http2Exchange } from "../../http/http2-exchange.js";
 import { envelopeSize } from "../protocols/protocol.js";
@@ -34,7 +39,7 @@ export async function* limitBodyMemory(
   await new Promise<void>((resolve) => scheduleBody(exchange.connection, size, resolve));
 }
 
-/** Computes the memory of a message. One over the limit takes none, as the library rejects it. */
+/** Computes the memory of a message. A message over the limit takes none, because the library rejects it. */
 function createMessageSize(limit: number): (part: Buffer) => number {
   const trackPart = createMessageTracker();
   let count = 0;
@@ -88,11 +93,11 @@ export async function* abortSlowMessages(
   }
 }
 
-/** The incomplete message at the end of a stream. All zero if there is none. */
+/** The incomplete message at the end of a stream. Zero if there is none. */
 interface PartialMessage {
   /** Bytes that have arrived, with the prefix. */
   readonly arrived: number;
-  /** Its length, once that is known. */
+  /** The length in its prefix, or 0 while the prefix is incomplete. */
   readonly announced: number;
 }
 
@@ -123,4 +128,73 @@ function createMessageTracker(): (part: Buffer) => PartialMessage {
       ? { arrived: envelopeSize + length - missing, announced: length }
       : { arrived: prefix.length, announced: 0 };
   };
+}
+
+/** Up to this size, decompressing in this thread is faster than in another. */
+const maxSyncBytes = 16 * 1024;
+
+/** Larger messages that are decompressed at the same time, and the maximum expected wait in milliseconds. */
+const maxConcurrent = 2;
+const maxWaitMs = 500;
+
+/** The initial estimate of the duration of one, in milliseconds. */
+const initialEstimateMs = 5;
+
+const decompressSync: Readonly<Record<string, typeof gunzipSync>> = {
+  gzip: gunzipSync,
+  br: brotliDecompressSync,
+};
+
+/**
+ * Decompresses small messages synchronously, and only a few larger ones at a time:
+ * the decompressed size is unknown in advance, and many at once would exhaust the
+ * memory. If the expected wait is too long, the message is rejected immediately.
+ */
+export function limitDecompression(compressions: readonly Compression[]): Compression[] {
+  const limitConcurrency = createSemaphore(maxConcurrent);
+  let pending = 0;
+  let averageMs = initialEstimateMs;
+
+  function decompressLarge<T>(decompress: () => Promise<T>): Promise<T> {
+    if (((pending - maxConcurrent) * averageMs) / maxConcurrent > maxWaitMs) {
+      throw overloaded();
+    }
+    pending++;
+    return new Promise((resolve, reject) => {
+      void limitConcurrency(async () => {
+        const startedAt = performance.now();
+        await decompress().then(resolve, reject);
+        averageMs += (performance.now() - startedAt - averageMs) / 8;
+        // Lets the decompressed message be parsed, and other work run, before the next one.
+        await waitForNextTick();
+        pending--;
+      });
+    });
+  }
+
+  return compressions.map(({ name, compress, decompress }) => ({
+    name,
+    compress,
+    decompress: async (bytes, limit) =>
+      decompressSmall(name, bytes, limit) ?? decompressLarge(() => decompress(bytes, limit)),
+  }));
+}
+
+/** Decompresses a message if it is small before and after. Throws if it is corrupt. */
+function decompressSmall(
+  name: string,
+  bytes: Uint8Array,
+  limit: number,
+): Uint8Array<ArrayBuffer> | undefined {
+  if (bytes.length === 0 || bytes.length > maxSyncBytes) {
+    return undefined;
+  }
+  try {
+    return decompressSync[name]?.(bytes, { maxOutputLength: Math.min(maxSyncBytes, limit) });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE") {
+      return undefined;
+    }
+    throw new ConnectError("decompression failed", Code.InvalidArgument);
+  }
 }

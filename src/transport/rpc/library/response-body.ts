@@ -41,7 +41,7 @@ export function sendStream(
     const result = await source.next();
     if (!result.done && !isClosed) {
       writeTimer = setTimeout(abort, writeTimeoutMs);
-      connection.noteProgress();
+      connection.recordProgress();
     }
     return result;
   }

@@ -1,5 +1,6 @@
 import type { UniversalServerResponse } from "@connectrpc/connect/protocol";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
+import { trailerFlag } from "@connectrpc/connect/protocol-grpc-web";
 import type { Problem } from "../../../errors.js";
 import type { HeaderList } from "../../http/headers.js";
 import type { Http2Exchange } from "../../http/http2-exchange.js";
@@ -74,4 +75,40 @@ export function withGrpcMessageEncoding(
 /** Percent-encodes everything except printable ASCII without the percent sign. */
 export function encodeMessage(message: string): string {
   return message.replace(/[^ -$&-~]+/g, encodeURIComponent);
+}
+
+const webContentType: HeaderList = ["content-type", "application/grpc-web+proto"];
+const okFrame = trailerFrame(okStatus);
+
+/** gRPC-Web, with the trailers in the body: browsers expose no HTTP trailers. */
+export const grpcWeb: Protocol = {
+  name: "grpc-web",
+  overhead: envelopeSize,
+  format: "binary",
+
+  unwrap: openEnvelope,
+
+  respond(exchange, { headerList, trailerList }, codec, message) {
+    const trailers =
+      trailerList.length === 0 ? okFrame : trailerFrame([...okStatus, ...trailerList]);
+    const body = Buffer.concat([codec.encode(message), trailers]);
+    exchange.send(200, [...webContentType, ...headerList], body);
+  },
+
+  respondWithError(exchange, { headerList, trailerList }, problem) {
+    const trailers = trailerFrame([...trailerList, ...statusTrailers(problem)]);
+    exchange.send(200, [...webContentType, ...headerList], trailers);
+  },
+};
+
+function trailerFrame(trailers: HeaderList): Buffer {
+  let text = "";
+  for (let at = 0; at < trailers.length; at += 2) {
+    text += `${trailers[at]}: ${trailers[at + 1]}\r\n`;
+  }
+  const frame = Buffer.allocUnsafe(envelopeSize + Buffer.byteLength(text));
+  frame[0] = trailerFlag;
+  frame.writeUInt32BE(frame.length - envelopeSize, 1);
+  frame.write(text, envelopeSize);
+  return frame;
 }

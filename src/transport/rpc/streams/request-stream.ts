@@ -1,10 +1,15 @@
 import type { Message } from "@bufbuild/protobuf";
-import { overloaded, requestTimeout, toDecodeProblem } from "../../../errors.js";
+import { overloaded, requestTimeout } from "../../../errors.js";
 import { compact } from "../../../lib/bytes.js";
 import type { Timeout } from "../../../lib/timeout.js";
-import { hasTooManyChunks, requestAborted, tooManyChunks } from "../../http/body.js";
+import { hasTooManyChunks, requestAborted, tooManyChunks } from "../../http/body-limits.js";
 import type { Http2Exchange } from "../../http/http2-exchange.js";
-import { checkPrefix, envelopeSize, truncatedMessage } from "../protocols/protocol.js";
+import {
+  checkPrefix,
+  envelopeSize,
+  toDecodeProblem,
+  truncatedMessage,
+} from "../protocols/protocol.js";
 
 /** Messages, and bytes of them, that may be unread before the stream is paused. */
 const maxUnread = 256;

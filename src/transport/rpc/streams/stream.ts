@@ -1,7 +1,7 @@
 import type { DescMethodStreaming, DescMethodUnary, Message } from "@bufbuild/protobuf";
 import type { StreamRequest, StreamResponse } from "@connectrpc/connect";
 import { Problem, toProblem } from "../../../errors.js";
-import type { MaybePromise } from "../../../lib/maybe-promise.js";
+import type { MaybePromise } from "../../../lib/async.js";
 import {
   chain,
   type Interceptor,
@@ -11,11 +11,16 @@ import {
 import { type Exchange, type Handled, handled, type RequestHandler } from "../../http/exchange.js";
 import type { Http2Exchange } from "../../http/http2-exchange.js";
 import { CallContext, CallRequest, CallResponse, UnaryCallRequest } from "../call.js";
-import { isFastPath, isGrpc, startTimeout } from "../fast-path.js";
-import { type RpcOptions, type StreamHandler, streamHandler } from "../implementation.js";
 import type { MountedMethod } from "../methods.js";
+import { type RpcOptions, type StreamHandler, streamHandler } from "../methods.js";
 import { okStatus, statusTrailers } from "../protocols/grpc.js";
-import { missingMessage, tooManyMessages } from "../protocols/protocol.js";
+import {
+  isFastPath,
+  isGrpc,
+  missingMessage,
+  startTimeout,
+  tooManyMessages,
+} from "../protocols/protocol.js";
 import { RequestStream } from "./request-stream.js";
 import { ResponseStream } from "./response-stream.js";
 
@@ -39,12 +44,12 @@ export function createStreamHandler(
 }
 
 function createStreamCallHandler(
-  { interceptors, writeTimeoutMs: patience }: RpcOptions,
+  { interceptors, writeTimeoutMs }: RpcOptions,
   {
     implementation,
     codecs: { binary },
     admission,
-    readmission,
+    reauthorization,
     inspection,
     bodyLimit,
     ...mounted
@@ -57,7 +62,7 @@ function createStreamCallHandler(
     handler: streamHandler(implementation, method),
     observe: interceptors.observe,
     admission: [interceptors.deadline, ...admission],
-    readmission: [interceptors.deadline, ...readmission],
+    reauthorization: [interceptors.deadline, ...reauthorization],
     limitStreams: interceptors.limitStreams,
     inspection,
   });
@@ -65,7 +70,7 @@ function createStreamCallHandler(
   return async (exchange) => {
     const messages = new RequestStream(exchange, binary.decode, { limit: bodyLimit, isSingle });
     const call = new StreamCallRequest(method, exchange, messages);
-    const output = new ResponseStream(exchange, call, patience);
+    const output = new ResponseStream(exchange, call, writeTimeoutMs);
     startTimeout(exchange);
     try {
       const { message: responses } = await run(call);
@@ -85,7 +90,7 @@ function createStreamCallHandler(
   };
 }
 
-/** Sends all responses until the client is gone. */
+/** Sends all responses until the client disconnects. */
 async function sendAll(
   responses: AsyncIterable<object>,
   { stream }: Http2Exchange,
@@ -118,7 +123,7 @@ interface StreamCallOptions {
   /** Interceptors that run when the stream is opened. */
   readonly admission: readonly Interceptor[];
   /** Interceptors that run again when the handler checks whether the stream may continue. */
-  readonly readmission: readonly Interceptor[];
+  readonly reauthorization: readonly Interceptor[];
   readonly limitStreams: Interceptor;
   /** Interceptors that run on the messages. */
   readonly inspection: readonly Interceptor[];
@@ -129,10 +134,11 @@ type RunStream = (call: StreamCallRequest) => MaybePromise<StreamResponse>;
 
 /** Creates a function that runs the streams of a method through its interceptors and handler. */
 function createStreamCall(options: StreamCallOptions): RunStream {
-  const { method, handler, observe, admission, readmission, limitStreams, inspection } = options;
+  const { method, handler, observe, admission, reauthorization, limitStreams, inspection } =
+    options;
   const pass: NextUnary = (request) => request as never;
   const admit = chain(admission, pass);
-  const admitAgain = chain(readmission, pass);
+  const admitAgain = chain(reauthorization, pass);
 
   const admitFirst: Interceptor = (next) => async (request) => {
     const { exchange } = request as StreamCallRequest;
@@ -162,7 +168,7 @@ function createStreamCall(options: StreamCallOptions): RunStream {
   return chain([observe, admitFirst, limitStreams, ...inspection], callHandler);
 }
 
-const noMessage = () => Promise.reject(new Error("a stream has no message of its own"));
+const noMessage = () => Promise.reject(new Error("the opening of a stream has no message"));
 
 /** A stream as interceptors see it. */
 class StreamCallRequest extends CallRequest<DescMethodStreaming> implements StreamRequest {

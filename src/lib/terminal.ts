@@ -1,3 +1,14 @@
+/** Control and format characters, which include terminal escapes and text direction marks. */
+const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+
+/** Escapes untrusted text so that it cannot control the terminal. */
+export function escapeUnprintable(text: string): string {
+  return text.replaceAll(
+    unprintable,
+    (character) => `\\u{${(character.codePointAt(0) as number).toString(16)}}`,
+  );
+}
+
 /** A progress line that is redrawn in place. */
 interface ProgressLine {
   /** Stops and clears the line. */
@@ -15,7 +26,7 @@ interface ProgressLineOptions {
 const redrawInterval = 200;
 const lineInterval = 10_000;
 
-/** Redraws one line in a terminal, or prints a line now and then elsewhere. */
+/** Redraws one line in a terminal, or prints a line periodically elsewhere. */
 export function startProgressLine({
   stream,
   printsWithoutTerminal,
@@ -46,7 +57,7 @@ export function startProgressLine({
 const barWidth = 20;
 
 /** A progress bar for a fraction from 0 to 1. */
-export function formatBar(share: number): string {
-  const filled = Math.floor(Math.min(share, 1) * barWidth);
+export function formatBar(fraction: number): string {
+  const filled = Math.floor(Math.min(fraction, 1) * barWidth);
   return `[${"#".repeat(filled)}${" ".repeat(barWidth - filled)}]`;
 }

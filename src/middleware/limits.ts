@@ -2,10 +2,28 @@ import type { StreamRequest, StreamResponse } from "@connectrpc/connect";
 import { type Caller, callKey } from "../auth/caller.js";
 import type { ReadAddressOf } from "../auth/caller-address.js";
 import { tooManyStreams } from "../errors.js";
-import { onIteratorEnd } from "../lib/iterators.js";
+import { mapMaybePromise, onIteratorEnd } from "../lib/async.js";
 import { clientNetworkKey } from "../lib/networks.js";
+import type { RateLimits } from "../services/rate-limits/rate-limits.js";
 import type { Interceptor } from "./interceptor.js";
 import { withMessage } from "./interceptor.js";
+
+/** Refuses calls that exceed the rate limit of their key. */
+export function createRateLimitInterceptor(rateLimits: RateLimits): Interceptor {
+  return (next) => (request) => {
+    const { caller } = request.contextValues.get(callKey);
+    const refusal = caller && rateLimits.countCall(caller, request.contextValues);
+    if (!refusal) {
+      return next(request);
+    }
+    return mapMaybePromise(refusal, (refusal) => {
+      if (refusal) {
+        throw refusal;
+      }
+      return next(request);
+    });
+  };
+}
 
 /** The limit for unauthenticated callers, if it is lower than the configured one. */
 const unauthenticatedLimit = 64;
@@ -20,24 +38,24 @@ export function createStreamLimitInterceptor(
 ): Interceptor {
   const open = new Map<string, number>();
 
-  function acquire(name: string, max: number): void {
-    const count = open.get(name) ?? 0;
+  function acquire(key: string, max: number): void {
+    const count = open.get(key) ?? 0;
     if (count >= max) {
       throw tooManyStreams(max);
     }
-    open.set(name, count + 1);
+    open.set(key, count + 1);
   }
 
-  function release(name: string): void {
-    const count = open.get(name) ?? 0;
+  function release(key: string): void {
+    const count = open.get(key) ?? 0;
     if (count > 1) {
-      open.set(name, count - 1);
+      open.set(key, count - 1);
     } else {
-      open.delete(name);
+      open.delete(key);
     }
   }
 
-  function nameOf({ contextValues: values }: StreamRequest, caller: Caller | undefined): string {
+  function keyOf({ contextValues: values }: StreamRequest, caller: Caller | undefined): string {
     if (caller) {
       return (caller.session ?? caller.application).id;
     }
@@ -48,21 +66,21 @@ export function createStreamLimitInterceptor(
   return (next) => {
     const openStream = async (request: StreamRequest) => {
       const { caller } = request.contextValues.get(callKey);
-      const name = nameOf(request, caller);
-      acquire(name, caller ? limit : Math.min(limit, unauthenticatedLimit));
+      const key = keyOf(request, caller);
+      acquire(key, caller ? limit : Math.min(limit, unauthenticatedLimit));
       try {
         const response = (await next(request)) as StreamResponse;
         return withMessage(
           response,
           onIteratorEnd(response.message, (end) => {
-            release(name);
+            release(key);
             if (end.how === "failed") {
               throw end.reason;
             }
           }),
         );
       } catch (reason) {
-        release(name);
+        release(key);
         throw reason;
       }
     };

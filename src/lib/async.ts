@@ -1,3 +1,17 @@
+/** A value or a promise. */
+export type MaybePromise<T> = T | Promise<T>;
+
+/**
+ * Applies a function to a value, synchronously if the value is not a promise.
+ * `await` always defers, which is measurable on calls that never wait.
+ */
+export function mapMaybePromise<T, R>(
+  value: MaybePromise<T>,
+  map: (value: T) => MaybePromise<R>,
+): MaybePromise<R> {
+  return value instanceof Promise ? value.then(map) : map(value);
+}
+
 /** How an iteration ended: all items were read, the reader stopped early, or the source failed. */
 export type IteratorEnd =
   | { readonly how: "finished" }
@@ -46,15 +60,15 @@ export function onIteratorEnd<T>(
 
 /**
  * Opens a stream with a signal that aborts when either of two signals does.
- * `AbortSignal.any` would leak one entry per stream on a signal that lives as
- * long as the process. `explain` maps a failure to the error to throw, or to
+ * `AbortSignal.any` would leak one entry per stream on a signal that lasts as
+ * long as the process. `mapError` maps a failure to the error to throw, or to
  * `undefined` to end the stream normally.
  */
 export function linkAbortSignals<T>(
   one: AbortSignal,
   other: AbortSignal,
   open: (signal: AbortSignal) => AsyncIterable<T>,
-  explain: (reason: unknown) => unknown,
+  mapError: (reason: unknown) => unknown,
 ): AsyncIterable<T> {
   const controller = new AbortController();
   const signals = [one, other];
@@ -69,7 +83,7 @@ export function linkAbortSignals<T>(
     for (const signal of signals) {
       signal.removeEventListener("abort", abort);
     }
-    const failure = end.how === "failed" ? explain(end.reason) : undefined;
+    const failure = end.how === "failed" ? mapError(end.reason) : undefined;
     if (failure !== undefined) {
       throw failure;
     }
