@@ -1,5 +1,6 @@
+import type { ApplicationStore } from "../store/port/applications.js";
 import type { Use } from "../store/port/records.js";
-import type { ApplicationStore, Clock } from "../store/port/store.js";
+import type { Clock } from "../store/port/store.js";
 import type { Caller } from "./caller.js";
 
 /** A stored last use is updated only when it is older than this, in milliseconds. */

@@ -1,6 +1,6 @@
 import type { CursorSealer, CursorSealers } from "../auth/sealing.js";
 import { invalidRequest } from "../errors.js";
-import type { ListOrder, Place } from "../store/port/store.js";
+import type { ListOrder, Place } from "../store/port/applications.js";
 
 /** The lists of applications and sessions, and the type of the sort value beside the id. */
 const valueKinds = {

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { createCursorSealers, type CursorSealers as Sealing } from "../../src/auth/sealing.js";
 import { Problem } from "../../src/errors.js";
 import { type CursorList, createCursors, createResumeTokens } from "../../src/services/cursors.js";
-import type { Place } from "../../src/store/port/store.js";
+import type { Place } from "../../src/store/port/applications.js";
 
 const day = 24 * 3_600_000;
 let now = Date.UTC(2026, 0);

@@ -1,4 +1,4 @@
-import type { FileFacts, FolderFacts } from "../../store/lmdb/inspect.js";
+import type { FileFacts, FolderFacts } from "../../store/lmdb/folder.js";
 import type {
   ClockFacts,
   LayoutFacts,

@@ -1,8 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ApplicationSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { showGrants } from "../../auth/grants.js";
-import type { ApplicationRecord } from "../../store/port/records.js";
-import { type ShowsRecord, shownRecord } from "../../store/port/shown-record.js";
+import { type ApplicationRecord, type ShowsRecord, shownRecord } from "../../store/port/records.js";
 import { toTimestamp } from "../../validation/time.js";
 import { versionOf } from "./update.js";
 

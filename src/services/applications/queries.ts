@@ -4,9 +4,13 @@ import type { ListApplicationsRequest } from "../../../gen/latchkey/v1/applicati
 import { callerOf } from "../../auth/caller.js";
 import type { ApplicationType } from "../../contract/grants.js";
 import { applicationNotFound } from "../../errors.js";
-import { placeOf } from "../../store/port/applications.js";
+import {
+  type ApplicationFilter,
+  type ApplicationStore,
+  type ListOrder,
+  placeOf,
+} from "../../store/port/applications.js";
 import type { ApplicationRecord } from "../../store/port/records.js";
-import type { ApplicationFilter, ApplicationStore, ListOrder } from "../../store/port/store.js";
 import { fromTimestamp } from "../../validation/time.js";
 import { type Cursors, createCursors, defaultPageSize } from "../cursors.js";
 import { toApplication } from "./messages.js";

@@ -1,15 +1,18 @@
 import { yieldToEventLoop } from "../../lib/event-loop.js";
 import { idFromBytes } from "../../lib/uuid.js";
-import { compareBy, foldName, isAfterPlace, matchesFilter } from "../port/applications.js";
-import type { ApplicationRecord } from "../port/records.js";
-import type {
-  ApplicationFilter,
-  ApplicationPage,
-  ApplicationStore,
-  Clock,
-  ListOrder,
-  ListQuery,
-} from "../port/store.js";
+import {
+  type ApplicationFilter,
+  type ApplicationPage,
+  type ApplicationStore,
+  compareBy,
+  foldName,
+  isAfterPlace,
+  type ListOrder,
+  type ListQuery,
+  matchesFilter,
+} from "../port/applications.js";
+import { type ApplicationRecord, isUnexpired } from "../port/records.js";
+import type { Clock } from "../port/store.js";
 import { attributeKey, attributePrefix, attributeValue } from "./application-attributes.js";
 import type { ApplicationIndex } from "./application-index.js";
 import type { Environment } from "./environment.js";
@@ -22,7 +25,6 @@ import {
   timeBytes,
   trailingId,
 } from "./keys.js";
-import { isUnexpired } from "./liveness.js";
 import type { Records } from "./records.js";
 import type { Tables } from "./tables.js";
 

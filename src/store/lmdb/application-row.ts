@@ -6,9 +6,16 @@ import {
 } from "../../contract/grants.js";
 import { idFromBytes, writeId } from "../../lib/uuid.js";
 import type { ApplicationRecord, KeyRecord, Use } from "../port/records.js";
-import { readList, toGrantsText } from "./grants-text.js";
-import { maxKeys, readKeys, recordKeyUse, sizeOfKeys, writeKeys } from "./key-row.js";
 import type { Layout, RecordInput } from "./records.js";
+import {
+  maxKeys,
+  readKeys,
+  readList,
+  recordKeyUse,
+  sizeOfKeys,
+  toGrantsText,
+  writeKeys,
+} from "./row-fields.js";
 
 /**
  * A row of `applications` has the fields of authentication at fixed offsets,

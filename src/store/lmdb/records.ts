@@ -1,5 +1,5 @@
 import type { Database } from "lmdb";
-import { createPageBudget } from "../port/page-budget.js";
+import { createPageBudget } from "../port/store.js";
 
 interface Versioned {
   readonly id: string;

@@ -7,14 +7,12 @@ import {
 } from "./application-index.js";
 import { applicationLayout } from "./application-row.js";
 import { createApplicationStore } from "./applications.js";
-import { createAuditWriter } from "./audit.js";
+import { createAuditWriter, createResponses } from "./change-context.js";
 import { createChangeFeed, createChangeLog } from "./changes.js";
 import { openEnvironment } from "./environment.js";
 import { createEventIndex } from "./event-index.js";
 import { createEventLog } from "./event-log.js";
-import { createEventStore } from "./events.js";
-import { createExpirationEvents } from "./expirations.js";
-import { createResponses } from "./idempotency.js";
+import { createEventStore, createExpirationEvents } from "./events.js";
 import { createRecords } from "./records.js";
 import { createSessionIndex } from "./session-index.js";
 import { sessionLayout } from "./session-row.js";

@@ -1,12 +1,16 @@
 import { idFromBytes } from "../../lib/uuid.js";
-import { type ApplicationRecord, expiredRetention, type SessionRecord } from "../port/records.js";
+import {
+  type ApplicationRecord,
+  expiredRetention,
+  isUnexpired,
+  type SessionRecord,
+} from "../port/records.js";
 import { isRevoked, withApplications } from "../port/sessions.js";
 import type { Clock } from "../port/store.js";
 import type { ApplicationIndex, ExpirationIndex, ForeignKeyIndex } from "./application-index.js";
 import type { ChangeLog } from "./changes.js";
 import type { Environment } from "./environment.js";
 import { after, emptyValue, timeBytes, timeKey, trailingId } from "./keys.js";
-import { isUnexpired } from "./liveness.js";
 import type { Records } from "./records.js";
 import type { SessionIndex } from "./session-index.js";
 import type { Tables } from "./tables.js";

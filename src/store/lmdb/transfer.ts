@@ -10,8 +10,8 @@ import {
   outcomeOfEvent,
   outcomeOfSession,
 } from "../port/import.js";
-import type { ApplicationRecord, SessionRecord } from "../port/records.js";
-import { applicationIdsOf, withApplications } from "../port/sessions.js";
+import { type ApplicationRecord, isUnexpired, type SessionRecord } from "../port/records.js";
+import { applicationIdsOf, isSessionValid, withApplications } from "../port/sessions.js";
 import type { Clock } from "../port/store.js";
 import type {
   ImportedApplication,
@@ -23,9 +23,7 @@ import type {
 import type { ApplicationIndex, ExpirationIndex, ForeignKeyIndex } from "./application-index.js";
 import type { ChangeLog } from "./changes.js";
 import type { Environment } from "./environment.js";
-import type { EventLog } from "./event-log.js";
-import { createRestoredEvents } from "./event-log.js";
-import { isSessionValid, isUnexpired } from "./liveness.js";
+import { createRestoredEvents, type EventLog } from "./event-log.js";
 import type { Records } from "./records.js";
 import type { SessionIndex } from "./session-index.js";
 

@@ -1,18 +1,26 @@
 import type { ClientSession, Collection, Document, Sort } from "mongodb";
-import { foldName } from "../port/applications.js";
+import {
+  type ApplicationFilter,
+  type ApplicationPage,
+  foldName,
+  type ListOrder,
+  type ListQuery,
+  type Place,
+} from "../port/applications.js";
 import type { ApplicationRecord } from "../port/records.js";
-import type {
-  ApplicationFilter,
-  ApplicationPage,
-  ListOrder,
-  ListQuery,
-  Place,
-} from "../port/store.js";
 import { byExpiry, byManager, byTenant, managerFilter, searchIndexes } from "./collections.js";
 import type { FreshRead } from "./connect.js";
-import { type ApplicationDocument, date, omitUndefined, toApplication, uuid } from "./documents.js";
+import {
+  type ApplicationDocument,
+  date,
+  expiredByIndex,
+  notExpired,
+  omitUndefined,
+  type Time,
+  toApplication,
+  uuid,
+} from "./documents.js";
 import { callDriver, limits, limitsIn } from "./driver-call.js";
-import { expiredByIndex, notExpired, type Time } from "./time.js";
 
 interface ApplicationList {
   readonly documents: Collection<ApplicationDocument>;

@@ -1,6 +1,10 @@
 /** Calls the MongoDB driver with time limits, and maps its errors to {@link StoreUnavailable}. */
+
 import {
   type ClientSession,
+  type Collection,
+  type Document,
+  type Filter,
   MongoBulkWriteError,
   MongoClientClosedError,
   MongoError,
@@ -12,9 +16,11 @@ import {
   MongoServerSelectionError,
   MongoStalePrimaryError,
   MongoTopologyClosedError,
+  type WithId,
 } from "mongodb";
 import { createTimerQueue } from "../../lib/timeout.js";
 import { StoreUnavailable } from "../port/errors.js";
+import { omitUndefined } from "./documents.js";
 
 /** For every call: the server stops before the socket times out. */
 export const limits = { maxTimeMS: 2_500 } as const;
@@ -133,4 +139,29 @@ function isUnavailable(error: unknown): boolean {
   // When a primary dies, the driver may pass on Node's own socket error.
   const { syscall, code } = Object(error) as Partial<NodeJS.ErrnoException>;
   return syscall !== undefined || closedSocket.test(String(code));
+}
+
+/**
+ * Inserts a document with computed fields, such as the database's time, and
+ * returns it. An insert accepts no expressions, but an upsert does. The filter
+ * matches no stored document, so an existing id fails as a duplicate key.
+ */
+export async function insert<D extends Document>(
+  collection: Collection<D>,
+  fields: Document & { readonly _id: unknown },
+  computed: Document,
+  session: ClientSession | undefined,
+): Promise<WithId<D>> {
+  const document = { $mergeObjects: [{ $literal: omitUndefined(fields) }, computed] };
+  const inserted = await callDriver(() =>
+    collection.findOneAndUpdate(
+      { _id: fields._id, created_at: { $exists: false } } as unknown as Filter<D>,
+      [{ $replaceWith: document }],
+      { upsert: true, returnDocument: "after", ...limitsIn(session) },
+    ),
+  );
+  if (!inserted) {
+    throw new Error("MongoDB returned no document for an upsert.");
+  }
+  return inserted;
 }

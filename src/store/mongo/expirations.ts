@@ -2,20 +2,21 @@
 import type { Binary, ClientSession, Collection, Document } from "mongodb";
 import type { MaybePromise } from "../../lib/maybe-promise.js";
 import { isManager } from "../port/applications.js";
-import type { EventStore, Expiration } from "../port/events.js";
 import {
   checkpointName,
+  type EventStore,
+  type Expiration,
   type ExpirationFacts,
   firstCheckpoint,
   isFarBehind,
   isReportable,
   isUsableCheckpoint,
-} from "../port/expirations.js";
+} from "../port/events.js";
 import { findOtherManager } from "./application-queries.js";
-import type { EventWriter } from "./audit.js";
 import { byExpiryAndId } from "./collections.js";
 import { type ApplicationDocument, fromUuid, uuid } from "./documents.js";
 import { callDriver, limitsIn } from "./driver-call.js";
+import type { EventWriter } from "./event-documents.js";
 import type { RunTransaction } from "./transaction-retry.js";
 
 export interface CheckpointDocument extends Checkpoint {

@@ -4,19 +4,18 @@ import { type Binary, type Db, type Document, MongoServerError } from "mongodb";
 import type { ReadMode } from "../../config/settings.js";
 import type { ManagerExpiration } from "../port/applications.js";
 import { expiredRetention } from "../port/records.js";
-import type { CollectionSpec } from "./collections.js";
 import {
   applicationsName,
   byExpiry,
   byManager,
+  type CollectionSpec,
   managerFilter,
   sessionsName,
 } from "./collections.js";
 import { type Connection, connect } from "./connect.js";
-import { fromUuid } from "./documents.js";
+import { databaseTime, fromUuid, maxDate, notExpired } from "./documents.js";
 import { callDriver, limits } from "./driver-call.js";
 import { collectionsFor, findIndex, hasOptions, indexOptions } from "./prepare-schema.js";
-import { databaseTime, maxDate, notExpired } from "./time.js";
 
 /** A fact is `hidden` if the database user lacks the privilege to read it. */
 export interface MongoFacts {

@@ -12,10 +12,10 @@ import {
   applicationsName,
   type CollectionSpec,
   credentialCollections,
+  eventCollections,
   type Index,
 } from "./collections.js";
 import { fromUuid } from "./documents.js";
-import { eventCollections } from "./event-collections.js";
 import { rateCountCollection } from "./rate-counts.js";
 
 const majority = { writeConcern: { w: "majority" } };

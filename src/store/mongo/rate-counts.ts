@@ -1,8 +1,8 @@
 import type { Collection, Document } from "mongodb";
-import type { RateCounts } from "../port/rate-counts.js";
+import type { RateCounts } from "../port/store.js";
 import type { CollectionSpec } from "./collections.js";
+import type { Time } from "./documents.js";
 import { callDriver } from "./driver-call.js";
-import type { Time } from "./time.js";
 
 interface RateCountDocument {
   readonly _id: string;

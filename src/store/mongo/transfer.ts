@@ -13,21 +13,22 @@ import {
   removalsOfApplication,
   removalsOfSession,
 } from "../port/import.js";
-import { createPageBudget } from "../port/page-budget.js";
 import type { ApplicationRecord } from "../port/records.js";
 import { applicationIdsOf, isRevoked, withApplications } from "../port/sessions.js";
+import { createPageBudget } from "../port/store.js";
 import type { ImportedApplication, ImportedSession, TransferStore } from "../port/transfer.js";
 import {
   type ApplicationDocument,
   fromUuid,
+  notExpired,
   type SessionDocument,
+  type Time,
   toApplication,
   toSession,
   uuid,
 } from "./documents.js";
 import { callDriver, limits } from "./driver-call.js";
 import { type EventDocument, toEvent } from "./event-documents.js";
-import { findOwners, toBase64 } from "./foreign-keys.js";
 import {
   type FoundEvents,
   type Importer,
@@ -36,7 +37,7 @@ import {
   toEventDocument,
   toSessionDocument,
 } from "./import.js";
-import { notExpired, type Time } from "./time.js";
+import { findOwners, toBase64 } from "./lookup.js";
 
 interface TransferParts {
   readonly applications: Collection<ApplicationDocument>;

@@ -1,5 +1,4 @@
 import type { ApplicationType, Grants, Restrictions } from "../../contract/grants.js";
-
 /** Milliseconds for which expired records are stored, to tell an expired key from an unknown one. */
 export const expiredRetention = 10 * 60_000;
 
@@ -116,4 +115,33 @@ export interface SessionGrant extends Grants {
   readonly authorizedBy: string;
   /** Absent keeps the expiry. */
   readonly expiresAt?: number | undefined;
+}
+
+/** Whether a record exists and has not expired. */
+export function isUnexpired<R extends { readonly expiresAt?: number | undefined }>(
+  record: R | undefined,
+  now: number,
+): record is R {
+  if (record === undefined) {
+    return false;
+  }
+  const { expiresAt } = record;
+  return expiresAt === undefined || now < expiresAt;
+}
+
+/**
+ * Marks a response that depends only on one version of a record and its last
+ * use. The value is that record.
+ */
+export const shownRecord = Symbol("shownRecord");
+
+/** A response that may be marked. Responses of the same version and last use are equal. */
+export interface ShowsRecord {
+  readonly [shownRecord]?: {
+    readonly id: string;
+    readonly version: number;
+    readonly lastUsedAt?: number | undefined;
+    /** The response as REST JSON, if it is stored with the record. */
+    readonly document?: Buffer | undefined;
+  };
 }

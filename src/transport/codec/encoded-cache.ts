@@ -1,5 +1,5 @@
 import { createGenerationalCache } from "../../lib/cache.js";
-import { type ShowsRecord, shownRecord } from "../../store/port/shown-record.js";
+import { type ShowsRecord, shownRecord } from "../../store/port/records.js";
 import { cacheCounts } from "../../telemetry/metrics/caches.js";
 
 export type Encode = (response: object) => Buffer;

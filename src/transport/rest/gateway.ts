@@ -3,7 +3,7 @@ import { methodNotAllowed, Problem } from "../../errors.js";
 import { memoize } from "../../lib/cache.js";
 import { type MaybePromise, mapMaybePromise } from "../../lib/maybe-promise.js";
 import type { Interceptors } from "../../middleware/pipeline.js";
-import { type ShowsRecord, shownRecord } from "../../store/port/shown-record.js";
+import { type ShowsRecord, shownRecord } from "../../store/port/records.js";
 import { parseJson } from "../../validation/json.js";
 import { cacheEncoded, type Encode } from "../codec/encoded-cache.js";
 import { type Exchange, type Handled, handled, type RequestHandler } from "../http/exchange.js";

@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
-import { placeOf } from "../../../src/store/port/applications.js";
-import type { Place } from "../../../src/store/port/store.js";
+import { type Place, placeOf } from "../../../src/store/port/applications.js";
 import { useFollowers } from "../../support/api/followers.js";
 import { aKey, anApplication, contentOf, grants, must, rekey, times } from "./fixtures.js";
 import { followMarked } from "./followed.js";

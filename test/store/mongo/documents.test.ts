@@ -4,9 +4,9 @@ import fc from "fast-check";
 import { BSON, type Db, type Document, UUID } from "mongodb";
 import { newId } from "../../../src/lib/uuid.js";
 import { createDecoder } from "../../../src/store/mongo/lookup.js";
+import type { ApplicationStore } from "../../../src/store/port/applications.js";
 import { StoreUnavailable } from "../../../src/store/port/errors.js";
 import { expiredRetention, type KeyRecord } from "../../../src/store/port/records.js";
-import type { ApplicationStore } from "../../../src/store/port/store.js";
 import {
   aGrant,
   anApplication,

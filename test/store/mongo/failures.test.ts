@@ -4,7 +4,7 @@ import type { Document } from "mongodb";
 import { newId } from "../../../src/lib/uuid.js";
 import { callDriver } from "../../../src/store/mongo/driver-call.js";
 import { openMongoStore } from "../../../src/store/mongo/store.js";
-import type { ChangeContext } from "../../../src/store/port/audit.js";
+import type { ChangeContext } from "../../../src/store/port/change-context.js";
 import { AlreadyApplied, CallerChanged, StoreUnavailable } from "../../../src/store/port/errors.js";
 import type { NewEvent } from "../../../src/store/port/events.js";
 import type { ApplicationRecord } from "../../../src/store/port/records.js";

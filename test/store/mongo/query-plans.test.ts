@@ -1,9 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, it } from "@jest/globals";
 import { type Db, UUID } from "mongodb";
-import { managerPermissions, placeOf } from "../../../src/store/port/applications.js";
+import {
+  type ListQuery,
+  managerPermissions,
+  placeOf,
+} from "../../../src/store/port/applications.js";
 import type { ApplicationRecord, NewSession } from "../../../src/store/port/records.js";
-import type { ListQuery, SessionQuery, Store } from "../../../src/store/port/store.js";
+import type { SessionQuery } from "../../../src/store/port/sessions.js";
+import type { Store } from "../../../src/store/port/store.js";
 import {
   aGrant,
   anApplication,

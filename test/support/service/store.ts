@@ -1,6 +1,8 @@
 import { EventEmitter, once } from "node:events";
+import type { ApplicationStore } from "../../../src/store/port/applications.js";
 import type { EventStore } from "../../../src/store/port/events.js";
-import type { ApplicationStore, SessionStore, Store } from "../../../src/store/port/store.js";
+import type { SessionStore } from "../../../src/store/port/sessions.js";
+import type { Store } from "../../../src/store/port/store.js";
 
 interface StoreChanges {
   readonly applications?: Partial<ApplicationStore>;

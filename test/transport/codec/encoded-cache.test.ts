@@ -1,5 +1,5 @@
 import { expect, it } from "@jest/globals";
-import { type ShowsRecord, shownRecord } from "../../../src/store/port/shown-record.js";
+import { type ShowsRecord, shownRecord } from "../../../src/store/port/records.js";
 import { cacheEncoded } from "../../../src/transport/codec/encoded-cache.js";
 
 /** A response that shows a record. */

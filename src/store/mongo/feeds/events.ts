@@ -10,10 +10,10 @@ import {
   type EventStore,
   maxEventBatch,
 } from "../../port/events.js";
-import { createPageBudget } from "../../port/page-budget.js";
+import { createPageBudget } from "../../port/store.js";
+import type { Time } from "../documents.js";
 import { callDriver } from "../driver-call.js";
 import { decodeEvent } from "../event-documents.js";
-import type { Time } from "../time.js";
 import {
   clusterTimeOfOffset,
   type EventStream,
@@ -23,12 +23,12 @@ import {
 } from "./change-stream.js";
 import {
   type EventHub,
+  type EventReading,
   type InsertedEvent,
   openInsertedEventsOf,
   startEventHub,
 } from "./event-hub.js";
 import { readCurrentTime } from "./expiry-scan.js";
-import type { EventReading } from "./recent-events.js";
 import { createSharedHub, followHub } from "./shared-hub.js";
 
 interface EventFeed extends Pick<EventStore, "follow"> {

@@ -1,3 +1,4 @@
+import { type Grants, ruleFields } from "../../contract/grants.js";
 import { idFromBytes, writeId } from "../../lib/uuid.js";
 import type { KeyRecord } from "../port/records.js";
 
@@ -110,4 +111,24 @@ class StoredKey implements KeyRecord {
     const use = this.row.readDoubleBE(this.start + useAt);
     return use === Number.NEGATIVE_INFINITY ? undefined : use;
   }
+}
+
+/** The lists of grants as the JSON of the REST API, with members in a fixed order. */
+interface GrantsText {
+  readonly permissions: string;
+  readonly rules: string;
+}
+
+const emptyList = "[]";
+
+export function toGrantsText({ permissions, rules }: Grants): GrantsText {
+  return {
+    permissions: permissions.length === 0 ? emptyList : JSON.stringify(permissions),
+    rules: rules.length === 0 ? emptyList : JSON.stringify(rules.map(ruleFields)),
+  };
+}
+
+/** Parses the list between two offsets of a row. */
+export function readList<T>(row: Buffer, start: number, end: number): readonly T[] {
+  return end - start === emptyList.length ? [] : JSON.parse(row.toString("utf8", start, end));
 }
