@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { createCursorSealers, type CursorSealers as Sealing } from "../../src/auth/sealing.js";
 import { Problem } from "../../src/errors.js";
 import { type CursorList, createCursors, createResumeTokens } from "../../src/services/cursors.js";
-import type { Place } from "../../src/store/port/applications.js";
+import type { ListPosition } from "../../src/store/port/applications.js";
 
 const day = 24 * 3_600_000;
 let now = Date.UTC(2026, 0);
@@ -176,7 +176,7 @@ describe("a pepper that seals resume tokens and cursors", () => {
 const tenantId = randomUUID();
 const after = randomUUID();
 
-function read(place: Place, list: CursorList, other = list) {
+function read(place: ListPosition, list: CursorList, other = list) {
   const start = createCursors(sealPlaces(), list).encode(tenantId, place);
   return () => createCursors(sealPlaces(), other).read(tenantId, start);
 }

@@ -1,7 +1,11 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ApplicationSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { showGrants } from "../../auth/grants.js";
-import { type ApplicationRecord, type ShowsRecord, shownRecord } from "../../store/port/records.js";
+import {
+  type ApplicationRecord,
+  type HasSourceRecord,
+  sourceRecord,
+} from "../../store/port/records.js";
 import { toTimestamp } from "../../validation/time.js";
 import { versionOf } from "./update.js";
 
@@ -35,12 +39,12 @@ function show(record: ApplicationRecord, key?: string): ApplicationInit {
 }
 
 /** Reads the record lazily: if the encoded response is cached, no field is read. */
-class ShownApplication implements ShowsRecord {
+class ShownApplication implements HasSourceRecord {
   private shown: ApplicationInit | undefined;
 
   constructor(private readonly record: ApplicationRecord) {}
 
-  get [shownRecord]() {
+  get [sourceRecord]() {
     return this.record;
   }
 

@@ -8,7 +8,7 @@ import {
   type ApplicationFilter,
   type ApplicationStore,
   type ListOrder,
-  placeOf,
+  listPositionOf,
 } from "../../store/port/applications.js";
 import type { ApplicationRecord } from "../../store/port/records.js";
 import { fromTimestamp } from "../../validation/time.js";
@@ -54,7 +54,8 @@ export function createQueryHandlers({
             pageNumber: page,
             totalPages: Math.ceil(total / size),
           }),
-          ...(more && last && { next: cursors[order].encode(tenantId, placeOf(order, last)) }),
+          ...(more &&
+            last && { next: cursors[order].encode(tenantId, listPositionOf(order, last)) }),
         },
         data: items.map((item) => toApplication(item)),
       };

@@ -4,8 +4,8 @@ import {
   type ApplicationChange,
   type ApplicationRecord,
   isUnexpired,
+  type KeyUse,
   type NewApplication,
-  type Use,
 } from "../port/records.js";
 import type { Clock } from "../port/store.js";
 import type { ApplicationIndex, ExpirationIndex, ForeignKeyIndex } from "./application-index.js";
@@ -57,7 +57,7 @@ export function createApplicationStore({
     return isUnexpired(record, clock()) ? record : undefined;
   }
 
-  function recordUse(use: Use): void {
+  function recordUse(use: KeyUse): void {
     const record = findUnexpired(use.applicationId);
     if (record) {
       index.recordUse(record, use.at);
@@ -178,7 +178,7 @@ export function createApplicationStore({
       );
     },
 
-    async noteUses(uses) {
+    async recordUses(uses) {
       for (let start = 0; start < uses.length; start += maxUses) {
         await write(() => uses.slice(start, start + maxUses).forEach(recordUse));
       }

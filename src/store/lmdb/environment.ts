@@ -7,7 +7,7 @@ import { prepareFolder, syncFolder } from "./folder.js";
 import { createReserve, type Reserve } from "./reserve.js";
 import {
   describeSchema,
-  hasKnownSchema,
+  hasSupportedSchema,
   initializeMeta,
   maxTables,
   openTables,
@@ -55,7 +55,7 @@ export async function openEnvironment(folder: string, writeTimeout: number): Pro
     await prepareFolder(path);
     root = openRoot(path);
     const meta = root.openDB<string, string>("meta", { encoding: "string" });
-    if (hasKnownSchema(meta)) {
+    if (hasSupportedSchema(meta)) {
       const tables = openTables(root, meta);
       const id = await initializeMeta(root, meta);
       await syncFolder(path);
@@ -87,7 +87,7 @@ function openRoot(path: string): RootDatabase<Buffer, Buffer> {
     // Sync each commit before it becomes visible. Overlapping syncs are no
     // faster here, and expose writes that a power failure may still undo.
     overlappingSync: false,
-    // lmdb's own batches come with an unhandled promise: a full disk would
+    // lmdb's own batches have an unhandled promise: a full disk would
     // crash the process.
     eventTurnBatching: false,
     // Address space, not disk or memory: the file grows as needed.
@@ -118,11 +118,10 @@ function createEnvironment(parts: EnvironmentParts): Environment {
     }
   });
 
-  /** Errors of LMDB and the system have a numeric code. Any other error is a bug, and stays as it is. */
+  /** Errors of LMDB and the system have a numeric code. Any other error is a bug, and is not translated. */
   function translate(error: unknown): unknown {
-    const thrown = callbackErrorOf(error);
-    if (thrown) {
-      return thrown.reason;
+    if (error instanceof CallbackError) {
+      return error.reason;
     }
     if (typeof (error as { code?: unknown }).code !== "number") {
       return error;
@@ -145,7 +144,7 @@ function createEnvironment(parts: EnvironmentParts): Environment {
     read(work) {
       refuseIfClosed();
       try {
-        // lmdb reuses a snapshot for a while, in which other processes may have written.
+        // lmdb reuses a snapshot for a while, but other processes may have written since.
         root.resetReadTxn();
         return work();
       } catch (error) {
@@ -232,11 +231,6 @@ export function runCallback<T>(callback: () => T): T {
   }
 }
 
-/** The error of a callback, if it aborted the transaction. */
-export function callbackErrorOf(error: unknown): { readonly reason: unknown } | undefined {
-  return error instanceof CallbackError ? error : undefined;
-}
-
 const { ENOSPC, EDQUOT, EFBIG, EIO, EROFS, EACCES, EPERM } = constants.errno;
 
 // A partial write on a full disk surfaces as EIO.
@@ -247,7 +241,7 @@ const recovery =
   "Acknowledged writes are safe, reads continue, and writes resume without a restart.";
 
 /** What an operator can do about an error code of the system, or an empty text. */
-export function adviceFor(code: number): string {
+function adviceFor(code: number): string {
   if (noSpaceCodes.has(code)) {
     return `Free space on its disk, and check the disk for errors. ${recovery}`;
   }

@@ -19,7 +19,7 @@ import type { ApplicationRecord } from "../port/records.js";
 import { type Clock, createPageBudget } from "../port/store.js";
 import type { ApplicationIndex } from "./application-index.js";
 import { type Environment, runCallback } from "./environment.js";
-import type { EventIndex, Place } from "./event-index.js";
+import type { EventIndex, EventPosition } from "./event-index.js";
 import type { EventLog, LoggedEvent } from "./event-log.js";
 import { createLogFeed } from "./feed.js";
 import { parseExpirationKey, timeBytes, timeOf } from "./keys.js";
@@ -29,7 +29,7 @@ export function createEventStore(
   environment: Environment,
   log: EventLog,
   index: EventIndex,
-  addForEnds: EventStore["addForEnds"],
+  addExpirationEvents: EventStore["addExpirationEvents"],
 ): EventStore {
   const followLog = createLogFeed(environment, log, {
     maxBatchSize: maxEventBatch,
@@ -55,7 +55,7 @@ export function createEventStore(
       }
     },
 
-    addForEnds,
+    addExpirationEvents,
   };
 }
 
@@ -65,57 +65,57 @@ const maxEventsPerTick = 200;
 interface Found {
   readonly event: EventRecord;
   readonly size: number;
-  readonly place: Place;
+  readonly position: EventPosition;
 }
 
 /** The matches of one batch. */
 interface Batch {
   readonly found: readonly Found[];
   /** Where to continue. Absent at the end. */
-  readonly next?: Place | undefined;
+  readonly next?: EventPosition | undefined;
 }
 
 function createEventList({ read }: Environment, log: EventLog, index: EventIndex) {
-  /** Reads up to `limit` candidate events before a place. Large events make it fewer. */
-  function readBatch(query: EventQuery, start: Place, limit: number): Batch {
+  /** Reads up to `limit` candidate events before a position. Large events make it fewer. */
+  function readBatch(query: EventQuery, start: EventPosition, limit: number): Batch {
     return read(() => {
       const numbers = index.numbersBefore(query, start, limit);
       const budget = createPageBudget();
       const found: Found[] = [];
-      let place = start;
+      let position = start;
       for (const number of numbers) {
         const { size, loggedAt: at, event: readEvent } = log.find(number) as LoggedEvent;
         if (!budget.tryAdd(size)) {
-          return { found, next: place };
+          return { found, next: position };
         }
-        place = { at, number };
+        position = { at, number };
         const event = readEvent();
         if (matchesEventFilter(event, query)) {
-          found.push({ event, size, place });
+          found.push({ event, size, position });
         }
       }
-      return { found, next: numbers.length === limit ? place : undefined };
+      return { found, next: numbers.length === limit ? position : undefined };
     });
   }
 
   return async function list(query: EventQuery, signal?: AbortSignal): Promise<EventPage> {
     const budget = createPageBudget();
     const items: EventRecord[] = [];
-    let last: Place | undefined;
-    let place = startOf(query);
-    while (place) {
+    let last: EventPosition | undefined;
+    let position = startOf(query);
+    while (position) {
       signal?.throwIfAborted();
       const wanted = isCoveredByIndex(query) ? query.size + 1 - items.length : maxEventsPerTick;
-      const { found, next } = readBatch(query, place, Math.min(wanted, maxEventsPerTick));
-      for (const { event, size, place } of found) {
+      const { found, next } = readBatch(query, position, Math.min(wanted, maxEventsPerTick));
+      for (const { event, size, position } of found) {
         if (items.length === query.size || !budget.tryAdd(size)) {
-          return { items, next: last && textOf(last) };
+          return { items, next: last && formatPosition(last) };
         }
         items.push(event);
-        last = place;
+        last = position;
       }
-      place = next;
-      if (place) {
+      position = next;
+      if (position) {
         await yieldToEventLoop();
       }
     }
@@ -128,8 +128,8 @@ function isCoveredByIndex({ target, actor, kind }: EventQuery): boolean {
   return [target, actor, kind].filter((part) => part !== undefined).length <= 1;
 }
 
-/** The place to start before, or undefined for an invalid `after`. */
-function startOf({ until, after }: EventQuery): Place | undefined {
+/** The position to start before, or undefined for an invalid `after`. */
+function startOf({ until, after }: EventQuery): EventPosition | undefined {
   const end = { at: until ?? Number.POSITIVE_INFINITY, number: 0 };
   if (after === undefined) {
     return end;
@@ -138,11 +138,11 @@ function startOf({ until, after }: EventQuery): Place | undefined {
   if (at === undefined) {
     return undefined;
   }
-  const place = { at: Number(at), number: Number(number) };
-  return place.at < end.at ? place : end;
+  const position = { at: Number(at), number: Number(number) };
+  return position.at < end.at ? position : end;
 }
 
-function textOf({ at, number }: Place): string {
+function formatPosition({ at, number }: EventPosition): string {
   return `${at}-${number}`;
 }
 
@@ -200,8 +200,8 @@ export function createExpirationEvents(
       return undefined;
     }
     const { tenantId, expiresAt: applicationExpiresAt = Number.POSITIVE_INFINITY } = application;
-    const facts = { at, createdAt: subject.createdAt, applicationExpiresAt };
-    if (!isReportable(facts, lead, clock())) {
+    const times = { at, createdAt: subject.createdAt, applicationExpiresAt };
+    if (!isReportable(times, lead, clock())) {
       return undefined;
     }
     const leavesNoManager =
@@ -225,7 +225,7 @@ export function createExpirationEvents(
     return keys.length;
   }
 
-  return async function addForEnds(
+  return async function addExpirationEvents(
     lead: number,
     toEvents: (expiration: Expiration) => readonly NewEvent[],
   ): Promise<number> {

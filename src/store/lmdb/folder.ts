@@ -3,7 +3,13 @@ import { dirname, join, resolve } from "node:path";
 import { open as openLmdb } from "lmdb";
 import type { ManagerExpiration } from "../port/applications.js";
 import { managerExpirations } from "./application-attributes.js";
-import { describeSchema, hasKnownSchema, knownSchema, maxTables, readSchema } from "./tables.js";
+import {
+  describeSchema,
+  hasSupportedSchema,
+  maxTables,
+  readSchema,
+  supportedSchema,
+} from "./tables.js";
 
 /** The data file of LMDB. */
 export const fileName = "data.mdb";
@@ -82,37 +88,37 @@ export async function checkFile(path: string): Promise<void> {
 }
 
 /** The state of a data folder, read without changing it. */
-export interface FolderFacts {
+export interface FolderStatus {
   readonly path: string;
-  readonly isThere: boolean;
+  readonly exists: boolean;
   /** Of the folder, or of the parent that it would be created in. */
   readonly isWritable: boolean;
   /** Whether users other than the owner have access. */
   readonly isShared: boolean;
   readonly freeBytes: number;
-  readonly store?: FileFacts | undefined;
+  readonly store?: DataFileStatus | undefined;
 }
 
-export interface FileFacts {
+export interface DataFileStatus {
   readonly bytes: number;
   /** Why the store cannot be opened. */
   readonly error?: string | undefined;
   /** Absent if it cannot be read without changing the folder. */
   readonly schema?: number | undefined;
-  readonly knownSchema: number;
+  readonly supportedSchema: number;
   /** When tenants lose their last manager, if that can be read. */
   readonly managerExpirations?: readonly ManagerExpiration[] | undefined;
 }
 
-export async function inspectFolder(folder: string): Promise<FolderFacts> {
+export async function inspectFolder(folder: string): Promise<FolderStatus> {
   const path = resolve(folder);
   const exists = await hasAccess(path);
-  const place = exists ? path : await nearestExisting(dirname(path));
-  const { bavail, bsize } = await statfs(place);
-  const isWritable = await hasAccess(place, constants.W_OK | constants.X_OK);
+  const target = exists ? path : await nearestExisting(dirname(path));
+  const { bavail, bsize } = await statfs(target);
+  const isWritable = await hasAccess(target, constants.W_OK | constants.X_OK);
   return {
     path,
-    isThere: exists,
+    exists,
     isWritable,
     isShared: exists && ((await stat(path)).mode & 0o077) !== 0,
     freeBytes: bavail * bsize,
@@ -122,21 +128,23 @@ export async function inspectFolder(folder: string): Promise<FolderFacts> {
   };
 }
 
-async function inspectFile(folder: string, isWritable: boolean): Promise<FileFacts> {
+async function inspectFile(folder: string, isWritable: boolean): Promise<DataFileStatus> {
   const path = join(folder, fileName);
   const { size: bytes } = await stat(path);
   try {
     await checkFile(path);
   } catch (error) {
-    return { bytes, knownSchema, error: (error as Error).message };
+    return { bytes, supportedSchema, error: (error as Error).message };
   }
   // Readers register in the lock file, and would create it if it is missing.
   const canRead =
     bytes > 0 && isWritable && (await hasAccess(join(folder, "lock.mdb"), constants.W_OK));
-  return { bytes, knownSchema, ...(canRead && (await readContents(folder))) };
+  return { bytes, supportedSchema, ...(canRead && (await readContents(folder))) };
 }
 
-async function readContents(path: string): Promise<Omit<FileFacts, "bytes" | "knownSchema">> {
+async function readContents(
+  path: string,
+): Promise<Omit<DataFileStatus, "bytes" | "supportedSchema">> {
   const root = openLmdb({
     path,
     noSubdir: false,
@@ -150,7 +158,7 @@ async function readContents(path: string): Promise<Omit<FileFacts, "bytes" | "kn
       return { schema: 0 };
     }
     const schema = readSchema(meta);
-    if (!hasKnownSchema(meta)) {
+    if (!hasSupportedSchema(meta)) {
       return { schema, error: `the folder has ${describeSchema(meta)}` };
     }
     const attributes = root.openDB<Buffer, Buffer>({

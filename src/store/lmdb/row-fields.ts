@@ -51,7 +51,7 @@ export function readKeys(row: Buffer, offset: number, count: number): readonly K
   return keys;
 }
 
-/** Records in a row when a key was used, and returns false if a newer use is known. */
+/** Records in a row when a key was used, and returns false if a newer use is recorded. */
 export function recordKeyUse(
   row: Buffer,
   offset: number,

@@ -57,9 +57,9 @@ export async function openLmdbStore({
   const applications = createRecords(tables.applications, applicationLayout);
   const sessions = createRecords(tables.sessions, sessionLayout);
   const audit = createAuditWriter({ events: eventLog, responses, applications, sessions, clock });
-  const shared = { environment, log, clock };
-  const everything = {
-    ...shared,
+  const common = { environment, log, clock };
+  const parts = {
+    ...common,
     applications,
     sessions,
     index,
@@ -68,7 +68,7 @@ export async function openLmdbStore({
     sessionIndex,
   };
   const sweeper = startSweeper({
-    ...everything,
+    ...parts,
     prunable: [log, eventLog, responses],
     interval: sweepInterval,
   });
@@ -76,7 +76,7 @@ export async function openLmdbStore({
   return {
     id,
     applications: createApplicationStore({
-      ...shared,
+      ...common,
       audit,
       records: applications,
       index,
@@ -85,7 +85,7 @@ export async function openLmdbStore({
       sessions: sessionIndex,
     }),
     sessions: createSessionStore({
-      ...shared,
+      ...common,
       audit,
       sessions,
       applications,
@@ -99,8 +99,8 @@ export async function openLmdbStore({
       eventIndex,
       createExpirationEvents(environment, applications, index, eventLog, clock),
     ),
-    answers: responses,
-    transfer: createTransfer({ ...everything, events: eventLog }),
+    responses,
+    transfer: createTransfer({ ...parts, events: eventLog }),
     now: clock,
 
     // Only a write that changes a value reaches the disk.

@@ -68,7 +68,7 @@ export function startSweeper(options: SweeperOptions) {
   function expireSessions(): number {
     let expired = 0;
     // On a full disk, do not spend more space on expired sessions.
-    const keepsExpired = !reserve.isOnlySpaceLeft();
+    const canKeepExpired = !reserve.isOnlySpaceLeft();
     for (const key of due(tables.sessionExpirations)) {
       const id = idFromBytes(trailingId(key));
       const record = sessions.find(id);
@@ -76,7 +76,7 @@ export function startSweeper(options: SweeperOptions) {
         const { tenantId, applicationId, expiresAt: at } = record;
         log.append(tenantId, { kind: "expired", applicationId, sessionId: id, at });
         sessionIndex.expire(record);
-        if (keepsExpired) {
+        if (canKeepExpired) {
           tables.expiredSessions.put(timeKey(clock() + expiredRetention, id), emptyValue);
         } else {
           removeSession(id);

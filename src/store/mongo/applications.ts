@@ -3,7 +3,7 @@ import { heldPermissions } from "../../contract/grants.js";
 import { isId } from "../../lib/uuid.js";
 import { type ApplicationStore, foldName, isManager, stopsManaging } from "../port/applications.js";
 import { LastManager } from "../port/errors.js";
-import type { ApplicationChange, ApplicationRecord, Use } from "../port/records.js";
+import type { ApplicationChange, ApplicationRecord, KeyUse } from "../port/records.js";
 import { findOtherManager, listApplications } from "./application-queries.js";
 import { byExpiry } from "./collections.js";
 import type { FreshRead } from "./connect.js";
@@ -174,7 +174,7 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
       return deleted !== undefined;
     },
 
-    noteUses: (uses) => recordUses(documents, uses),
+    recordUses: (uses) => recordUses(documents, uses),
   };
 }
 
@@ -232,7 +232,7 @@ const writeConcern = { w: "majority", journal: false, wtimeoutMS: limits.maxTime
 /** Records when applications and their keys were last used. */
 async function recordUses(
   documents: Collection<ApplicationDocument>,
-  uses: readonly Use[],
+  uses: readonly KeyUse[],
 ): Promise<void> {
   for (let start = 0; start < uses.length; start += batchSize) {
     const updates = uses.slice(start, start + batchSize).map(toUpdate);
@@ -241,7 +241,7 @@ async function recordUses(
   }
 }
 
-function toUpdate({ applicationId, keyId, at }: Use) {
+function toUpdate({ applicationId, keyId, at }: KeyUse) {
   const moment = new Date(at);
   const fields = {
     last_used_at: later("$last_used_at", moment),

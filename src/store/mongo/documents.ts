@@ -10,7 +10,7 @@ import type { Change } from "../port/changes.js";
 import type { ApplicationRecord, KeyRecord, SessionRecord } from "../port/records.js";
 import type { Clock } from "../port/store.js";
 
-/** An application. Its newest key has fields of its own, so that creating and using it writes no array. */
+/** An application. Its newest key is stored in separate fields, so that creating and using it writes no array. */
 export interface ApplicationDocument {
   readonly _id: Binary;
   readonly tenant_id: Binary;

@@ -76,7 +76,7 @@ const unavailableErrors = [
 /** Thrown by the driver's connection pool. The driver does not export their classes. */
 const unavailableNames = new Set(["MongoPoolClosedError", "MongoWaitQueueTimeoutError"]);
 
-/** Codes of a server that is not available, or that has lost a cursor, session or transaction of ours. */
+/** Codes of a server that is not available, or that has lost one of our cursors, sessions or transactions. */
 const unavailableCodes = new Set<unknown>([
   6, // HostUnreachable
   7, // HostNotFound
@@ -123,7 +123,7 @@ const unavailableLabels = ["HandshakeError", "RetryableError", "RetryableWriteEr
 
 function isUnavailable(error: unknown): boolean {
   if (error instanceof MongoBulkWriteError && error.errorResponse instanceof Error) {
-    // The error that prevented the whole bulk write.
+    // The error that prevented the entire bulk write.
     return isUnavailable(error.errorResponse);
   }
   if (error instanceof MongoServerError && unavailableCodes.has(error.code)) {

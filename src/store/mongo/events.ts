@@ -131,7 +131,7 @@ export function createEventStore(options: EventStoreOptions): MongoEventStore {
 
     list: createEventList(options),
     follow: feed.follow,
-    addForEnds: createExpirationEvents(options),
+    addExpirationEvents: createExpirationEvents(options),
     close: feed.close,
   };
 }

@@ -45,7 +45,7 @@ export function createLookup<
   const decode = createDecoder(toRecord);
   const lookup = createBatcher(async (ids: readonly string[]) => {
     const filter = { _id: { $in: ids.map(uuid) }, ...notExpired(time) } as unknown as Filter<D>;
-    // One more than can be found, so that all come in one response.
+    // One more than can be found, so that one response contains all.
     const options = { batchSize: ids.length + 1, raw: true, ...limits, ...freshRead() };
     const documents = await callDriver(() =>
       collection.find<Uint8Array>(filter, options).toArray(),
@@ -92,7 +92,7 @@ export function createDecoder<D extends Document, R>(
     if (!cache.shouldAdmit()) {
       return decode(document);
     }
-    // Copied, because the bytes are a view of the whole response buffer.
+    // Copied, because the bytes are a view of the entire response buffer.
     const bytes = new Uint8Array(document);
     return cache.add(id, length, { bytes, record: decode(bytes) }, length).record;
   };
@@ -109,7 +109,7 @@ interface BatcherOptions {
  * Batches lookups by key into loads of many keys. Lookups of the same tick share
  * a load. Lookups that start during a load share the next one, which is sent
  * when the response arrives or after `maxWait`. A load contains only lookups
- * that started before it, so each is as fresh as a load of its own. A single
+ * that started before it, so each is as fresh as with a separate load. A single
  * lookup waits only for the next tick.
  */
 export function createBatcher<K, V>(
@@ -158,9 +158,9 @@ export function createBatcher<K, V>(
 }
 
 /** Resolves when a promise settles, or after a timeout in milliseconds. */
-function settledOrTimeout(promise: Promise<unknown>, longest: number): Promise<void> {
+function settledOrTimeout(promise: Promise<unknown>, timeout: number): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, longest);
+    const timer = setTimeout(resolve, timeout);
     const end = () => {
       clearTimeout(timer);
       resolve();

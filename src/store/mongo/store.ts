@@ -118,7 +118,7 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
     sessions,
     changes,
     events,
-    answers: responses,
+    responses,
     rateCounts: createRateCounts(db.collection(rateCountsName), time),
     transfer: createTransfer({
       applications: db.collection(applicationsName),

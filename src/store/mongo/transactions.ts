@@ -146,7 +146,7 @@ interface ResponseDocument {
 export interface ResponseDocuments extends ResponseStore {
   isStored(id: string, session: ClientSession): Promise<boolean>;
   /** Replaces an expired response. The same transaction must have called `isStored`. */
-  store(id: string, answer: NewResponse, session: ClientSession): Promise<void>;
+  store(id: string, response: NewResponse, session: ClientSession): Promise<void>;
 }
 
 export function createResponseDocuments(

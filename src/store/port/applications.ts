@@ -1,12 +1,12 @@
 import { type ApplicationType, heldPermissions, holds } from "../../contract/grants.js";
 import type { MaybePromise } from "../../lib/maybe-promise.js";
 import type { ChangeContext } from "./change-context.js";
-import type { ApplicationChange, ApplicationRecord, NewApplication, Use } from "./records.js";
+import type { ApplicationChange, ApplicationRecord, KeyUse, NewApplication } from "./records.js";
 export interface ApplicationStore {
   /** Adds an application. Throws if the id exists. */
   create(
     application: NewApplication,
-    trail?: ChangeContext<ApplicationRecord>,
+    context?: ChangeContext<ApplicationRecord>,
   ): Promise<ApplicationRecord>;
 
   /** Whether the store has no application. */
@@ -46,7 +46,7 @@ export interface ApplicationStore {
     tenantId: string,
     id: string,
     change: (current: ApplicationRecord, now: number) => ApplicationChange,
-    trail?: ChangeContext<ApplicationRecord>,
+    context?: ChangeContext<ApplicationRecord>,
   ): Promise<ApplicationRecord | undefined>;
 
   /**
@@ -58,7 +58,7 @@ export interface ApplicationStore {
     tenantId: string,
     id: string,
     check?: (current: ApplicationRecord) => void,
-    trail?: ChangeContext<ApplicationRecord>,
+    context?: ChangeContext<ApplicationRecord>,
   ): Promise<boolean>;
 
   /**
@@ -66,7 +66,7 @@ export interface ApplicationStore {
    * applications and uses that are older than the stored one. The version of the
    * record stays the same, and no change is reported.
    */
-  noteUses(uses: readonly Use[]): Promise<void>;
+  recordUses(uses: readonly KeyUse[]): Promise<void>;
 }
 
 /** All given conditions must match. */
@@ -96,12 +96,12 @@ export interface ListQuery {
   /** Default: `newest`. */
   readonly order?: ListOrder | undefined;
   readonly size: number;
-  /** A page by number, with a total, or the items after a place. */
-  readonly from: { readonly page: number } | Place;
+  /** A page by number, with a total, or the items after a position. */
+  readonly from: { readonly page: number } | ListPosition;
 }
 
 /** The position of an item in a list. The item need not exist any more. */
-export interface Place {
+export interface ListPosition {
   /** The id of the item. */
   readonly after: string;
   /** The sort value of the item, in orders other than `newest`. */
@@ -149,7 +149,7 @@ function orderValue(order: ListOrder, record: ApplicationRecord): string | numbe
   }
 }
 
-export function placeOf(order: ListOrder, record: ApplicationRecord): Place {
+export function listPositionOf(order: ListOrder, record: ApplicationRecord): ListPosition {
   const value = orderValue(order, record);
   return { after: record.id, value: order === "newest" ? undefined : value };
 }
@@ -186,13 +186,17 @@ export function compareBy(
   };
 }
 
-/** Whether an application follows a place in an order. */
-export function isAfterPlace(record: ApplicationRecord, place: Place, order: ListOrder): boolean {
+/** Whether an application follows a position in an order. */
+export function isAfterPosition(
+  record: ApplicationRecord,
+  position: ListPosition,
+  order: ListOrder,
+): boolean {
   if (order === "newest") {
-    return record.id < place.after;
+    return record.id < position.after;
   }
-  const compared = compareValues(orderValue(order, record), place.value ?? "");
-  return compared > 0 || (compared === 0 && record.id > place.after);
+  const compared = compareValues(orderValue(order, record), position.value ?? "");
+  return compared > 0 || (compared === 0 && record.id > position.after);
 }
 
 function compareValues(one: string | number, other: string | number): number {

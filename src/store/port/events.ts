@@ -30,7 +30,7 @@ export interface EventStore {
    * expiry. `toEvents` may be called again on a conflict with another instance.
    * Returns how many were read: if it is not zero, there may be more.
    */
-  addForEnds(
+  addExpirationEvents(
     lead: number,
     toEvents: (expiration: Expiration) => readonly NewEvent[],
   ): Promise<number>;
@@ -146,16 +146,17 @@ function hasId(principal: Principal | undefined, id: string): boolean {
   return principal?.applicationId === id || principal?.sessionId === id || principal?.keyId === id;
 }
 
-// Stores report expirations up to a checkpoint for each lead time.
-
-/** Milliseconds by which a checkpoint may lag: moving it costs a commit. */
-const slack = 60_000;
+/**
+ * Stores report expirations up to a checkpoint for each lead time. It may lag by
+ * this many milliseconds, because moving it costs a commit.
+ */
+const maxLag = 60_000;
 
 /** Milliseconds by which a checkpoint may be ahead after a clock correction. */
 const maxAhead = 24 * 3_600_000;
 
-/** The facts that decide whether to report an expiration. */
-export interface ExpirationFacts {
+/** The times that decide whether to report an expiration. */
+export interface ExpirationTimes {
   readonly at: number;
   /** When the application or key was created. */
   readonly createdAt: number;
@@ -179,7 +180,7 @@ export function firstCheckpoint(lead: number, now: number): number {
 
 /** Whether a checkpoint must be moved although nothing is due. */
 export function isFarBehind(time: number, lead: number, now: number): boolean {
-  return time < now + lead - slack;
+  return time < now + lead - maxLag;
 }
 
 /**
@@ -188,7 +189,7 @@ export function isFarBehind(time: number, lead: number, now: number): boolean {
  * and, ahead of time, those that have already expired.
  */
 export function isReportable(
-  { at, createdAt, applicationExpiresAt }: ExpirationFacts,
+  { at, createdAt, applicationExpiresAt }: ExpirationTimes,
   lead: number,
   now: number,
 ): boolean {

@@ -65,7 +65,7 @@ export interface ApplicationChange extends Partial<Grants>, Partial<Restrictions
   readonly modifiedBy: string;
 }
 
-export interface Use {
+export interface KeyUse {
   readonly applicationId: string;
   /** Absent for a session key. */
   readonly keyId?: string | undefined;
@@ -133,11 +133,11 @@ export function isUnexpired<R extends { readonly expiresAt?: number | undefined 
  * Marks a response that depends only on one version of a record and its last
  * use. The value is that record.
  */
-export const shownRecord = Symbol("shownRecord");
+export const sourceRecord = Symbol("sourceRecord");
 
 /** A response that may be marked. Responses of the same version and last use are equal. */
-export interface ShowsRecord {
-  readonly [shownRecord]?: {
+export interface HasSourceRecord {
+  readonly [sourceRecord]?: {
     readonly id: string;
     readonly version: number;
     readonly lastUsedAt?: number | undefined;

@@ -21,7 +21,7 @@ export interface SessionStore {
    */
   create(
     session: NewSession,
-    trail?: ChangeContext<SessionRecord>,
+    context?: ChangeContext<SessionRecord>,
   ): Promise<SessionRecord | undefined>;
 
   /** Finds a session with its application and its authorizer. */
@@ -40,7 +40,7 @@ export interface SessionStore {
    */
   authorize(
     grant: SessionGrant,
-    trail?: ChangeContext<SessionRecord>,
+    context?: ChangeContext<SessionRecord>,
   ): Promise<"authorized" | "used" | "unknown">;
 
   /** Lists sessions of a tenant, newest (greatest id) first. Aborts like {@link ApplicationStore.list}. */
@@ -54,7 +54,7 @@ export interface SessionStore {
     tenantId: string,
     id: string,
     check?: (current: SessionWithApplication) => void,
-    trail?: ChangeContext<SessionRecord>,
+    context?: ChangeContext<SessionRecord>,
   ): Promise<boolean>;
 
   /**

@@ -33,7 +33,7 @@ export interface Store {
   readonly sessions: SessionStore;
   readonly changes: ChangeFeed;
   readonly events: EventStore;
-  readonly answers: ResponseStore;
+  readonly responses: ResponseStore;
   /** Absent if only processes of one machine share the store. */
   readonly rateCounts?: RateCounts;
   readonly transfer: TransferStore;
@@ -57,20 +57,20 @@ export interface ConnectionUse {
   readonly waiting: number;
 }
 
-/** Token buckets (of rate limits) that are shared by all processes of a store. */
+/** The token buckets of rate limits, shared by all processes of a store. */
 export interface RateCounts {
   /**
-   * Takes up to `most` tokens from a bucket in one atomic step, or none if it
-   * holds fewer than `least` (default 1). A new bucket is full. It is refilled
+   * Takes up to `max` tokens from a bucket in one atomic step, or none if it
+   * holds fewer than `min` (default 1). A new bucket is full. It is refilled
    * by the store's clock, so that the clocks of processes may differ. A failure
    * of the store may undo the latest draws.
    */
-  draw(name: string, rate: Rate, most: number, least?: number): Promise<TakenTokens>;
+  draw(name: string, rate: Rate, max: number, min?: number): Promise<TakenTokens>;
 }
 
 export interface TakenTokens {
   readonly tokens: number;
-  /** Milliseconds until the next token, or until `least` tokens if there were too few. */
+  /** Milliseconds until the next token, or until `min` tokens if there were too few. */
   readonly wait: number;
 }
 

@@ -86,7 +86,7 @@ export function describeSearching({ server, api, refused }: ApiSubject): void {
       const { root, made, names } = await createTenant();
       const { id: applicationId } = made.checkout;
       const at = server().clock.now() + day;
-      await server().store.applications.noteUses([{ applicationId, at }]);
+      await server().store.applications.recordUses([{ applicationId, at }]);
       const unused = await names({ lastUsedBefore: timestampFromMs(at) });
       expect(unused.slice(-3)).toEqual(["Web shop", "checker", "Admin"]);
       expect(unused).not.toContain("Checkout backend");

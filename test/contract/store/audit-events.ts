@@ -19,7 +19,7 @@ export function describeTrails(subject: () => Subject): void {
       const answer = anAnswer();
       const left = async () => ({
         events: await listEvents(store, { tenantId: change.tenantId }),
-        answer: await store.answers.find(answerId),
+        answer: await store.responses.find(answerId),
       });
       return { ...subject(), change, answerId, answer, left };
     }

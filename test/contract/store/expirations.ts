@@ -19,7 +19,7 @@ function toEvents({ tenantId, applicationId, keyId, at, leavesNoManager }: Expir
 
 /** Tells of all ends that are to be told of. */
 async function tell({ events }: Store, lead: number): Promise<void> {
-  while ((await events.addForEnds(lead, toEvents)) > 0) {}
+  while ((await events.addExpirationEvents(lead, toEvents)) > 0) {}
 }
 
 /** Each of these is looked at a millisecond before it is to be told, when it is not, and then. */
@@ -213,7 +213,7 @@ export function describeEnds(subject: () => Subject): void {
         const { tenantId } = await createEnding();
         clock.advance(30 * day - lead);
         const error = new Error("There is no room.");
-        const failing = store.events.addForEnds(lead, () => {
+        const failing = store.events.addExpirationEvents(lead, () => {
           throw error;
         });
         await expect(failing).rejects.toBe(error);

@@ -7,7 +7,7 @@ import type { Subject } from "./subject.js";
 import { anAnswer, anAnswerId, aTrail, keepAnswer, trailedChanges } from "./trailed-changes.js";
 
 export function describeAnswers(subject: () => Subject): void {
-  async function findBytes({ answers }: Store, id: string) {
+  async function findBytes({ responses: answers }: Store, id: string) {
     const sealed = await answers.find(id);
     return sealed && Buffer.from(sealed);
   }
@@ -17,16 +17,16 @@ export function describeAnswers(subject: () => Subject): void {
       const { store, another, clock } = subject();
       const other = await another();
       const [id, sealed] = [anAnswerId(), Buffer.from([0, 255, 128, 0])];
-      expect(await store.answers.find(id)).toBeUndefined();
+      expect(await store.responses.find(id)).toBeUndefined();
       await keepAnswer(store, id, anAnswer({ sealed }));
       clock.advance(hour - 1);
       for (const reader of [store, other]) {
         expect(await findBytes(reader, id)).toEqual(sealed);
-        expect(await reader.answers.find(anAnswerId())).toBeUndefined();
+        expect(await reader.responses.find(anAnswerId())).toBeUndefined();
       }
       clock.advance(1);
       for (const reader of [store, other]) {
-        expect(await reader.answers.find(id)).toBeUndefined();
+        expect(await reader.responses.find(id)).toBeUndefined();
       }
     });
 
@@ -51,7 +51,7 @@ export function describeAnswers(subject: () => Subject): void {
       expect(await findBytes(store, id)).toEqual(Buffer.from(sealed));
       await expect(keepAnswer(store, id, anAnswer())).rejects.toBeInstanceOf(AlreadyApplied);
       clock.advance(1);
-      expect(await store.answers.find(id)).toBeUndefined();
+      expect(await store.responses.find(id)).toBeUndefined();
     });
 
     it("is stored only if the change has one", async () => {
@@ -63,12 +63,12 @@ export function describeAnswers(subject: () => Subject): void {
           ...trail,
         });
       await create({ idempotencyId: id });
-      expect(await store.answers.find(id)).toBeUndefined();
+      expect(await store.responses.find(id)).toBeUndefined();
       await create({
         idempotencyId: id,
         entriesFor: () => ({ events: [], response: anAnswer() }),
       });
-      expect(await store.answers.find(id)).toBeDefined();
+      expect(await store.responses.find(id)).toBeDefined();
     });
   });
 

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
-import { type Place, placeOf } from "../../../src/store/port/applications.js";
+import { type ListPosition, listPositionOf } from "../../../src/store/port/applications.js";
 import { useFollowers } from "../../support/api/followers.js";
 import { aKey, anApplication, contentOf, grants, must, rekey, times } from "./fixtures.js";
 import { followMarked } from "./followed.js";
@@ -26,7 +26,7 @@ export function describeUses(subject: () => Subject): void {
   describe("a recorded use", () => {
     it("sets the last use of the application and its key, and nothing else", async () => {
       const { store, application, id, keys, now } = await createWithKeys();
-      await store.applications.noteUses([{ applicationId: id, keyId: keys[1].id, at: now }]);
+      await store.applications.recordUses([{ applicationId: id, keyId: keys[1].id, at: now }]);
       const before = contentOf(application);
       expect(contentOf(await store.applications.find(id))).toEqual({
         ...before,
@@ -37,7 +37,7 @@ export function describeUses(subject: () => Subject): void {
 
     it("of a session key sets only the last use of the application", async () => {
       const { store, id, uses, now } = await createWithKeys();
-      await store.applications.noteUses([{ applicationId: id, at: now }]);
+      await store.applications.recordUses([{ applicationId: id, at: now }]);
       expect(await uses()).toEqual([now, undefined, undefined]);
     });
 
@@ -45,7 +45,7 @@ export function describeUses(subject: () => Subject): void {
       const { store, id, keys, uses, now } = await createWithKeys();
       const [one, other] = keys.map((key) => key.id);
       const note = (keyId: string | undefined, at: number) =>
-        store.applications.noteUses([{ applicationId: id, keyId, at }]);
+        store.applications.recordUses([{ applicationId: id, keyId, at }]);
       await note(one, now + 5);
       await note(one, now + 4);
       await note(undefined, now + 3);
@@ -59,7 +59,7 @@ export function describeUses(subject: () => Subject): void {
     it("can be one of a batch in any order", async () => {
       const { store, id, keys, uses, now } = await createWithKeys();
       const other = await store.applications.create(anApplication());
-      await store.applications.noteUses([
+      await store.applications.recordUses([
         { applicationId: id, keyId: keys[0].id, at: now + 2 },
         { applicationId: other.id, at: now + 9 },
         { applicationId: id, keyId: keys[1].id, at: now + 3 },
@@ -67,13 +67,13 @@ export function describeUses(subject: () => Subject): void {
       ]);
       expect(await uses()).toEqual([now + 3, now + 2, now + 3]);
       expect(await store.applications.find(other.id)).toMatchObject({ lastUsedAt: now + 9 });
-      await store.applications.noteUses([]);
+      await store.applications.recordUses([]);
     });
 
     it("can be one of more than a thousand", async () => {
       const { store, id, keys, uses, now } = await createWithKeys();
       const keyId = keys[0].id;
-      await store.applications.noteUses(
+      await store.applications.recordUses(
         times(1_200, (index) => ({ applicationId: id, keyId, at: now + index })),
       );
       expect(await uses()).toEqual([now + 1_199, now + 1_199, undefined]);
@@ -83,7 +83,7 @@ export function describeUses(subject: () => Subject): void {
       const { store, id, keys, uses, now } = await createWithKeys();
       const gone = await store.applications.create(anApplication());
       await store.applications.delete(gone.tenantId, gone.id);
-      await store.applications.noteUses([
+      await store.applications.recordUses([
         { applicationId: gone.id, at: now },
         { applicationId: randomUUID(), keyId: randomUUID(), at: now },
         { applicationId: id, keyId: keys[0].id, at: now },
@@ -95,7 +95,7 @@ export function describeUses(subject: () => Subject): void {
 
     it("is kept by other changes", async () => {
       const { store, application, id, keys, uses, now } = await createWithKeys();
-      await store.applications.noteUses([{ applicationId: id, keyId: keys[0].id, at: now }]);
+      await store.applications.recordUses([{ applicationId: id, keyId: keys[0].id, at: now }]);
       const { tenantId } = application;
       await store.applications.update(tenantId, id, () => ({ name: "till", modifiedBy: id }));
       expect(await uses()).toEqual([now, now, undefined]);
@@ -105,7 +105,7 @@ export function describeUses(subject: () => Subject): void {
       const { store, application, id, now } = await createWithKeys();
       const { tenantId } = application;
       const { mark, marked, untilMarked } = await followMarked(follow, store, tenantId);
-      await store.applications.noteUses([{ applicationId: id, at: now }]);
+      await store.applications.recordUses([{ applicationId: id, at: now }]);
       await mark();
       expect(await untilMarked()).toEqual([marked]);
     });
@@ -119,7 +119,7 @@ export function describeUses(subject: () => Subject): void {
       const second = await applications.create(anApplication({ tenantId }));
       const inOrder = async () => {
         const found: string[] = [];
-        let from: { page: number } | Place = { page: 1 };
+        let from: { page: number } | ListPosition = { page: 1 };
         for (let pages = 0; pages < 5; pages++) {
           const query = { tenantId, order: "last_used_at", size: 1, from } as const;
           const { items, more } = await applications.list(query);
@@ -127,11 +127,11 @@ export function describeUses(subject: () => Subject): void {
           if (!more) {
             break;
           }
-          from = placeOf("last_used_at", must(items[0]));
+          from = listPositionOf("last_used_at", must(items[0]));
         }
         return found;
       };
-      const note = (at: number) => applications.noteUses([{ applicationId: first.id, at }]);
+      const note = (at: number) => applications.recordUses([{ applicationId: first.id, at }]);
       await note(first.createdAt - 1_000);
       expect(await inOrder()).toEqual([first.id, second.id]);
       await note(clock.now() + 1);

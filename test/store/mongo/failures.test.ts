@@ -56,7 +56,7 @@ async function callAll(by = store): Promise<Record<string, unknown>> {
     list: by.applications.list({ tenantId, size: 1, from: { page: 2 } }),
     update: by.applications.update(tenantId, id, () => ({ modifiedBy: id })),
     delete: by.applications.delete(tenantId, newId(Date.now())),
-    noteUses: by.applications.noteUses([{ applicationId: id, at: Date.now() }]),
+    recordUses: by.applications.recordUses([{ applicationId: id, at: Date.now() }]),
     createSession: by.sessions.create(session),
     findSession: by.sessions.find(session.id),
     findExpiredSession: by.sessions.findExpired(session.id),
@@ -79,7 +79,7 @@ async function callAll(by = store): Promise<Record<string, unknown>> {
 const allEndAs = (end: "done" | "unavailable") =>
   Object.fromEntries(
     [
-      ...["create", "isEmpty", "find", "findExpired", "list", "update", "delete", "noteUses"],
+      ...["create", "isEmpty", "find", "findExpired", "list", "update", "delete", "recordUses"],
       ...["createSession", "findSession", "findExpiredSession", "authorize"],
       ...["listSessions", "deleteSession", "now", "ping"],
     ].map((name) => [name, end]),
@@ -156,7 +156,7 @@ describe("a failing MongoDB", () => {
     const deleting = store.applications.delete(application.tenantId, application.id);
     await expect(deleting).rejects.toThrow(StoreUnavailable);
     const ends = await callAll().finally(() => fail("off"));
-    expect(ends).toMatchObject({ create: "unavailable", noteUses: "unavailable", find: "done" });
+    expect(ends).toMatchObject({ create: "unavailable", recordUses: "unavailable", find: "done" });
   });
 
   it("that fails after a write, before its response, reports the write on retry", async () => {
@@ -325,7 +325,7 @@ describe("an audited change on a failing MongoDB", () => {
     expect(given).toBeInstanceOf(StoreUnavailable);
     await until(answers);
     expect(await counts()).toEqual([made, made]);
-    expect((await store.answers.find(id)) !== undefined).toBe(made === 1);
+    expect((await store.responses.find(id)) !== undefined).toBe(made === 1);
     if (made) {
       await expect(change(id)).rejects.toBeInstanceOf(AlreadyApplied);
     }

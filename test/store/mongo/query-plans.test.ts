@@ -3,8 +3,8 @@ import { beforeAll, describe, expect, it } from "@jest/globals";
 import { type Db, UUID } from "mongodb";
 import {
   type ListQuery,
+  listPositionOf,
   managerPermissions,
-  placeOf,
 } from "../../../src/store/port/applications.js";
 import type { ApplicationRecord, NewSession } from "../../../src/store/port/records.js";
 import type { SessionQuery } from "../../../src/store/port/sessions.js";
@@ -219,7 +219,7 @@ describe("MongoDB, in a store with many other records,", () => {
       createDoomed,
     ],
     "record a use": [
-      () => store.applications.noteUses([{ applicationId: idAt(22), keyId: idAt(22), at: 1 }]),
+      () => store.applications.recordUses([{ applicationId: idAt(22), keyId: idAt(22), at: 1 }]),
       [["update applications", byId, 1, 1]],
     ],
     "create a session": [
@@ -342,7 +342,7 @@ describe("MongoDB, in a store with many other records,", () => {
       const search = { tenantId, size: 2, ...query };
       const first = await applications.list({ ...search, from: { page: 1 } });
       expect(first).toMatchObject({ total: 4, more: true });
-      const place = placeOf(query.order ?? "newest", must(first.items.at(-1)));
+      const place = listPositionOf(query.order ?? "newest", must(first.items.at(-1)));
       const plans = await plansOf(db, () => applications.list({ ...search, from: place }));
       const [seen] = plans.map(toSeen);
       expect(seen?.slice(0, 2)).toEqual(["find applications", index]);

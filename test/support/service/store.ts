@@ -22,7 +22,7 @@ export function changed(
     sessions: { ...store.sessions, ...sessions },
     changes: store.changes,
     events: { ...store.events, ...events },
-    answers: store.answers,
+    responses: store.responses,
     transfer: store.transfer,
     now: () => store.now(),
     ping: ping ?? (() => store.ping()),

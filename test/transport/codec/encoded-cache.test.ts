@@ -1,10 +1,10 @@
 import { expect, it } from "@jest/globals";
-import { type ShowsRecord, shownRecord } from "../../../src/store/port/records.js";
+import { type HasSourceRecord, sourceRecord } from "../../../src/store/port/records.js";
 import { cacheEncoded } from "../../../src/transport/codec/encoded-cache.js";
 
 /** A response that shows a record. */
-function answerOf(id: string, version: number, lastUsedAt?: number): ShowsRecord {
-  return { [shownRecord]: { id, version, lastUsedAt } };
+function answerOf(id: string, version: number, lastUsedAt?: number): HasSourceRecord {
+  return { [sourceRecord]: { id, version, lastUsedAt } };
 }
 
 /** Encodes successive responses as 1, 2, 3. */

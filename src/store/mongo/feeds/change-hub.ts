@@ -30,7 +30,7 @@ export interface ChangeSource extends Pick<PublisherOptions, "toTimestamp"> {
 /**
  * Publishes the changes of a store to all followers, from one change stream and
  * from scans for expirations. A scan is published once the stream has delivered
- * everything that the scan could have seen. Then no change that took effect
+ * everything that the scan could have read. Then no change that took effect
  * before the start of the scan is missing.
  */
 export interface ChangeHub extends Hub {
@@ -85,8 +85,8 @@ function publishFrom(
     while (isRunning) {
       // A fresh read: a former primary does not have the latest expirations.
       const found = await scanExpiries(db, time, recent.position.scannedTo, freshRead());
-      const seen = offsetOf(found.clusterTime, 1);
-      while (isRunning && passed < seen) {
+      const scanned = offsetOf(found.clusterTime, 1);
+      while (isRunning && passed < scanned) {
         await streamWakeup.wait();
       }
       if (isRunning) {
@@ -144,7 +144,7 @@ interface ChangePublisher {
   readonly completeUntil: number;
 
   publishStep(step: Step<ChangeEvent>): void;
-  /** Call it after the stream has delivered everything that the scan could have seen. */
+  /** Call it after the stream has delivered everything that the scan could have read. */
   publishScan(scan: ExpiryScan): void;
 
   /** Notifies a follower of changes of its tenant, and whenever `completeUntil` moves. */

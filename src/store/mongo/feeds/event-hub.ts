@@ -78,13 +78,13 @@ function publishFrom(
     const [document] = event?.documents ?? [];
     const tenantId = event?.tenant_id && fromUuid(event.tenant_id);
     if (document && tenantId !== undefined) {
-      // Copied, because the document is a view of the whole response buffer.
+      // Copied, because the document is a view of the entire response buffer.
       recent.push({ offset, tenantId, document: new Uint8Array(document) });
     } else {
       recent.advance(offset);
     }
-    for (const [wakeup, theirs] of followers) {
-      if (theirs === undefined || theirs === tenantId) {
+    for (const [wakeup, followed] of followers) {
+      if (followed === undefined || followed === tenantId) {
         wakeup.notify();
       }
     }
@@ -157,7 +157,7 @@ const inserts = {
   },
 };
 
-/** The driver can return array elements undecoded, so the document comes in an array of one. */
+/** The driver can return array elements undecoded, so the document is returned in an array of one. */
 function open(
   db: Db,
   start: string,
