@@ -192,7 +192,7 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Carries an error of a callback out of a transaction, to tell it from errors of LMDB. */
+/** Carries an error of a callback out of a transaction, to distinguish it from errors of LMDB. */
 class CallbackError extends Error {
   override readonly name = "CallbackError";
 
@@ -240,7 +240,7 @@ const noPermissionCodes = new Set<number>([EROFS, EACCES, EPERM]);
 const recovery =
   "Acknowledged writes are safe, reads continue, and writes resume without a restart.";
 
-/** What an operator can do about an error code of the system, or an empty text. */
+/** Advises the operator about an error code of the system, or returns an empty text. */
 function adviceFor(code: number): string {
   if (noSpaceCodes.has(code)) {
     return `Free space on its disk, and check the disk for errors. ${recovery}`;

@@ -1,5 +1,5 @@
 import type { ApplicationType, Grants, Restrictions } from "../../contract/grants.js";
-/** Milliseconds for which expired records are stored, to tell an expired key from an unknown one. */
+/** Milliseconds for which expired records are stored, to distinguish an expired key from an unknown one. */
 export const expiredRetention = 10 * 60_000;
 
 export interface NewKey {
