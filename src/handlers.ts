@@ -92,7 +92,7 @@ function createImplementations(options: ImplementationsOptions): Implementation[
       clock,
     }),
   };
-  const withIdempotency = createIdempotency(store.answers, settings.keyHeader);
+  const withIdempotency = createIdempotency(store.responses, settings.keyHeader);
   const serve = <S extends DescService>(service: S, handlers: ServiceImpl<S>) =>
     implement(service, withIdempotency(service, handlers));
   return [

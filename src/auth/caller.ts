@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { createContextKey, type HandlerContext } from "@connectrpc/connect";
 import { type Grants, holds } from "../contract/grants.js";
 import { Cancellation } from "../lib/cancellation.js";
-import type { NewResponse } from "../store/port/audit.js";
+import type { NewResponse } from "../store/port/change-context.js";
 import type { Principal } from "../store/port/events.js";
 import type { ApplicationRecord, KeyRecord, SessionRecord } from "../store/port/records.js";
 

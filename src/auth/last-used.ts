@@ -1,5 +1,6 @@
-import type { Use } from "../store/port/records.js";
-import type { ApplicationStore, Clock } from "../store/port/store.js";
+import type { ApplicationStore } from "../store/port/applications.js";
+import type { KeyUse } from "../store/port/records.js";
+import type { Clock } from "../store/port/store.js";
 import type { Caller } from "./caller.js";
 
 /** A stored last use is updated only when it is older than this, in milliseconds. */
@@ -26,7 +27,7 @@ export interface LastUsedTracker {
 }
 
 interface UsesOptions {
-  readonly applications: Pick<ApplicationStore, "noteUses">;
+  readonly applications: Pick<ApplicationStore, "recordUses">;
   readonly clock: Clock;
   readonly interval?: number | undefined;
 }
@@ -42,8 +43,8 @@ export function createLastUsedTracker({
   clock,
   interval = defaultInterval,
 }: UsesOptions): LastUsedTracker {
-  let byKey = new Map<string, Use>();
-  let bySession = new Map<string, Use>();
+  let byKey = new Map<string, KeyUse>();
+  let bySession = new Map<string, KeyUse>();
   let writing: Promise<void> | undefined;
   let unwritten = 0;
   let giveUpSignal: AbortSignal | undefined;
@@ -61,7 +62,7 @@ export function createLastUsedTracker({
     bySession = new Map();
     for (let at = 0; at < uses.length && !giveUpSignal?.aborted; at += batchSize) {
       unwritten = uses.length - at;
-      await applications.noteUses(uses.slice(at, at + batchSize)).catch(() => {});
+      await applications.recordUses(uses.slice(at, at + batchSize)).catch(() => {});
     }
     unwritten = 0;
   }

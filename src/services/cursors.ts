@@ -1,6 +1,6 @@
 import type { CursorSealerFactory } from "../auth/sealing.js";
 import { invalidRequest } from "../errors.js";
-import type { ListOrder, Place } from "../store/port/store.js";
+import type { ListOrder, ListPosition } from "../store/port/applications.js";
 
 /** The lists of applications and sessions, and the type of the sort value beside the id. */
 const valueKinds = {
@@ -18,10 +18,10 @@ export const defaultPageSize = 20;
 
 /** Opaque pagination cursors. */
 export interface Cursors {
-  encode(tenantId: string, place: Place): string;
+  encode(tenantId: string, place: ListPosition): string;
 
   /** Decodes the `start` of a request. Throws if it is not a cursor of this list. */
-  read(tenantId: string, start: string): Place;
+  read(tenantId: string, start: string): ListPosition;
 }
 
 const refusal = "is not a cursor of this list: pass the pagination.next of an earlier response";
@@ -55,7 +55,7 @@ export function createCursors(createSealer: CursorSealerFactory, list: CursorLis
 const idLength = 36;
 
 /** Cursors are sealed by the service, but their content reaches the database, so it is validated as well. */
-function readPlace(text: string, kind: (typeof valueKinds)[CursorList]): Place | undefined {
+function readPlace(text: string, kind: (typeof valueKinds)[CursorList]): ListPosition | undefined {
   const after = text.slice(0, idLength);
   const value = text.slice(idLength);
   switch (kind) {

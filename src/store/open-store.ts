@@ -21,7 +21,7 @@ export async function openStore({
 export async function storeExists(settings: StoreSettings): Promise<boolean> {
   if (settings.kind === "mongodb") {
     const mongo = await import("./mongo/connect.js");
-    return mongo.holdsStore(settings.uri, settings.database);
+    return mongo.storeExists(settings.uri, settings.database);
   }
   const folder = await import("./lmdb/folder.js");
   return folder.storeExists(settings.dataDir);

@@ -78,7 +78,7 @@ export function observeStore(store: Store, { counterOf, tracing }: StoreObserver
     applications: observeAll("applications", store.applications),
     sessions: observeAll("sessions", store.sessions),
     events: observeAll("events", store.events),
-    answers: observeAll("answers", store.answers),
+    responses: observeAll("responses", store.responses),
     now: observeCall("now", store.now) as Store["now"],
     ping: observeCall("ping", store.ping) as Store["ping"],
   };

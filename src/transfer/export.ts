@@ -2,7 +2,7 @@ import { type Grants, ruleFields } from "../contract/grants.js";
 import type { CredentialState, EventRecord, Principal } from "../store/port/events.js";
 import type { KeyRecord } from "../store/port/records.js";
 import type { Store } from "../store/port/store.js";
-import type { EventPlace, ImportedApplication, ImportedSession } from "../store/port/transfer.js";
+import type { EventKey, ImportedApplication, ImportedSession } from "../store/port/transfer.js";
 import {
   type Counts,
   formatNumber,
@@ -77,7 +77,7 @@ export async function* exportRecords({
   yield* exportKind("application", transfer.exportApplications, byId, applicationLine);
   yield* exportKind("session", transfer.exportSessions, byId, sessionLine);
   if (withEvents) {
-    yield* exportKind<EventRecord, EventPlace>(
+    yield* exportKind<EventRecord, EventKey>(
       "event",
       transfer.exportEvents,
       (event) => event,

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from "@jest/globals";
 import type { Caller } from "../../src/auth/caller.js";
 import { createLastUsedTracker, type LastUsedTracker } from "../../src/auth/last-used.js";
 import { newId } from "../../src/lib/uuid.js";
-import type { ApplicationRecord, KeyRecord, Use } from "../../src/store/port/records.js";
+import type { ApplicationRecord, KeyRecord, KeyUse } from "../../src/store/port/records.js";
 import { until } from "../support/until.js";
 
 const minute = 60_000;
@@ -13,15 +13,15 @@ const never = 24 * 60 * minute;
 const opened: LastUsedTracker[] = [];
 afterEach(() => Promise.all(opened.splice(0).map((uses) => uses.close())));
 
-function open(noteUses: (uses: readonly Use[]) => Promise<void>, interval = never) {
-  const uses = createLastUsedTracker({ applications: { noteUses }, clock: () => now, interval });
+function open(recordUses: (uses: readonly KeyUse[]) => Promise<void>, interval = never) {
+  const uses = createLastUsedTracker({ applications: { recordUses }, clock: () => now, interval });
   opened.push(uses);
   return uses;
 }
 
 /** Records uses and returns those that are written at close. */
-async function written(...callers: Caller[]): Promise<readonly Use[]> {
-  const found: Use[] = [];
+async function written(...callers: Caller[]): Promise<readonly KeyUse[]> {
+  const found: KeyUse[] = [];
   const uses = open(async (some) => void found.push(...some));
   callers.forEach(uses.note);
   await uses.close();
@@ -72,7 +72,7 @@ describe("the use of a key", () => {
   });
 
   it("is dropped when too many are pending", async () => {
-    const found: Use[] = [];
+    const found: KeyUse[] = [];
     const uses = open(async (some) => void found.push(...some));
     for (let count = 0; count < 60_000; count++) {
       uses.note(caller());
@@ -82,7 +82,7 @@ describe("the use of a key", () => {
   });
 
   it("is written at the flush interval", async () => {
-    const found: Use[] = [];
+    const found: KeyUse[] = [];
     const uses = open(async (some) => void found.push(...some), 5);
     uses.note(caller());
     await until(async () => found.length > 0);
@@ -107,7 +107,7 @@ describe("the use of a key", () => {
   it("is dropped if its write fails, without affecting others", async () => {
     let isBroken = true;
     let asked = 0;
-    const found: Use[] = [];
+    const found: KeyUse[] = [];
     const uses = open(async (some) => {
       asked++;
       if (isBroken) {

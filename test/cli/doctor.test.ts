@@ -10,7 +10,7 @@ import type { Finding } from "../../src/cli/doctor/report.js";
 import { checkCertificate } from "../../src/cli/doctor/settings-checks.js";
 import { checkFolder, checkMongo } from "../../src/cli/doctor/store-checks.js";
 import { readSettings } from "../../src/config/settings.js";
-import type { MongoFacts } from "../../src/store/mongo/inspect.js";
+import type { MongoStatus } from "../../src/store/mongo/inspect.js";
 import { openStore } from "../../src/store/open-store.js";
 import { managerPermissions } from "../../src/store/port/applications.js";
 import type { NewApplication } from "../../src/store/port/records.js";
@@ -118,10 +118,10 @@ describe("doctor on an embedded store", () => {
     }));
 
   it("checks the schema version, permissions and free space", () => {
-    const store = { bytes: 1, schema: 4, knownSchema: 4 };
+    const store = { bytes: 1, schema: 4, supportedSchema: 4 };
     const facts = {
       path: "/d",
-      isThere: true,
+      exists: true,
       isWritable: true,
       isShared: false,
       freeBytes: 2 ** 40,
@@ -185,7 +185,7 @@ describe("doctor on MongoDB", () => {
   });
 });
 
-const good: MongoFacts = {
+const good: MongoStatus = {
   version: "6.0",
   topology: "replica set",
   layout: { missing: [], of: 6, differences: [] },
@@ -263,7 +263,7 @@ describe("checkMongo", () => {
       ["warn ttl monitor", "warn members"],
     ],
   ])("reports %s", (_, change, expected) => {
-    const findings = checkMongo({ ...good, ...change } as MongoFacts);
+    const findings = checkMongo({ ...good, ...change } as MongoStatus);
     const bad = findings.filter(({ state }) => state !== "ok");
     expect(bad.map(({ state, check }) => `${state} ${check}`)).toEqual(expected);
     expect(bad.every(({ fix }) => fix)).toBe(true);

@@ -94,7 +94,7 @@ describe("an instance that is connected only to a former primary", () => {
       misledStore.events.list({ tenantId: id, size: 1 }),
       misledStore.applications.findExpired(id),
       misledStore.sessions.findExpired(id),
-      misledStore.answers.find(anIdempotencyId()),
+      misledStore.responses.find(anIdempotencyId()),
     ]);
     const refused = { status: "rejected", reason: expect.any(StoreUnavailable) };
     expect(reads).toEqual(times(4, () => refused));

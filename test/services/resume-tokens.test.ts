@@ -8,7 +8,7 @@ import {
 import { Problem } from "../../src/errors.js";
 import { type CursorList, createCursors } from "../../src/services/cursors.js";
 import { createResumeTokens } from "../../src/services/streams.js";
-import type { Place } from "../../src/store/port/store.js";
+import type { ListPosition } from "../../src/store/port/applications.js";
 
 const day = 24 * 3_600_000;
 let now = Date.UTC(2026, 0);
@@ -183,7 +183,7 @@ describe("a pepper that seals resume tokens and cursors", () => {
 const tenantId = randomUUID();
 const after = randomUUID();
 
-function read(place: Place, list: CursorList, other = list) {
+function read(place: ListPosition, list: CursorList, other = list) {
   const start = createCursors(createSealer(), list).encode(tenantId, place);
   return () => createCursors(createSealer(), other).read(tenantId, start);
 }

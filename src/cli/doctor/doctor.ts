@@ -31,7 +31,7 @@ async function checkStore({ store, eventRetention }: Settings): Promise<Finding[
       const { checkMongo } = await import("./store-checks.js");
       return checkMongo(await inspectMongo({ ...store, eventRetention }));
     }
-    const { inspectFolder } = await import("../../store/lmdb/inspect.js");
+    const { inspectFolder } = await import("../../store/lmdb/folder.js");
     const { checkFolder } = await import("./store-checks.js");
     const clock = ok("clock", "the store uses the clock of this machine");
     return [...checkFolder(await inspectFolder(store.dataDir)), clock];

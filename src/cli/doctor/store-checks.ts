@@ -1,10 +1,10 @@
-import type { FileFacts, FolderFacts } from "../../store/lmdb/inspect.js";
+import type { DataFileStatus, FolderStatus } from "../../store/lmdb/folder.js";
 import type {
-  ClockFacts,
-  LayoutFacts,
-  MembersFacts,
-  MongoFacts,
-  TtlFacts,
+  ClockStatus,
+  LayoutStatus,
+  MembersStatus,
+  MongoStatus,
+  TtlStatus,
 } from "../../store/mongo/inspect.js";
 import type { ManagerExpiration } from "../../store/port/applications.js";
 import { type Finding, fail, ok, warn } from "./report.js";
@@ -15,10 +15,10 @@ const lowSpace = 1024 * megabyte;
 const criticalSpace = 64 * megabyte;
 
 /** Checks the data folder of an embedded store. */
-export function checkFolder(facts: FolderFacts): Finding[] {
-  const { path, isThere, isWritable, isShared, store } = facts;
+export function checkFolder(facts: FolderStatus): Finding[] {
+  const { path, exists, isWritable, isShared, store } = facts;
   const findings = [folderFinding(facts)];
-  if (isThere && isShared) {
+  if (exists && isShared) {
     findings.push(warn("store", `${path} is readable by other users`, `Run: chmod 700 ${path}`));
   }
   if (store && isWritable) {
@@ -27,11 +27,11 @@ export function checkFolder(facts: FolderFacts): Finding[] {
   return [...findings, diskFinding(facts)];
 }
 
-function folderFinding({ path, isThere, isWritable, store }: FolderFacts): Finding {
+function folderFinding({ path, exists, isWritable, store }: FolderStatus): Finding {
   if (!isWritable) {
     return fail(
       "store",
-      `this user cannot ${isThere ? "write to" : "create"} ${path}`,
+      `this user cannot ${exists ? "write to" : "create"} ${path}`,
       "Set DATA_DIR to a writable folder, or change the owner of this one.",
     );
   }
@@ -44,21 +44,21 @@ function folderFinding({ path, isThere, isWritable, store }: FolderFacts): Findi
       );
 }
 
-function layoutFinding({ error, schema, knownSchema }: FileFacts, path: string): Finding {
+function layoutFinding({ error, schema, supportedSchema }: DataFileStatus, path: string): Finding {
   if (error !== undefined) {
     return fail("layout", `${path}: ${error}`, "Restore a backup, or use another folder.");
   }
   if (schema === undefined) {
     return ok("layout", "checked when the service starts");
   }
-  if (schema > knownSchema) {
+  if (schema > supportedSchema) {
     return fail(
       "layout",
-      `version ${schema} is from a newer Latchkey; this one supports ${knownSchema}`,
+      `version ${schema} is from a newer Latchkey; this one supports ${supportedSchema}`,
       "Run that version, or use another folder.",
     );
   }
-  return schema === knownSchema
+  return schema === supportedSchema
     ? ok("layout", `version ${schema}, all indexes exist`)
     : warn(
         "layout",
@@ -67,7 +67,7 @@ function layoutFinding({ error, schema, knownSchema }: FileFacts, path: string):
       );
 }
 
-function diskFinding({ freeBytes }: FolderFacts): Finding {
+function diskFinding({ freeBytes }: FolderStatus): Finding {
   const found = `${Math.floor(freeBytes / megabyte).toLocaleString("en-US")} MB free`;
   const fix = "Free space on the disk of DATA_DIR. Writes fail without it.";
   if (freeBytes < criticalSpace) {
@@ -111,8 +111,9 @@ export function checkManagers(expirations: readonly ManagerExpiration[] | undefi
 }
 
 /** Checks a MongoDB database. */
-export function checkMongo(facts: MongoFacts): Finding[] {
-  const { version, topology, lookup, layout, clock, ttl, overdue, members, managerEnds } = facts;
+export function checkMongo(facts: MongoStatus): Finding[] {
+  const { version, topology, lookup, layout, clock, ttl, overdue, members, managerExpirations } =
+    facts;
   return [
     topology === "single server"
       ? fail(
@@ -122,7 +123,7 @@ export function checkMongo(facts: MongoFacts): Finding[] {
         )
       : ok("store", `MongoDB ${version}, ${topology}, lookup ${lookup.toFixed(1)} ms`),
     ...checkLayout(layout),
-    ...checkManagers(managerEnds),
+    ...checkManagers(managerExpirations),
     checkClock(clock),
     ...checkTtl(ttl, overdue),
     ...(topology === "sharded cluster" ? [notChecked("members", "rs.status()")] : []),
@@ -132,7 +133,7 @@ export function checkMongo(facts: MongoFacts): Finding[] {
 
 const startHint = "Start the service with a user that has the roles readWrite and dbAdmin:";
 
-function checkLayout({ missing, of, differences }: LayoutFacts): Finding[] {
+function checkLayout({ missing, of, differences }: LayoutStatus): Finding[] {
   if (missing.length === of) {
     return [warn("layout", "the database is empty", `${startHint} it creates everything.`)];
   }
@@ -146,7 +147,7 @@ function checkLayout({ missing, of, differences }: LayoutFacts): Finding[] {
 /** Milliseconds. */
 const maxSkew = 1_000;
 
-function checkClock({ ahead, uncertainty }: ClockFacts): Finding {
+function checkClock({ ahead, uncertainty }: ClockStatus): Finding {
   const skew = Math.abs(ahead);
   const found = `${skew} ms ${ahead < 0 ? "behind" : "ahead of"} the database (±${uncertainty} ms)`;
   return skew - uncertainty > maxSkew
@@ -164,7 +165,7 @@ const notChecked = (check: string, command: string): Finding =>
 
 const roleHint = "Grant the role clusterMonitor to the user of MONGODB_URI.";
 
-function checkTtl(ttl: TtlFacts | "hidden" | undefined, overdue: readonly string[]): Finding[] {
+function checkTtl(ttl: TtlStatus | "hidden" | undefined, overdue: readonly string[]): Finding[] {
   const findings = overdue.map((name) =>
     fail(
       "ttl monitor",
@@ -178,7 +179,7 @@ function checkTtl(ttl: TtlFacts | "hidden" | undefined, overdue: readonly string
   return [...findings, ttlFinding(ttl)];
 }
 
-function ttlFinding(ttl: TtlFacts | "hidden"): Finding {
+function ttlFinding(ttl: TtlStatus | "hidden"): Finding {
   if (ttl === "hidden") {
     return warn("ttl monitor", "not visible to this user", roleHint);
   }
@@ -199,7 +200,7 @@ function ttlFinding(ttl: TtlFacts | "hidden"): Finding {
 const maxLag = 10_000;
 const dataStates = new Set(["PRIMARY", "SECONDARY"]);
 
-function checkMembers(members: MembersFacts | "hidden"): Finding[] {
+function checkMembers(members: MembersStatus | "hidden"): Finding[] {
   if (members === "hidden") {
     return [warn("members", "not visible to this user", roleHint)];
   }

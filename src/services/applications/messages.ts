@@ -2,7 +2,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ApplicationSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { toGrantsMessage } from "../../auth/grants.js";
 import type { ApplicationRecord } from "../../store/port/records.js";
-import { type ShowsRecord, shownRecord } from "../../store/port/shown-record.js";
+import { type HasSourceRecord, sourceRecord } from "../../store/port/records.js";
 import { toTimestamp } from "../../validation/time.js";
 import { versionOf } from "./update.js";
 
@@ -36,12 +36,12 @@ function show(record: ApplicationRecord, key?: string): ApplicationInit {
 }
 
 /** Reads the record lazily: if the encoded response is cached, no field is read. */
-class ShownApplication implements ShowsRecord {
+class ShownApplication implements HasSourceRecord {
   private shown: ApplicationInit | undefined;
 
   constructor(private readonly record: ApplicationRecord) {}
 
-  get [shownRecord]() {
+  get [sourceRecord]() {
     return this.record;
   }
 

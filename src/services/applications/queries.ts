@@ -4,9 +4,13 @@ import type { ListApplicationsRequest } from "../../../gen/latchkey/v1/applicati
 import { callerOf } from "../../auth/caller.js";
 import type { ApplicationType } from "../../contract/grants.js";
 import { applicationNotFound } from "../../errors.js";
-import { placeOf } from "../../store/port/applications.js";
+import {
+  type ApplicationFilter,
+  type ApplicationStore,
+  type ListOrder,
+  listPositionOf,
+} from "../../store/port/applications.js";
 import type { ApplicationRecord } from "../../store/port/records.js";
-import type { ApplicationFilter, ApplicationStore, ListOrder } from "../../store/port/store.js";
 import { fromTimestamp } from "../../validation/time.js";
 import { type Cursors, createCursors, defaultPageSize } from "../cursors.js";
 import { toApplication } from "./messages.js";
@@ -50,7 +54,8 @@ export function createQueryHandlers({
             pageNumber: page,
             totalPages: Math.ceil(total / size),
           }),
-          ...(more && last && { next: cursors[order].encode(tenantId, placeOf(order, last)) }),
+          ...(more &&
+            last && { next: cursors[order].encode(tenantId, listPositionOf(order, last)) }),
         },
         data: items.map((item) => toApplication(item)),
       };

@@ -5,8 +5,9 @@ import { checkMayAdminister, type GrantGuard } from "../../auth/grants.js";
 import type { Keyring } from "../../auth/keys.js";
 import type { CursorSealerFactory } from "../../auth/sealing.js";
 import { applicationNotFound, versionMismatch } from "../../errors.js";
+import type { ApplicationStore } from "../../store/port/applications.js";
 import type { ApplicationChange, ApplicationRecord } from "../../store/port/records.js";
-import type { ApplicationStore, Clock, Store } from "../../store/port/store.js";
+import type { Clock, Store } from "../../store/port/store.js";
 import type { Audit, AuditedChange } from "../events/audit.js";
 
 interface ChangeOptions {

@@ -3,7 +3,11 @@ import type { HandlerContext } from "@connectrpc/connect";
 import { type Caller, callerOf, callKey } from "../../auth/caller.js";
 import type { AddressOf } from "../../auth/caller-address.js";
 import type { Grants } from "../../contract/grants.js";
-import type { CallerRecords, ChangeCaller, ChangeContext } from "../../store/port/audit.js";
+import type {
+  CallerRecords,
+  ChangeCaller,
+  ChangeContext,
+} from "../../store/port/change-context.js";
 import { CallerChanged } from "../../store/port/errors.js";
 import type { CredentialState, NewEvent, Principal } from "../../store/port/events.js";
 import type { ApplicationRecord, KeyRecord, SessionRecord } from "../../store/port/records.js";

@@ -11,7 +11,7 @@ export interface ExpiryWarnings {
 }
 
 interface ExpiryWarningOptions {
-  readonly events: Pick<EventStore, "addForEnds">;
+  readonly events: Pick<EventStore, "addExpirationEvents">;
   readonly log: Logger;
   /** The approximate time between two checks in milliseconds. */
   readonly interval?: number | undefined;
@@ -36,7 +36,7 @@ export function createExpiryWarnings({
   async function writeEvents(leadTime: number): Promise<number> {
     const unmanaged = new Map<string, Expiration>();
     const toEvents = toEventsAt(leadTime);
-    const count = await events.addForEnds(leadTime, (ending) => {
+    const count = await events.addExpirationEvents(leadTime, (ending) => {
       if (ending.leavesNoManager) {
         unmanaged.set(ending.applicationId, ending);
       }

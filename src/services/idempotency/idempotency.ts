@@ -25,7 +25,7 @@ import {
   replayNeedsOriginalKey,
 } from "../../errors.js";
 import type { MaybePromise } from "../../lib/async.js";
-import type { ResponseStore } from "../../store/port/audit.js";
+import type { ResponseStore } from "../../store/port/change-context.js";
 import { AlreadyApplied } from "../../store/port/errors.js";
 import { createResponseSeal, type ResponseSeal, responseId } from "./sealed-response.js";
 

@@ -7,8 +7,7 @@ import { type Problem, rateLimited } from "../../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
 import { createGenerationalCache } from "../../lib/cache.js";
 import { type Address, clientNetworkKey } from "../../lib/networks.js";
-import type { RateCounts } from "../../store/port/rate-counts.js";
-import type { Clock } from "../../store/port/store.js";
+import type { Clock, RateCounts } from "../../store/port/store.js";
 import { createBuckets, createSharedBuckets, createStoreStatus } from "./buckets.js";
 
 /** Counts calls and returns a problem for those that exceed a limit. */

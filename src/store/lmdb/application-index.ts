@@ -29,8 +29,8 @@ export interface ApplicationIndex {
   /** The ids of a tenant's unexpired applications, newest first, after an id. */
   idsAfter(tenantId: string, id: string, now: number, limit: number): string[];
 
-  /** The same, after skipping a number of them. */
-  idsPast(tenantId: string, skip: number, now: number, limit: number): string[];
+  /** The same, from an offset. */
+  idsAtOffset(tenantId: string, offset: number, now: number, limit: number): string[];
 
   /** How many unexpired applications a tenant has. */
   count(tenantId: string, now: number): number;
@@ -122,9 +122,9 @@ export function createApplicationIndex(tables: Tables): ApplicationIndex {
 
     // LMDB skips rows far faster than this loop, but counts expired ones too,
     // so as many more unexpired rows remain to be skipped here.
-    idsPast(tenantId, skip, now, limit) {
+    idsAtOffset(tenantId, offset, now, limit) {
       const end = ownerPrefix(tenantId);
-      const rows = byTenant.getRange({ start: after(end), end, reverse: true, offset: skip });
+      const rows = byTenant.getRange({ start: after(end), end, reverse: true, offset });
       return take(rows, now, limit, (first) => {
         let skipped = 0;
         for (const key of tenantExpirations.getKeys(expiredRange(tenantId, now))) {

@@ -1,15 +1,18 @@
 import { yieldToEventLoop } from "../../lib/event-loop.js";
 import { idFromBytes } from "../../lib/uuid.js";
-import { compareBy, foldName, isAfterPlace, matchesFilter } from "../port/applications.js";
-import type { ApplicationRecord } from "../port/records.js";
-import type {
-  ApplicationFilter,
-  ApplicationPage,
-  ApplicationStore,
-  Clock,
-  ListOrder,
-  ListQuery,
-} from "../port/store.js";
+import {
+  type ApplicationFilter,
+  type ApplicationPage,
+  type ApplicationStore,
+  compareBy,
+  foldName,
+  isAfterPosition,
+  type ListOrder,
+  type ListQuery,
+  matchesFilter,
+} from "../port/applications.js";
+import { type ApplicationRecord, isUnexpired } from "../port/records.js";
+import type { Clock } from "../port/store.js";
 import { attributeKey, attributePrefix, attributeValue } from "./application-attributes.js";
 import type { ApplicationIndex } from "./application-index.js";
 import type { Environment } from "./environment.js";
@@ -22,7 +25,6 @@ import {
   timeBytes,
   trailingId,
 } from "./keys.js";
-import { isUnexpired } from "./liveness.js";
 import type { Records } from "./records.js";
 import type { Tables } from "./tables.js";
 
@@ -42,7 +44,7 @@ interface Scan {
 /**
  * Lists applications by filter and order. The most selective index is scanned
  * and its records are filtered. A page by number needs the total: where no
- * index covers the whole filter, every row is read to count them.
+ * index covers the entire filter, every row is read to count them.
  */
 export function createApplicationSearch(
   { read, tables }: Environment,
@@ -67,7 +69,7 @@ export function createApplicationSearch(
     return undefined;
   }
 
-  /** Counts the rows of a scan that covers the whole filter, without expired rows that are not swept yet. */
+  /** Counts the rows of a scan that covers the entire filter, without expired rows that are not swept yet. */
   function countAll(query: ListQuery): number {
     const { tenantId, filter = {}, order = "newest" } = query;
     const { table, low, high } = scanFor(tables, query);
@@ -139,44 +141,45 @@ const coveredBy: Readonly<Record<ListOrder, readonly (keyof ApplicationFilter)[]
   last_used_at: ["lastUsedBefore"],
 };
 
-/** The scan for a query, from its start or after a place. */
+/** The scan for a query, from its start or after a position. */
 function scanFor(tables: Tables, query: ListQuery): Scan {
   const { tenantId, filter = {}, order = "newest", from } = query;
   const { applicationAttributes } = tables;
-  const place = "page" in from ? undefined : from;
+  const position = "page" in from ? undefined : from;
   switch (order) {
     case "name": {
       const name = attributePrefix(tenantId, "name");
       const prefix = Buffer.concat([name, Buffer.from(foldName(filter.namePrefix ?? ""))]);
-      const key = place && attributeKey(tenantId, "name", String(place.value), place.after);
+      const key =
+        position && attributeKey(tenantId, "name", String(position.value), position.after);
       return forward(applicationAttributes, prefix, key, after(prefix));
     }
     case "last_used_at": {
       const prefix = attributePrefix(tenantId, "use");
-      const key = place && attributeKey(tenantId, "use", Number(place.value), place.after);
+      const key = position && attributeKey(tenantId, "use", Number(position.value), position.after);
       const { lastUsedBefore: limit } = filter;
       const end = limit === undefined ? after(prefix) : Buffer.concat([prefix, timeBytes(limit)]);
       return forward(applicationAttributes, prefix, key, end);
     }
     case "expires_at": {
       const prefix = ownerPrefix(tenantId);
-      const key = place && tenantTimeKey(tenantId, Number(place.value), place.after);
+      const key = position && tenantTimeKey(tenantId, Number(position.value), position.after);
       const { expiresBefore: limit } = filter;
       const end = limit === undefined ? after(prefix) : Buffer.concat([prefix, timeBytes(limit)]);
       return forward(tables.tenantExpirations, prefix, key, end);
     }
     default:
-      return newestFirst(tables, tenantId, filter, place?.after);
+      return newestFirst(tables, tenantId, filter, position?.after);
   }
 }
 
 function forward(
   table: Tables["byTenant"],
   low: Buffer,
-  place: Buffer | undefined,
+  position: Buffer | undefined,
   high: Buffer,
 ): Scan {
-  const cursor = place && Buffer.compare(place, low) > 0 ? place : undefined;
+  const cursor = position && Buffer.compare(position, low) > 0 ? position : undefined;
   return { table, low, high, isBackward: false, cursor };
 }
 
@@ -189,13 +192,13 @@ function newestFirst(
   { byTenant, applicationAttributes }: Tables,
   tenantId: string,
   { permission, disabled, type }: ApplicationFilter,
-  place: string | undefined,
+  position: string | undefined,
 ): Scan {
   const byAttribute = (attribute: "disabled" | "permission" | "type", value: string) =>
     backward(
       applicationAttributes,
       attributePrefix(tenantId, attribute, attributeValue(attribute, value)),
-      place === undefined ? undefined : attributeKey(tenantId, attribute, value, place),
+      position === undefined ? undefined : attributeKey(tenantId, attribute, value, position),
     );
   if (permission !== undefined) {
     return byAttribute("permission", permission);
@@ -206,7 +209,7 @@ function newestFirst(
   if (type !== undefined) {
     return byAttribute("type", type);
   }
-  const key = place === undefined ? undefined : ownedKey(tenantId, place);
+  const key = position === undefined ? undefined : ownedKey(tenantId, position);
   return backward(byTenant, ownerPrefix(tenantId), key);
 }
 
@@ -223,7 +226,7 @@ export function createApplicationList(
     }
     const total = index.count(tenantId, now);
     const skip = (from.page - 1) * size;
-    const ids = skip < total ? index.idsPast(tenantId, skip, now, size) : [];
+    const ids = skip < total ? index.idsAtOffset(tenantId, skip, now, size) : [];
     return { ...pageOf(ids, size), more: skip + size < total, total };
   }
 
@@ -238,7 +241,7 @@ export function createApplicationList(
       const items = matching.slice((from.page - 1) * size);
       return { items: items.slice(0, size), more: items.length > size, total: matching.length };
     }
-    const rest = matching.filter((record) => isAfterPlace(record, from, order));
+    const rest = matching.filter((record) => isAfterPosition(record, from, order));
     return { items: rest.slice(0, size), more: rest.length > size };
   }
 

@@ -5,10 +5,17 @@ import {
   type RuleRecord,
 } from "../../contract/grants.js";
 import { idFromBytes, writeId } from "../../lib/uuid.js";
-import type { ApplicationRecord, KeyRecord, Use } from "../port/records.js";
-import { readList, toGrantsText } from "./grants-text.js";
-import { maxKeys, readKeys, recordKeyUse, sizeOfKeys, writeKeys } from "./key-row.js";
+import type { ApplicationRecord, KeyRecord, KeyUse } from "../port/records.js";
 import type { Layout, RecordInput } from "./records.js";
+import {
+  maxKeys,
+  readKeys,
+  readList,
+  recordKeyUse,
+  sizeOfKeys,
+  toGrantsText,
+  writeKeys,
+} from "./row-fields.js";
 
 /**
  * A row of `applications` has the fields of authentication at fixed offsets,
@@ -69,10 +76,10 @@ export const applicationLayout: Layout<ApplicationRecord> = {
   open: (id, row) => new StoredApplication(id, row),
 };
 
-/** Returns the row with a use recorded, or undefined if a newer use is known. The version stays the same. */
+/** Returns the row with a use recorded, or undefined if a newer use is recorded. The version stays the same. */
 export function withUse(
   row: Buffer,
-  { keyId, at }: Omit<Use, "applicationId">,
+  { keyId, at }: Omit<KeyUse, "applicationId">,
 ): Buffer | undefined {
   const count = row.readUInt8(keyCountAt);
   const isKeyUpdated = keyId !== undefined && recordKeyUse(row, headerSize, count, keyId, at);

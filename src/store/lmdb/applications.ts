@@ -1,15 +1,19 @@
-import { isManager, stopsManaging } from "../port/applications.js";
+import { type ApplicationStore, isManager, stopsManaging } from "../port/applications.js";
 import { LastManager } from "../port/errors.js";
-import type { ApplicationChange, ApplicationRecord, NewApplication, Use } from "../port/records.js";
-import type { ApplicationStore, Clock } from "../port/store.js";
+import {
+  type ApplicationChange,
+  type ApplicationRecord,
+  isUnexpired,
+  type KeyUse,
+  type NewApplication,
+} from "../port/records.js";
+import type { Clock } from "../port/store.js";
 import type { ApplicationIndex, ExpirationIndex, ForeignKeyIndex } from "./application-index.js";
 import { createApplicationList, createApplicationSearch } from "./application-queries.js";
 import { withUse } from "./application-row.js";
-import type { AuditWriter } from "./audit.js";
+import type { AuditWriter } from "./change-context.js";
 import type { ChangeLog } from "./changes.js";
-import type { Environment } from "./environment.js";
-import { Refused, refuseOnThrow } from "./errors.js";
-import { isUnexpired } from "./liveness.js";
+import { type Environment, Refused, refuseOnThrow } from "./environment.js";
 import type { RecordInput, Records } from "./records.js";
 import type { SessionIndex } from "./session-index.js";
 
@@ -53,7 +57,7 @@ export function createApplicationStore({
     return isUnexpired(record, clock()) ? record : undefined;
   }
 
-  function recordUse(use: Use): void {
+  function recordUse(use: KeyUse): void {
     const record = findUnexpired(use.applicationId);
     if (record) {
       index.recordUse(record, use.at);
@@ -174,7 +178,7 @@ export function createApplicationStore({
       );
     },
 
-    async noteUses(uses) {
+    async recordUses(uses) {
       for (let start = 0; start < uses.length; start += maxUses) {
         await write(() => uses.slice(start, start + maxUses).forEach(recordUse));
       }

@@ -6,7 +6,7 @@ import { createNumberedLog, type LogEntry, type NumberedLog } from "./numbered-l
 
 /** The log of changes that invalidate cached credentials. */
 export interface ChangeLog extends NumberedLog<LoggedChange> {
-  /** Appends a change in the transaction that makes it. */
+  /** Appends a change in the transaction that writes it. */
   append(tenantId: string, change: Change): void;
 }
 
@@ -39,7 +39,7 @@ export function createChangeFeed(environment: Environment, log: ChangeLog): Chan
     maxBatchSize: maxChangeBatch,
     // By age, so that the result does not depend on whether entries were pruned.
     continuesWith: (entry) => !log.isOld(entry),
-    // A follower that missed changes drops its whole cache, so the remaining entries are of no use.
+    // A follower that missed changes drops its entire cache, so the remaining entries are of no use.
     restart: log.last,
   });
 

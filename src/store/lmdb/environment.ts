@@ -1,13 +1,13 @@
+import { constants } from "node:os";
 import { resolve } from "node:path";
 import { open, type RootDatabase } from "lmdb";
 import { withTimeout } from "../../lib/timeout.js";
 import { StoreUnavailable } from "../port/errors.js";
-import { adviceFor, callbackErrorOf, Refused } from "./errors.js";
 import { prepareFolder, syncFolder } from "./folder.js";
 import { createReserve, type Reserve } from "./reserve.js";
 import {
   describeSchema,
-  hasKnownSchema,
+  hasSupportedSchema,
   initializeMeta,
   maxTables,
   openTables,
@@ -55,7 +55,7 @@ export async function openEnvironment(folder: string, writeTimeout: number): Pro
     await prepareFolder(path);
     root = openRoot(path);
     const meta = root.openDB<string, string>("meta", { encoding: "string" });
-    if (hasKnownSchema(meta)) {
+    if (hasSupportedSchema(meta)) {
       const tables = openTables(root, meta);
       const id = await initializeMeta(root, meta);
       await syncFolder(path);
@@ -87,7 +87,7 @@ function openRoot(path: string): RootDatabase<Buffer, Buffer> {
     // Sync each commit before it becomes visible. Overlapping syncs are no
     // faster here, and expose writes that a power failure may still undo.
     overlappingSync: false,
-    // lmdb's own batches come with an unhandled promise: a full disk would
+    // lmdb's own batches have an unhandled promise: a full disk would
     // crash the process.
     eventTurnBatching: false,
     // Address space, not disk or memory: the file grows as needed.
@@ -118,11 +118,10 @@ function createEnvironment(parts: EnvironmentParts): Environment {
     }
   });
 
-  /** Errors of LMDB and the system have a numeric code. Any other error is a bug, and stays as it is. */
+  /** Errors of LMDB and the system have a numeric code. Any other error is a bug, and is not translated. */
   function translate(error: unknown): unknown {
-    const thrown = callbackErrorOf(error);
-    if (thrown) {
-      return thrown.reason;
+    if (error instanceof CallbackError) {
+      return error.reason;
     }
     if (typeof (error as { code?: unknown }).code !== "number") {
       return error;
@@ -145,7 +144,7 @@ function createEnvironment(parts: EnvironmentParts): Environment {
     read(work) {
       refuseIfClosed();
       try {
-        // lmdb reuses a snapshot for a while, in which other processes may have written.
+        // lmdb reuses a snapshot for a while, but other processes may have written since.
         root.resetReadTxn();
         return work();
       } catch (error) {
@@ -191,4 +190,63 @@ function closeRoot(root: RootDatabase, timeout: number): Promise<void> {
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+/** Carries an error of a callback out of a transaction, to distinguish it from errors of LMDB. */
+class CallbackError extends Error {
+  override readonly name = "CallbackError";
+
+  constructor(readonly reason: unknown) {
+    super("A callback threw.");
+  }
+}
+
+/** The result of work that was refused before it wrote anything: `write` throws the reason. */
+export class Refused {
+  constructor(readonly reason: unknown) {}
+}
+
+/**
+ * Runs a callback of the caller, inside `write` and before anything is written.
+ * If it throws, the work is refused without a rollback, which would repeat all
+ * work that shares the transaction.
+ */
+export function refuseOnThrow<T>(callback: () => T): T | Refused {
+  try {
+    return callback();
+  } catch (reason) {
+    return new Refused(reason);
+  }
+}
+
+/**
+ * Runs a callback of the caller, inside `write`. If it throws, the work is
+ * rolled back, and `write` throws the same error.
+ */
+export function runCallback<T>(callback: () => T): T {
+  try {
+    return callback();
+  } catch (reason) {
+    throw new CallbackError(reason);
+  }
+}
+
+const { ENOSPC, EDQUOT, EFBIG, EIO, EROFS, EACCES, EPERM } = constants.errno;
+
+// A partial write on a full disk surfaces as EIO.
+const noSpaceCodes = new Set<number>([ENOSPC, EDQUOT, EFBIG, EIO]);
+const noPermissionCodes = new Set<number>([EROFS, EACCES, EPERM]);
+
+const recovery =
+  "Acknowledged writes are safe, reads continue, and writes resume without a restart.";
+
+/** Advises the operator about an error code of the system, or returns an empty text. */
+function adviceFor(code: number): string {
+  if (noSpaceCodes.has(code)) {
+    return `Free space on its disk, and check the disk for errors. ${recovery}`;
+  }
+  if (noPermissionCodes.has(code)) {
+    return `Allow this process to write there: the disk may have become read-only. ${recovery}`;
+  }
+  return "";
 }

@@ -24,10 +24,10 @@ const headSize = tenantSize + 1;
 const idSize = 16;
 const kindSize = 8;
 const numberSize = 8;
-const placeSize = 8 + numberSize;
+const positionSize = 8 + numberSize;
 
 /** The position of an event among those of its tenant. */
-export interface Place {
+export interface EventPosition {
   readonly at: number;
   readonly number: number;
 }
@@ -36,11 +36,11 @@ export interface Place {
 type IndexQuery = Omit<EventQuery, "size">;
 
 export interface EventIndex {
-  add(event: NewEvent, place: Place): void;
-  remove(event: NewEvent, place: Place): void;
+  add(event: NewEvent, position: EventPosition): void;
+  remove(event: NewEvent, position: EventPosition): void;
 
-  /** The numbers of candidate events before a place, newest first. */
-  numbersBefore(query: IndexQuery, place: Place, limit?: number): number[];
+  /** The numbers of candidate events before a position, newest first. */
+  numbersBefore(query: IndexQuery, position: EventPosition, limit?: number): number[];
 
   /** The numbers of a tenant's events at one time. */
   numbersAt(tenantId: string, at: number): number[];
@@ -51,11 +51,11 @@ export function createEventIndex({ eventIndex: table }: Tables): EventIndex {
   const remove = (key: Buffer) => void table.remove(key);
 
   return {
-    add: (event, place) => forEachKey(event, place, put),
-    remove: (event, place) => forEachKey(event, place, remove),
+    add: (event, position) => forEachKey(event, position, put),
+    remove: (event, position) => forEachKey(event, position, remove),
 
-    numbersBefore(query, place, limit = Number.MAX_SAFE_INTEGER) {
-      const start = keyFor(query, place);
+    numbersBefore(query, position, limit = Number.MAX_SAFE_INTEGER) {
+      const start = keyFor(query, position);
       // Numbers start at one, so this sorts before all events of its time.
       const end = keyFor(query, { at: query.since ?? 0, number: 0 });
       const keys = table.getKeys({ reverse: true, start, exclusiveStart: true, end, limit });
@@ -90,46 +90,51 @@ const keyOfId = newKey(idSize);
 const keyOfKind = newKey(kindSize);
 
 /** Hot path: most events have six keys. The buffers are reused, because lmdb copies them. */
-function forEachKey(event: NewEvent, place: Place, visit: (key: Buffer) => void): void {
+function forEachKey(event: NewEvent, position: EventPosition, visit: (key: Buffer) => void): void {
   const { tenantId, kind, target, actor } = event;
-  visit(writeKey(keyOfAll, tenantId, all, place));
+  visit(writeKey(keyOfAll, tenantId, all, position));
   keyOfKind.set(hashOf(kind), headSize);
-  visit(writeKey(keyOfKind, tenantId, byKind, place));
+  visit(writeKey(keyOfKind, tenantId, byKind, position));
   for (const id of idsOf(target)) {
     writeId(id, keyOfId, headSize);
-    visit(writeKey(keyOfId, tenantId, byTarget, place));
+    visit(writeKey(keyOfId, tenantId, byTarget, position));
   }
   for (const id of idsOf(actor)) {
     writeId(id, keyOfId, headSize);
-    visit(writeKey(keyOfId, tenantId, byActor, place));
+    visit(writeKey(keyOfId, tenantId, byActor, position));
   }
 }
 
-/** A new key at a place of the most selective index. */
-function keyFor({ tenantId, target, actor, kind }: IndexQuery, place: Place): Buffer {
+/** A new key at a position of the most selective index. */
+function keyFor({ tenantId, target, actor, kind }: IndexQuery, position: EventPosition): Buffer {
   const id = target ?? actor;
   if (id !== undefined) {
     const key = newKey(idSize);
     writeId(id, key, headSize);
-    return writeKey(key, tenantId, target === undefined ? byActor : byTarget, place);
+    return writeKey(key, tenantId, target === undefined ? byActor : byTarget, position);
   }
   if (kind !== undefined) {
     const key = newKey(kindSize);
     key.set(digest(kind), headSize);
-    return writeKey(key, tenantId, byKind, place);
+    return writeKey(key, tenantId, byKind, position);
   }
-  return writeKey(newKey(0), tenantId, all, place);
+  return writeKey(newKey(0), tenantId, all, position);
 }
 
 function newKey(subjectSize: number): Buffer {
-  return Buffer.alloc(headSize + subjectSize + placeSize);
+  return Buffer.alloc(headSize + subjectSize + positionSize);
 }
 
 /** Writes all but the subject. */
-function writeKey(key: Buffer, tenantId: string, tag: number, { at, number }: Place): Buffer {
+function writeKey(
+  key: Buffer,
+  tenantId: string,
+  tag: number,
+  { at, number }: EventPosition,
+): Buffer {
   writeId(tenantId, key, 0);
   key[tenantSize] = tag;
-  key.writeDoubleBE(at, key.length - placeSize);
+  key.writeDoubleBE(at, key.length - positionSize);
   key.writeUInt32BE(Math.floor(number / 2 ** 32), key.length - numberSize);
   key.writeUInt32BE(number >>> 0, key.length - numberSize + 4);
   return key;

@@ -6,7 +6,7 @@ import {
   type NewEvent,
 } from "../port/events.js";
 import type { Clock } from "../port/store.js";
-import type { EventPlace } from "../port/transfer.js";
+import type { EventKey } from "../port/transfer.js";
 import type { Environment } from "./environment.js";
 import type { EventIndex } from "./event-index.js";
 import { numberKey } from "./keys.js";
@@ -26,10 +26,10 @@ export interface EventLog extends NumberedLog<LoggedEvent> {
   has(filter: EventFilter & { readonly tenantId: string }): boolean;
 
   /** The number of an event, if it is stored. */
-  numberOf(event: EventPlace): number | undefined;
+  numberOf(event: EventKey): number | undefined;
 
   /** The numbers of all events of a tenant at one time, by event id. */
-  numbersAt(event: Omit<EventPlace, "id">): Map<string, number>;
+  numbersAt(event: Omit<EventKey, "id">): Map<string, number>;
 }
 
 export interface LoggedEvent extends LogEntry {
@@ -155,7 +155,7 @@ function readEventRow(row: Buffer): EventRecord {
 
 /** Finds and restores events within one transaction. */
 interface RestoredEvents {
-  find(place: EventPlace): EventRecord | undefined;
+  find(event: EventKey): EventRecord | undefined;
   restore(event: EventRecord): void;
 }
 
@@ -163,16 +163,16 @@ interface RestoredEvents {
 export function createRestoredEvents(events: EventLog): RestoredEvents {
   const numbersByTime = new Map<string, Map<string, number>>();
 
-  function numbersAt(place: EventPlace): Map<string, number> {
-    const key = `${place.tenantId} ${place.at}`;
-    const numbers = numbersByTime.get(key) ?? events.numbersAt(place);
+  function numbersAt(event: EventKey): Map<string, number> {
+    const key = `${event.tenantId} ${event.at}`;
+    const numbers = numbersByTime.get(key) ?? events.numbersAt(event);
     numbersByTime.set(key, numbers);
     return numbers;
   }
 
   return {
-    find(place) {
-      const number = numbersAt(place).get(place.id);
+    find(event) {
+      const number = numbersAt(event).get(event.id);
       return number === undefined ? undefined : events.find(number)?.event();
     },
 

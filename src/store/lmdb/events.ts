@@ -1,23 +1,35 @@
 import { yieldToEventLoop } from "../../lib/event-loop.js";
+import { isManager } from "../port/applications.js";
 import {
+  checkpointName,
   type EventPage,
   type EventQuery,
   type EventRecord,
   type EventStore,
+  type Expiration,
+  firstCheckpoint,
+  isFarBehind,
+  isReportable,
+  isUsableCheckpoint,
   matchesEventFilter,
   maxEventBatch,
+  type NewEvent,
 } from "../port/events.js";
-import { createPageBudget } from "../port/page-budget.js";
-import type { Environment } from "./environment.js";
-import type { EventIndex, Place } from "./event-index.js";
+import type { ApplicationRecord } from "../port/records.js";
+import { type Clock, createPageBudget } from "../port/store.js";
+import type { ApplicationIndex } from "./application-index.js";
+import { type Environment, runCallback } from "./environment.js";
+import type { EventIndex, EventPosition } from "./event-index.js";
 import type { EventLog, LoggedEvent } from "./event-log.js";
 import { createLogFeed } from "./feed.js";
+import { parseExpirationKey, timeBytes, timeOf } from "./keys.js";
+import type { Records } from "./records.js";
 
 export function createEventStore(
   environment: Environment,
   log: EventLog,
   index: EventIndex,
-  addForEnds: EventStore["addForEnds"],
+  addExpirationEvents: EventStore["addExpirationEvents"],
 ): EventStore {
   const followLog = createLogFeed(environment, log, {
     maxBatchSize: maxEventBatch,
@@ -43,7 +55,7 @@ export function createEventStore(
       }
     },
 
-    addForEnds,
+    addExpirationEvents,
   };
 }
 
@@ -53,57 +65,57 @@ const maxEventsPerTick = 200;
 interface Found {
   readonly event: EventRecord;
   readonly size: number;
-  readonly place: Place;
+  readonly position: EventPosition;
 }
 
 /** The matches of one batch. */
 interface Batch {
   readonly found: readonly Found[];
   /** Where to continue. Absent at the end. */
-  readonly next?: Place | undefined;
+  readonly next?: EventPosition | undefined;
 }
 
 function createEventList({ read }: Environment, log: EventLog, index: EventIndex) {
-  /** Reads up to `limit` candidate events before a place. Large events make it fewer. */
-  function readBatch(query: EventQuery, start: Place, limit: number): Batch {
+  /** Reads up to `limit` candidate events before a position. Large events make it fewer. */
+  function readBatch(query: EventQuery, start: EventPosition, limit: number): Batch {
     return read(() => {
       const numbers = index.numbersBefore(query, start, limit);
       const budget = createPageBudget();
       const found: Found[] = [];
-      let place = start;
+      let position = start;
       for (const number of numbers) {
         const { size, loggedAt: at, event: readEvent } = log.find(number) as LoggedEvent;
         if (!budget.tryAdd(size)) {
-          return { found, next: place };
+          return { found, next: position };
         }
-        place = { at, number };
+        position = { at, number };
         const event = readEvent();
         if (matchesEventFilter(event, query)) {
-          found.push({ event, size, place });
+          found.push({ event, size, position });
         }
       }
-      return { found, next: numbers.length === limit ? place : undefined };
+      return { found, next: numbers.length === limit ? position : undefined };
     });
   }
 
   return async function list(query: EventQuery, signal?: AbortSignal): Promise<EventPage> {
     const budget = createPageBudget();
     const items: EventRecord[] = [];
-    let last: Place | undefined;
-    let place = startOf(query);
-    while (place) {
+    let last: EventPosition | undefined;
+    let position = startOf(query);
+    while (position) {
       signal?.throwIfAborted();
       const wanted = isCoveredByIndex(query) ? query.size + 1 - items.length : maxEventsPerTick;
-      const { found, next } = readBatch(query, place, Math.min(wanted, maxEventsPerTick));
-      for (const { event, size, place } of found) {
+      const { found, next } = readBatch(query, position, Math.min(wanted, maxEventsPerTick));
+      for (const { event, size, position } of found) {
         if (items.length === query.size || !budget.tryAdd(size)) {
-          return { items, next: last && textOf(last) };
+          return { items, next: last && formatPosition(last) };
         }
         items.push(event);
-        last = place;
+        last = position;
       }
-      place = next;
-      if (place) {
+      position = next;
+      if (position) {
         await yieldToEventLoop();
       }
     }
@@ -116,8 +128,8 @@ function isCoveredByIndex({ target, actor, kind }: EventQuery): boolean {
   return [target, actor, kind].filter((part) => part !== undefined).length <= 1;
 }
 
-/** The place to start before, or undefined for an invalid `after`. */
-function startOf({ until, after }: EventQuery): Place | undefined {
+/** The position to start before, or undefined for an invalid `after`. */
+function startOf({ until, after }: EventQuery): EventPosition | undefined {
   const end = { at: until ?? Number.POSITIVE_INFINITY, number: 0 };
   if (after === undefined) {
     return end;
@@ -126,10 +138,101 @@ function startOf({ until, after }: EventQuery): Place | undefined {
   if (at === undefined) {
     return undefined;
   }
-  const place = { at: Number(at), number: Number(number) };
-  return place.at < end.at ? place : end;
+  const position = { at: Number(at), number: Number(number) };
+  return position.at < end.at ? position : end;
 }
 
-function textOf({ at, number }: Place): string {
+function formatPosition({ at, number }: EventPosition): string {
   return `${at}-${number}`;
+}
+
+/** Expirations read per transaction, so that requests do not wait long. */
+const batchSize = 200;
+
+/**
+ * Reports expirations once. A checkpoint per lead time stores the key of the
+ * last expiration that was read, or a time up to which there was none.
+ * Expirations that are added before the checkpoint belong to credentials that
+ * were created within the lead time, and are not reported.
+ */
+export function createExpirationEvents(
+  { read, write, tables }: Environment,
+  applications: Records<ApplicationRecord>,
+  index: ApplicationIndex,
+  log: EventLog,
+  clock: Clock,
+) {
+  const { expirations, meta } = tables;
+
+  function checkpointOf(lead: number): Buffer | undefined {
+    const written = meta.get(checkpointName(lead));
+    const checkpoint = written === undefined ? undefined : Buffer.from(written, "hex");
+    return checkpoint && isUsableCheckpoint(timeOf(checkpoint), lead, clock())
+      ? checkpoint
+      : undefined;
+  }
+
+  function startOf(lead: number): Buffer {
+    return checkpointOf(lead) ?? timeBytes(firstCheckpoint(lead, clock()));
+  }
+
+  function due(lead: number): Buffer[] {
+    const end = timeBytes(clock() + lead + 1);
+    return [
+      ...expirations.getKeys({ start: startOf(lead), exclusiveStart: true, end, limit: batchSize }),
+    ];
+  }
+
+  /** Whether an expiration is due, or the checkpoint has fallen behind. */
+  function isBehind(lead: number): boolean {
+    const checkpoint = checkpointOf(lead);
+    const isOld = !checkpoint || isFarBehind(timeOf(checkpoint), lead, clock());
+    return isOld || due(lead).length > 0;
+  }
+
+  /** The expiration of a row, unless it is not to be reported. */
+  function expirationOf(key: Buffer, lead: number): Expiration | undefined {
+    const { at, applicationId, keyId } = parseExpirationKey(key);
+    const application = applications.find(applicationId);
+    const subject =
+      keyId === undefined ? application : application?.keys.find(({ id }) => id === keyId);
+    if (!application || !subject) {
+      return undefined;
+    }
+    const { tenantId, expiresAt: applicationExpiresAt = Number.POSITIVE_INFINITY } = application;
+    const times = { at, createdAt: subject.createdAt, applicationExpiresAt };
+    if (!isReportable(times, lead, clock())) {
+      return undefined;
+    }
+    const leavesNoManager =
+      keyId === undefined && isManager(application) && !index.hasOtherManager(application, at);
+    return { tenantId, applicationId, keyId, at, leavesNoManager };
+  }
+
+  function report(lead: number, toEvents: (expiration: Expiration) => readonly NewEvent[]): number {
+    const keys = due(lead);
+    for (const key of keys) {
+      const expiration = expirationOf(key, lead);
+      if (expiration) {
+        for (const event of runCallback(() => toEvents(expiration))) {
+          log.append(event);
+        }
+      }
+    }
+    const last = keys.at(-1) ?? startOf(lead);
+    const reached = keys.length < batchSize ? later(last, timeBytes(clock() + lead)) : last;
+    meta.put(checkpointName(lead), reached.toString("hex"));
+    return keys.length;
+  }
+
+  return async function addExpirationEvents(
+    lead: number,
+    toEvents: (expiration: Expiration) => readonly NewEvent[],
+  ): Promise<number> {
+    return read(() => isBehind(lead)) ? write(() => report(lead, toEvents)) : 0;
+  };
+}
+
+function later(one: Buffer, other: Buffer): Buffer {
+  return Buffer.compare(one, other) < 0 ? other : one;
 }

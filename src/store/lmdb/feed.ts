@@ -128,14 +128,14 @@ function createLogWatch(
   const waiting = new Set<Waiter>();
   let timer: NodeJS.Timeout | undefined;
   /** The last entry that was polled. No waiter is behind it. */
-  let seen = 0;
+  let polled = 0;
   let isPollQueued = false;
 
   function poll(): void {
     try {
-      const entries = read(() => log.after(seen, maxPerPoll));
-      const first = entries[0]?.number ?? seen + 1;
-      if (first > seen + 1) {
+      const entries = read(() => log.after(polled, maxPerPoll));
+      const first = entries[0]?.number ?? polled + 1;
+      if (first > polled + 1) {
         // Some were pruned before they were read.
         wakeAll();
       } else {
@@ -148,14 +148,14 @@ function createLogWatch(
 
   /** Moves past new entries, and wakes the waiters of their tenants. */
   function advance(lastOfTenant: ReadonlyMap<string, number>, count: number): void {
-    seen += count;
+    polled += count;
     const now = performance.now();
     for (const waiter of waiting) {
       if ((lastOfTenant.get(waiter.tenantId) ?? 0) > waiter.position) {
         waiter.wake();
         continue;
       }
-      waiter.position = Math.max(waiter.position, seen);
+      waiter.position = Math.max(waiter.position, polled);
       if (now >= waiter.deadline) {
         waiter.wake();
       }
@@ -170,7 +170,7 @@ function createLogWatch(
 
   function add(waiter: Waiter): void {
     if (waiting.size === 0) {
-      seen = waiter.position;
+      polled = waiter.position;
       timer = setInterval(poll, pollInterval);
     }
     waiting.add(waiter);

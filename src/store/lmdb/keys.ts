@@ -1,7 +1,7 @@
 import { idFromBytes, writeId } from "../../lib/uuid.js";
 
 /**
- * Keys of the tables, as bytes that sort in the wanted order:
+ * Keys of the tables, as bytes that sort in the right order:
  *
  *     id                        16 bytes of a UUID
  *     owner, id                 records of a tenant or an application, by age

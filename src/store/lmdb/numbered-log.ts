@@ -1,6 +1,5 @@
 import type { Database } from "lmdb";
-import { createPageBudget } from "../port/page-budget.js";
-import type { Clock } from "../port/store.js";
+import { type Clock, createPageBudget } from "../port/store.js";
 import type { Environment } from "./environment.js";
 import { numberKey, numberOf } from "./keys.js";
 

@@ -1,5 +1,5 @@
 import type { Database } from "lmdb";
-import { createPageBudget } from "../port/page-budget.js";
+import { createPageBudget } from "../port/store.js";
 
 interface Versioned {
   readonly id: string;
@@ -35,7 +35,7 @@ export interface Records<R extends Versioned> {
   after(id: string | undefined, limit: number): R[];
 }
 
-const leastId = "00000000-0000-0000-0000-000000000000";
+const minId = "00000000-0000-0000-0000-000000000000";
 
 /** Reserved for rows that a later version lays out differently. */
 const layoutNumber = 1;
@@ -79,7 +79,7 @@ export function createRecords<R extends Versioned>(
       const exclusiveStart = id !== undefined;
       const budget = createPageBudget();
       const records: R[] = [];
-      for (const next of table.getKeys({ start: id ?? leastId, exclusiveStart, limit })) {
+      for (const next of table.getKeys({ start: id ?? minId, exclusiveStart, limit })) {
         const row = read(next) as Buffer;
         if (!budget.tryAdd(row.length)) {
           break;

@@ -1,6 +1,6 @@
 import { idFromBytes, writeId } from "../../lib/uuid.js";
 import type { ApplicationRecord, SessionRecord } from "../port/records.js";
-import type { SessionQuery } from "../port/store.js";
+import type { SessionQuery } from "../port/sessions.js";
 import {
   after,
   emptyValue,

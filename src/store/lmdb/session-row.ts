@@ -1,8 +1,8 @@
 import type { RuleRecord } from "../../contract/grants.js";
 import { idFromBytes, writeId } from "../../lib/uuid.js";
 import type { SessionRecord } from "../port/records.js";
-import { readList, toGrantsText } from "./grants-text.js";
 import type { Layout, RecordInput } from "./records.js";
+import { readList, toGrantsText } from "./row-fields.js";
 
 /**
  * A row of `sessions` has fixed fields, then the hashes, then the permissions

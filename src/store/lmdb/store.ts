@@ -7,14 +7,12 @@ import {
 } from "./application-index.js";
 import { applicationLayout } from "./application-row.js";
 import { createApplicationStore } from "./applications.js";
-import { createAuditWriter } from "./audit.js";
+import { createAuditWriter, createResponses } from "./change-context.js";
 import { createChangeFeed, createChangeLog } from "./changes.js";
 import { openEnvironment } from "./environment.js";
 import { createEventIndex } from "./event-index.js";
 import { createEventLog } from "./event-log.js";
-import { createEventStore } from "./events.js";
-import { createExpirationEvents } from "./expirations.js";
-import { createResponses } from "./idempotency.js";
+import { createEventStore, createExpirationEvents } from "./events.js";
 import { createRecords } from "./records.js";
 import { createSessionIndex } from "./session-index.js";
 import { sessionLayout } from "./session-row.js";
@@ -59,9 +57,9 @@ export async function openLmdbStore({
   const applications = createRecords(tables.applications, applicationLayout);
   const sessions = createRecords(tables.sessions, sessionLayout);
   const audit = createAuditWriter({ events: eventLog, responses, applications, sessions, clock });
-  const shared = { environment, log, clock };
-  const everything = {
-    ...shared,
+  const common = { environment, log, clock };
+  const parts = {
+    ...common,
     applications,
     sessions,
     index,
@@ -70,7 +68,7 @@ export async function openLmdbStore({
     sessionIndex,
   };
   const sweeper = startSweeper({
-    ...everything,
+    ...parts,
     prunable: [log, eventLog, responses],
     interval: sweepInterval,
   });
@@ -78,7 +76,7 @@ export async function openLmdbStore({
   return {
     id,
     applications: createApplicationStore({
-      ...shared,
+      ...common,
       audit,
       records: applications,
       index,
@@ -87,7 +85,7 @@ export async function openLmdbStore({
       sessions: sessionIndex,
     }),
     sessions: createSessionStore({
-      ...shared,
+      ...common,
       audit,
       sessions,
       applications,
@@ -101,8 +99,8 @@ export async function openLmdbStore({
       eventIndex,
       createExpirationEvents(environment, applications, index, eventLog, clock),
     ),
-    answers: responses,
-    transfer: createTransfer({ ...everything, events: eventLog }),
+    responses,
+    transfer: createTransfer({ ...parts, events: eventLog }),
     now: clock,
 
     // Only a write that changes a value reaches the disk.

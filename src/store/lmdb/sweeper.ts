@@ -1,12 +1,16 @@
 import { idFromBytes } from "../../lib/uuid.js";
-import { type ApplicationRecord, expiredRetention, type SessionRecord } from "../port/records.js";
+import {
+  type ApplicationRecord,
+  expiredRetention,
+  isUnexpired,
+  type SessionRecord,
+} from "../port/records.js";
 import { isRevoked, withApplications } from "../port/sessions.js";
 import type { Clock } from "../port/store.js";
 import type { ApplicationIndex, ExpirationIndex, ForeignKeyIndex } from "./application-index.js";
 import type { ChangeLog } from "./changes.js";
 import type { Environment } from "./environment.js";
 import { after, emptyValue, timeBytes, timeKey, trailingId } from "./keys.js";
-import { isUnexpired } from "./liveness.js";
 import type { Records } from "./records.js";
 import type { SessionIndex } from "./session-index.js";
 import type { Tables } from "./tables.js";
@@ -64,7 +68,7 @@ export function startSweeper(options: SweeperOptions) {
   function expireSessions(): number {
     let expired = 0;
     // On a full disk, do not spend more space on expired sessions.
-    const keepsExpired = !reserve.isOnlySpaceLeft();
+    const canKeepExpired = !reserve.isOnlySpaceLeft();
     for (const key of due(tables.sessionExpirations)) {
       const id = idFromBytes(trailingId(key));
       const record = sessions.find(id);
@@ -72,7 +76,7 @@ export function startSweeper(options: SweeperOptions) {
         const { tenantId, applicationId, expiresAt: at } = record;
         log.append(tenantId, { kind: "expired", applicationId, sessionId: id, at });
         sessionIndex.expire(record);
-        if (keepsExpired) {
+        if (canKeepExpired) {
           tables.expiredSessions.put(timeKey(clock() + expiredRetention, id), emptyValue);
         } else {
           removeSession(id);

@@ -3,7 +3,7 @@ import type { Database, RootDatabase } from "lmdb";
 import { idFromBytes, writeId } from "../../lib/uuid.js";
 
 /** The schema version of a data folder. Raise it when older code could no longer read or maintain the tables. */
-export const knownSchema = 1;
+export const supportedSchema = 1;
 
 /** Folders of unreleased versions stored another number under `schema`, so the key differs. */
 const schemaKey = "schema-version";
@@ -33,7 +33,7 @@ export interface Tables {
   readonly expirations: Database<Buffer, Buffer>;
   /** Hash, application of each imported key. */
   readonly foreignKeys: Database<Buffer, Buffer>;
-  /** Tenant, expiry, id: lets a count leave out expired applications. */
+  /** Tenant, expiry, id: excludes expired applications from counts. */
   readonly tenantExpirations: Database<Buffer, Buffer>;
   /** Tenant, attribute, id: finds applications by name, type, permission and so on. */
   readonly applicationAttributes: Database<Buffer, Buffer>;
@@ -89,8 +89,10 @@ export function openTables(root: RootDatabase<Buffer, Buffer>, meta: Meta): Tabl
 }
 
 /** Whether the folder has a schema that this version reads, or none yet. */
-export function hasKnownSchema(meta: Meta): boolean {
-  return meta.get(unreleasedSchemaKey) === undefined && [0, knownSchema].includes(readSchema(meta));
+export function hasSupportedSchema(meta: Meta): boolean {
+  return (
+    meta.get(unreleasedSchemaKey) === undefined && [0, supportedSchema].includes(readSchema(meta))
+  );
 }
 
 /** Returns the schema version of a folder, or 0 for a new one. */
@@ -101,7 +103,7 @@ export function readSchema(meta: Meta): number {
 /** Describes a schema that this version does not read. */
 export function describeSchema(meta: Meta): string {
   const unreleased = meta.get(unreleasedSchemaKey) === undefined ? "" : " of an unreleased version";
-  return `schema ${readSchema(meta)}${unreleased}; this version reads schema ${knownSchema}`;
+  return `schema ${readSchema(meta)}${unreleased}; this version reads schema ${supportedSchema}`;
 }
 
 /** Writes the schema version and an id into a new folder, and returns the folder's id. */
@@ -116,7 +118,7 @@ export async function initializeMeta(
   return root.childTransaction(() => {
     // Another process may have been first.
     const id = meta.get("id") ?? randomUUID();
-    meta.put(schemaKey, String(knownSchema));
+    meta.put(schemaKey, String(supportedSchema));
     meta.put("id", id);
     return id;
   });

@@ -10,8 +10,8 @@ import {
   outcomeOfEvent,
   outcomeOfSession,
 } from "../port/import.js";
-import type { ApplicationRecord, SessionRecord } from "../port/records.js";
-import { applicationIdsOf, withApplications } from "../port/sessions.js";
+import { type ApplicationRecord, isUnexpired, type SessionRecord } from "../port/records.js";
+import { applicationIdsOf, isSessionValid, withApplications } from "../port/sessions.js";
 import type { Clock } from "../port/store.js";
 import type {
   ImportedApplication,
@@ -23,9 +23,7 @@ import type {
 import type { ApplicationIndex, ExpirationIndex, ForeignKeyIndex } from "./application-index.js";
 import type { ChangeLog } from "./changes.js";
 import type { Environment } from "./environment.js";
-import type { EventLog } from "./event-log.js";
-import { createRestoredEvents } from "./event-log.js";
-import { isSessionValid, isUnexpired } from "./liveness.js";
+import { createRestoredEvents, type EventLog } from "./event-log.js";
 import type { Records } from "./records.js";
 import type { SessionIndex } from "./session-index.js";
 
@@ -83,10 +81,10 @@ export function createTransfer(parts: TransferParts): TransferStore {
   async function importAll<R>(
     records: readonly R[],
     options: ImportOptions,
-    begin: () => Importer<R>,
+    createImporter: () => Importer<R>,
   ): Promise<ImportOutcome[]> {
     const expected = read(() => {
-      const { decide } = begin();
+      const { decide } = createImporter();
       return records.map((record) => decide(record, options.replace));
     });
     // An empty transaction would still block other writers.
@@ -94,7 +92,7 @@ export function createTransfer(parts: TransferParts): TransferStore {
       return expected;
     }
     return write(() => {
-      const { decide, put } = begin();
+      const { decide, put } = createImporter();
       return records.map((record) => {
         const outcome = decide(record, options.replace);
         if (isWritten(outcome)) {
@@ -169,7 +167,7 @@ export function createTransfer(parts: TransferParts): TransferStore {
     }
   }
 
-  function beginEvents(): Importer<EventRecord> {
+  function createEventImporter(): Importer<EventRecord> {
     const { find, restore } = createRestoredEvents(events);
     return { decide: (record) => outcomeOfEvent(find(record), record), put: restore };
   }
@@ -180,7 +178,7 @@ export function createTransfer(parts: TransferParts): TransferStore {
 
     exportSessions: (after, limit) => readPage(sessions, isValidSession, after, limit),
 
-    // If `after` is gone, it was pruned with the oldest: continue at the start.
+    // An event that is no longer stored was pruned as the oldest: continue at the start.
     async exportEvents(after, limit) {
       return read(() => {
         const number = (after && events.numberOf(after)) ?? 0;
@@ -194,6 +192,6 @@ export function createTransfer(parts: TransferParts): TransferStore {
     importSessions: (records, options) =>
       importAll(records, options, () => ({ decide: decideSession, put: putSession })),
 
-    importEvents: (records, options) => importAll(records, options, beginEvents),
+    importEvents: (records, options) => importAll(records, options, createEventImporter),
   };
 }

@@ -5,7 +5,7 @@ import type { RootDatabase } from "lmdb";
  * The priority of a write:
  * - `ordinary` writes may grow the data. They fail rather than use the reserve.
  * - `maintenance` frees space, or takes almost none.
- * - a `revocation` removes access. It goes before other waiting writes, and
+ * - a `revocation` removes access. It runs before other waiting writes, and
  *   never shares a transaction with them.
  */
 export type WriteKind = "ordinary" | "maintenance" | "revocation";
@@ -50,7 +50,7 @@ export interface SpaceGuard {
  * writes. Revocations share a transaction only with each other. Work times out:
  * a commit can hang while another process that was stopped holds the lock, and
  * after an error in the last page written. Work that timed out before its
- * transaction began does not run.
+ * transaction started does not run.
  */
 interface WriteQueue {
   /** Resolves when the writes are on disk. */
@@ -90,7 +90,7 @@ export function createWriteQueue(
       onWrite();
     } catch (error) {
       const outcome = { reason: await causeOf(error) };
-      // If the transaction cannot even begin, all waiting work fails.
+      // If the transaction cannot even start, all waiting work fails.
       for (const entry of batch.size > 0 ? batch : takeAll()) {
         entry.outcome = outcome;
         batch.add(entry);

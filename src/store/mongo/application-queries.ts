@@ -1,18 +1,26 @@
 import type { ClientSession, Collection, Document, Sort } from "mongodb";
-import { foldName } from "../port/applications.js";
+import {
+  type ApplicationFilter,
+  type ApplicationPage,
+  foldName,
+  type ListOrder,
+  type ListPosition,
+  type ListQuery,
+} from "../port/applications.js";
 import type { ApplicationRecord } from "../port/records.js";
-import type {
-  ApplicationFilter,
-  ApplicationPage,
-  ListOrder,
-  ListQuery,
-  Place,
-} from "../port/store.js";
 import { byExpiry, byManager, byTenant, managerFilter, searchIndexes } from "./collections.js";
 import type { FreshRead } from "./connect.js";
-import { type ApplicationDocument, date, omitUndefined, toApplication, uuid } from "./documents.js";
+import {
+  type ApplicationDocument,
+  date,
+  expiredByIndex,
+  notExpired,
+  omitUndefined,
+  type Time,
+  toApplication,
+  uuid,
+} from "./documents.js";
 import { callDriver, limits, limitsIn } from "./driver-call.js";
-import { expiredByIndex, notExpired, type Time } from "./time.js";
 
 interface ApplicationList {
   readonly documents: Collection<ApplicationDocument>;
@@ -41,12 +49,12 @@ export async function listApplications(
   }
   // The last page gives the total. Otherwise the count, which is taken slightly
   // later, must not contradict the page.
-  const seen = skip + items.length;
+  const reached = skip + items.length;
   if (!more && (items.length > 0 || skip === 0)) {
-    return { items, more, total: seen };
+    return { items, more, total: reached };
   }
   const total = await count(list, query, signal);
-  return { items, more, total: more ? Math.max(total, seen + 1) : Math.min(total, skip) };
+  return { items, more, total: more ? Math.max(total, reached + 1) : Math.min(total, skip) };
 }
 
 /** Counts in the index. Reads only expired documents that are not deleted yet, which are few. */
@@ -91,12 +99,12 @@ function indexFor({ ids, filter = {}, order = "newest" }: ListQuery) {
 }
 
 function toFilter({ tenantId, ids, filter = {}, order = "newest", from }: ListQuery): Document {
-  const place = "page" in from ? undefined : from;
+  const position = "page" in from ? undefined : from;
   const conditions = [
     ...conditionsOf(filter),
     ...(order === "expires_at" ? [{ expires_at: { $exists: true } }] : []),
     ...(ids ? [{ _id: { $in: ids.map(uuid) } }] : []),
-    ...(place ? after(place, order) : []),
+    ...(position ? after(position, order) : []),
   ];
   return { tenant_id: uuid(tenantId), ...(conditions.length > 0 && { $and: conditions }) };
 }
@@ -115,8 +123,8 @@ function conditionsOf(filter: ApplicationFilter): Document[] {
   return Object.entries(fields).map(([name, condition]) => ({ [name]: condition }));
 }
 
-/** Matches what follows a place in the list. */
-function after({ after, value }: Place, order: ListOrder): Document[] {
+/** Matches the applications that follow a position in the list. */
+function after({ after, value }: ListPosition, order: ListOrder): Document[] {
   const id = uuid(after);
   switch (order) {
     case "newest":

@@ -1,31 +1,31 @@
-import { type ClientSession, type Collection, ObjectId } from "mongodb";
+import { type ClientSession, type Collection, type Document, ObjectId } from "mongodb";
 import { heldPermissions } from "../../contract/grants.js";
 import { isId } from "../../lib/uuid.js";
-import { foldName, isManager, stopsManaging } from "../port/applications.js";
+import { type ApplicationStore, foldName, isManager, stopsManaging } from "../port/applications.js";
 import { LastManager } from "../port/errors.js";
-import type { ApplicationChange, ApplicationRecord } from "../port/records.js";
-import type { ApplicationStore } from "../port/store.js";
+import type { ApplicationChange, ApplicationRecord, KeyUse } from "../port/records.js";
 import { findOtherManager, listApplications } from "./application-queries.js";
 import { byExpiry } from "./collections.js";
 import type { FreshRead } from "./connect.js";
 import {
   type ApplicationDocument,
   date,
+  expiredByIndex,
   grantFields,
   hash,
   keyFields,
   literal,
   literalOrRemove,
   long,
+  notExpired,
+  notExpiredByIndex,
+  type Time,
   toApplication,
   uuid,
 } from "./documents.js";
-import { callDriver, limits, limitsIn } from "./driver-call.js";
-import { createFindForeign } from "./foreign-keys.js";
-import { recordUses } from "./last-used.js";
-import { createLookup } from "./lookup.js";
+import { callDriver, insert, limits, limitsIn } from "./driver-call.js";
+import { createFindForeign, createLookup } from "./lookup.js";
 import type { SessionCleanup } from "./session-cleanup.js";
-import { expiredByIndex, insert, notExpired, notExpiredByIndex, type Time } from "./time.js";
 import type { Transactions } from "./transactions.js";
 
 interface ApplicationStoreOptions {
@@ -174,7 +174,7 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
       return deleted !== undefined;
     },
 
-    noteUses: (uses) => recordUses(documents, uses),
+    recordUses: (uses) => recordUses(documents, uses),
   };
 }
 
@@ -219,3 +219,66 @@ async function lockOtherManager(
   const lock = { $set: { manager_lock: new ObjectId() } };
   await callDriver(() => documents.updateOne({ _id: other._id }, lock, limitsIn(session)));
 }
+
+/** Uses per command. Keeps a command far below its time limit. */
+const batchSize = 500;
+
+/**
+ * Waiting for a majority keeps writers from outrunning the secondaries. Not
+ * journaled: after a crash, the next use writes the time again.
+ */
+const writeConcern = { w: "majority", journal: false, wtimeoutMS: limits.maxTimeMS } as const;
+
+/** Records when applications and their keys were last used. */
+async function recordUses(
+  documents: Collection<ApplicationDocument>,
+  uses: readonly KeyUse[],
+): Promise<void> {
+  for (let start = 0; start < uses.length; start += batchSize) {
+    const updates = uses.slice(start, start + batchSize).map(toUpdate);
+    const options = { ordered: false, writeConcern, ...limits };
+    await callDriver(() => documents.bulkWrite(updates, options));
+  }
+}
+
+function toUpdate({ applicationId, keyId, at }: KeyUse) {
+  const moment = new Date(at);
+  const fields = {
+    last_used_at: later("$last_used_at", moment),
+    idle_since: later("$idle_since", moment),
+  };
+  const ofKey = keyId === undefined ? {} : fieldsOfKey(keyId, moment);
+  const update = [{ $set: { ...fields, ...ofKey } }];
+  return { updateOne: { filter: { _id: uuid(applicationId) }, update } };
+}
+
+/** Updates the key with this id, whether newest or older. Changes nothing if the key was removed. */
+function fieldsOfKey(keyId: string, moment: Date): Document {
+  const id = uuid(keyId);
+  const updated = {
+    $mergeObjects: ["$$key", { last_used_at: later("$$key.last_used_at", moment) }],
+  };
+  const isThis = (key: string) => ({ $eq: [key, id] });
+  return {
+    key_last_used_at: {
+      $cond: [isThis("$key_id"), later("$key_last_used_at", moment), orRemove("$key_last_used_at")],
+    },
+    older_keys: {
+      $cond: [
+        { $isArray: "$older_keys" },
+        {
+          $map: {
+            input: "$older_keys",
+            as: "key",
+            in: { $cond: [isThis("$$key.id"), updated, "$$key"] },
+          },
+        },
+        "$$REMOVE",
+      ],
+    },
+  };
+}
+
+const later = (field: string, moment: Date): Document => ({ $max: [field, moment] });
+
+const orRemove = (field: string): Document => ({ $ifNull: [field, "$$REMOVE"] });

@@ -28,7 +28,7 @@ export interface Connection {
 
 /** Connects with our defaults, which options in the URI override. */
 export async function connect(uri: string, reads: ReadMode): Promise<Connection> {
-  const client = createClient(uri, withoutGiven(uri, defaultOptions));
+  const client = createClient(uri, omitGivenInUri(uri, defaultOptions));
   const freshRead = createFreshRead(client, reads);
   await open(client, uri);
   return { client, freshRead };
@@ -43,7 +43,7 @@ export async function prepare(
   database: string,
   eventRetention: number,
 ): Promise<string> {
-  const client = createClient(uri, { ...withoutGiven(uri, defaultOptions), socketTimeoutMS: 0 });
+  const client = createClient(uri, { ...omitGivenInUri(uri, defaultOptions), socketTimeoutMS: 0 });
   await open(client, uri);
   try {
     const hello = await client.db("admin").command({ hello: 1 });
@@ -103,7 +103,7 @@ function hosts(uri: string): string {
   return address.replace(/^.*@/s, "").replace(/\/.*/s, "");
 }
 
-function withoutGiven(uri: string, defaults: MongoClientOptions): MongoClientOptions {
+function omitGivenInUri(uri: string, defaults: MongoClientOptions): MongoClientOptions {
   const query = new URLSearchParams(uri.slice(uri.indexOf("?") + 1));
   const given = new Set([...query.keys()].map((name) => name.toLowerCase()));
   return Object.fromEntries(
@@ -123,11 +123,11 @@ const majority = { readConcern: new ReadConcern("majority") };
  * would wait for the next journal sync.
  */
 export function createFreshRead(client: MongoClient, reads: ReadMode): FreshRead {
-  let isAlone = false;
+  let isSingleMember = false;
   client.on("topologyDescriptionChanged", ({ newDescription }) => {
-    isAlone = hasOneMember(newDescription);
+    isSingleMember = hasOneMember(newDescription);
   });
-  return () => (reads === "majority" || isAlone ? majority : linearizable);
+  return () => (reads === "majority" || isSingleMember ? majority : linearizable);
 }
 
 function hasOneMember({ servers }: TopologyDescription): boolean {
@@ -136,7 +136,7 @@ function hasOneMember({ servers }: TopologyDescription): boolean {
 }
 
 /** Whether a database contains a store, of any schema. Creates nothing in it. */
-export async function holdsStore(uri: string, database: string): Promise<boolean> {
+export async function storeExists(uri: string, database: string): Promise<boolean> {
   const { client } = await connect(uri, "majority");
   try {
     const named = { name: applicationsName };

@@ -8,8 +8,9 @@ import {
 import { idFromBytes } from "../../lib/uuid.js";
 import type { Change } from "../port/changes.js";
 import type { ApplicationRecord, KeyRecord, SessionRecord } from "../port/records.js";
+import type { Clock } from "../port/store.js";
 
-/** An application. Its newest key has fields of its own, so that creating and using it writes no array. */
+/** An application. Its newest key is stored in separate fields, so that creating and using it writes no array. */
 export interface ApplicationDocument {
   readonly _id: Binary;
   readonly tenant_id: Binary;
@@ -242,3 +243,36 @@ export function literalOrRemove(fields: Document): Document {
 function bytes({ buffer, position }: Binary): Buffer {
   return Buffer.from(buffer.buffer, buffer.byteOffset, position);
 }
+
+/** The current time as a value in MongoDB expressions. */
+export type Time = () => Date | "$$NOW";
+
+/** The clock of the database: the same for all instances. */
+export const databaseTime: Time = () => "$$NOW";
+
+export const timeFromClock =
+  (clock: Clock): Time =>
+  () =>
+    new Date(clock());
+
+/** The latest time that a date can represent. */
+export const maxDate = new Date(8.64e15);
+
+/** Matches unexpired documents. TTL indexes delete too late to rely on them. */
+export const notExpired = (time: Time): Document => ({
+  $expr: { $gt: [{ $ifNull: ["$expires_at", maxDate] }, time()] },
+});
+
+/** Matches unexpired documents with the TTL index: fast even if most documents have expired. */
+export const notExpiredByIndex = (time: Time): Document => ({
+  $or: [
+    { expires_at: null },
+    { expires_at: { $type: "date" }, $expr: { $gt: ["$expires_at", time()] } },
+  ],
+});
+
+/** Matches expired documents that MongoDB has not deleted yet, with the TTL index. */
+export const expiredByIndex = (time: Time): Document => ({
+  expires_at: { $type: "date" },
+  $expr: { $lte: ["$expires_at", time()] },
+});

@@ -1,6 +1,10 @@
 /** Calls the MongoDB driver with time limits, and maps its errors to {@link StoreUnavailable}. */
+
 import {
   type ClientSession,
+  type Collection,
+  type Document,
+  type Filter,
   MongoBulkWriteError,
   MongoClientClosedError,
   MongoError,
@@ -12,9 +16,11 @@ import {
   MongoServerSelectionError,
   MongoStalePrimaryError,
   MongoTopologyClosedError,
+  type WithId,
 } from "mongodb";
 import { createTimerQueue } from "../../lib/timeout.js";
 import { StoreUnavailable } from "../port/errors.js";
+import { omitUndefined } from "./documents.js";
 
 /** For every call: the server stops before the socket times out. */
 export const limits = { maxTimeMS: 2_500 } as const;
@@ -70,7 +76,7 @@ const unavailableErrors = [
 /** Thrown by the driver's connection pool. The driver does not export their classes. */
 const unavailableNames = new Set(["MongoPoolClosedError", "MongoWaitQueueTimeoutError"]);
 
-/** Codes of a server that is not available, or that has lost a cursor, session or transaction of ours. */
+/** Codes of a server that is not available, or that has lost one of our cursors, sessions or transactions. */
 const unavailableCodes = new Set<unknown>([
   6, // HostUnreachable
   7, // HostNotFound
@@ -117,7 +123,7 @@ const unavailableLabels = ["HandshakeError", "RetryableError", "RetryableWriteEr
 
 function isUnavailable(error: unknown): boolean {
   if (error instanceof MongoBulkWriteError && error.errorResponse instanceof Error) {
-    // The error that prevented the whole bulk write.
+    // The error that prevented the entire bulk write.
     return isUnavailable(error.errorResponse);
   }
   if (error instanceof MongoServerError && unavailableCodes.has(error.code)) {
@@ -133,4 +139,29 @@ function isUnavailable(error: unknown): boolean {
   // When a primary dies, the driver may pass on Node's own socket error.
   const { syscall, code } = Object(error) as Partial<NodeJS.ErrnoException>;
   return syscall !== undefined || closedSocket.test(String(code));
+}
+
+/**
+ * Inserts a document with computed fields, such as the database's time, and
+ * returns it. An insert accepts no expressions, but an upsert does. The filter
+ * matches no stored document, so an existing id fails as a duplicate key.
+ */
+export async function insert<D extends Document>(
+  collection: Collection<D>,
+  fields: Document & { readonly _id: unknown },
+  computed: Document,
+  session: ClientSession | undefined,
+): Promise<WithId<D>> {
+  const document = { $mergeObjects: [{ $literal: omitUndefined(fields) }, computed] };
+  const inserted = await callDriver(() =>
+    collection.findOneAndUpdate(
+      { _id: fields._id, created_at: { $exists: false } } as unknown as Filter<D>,
+      [{ $replaceWith: document }],
+      { upsert: true, returnDocument: "after", ...limitsIn(session) },
+    ),
+  );
+  if (!inserted) {
+    throw new Error("MongoDB returned no document for an upsert.");
+  }
+  return inserted;
 }

@@ -1,7 +1,10 @@
-import { type Binary, BSON } from "mongodb";
+import { type Binary, BSON, type ClientSession, type Collection } from "mongodb";
 import type { RuleRecord } from "../../contract/grants.js";
+import { newId } from "../../lib/uuid.js";
 import type { CredentialState, EventRecord, NewEvent, Principal } from "../port/events.js";
-import { date, fromUuid, omitUndefined, toRuleDocument, uuid } from "./documents.js";
+import type { Clock } from "../port/store.js";
+import { date, fromUuid, omitUndefined, type Time, toRuleDocument, uuid } from "./documents.js";
+import { callDriver, limits } from "./driver-call.js";
 
 interface PrincipalDocument {
   readonly application_id?: Binary | undefined;
@@ -138,4 +141,71 @@ function toState(document: StateDocument): CredentialState {
 
 function optional<A, B>(value: A | undefined, to: (value: A) => B): B | undefined {
   return value === undefined ? undefined : to(value);
+}
+
+export interface EventWriter {
+  /** Adds events in the given order, with one command. */
+  insert(events: readonly NewEvent[], session?: ClientSession): Promise<void>;
+}
+
+/** The ids use the clock of the instance, the timestamps use the clock of the store. */
+export function createEventWriter(
+  documents: Collection<EventDocument>,
+  time: Time,
+  clock: Clock,
+): EventWriter {
+  const nextId = createEventIds(clock);
+
+  return {
+    async insert(events, session) {
+      if (events.length === 0) {
+        return;
+      }
+      const at = time();
+      // An insert accepts no expressions such as the database's time, but an upsert does.
+      const writes = events.map((event) => {
+        const fields = toEventFields(nextId(), event);
+        return {
+          updateOne: {
+            filter: { _id: fields._id, at: { $exists: false } },
+            update: [{ $replaceWith: { $mergeObjects: [{ $literal: fields }, { at }] } }],
+            upsert: true,
+          },
+        };
+      });
+      await callDriver(() =>
+        documents.bulkWrite(writes, { ...(session && { session }), ...limits }),
+      );
+    },
+  };
+}
+
+/** The number of values of the three hexadecimal digits after the version. */
+const idsPerMillisecond = 0x1000;
+
+/**
+ * Creates UUIDs of version 7 in ascending order. Ids of the same millisecond
+ * have a counter; when it overflows, they use the next millisecond.
+ */
+export function createEventIds(clock: Clock): () => string {
+  let moment = 0;
+  let count = 0;
+
+  return () => {
+    const now = clock();
+    if (now > moment) {
+      [moment, count] = [now, 0];
+    } else {
+      count++;
+      [moment, count] = count < idsPerMillisecond ? [moment, count] : [moment + 1, 0];
+    }
+    const id = newId(moment);
+    return `${id.slice(0, 15)}${count.toString(16).padStart(3, "0")}${id.slice(18)}`;
+  };
+}
+
+/** The lowest possible UUID of a moment. */
+export function firstIdAt(moment: number): string {
+  const digits = Math.max(moment, 0).toString(16).padStart(12, "0");
+  return `${digits.slice(0, 8)}-${digits.slice(8)}-0000-0000-000000000000`;
 }

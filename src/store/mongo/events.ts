@@ -1,21 +1,18 @@
 import type { Collection, Db, Document } from "mongodb";
 import type { EventPage, EventQuery, EventRecord, EventStore } from "../port/events.js";
-import { createPageBudget } from "../port/page-budget.js";
-import type { Clock } from "../port/store.js";
-import { firstIdAt } from "./audit.js";
-import type { FreshRead } from "./connect.js";
-import { uuid } from "./documents.js";
-import { callDriver, limits } from "./driver-call.js";
+import { type Clock, createPageBudget } from "../port/store.js";
 import {
   byTenantAndActor,
   byTenantAndKind,
   byTenantAndTarget,
   byTenantNewest,
-} from "./event-collections.js";
-import { decodeEvent, type EventDocument } from "./event-documents.js";
+} from "./collections.js";
+import type { FreshRead } from "./connect.js";
+import { type Time, uuid } from "./documents.js";
+import { callDriver, limits } from "./driver-call.js";
+import { decodeEvent, type EventDocument, firstIdAt } from "./event-documents.js";
 import { createExpirationEvents, type ExpirationEventsOptions } from "./expirations.js";
 import { createEventFeed } from "./feeds/events.js";
-import type { Time } from "./time.js";
 
 interface EventListOptions {
   readonly documents: Collection<EventDocument>;
@@ -134,7 +131,7 @@ export function createEventStore(options: EventStoreOptions): MongoEventStore {
 
     list: createEventList(options),
     follow: feed.follow,
-    addForEnds: createExpirationEvents(options),
+    addExpirationEvents: createExpirationEvents(options),
     close: feed.close,
   };
 }

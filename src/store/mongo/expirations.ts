@@ -2,20 +2,21 @@
 import type { Binary, ClientSession, Collection, Document } from "mongodb";
 import type { MaybePromise } from "../../lib/async.js";
 import { isManager } from "../port/applications.js";
-import type { EventStore, Expiration } from "../port/events.js";
 import {
   checkpointName,
-  type ExpirationFacts,
+  type EventStore,
+  type Expiration,
+  type ExpirationTimes,
   firstCheckpoint,
   isFarBehind,
   isReportable,
   isUsableCheckpoint,
-} from "../port/expirations.js";
+} from "../port/events.js";
 import { findOtherManager } from "./application-queries.js";
-import type { EventWriter } from "./audit.js";
 import { byExpiryAndId } from "./collections.js";
 import { type ApplicationDocument, fromUuid, uuid } from "./documents.js";
 import { callDriver, limitsIn } from "./driver-call.js";
+import type { EventWriter } from "./event-documents.js";
 import type { RunTransaction } from "./transaction-retry.js";
 
 export interface CheckpointDocument extends Checkpoint {
@@ -40,7 +41,9 @@ const batchSize = 200;
  * events, so that only one of several instances adds them. An expiry before the
  * checkpoint belongs to a credential that was created within the lead time.
  */
-export function createExpirationEvents(options: ExpirationEventsOptions): EventStore["addForEnds"] {
+export function createExpirationEvents(
+  options: ExpirationEventsOptions,
+): EventStore["addExpirationEvents"] {
   const { runTransaction, applications, checkpoints, events, now } = options;
 
   async function readDue(lead: number, session?: ClientSession) {
@@ -57,7 +60,7 @@ export function createExpirationEvents(options: ExpirationEventsOptions): EventS
 
   /** Whether another application manages the tenant after one has expired. */
   async function isManagedAfter(
-    { tenantId, applicationId: id, at }: FoundExpiration["ending"],
+    { tenantId, applicationId: id, at }: FoundExpiration["expiration"],
     session: ClientSession,
   ): Promise<boolean> {
     const isLater = { $or: [{ expires_at: null }, { expires_at: { $gt: new Date(at) } }] };
@@ -66,15 +69,15 @@ export function createExpirationEvents(options: ExpirationEventsOptions): EventS
 
   async function addEvents(
     lead: number,
-    toEvents: Parameters<EventStore["addForEnds"]>[1],
+    toEvents: Parameters<EventStore["addExpirationEvents"]>[1],
     session: ClientSession,
   ): Promise<number> {
     const { _id, current, after, found } = await readDue(lead, session);
-    const due = found.filter(({ facts }) => isReportable(facts, lead, current));
+    const due = found.filter(({ times }) => isReportable(times, lead, current));
     const expirations: Expiration[] = [];
-    for (const { ending, isManager } of due) {
-      const leavesNoManager = isManager && !(await isManagedAfter(ending, session));
-      expirations.push({ ...ending, leavesNoManager });
+    for (const { expiration, isManager } of due) {
+      const leavesNoManager = isManager && !(await isManagedAfter(expiration, session));
+      expirations.push({ ...expiration, leavesNoManager });
     }
     await events.insert(expirations.flatMap(toEvents), session);
     const last = found.at(-1)?.checkpoint ?? after;
@@ -114,8 +117,8 @@ interface Checkpoint {
 
 interface FoundExpiration {
   readonly checkpoint: Checkpoint;
-  readonly ending: Omit<Expiration, "leavesNoManager">;
-  readonly facts: ExpirationFacts;
+  readonly expiration: Omit<Expiration, "leavesNoManager">;
+  readonly times: ExpirationTimes;
   /** Whether an application expires that manages its tenant. */
   readonly isManager: boolean;
 }
@@ -222,26 +225,26 @@ function keyExpirations({ after, until, limit }: ExpirationRange): Document[] {
   ];
 }
 
-function toFoundExpiration(ended: ExpiringDocument): FoundExpiration {
-  const { tenant_id, created_at, expires_at, disabled = false, ...place } = ended;
+function toFoundExpiration(document: ExpiringDocument): FoundExpiration {
+  const { tenant_id, created_at, expires_at, disabled = false, ...place } = document;
   const { moment, application_id, key_id } = place;
   const keyId = key_id.toString("hex") === zeros.toString("hex") ? undefined : fromUuid(key_id);
   const at = moment.getTime();
   return {
     checkpoint: { moment, application_id, key_id },
-    ending: {
+    expiration: {
       tenantId: fromUuid(tenant_id),
       applicationId: fromUuid(application_id),
       ...(keyId !== undefined && { keyId }),
       at,
     },
-    facts: {
+    times: {
       at,
       createdAt: created_at.getTime(),
       applicationExpiresAt: expires_at?.getTime() ?? Number.POSITIVE_INFINITY,
     },
     // The query for keys returns neither field.
-    isManager: isManager({ disabled, permissions: ended.held_permissions ?? [], rules: [] }),
+    isManager: isManager({ disabled, permissions: document.held_permissions ?? [], rules: [] }),
   };
 }
 

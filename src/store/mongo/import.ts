@@ -1,4 +1,4 @@
-/** Imports records in bulk, and retries those that changed meanwhile. */
+/** Imports records in bulk, and retries records that changed meanwhile. */
 import {
   type AnyBulkWriteOperation,
   type Binary,
@@ -40,11 +40,11 @@ export interface Importer<D extends Document, R> {
   /** Finds events about records that have no document. */
   readonly findEvents?: (absent: readonly R[]) => Promise<FoundEvents>;
   /** Decides from the existing document and the events. */
-  decide(there: D | undefined, record: R, events: FoundEvents): ImportOutcome;
+  decide(existing: D | undefined, record: R, events: FoundEvents): ImportOutcome;
   /** The document to write, which replaces an existing one. */
-  toDocument(record: R, there: D | undefined): Document;
+  toDocument(record: R, existing: D | undefined): Document;
   /** Matches the existing document unless it has changed since it was read. */
-  unchanged(there: D): Document;
+  unchanged(existing: D): Document;
 }
 
 /**
@@ -63,23 +63,23 @@ export async function importDocuments<
   const outcomes: ImportOutcome[] = [];
   let pending = [...records.keys()];
   while (pending.length > 0) {
-    const there = await findThere(
+    const existing = await findExisting(
       documents,
       pending.map((at) => idAt(records, at)),
     );
     // Read after the documents: deleting a record adds its event in the same transaction.
-    const absent = pending.map((at) => records[at] as R).filter(({ id }) => !there.has(id));
+    const absent = pending.map((at) => records[at] as R).filter(({ id }) => !existing.has(id));
     const events = (absent.length > 0 && (await findEvents?.(absent))) || noEvents;
     const writes = new Map<string, AnyBulkWriteOperation<Document>>();
     const written: number[] = [];
-    const again: number[] = [];
+    const repeated: number[] = [];
     for (const at of pending) {
       const record = records[at] as R;
       if (writes.has(record.id) && !dryRun) {
-        again.push(at);
+        repeated.push(at);
         continue;
       }
-      const current = there.get(record.id);
+      const current = existing.get(record.id);
       const outcome = decide(current, record, events);
       // "same" on a retry means that the previous attempt wrote it: keep its outcome.
       if (outcome !== "same" || outcomes[at] === undefined) {
@@ -98,7 +98,7 @@ export async function importDocuments<
     }
     const isDone =
       dryRun || (await writeAll(documents as unknown as Collection, [...writes.values()]));
-    pending = isDone ? again : [...written, ...again];
+    pending = isDone ? repeated : [...written, ...repeated];
   }
   return outcomes;
 }
@@ -107,7 +107,7 @@ function idAt(records: readonly { readonly id: string }[], at: number): string {
   return (records[at] as { readonly id: string }).id;
 }
 
-async function findThere<D extends Document & { readonly _id: Binary }>(
+async function findExisting<D extends Document & { readonly _id: Binary }>(
   documents: Collection<D>,
   ids: readonly string[],
 ): Promise<Map<string, D>> {

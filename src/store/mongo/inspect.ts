@@ -4,38 +4,37 @@ import { type Binary, type Db, type Document, MongoServerError } from "mongodb";
 import type { ReadMode } from "../../config/settings.js";
 import type { ManagerExpiration } from "../port/applications.js";
 import { expiredRetention } from "../port/records.js";
-import type { CollectionSpec } from "./collections.js";
 import {
   applicationsName,
   byExpiry,
   byManager,
+  type CollectionSpec,
   managerFilter,
   sessionsName,
 } from "./collections.js";
 import { type Connection, connect } from "./connect.js";
-import { fromUuid } from "./documents.js";
+import { databaseTime, fromUuid, maxDate, notExpired } from "./documents.js";
 import { callDriver, limits } from "./driver-call.js";
 import { collectionsFor, findIndex, hasOptions, indexOptions } from "./prepare-schema.js";
-import { databaseTime, maxDate, notExpired } from "./time.js";
 
-/** A fact is `hidden` if the database user lacks the privilege to read it. */
-export interface MongoFacts {
+/** A value is `hidden` if the database user lacks the privilege to read it. */
+export interface MongoStatus {
   readonly version: string;
   readonly topology: "replica set" | "sharded cluster" | "single server";
-  readonly layout: LayoutFacts;
-  readonly clock: ClockFacts;
+  readonly layout: LayoutStatus;
+  readonly clock: ClockStatus;
   /** The duration of a lookup with the read concern of authentication, in milliseconds. */
   readonly lookup: number;
   /** Absent for a sharded cluster, where each shard has its own. */
-  readonly ttl: TtlFacts | "hidden" | undefined;
+  readonly ttl: TtlStatus | "hidden" | undefined;
   /** Collections with documents that the TTL monitor should have deleted long ago. */
   readonly overdue: readonly string[];
-  readonly members: MembersFacts | "hidden" | undefined;
+  readonly members: MembersStatus | "hidden" | undefined;
   /** When tenants lose their last manager. Absent if the layout differs. */
-  readonly managerEnds?: readonly ManagerExpiration[] | undefined;
+  readonly managerExpirations?: readonly ManagerExpiration[] | undefined;
 }
 
-export interface LayoutFacts {
+export interface LayoutStatus {
   /** The missing collections. */
   readonly missing: readonly string[];
   /** The expected number of collections. */
@@ -44,13 +43,13 @@ export interface LayoutFacts {
   readonly differences: readonly string[];
 }
 
-export interface ClockFacts {
+export interface ClockStatus {
   /** How far our clock is ahead of the database's, and the possible error, in milliseconds. */
   readonly ahead: number;
   readonly uncertainty: number;
 }
 
-export interface TtlFacts {
+export interface TtlStatus {
   readonly isEnabled: boolean;
   readonly passes: number;
   /** In seconds. */
@@ -58,13 +57,13 @@ export interface TtlFacts {
   readonly uptime: number;
 }
 
-export interface MembersFacts {
-  readonly all: readonly MemberFacts[];
+export interface MembersStatus {
+  readonly all: readonly MemberStatus[];
   /** The number of members that must acknowledge a write. */
   readonly majority: number;
 }
 
-interface MemberFacts {
+interface MemberStatus {
   readonly name: string;
   /** For example `PRIMARY`. */
   readonly state: string;
@@ -80,7 +79,7 @@ interface InspectOptions {
   readonly eventRetention: number;
 }
 
-export async function inspectMongo(options: InspectOptions): Promise<MongoFacts> {
+export async function inspectMongo(options: InspectOptions): Promise<MongoStatus> {
   const connection = await connect(options.uri, options.reads);
   try {
     return await callDriver(() => inspect(connection, options));
@@ -92,7 +91,7 @@ export async function inspectMongo(options: InspectOptions): Promise<MongoFacts>
 async function inspect(
   { client, freshRead }: Connection,
   { database, eventRetention }: InspectOptions,
-): Promise<MongoFacts> {
+): Promise<MongoStatus> {
   const admin = client.db("admin");
   const db = client.db(database, { readPreference: "primary" });
   const hello = await admin.command({ hello: 1, ...limits });
@@ -110,7 +109,7 @@ async function inspect(
     topology,
     lookup,
     layout,
-    managerEnds: isComplete ? await findManagerEnds(db) : undefined,
+    managerExpirations: isComplete ? await findManagerExpirations(db) : undefined,
     clock: await compareClocks(admin),
     ttl: topology === "sharded cluster" ? undefined : await orHidden(() => inspectTtl(admin)),
     overdue: await findOverdue(db),
@@ -118,7 +117,7 @@ async function inspect(
   };
 }
 
-async function inspectLayout(db: Db, specs: readonly CollectionSpec[]): Promise<LayoutFacts> {
+async function inspectLayout(db: Db, specs: readonly CollectionSpec[]): Promise<LayoutStatus> {
   const missing: string[] = [];
   const differences: string[] = [];
   for (const spec of specs) {
@@ -148,22 +147,22 @@ async function inspectLayout(db: Db, specs: readonly CollectionSpec[]): Promise<
 const clockReadings = 5;
 
 /** The fastest of several readings is the most accurate. */
-async function compareClocks(admin: Db): Promise<ClockFacts> {
-  let best: ClockFacts | undefined;
+async function compareClocks(admin: Db): Promise<ClockStatus> {
+  let best: ClockStatus | undefined;
   for (let reading = 0; reading < clockReadings; reading++) {
     const before = Date.now();
     const { localTime } = await admin.command({ hello: 1, ...limits });
     const after = Date.now();
-    const facts = {
+    const measured = {
       ahead: Math.round((before + after) / 2 - localTime.getTime()),
       uncertainty: Math.ceil((after - before) / 2),
     };
-    best = best && best.uncertainty <= facts.uncertainty ? best : facts;
+    best = best && best.uncertainty <= measured.uncertainty ? best : measured;
   }
-  return best as ClockFacts;
+  return best as ClockStatus;
 }
 
-async function inspectTtl(admin: Db): Promise<TtlFacts> {
+async function inspectTtl(admin: Db): Promise<TtlStatus> {
   const { ttlMonitorEnabled, ttlMonitorSleepSecs = 60 } = await admin.command({
     getParameter: 1,
     ttlMonitorEnabled: 1,
@@ -195,8 +194,8 @@ async function findOverdue(db: Db): Promise<string[]> {
   return found;
 }
 
-async function findManagerEnds(db: Db): Promise<ManagerExpiration[]> {
-  const ends = db
+async function findManagerExpirations(db: Db): Promise<ManagerExpiration[]> {
+  const expirations = db
     .collection(applicationsName)
     .aggregate<{ _id: Binary; at: Date }>(
       [
@@ -206,13 +205,13 @@ async function findManagerEnds(db: Db): Promise<ManagerExpiration[]> {
       ],
       { hint: byManager, ...limits },
     );
-  return (await ends.toArray()).map(({ _id, at }) => ({
+  return (await expirations.toArray()).map(({ _id, at }) => ({
     tenantId: fromUuid(_id),
     at: at.getTime(),
   }));
 }
 
-async function inspectMembers(admin: Db): Promise<MembersFacts> {
+async function inspectMembers(admin: Db): Promise<MembersStatus> {
   const status = await admin.command({ replSetGetStatus: 1, ...limits });
   const members: Document[] = status.members;
   const primary = members.find(({ stateStr }) => stateStr === "PRIMARY");
@@ -232,9 +231,9 @@ async function inspectMembers(admin: Db): Promise<MembersFacts> {
 
 const unauthorized = 13;
 
-async function orHidden<T>(look: () => Promise<T>): Promise<T | "hidden"> {
+async function orHidden<T>(read: () => Promise<T>): Promise<T | "hidden"> {
   try {
-    return await look();
+    return await read();
   } catch (error) {
     if (error instanceof MongoServerError && error.code === unauthorized) {
       return "hidden";

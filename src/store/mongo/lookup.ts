@@ -4,24 +4,30 @@ import {
   type Collection,
   type Document,
   type Filter,
+  type FindOptions,
   ReadConcern,
 } from "mongodb";
 import { createGenerationalCache } from "../../lib/cache.js";
 import { waitForNextTick } from "../../lib/event-loop.js";
 import { idFromBytes, isId } from "../../lib/uuid.js";
 import { cacheCounts } from "../../telemetry/metrics/process.js";
-import type { CallerRecords, ChangeCaller } from "../port/audit.js";
+import type { ApplicationStore } from "../port/applications.js";
+import type { CallerRecords, ChangeCaller } from "../port/change-context.js";
 import { isRevoked, withApplications } from "../port/sessions.js";
+import { byForeignHash } from "./collections.js";
 import type { FreshRead } from "./connect.js";
 import {
   type ApplicationDocument,
+  fromUuid,
+  hash,
+  notExpired,
   type SessionDocument,
+  type Time,
   toApplication,
   toSession,
   uuid,
 } from "./documents.js";
 import { callDriver, limits } from "./driver-call.js";
-import { notExpired, type Time } from "./time.js";
 
 /**
  * Reads unexpired records by id, in batches. Every authentication uses it. Later
@@ -39,7 +45,7 @@ export function createLookup<
   const decode = createDecoder(toRecord);
   const lookup = createBatcher(async (ids: readonly string[]) => {
     const filter = { _id: { $in: ids.map(uuid) }, ...notExpired(time) } as unknown as Filter<D>;
-    // One more than can be found, so that all come in one response.
+    // One more than can be found, so that one response contains all.
     const options = { batchSize: ids.length + 1, raw: true, ...limits, ...freshRead() };
     const documents = await callDriver(() =>
       collection.find<Uint8Array>(filter, options).toArray(),
@@ -86,7 +92,7 @@ export function createDecoder<D extends Document, R>(
     if (!cache.shouldAdmit()) {
       return decode(document);
     }
-    // Copied, because the bytes are a view of the whole response buffer.
+    // Copied, because the bytes are a view of the entire response buffer.
     const bytes = new Uint8Array(document);
     return cache.add(id, length, { bytes, record: decode(bytes) }, length).record;
   };
@@ -103,7 +109,7 @@ interface BatcherOptions {
  * Batches lookups by key into loads of many keys. Lookups of the same tick share
  * a load. Lookups that start during a load share the next one, which is sent
  * when the response arrives or after `maxWait`. A load contains only lookups
- * that started before it, so each is as fresh as a load of its own. A single
+ * that started before it, so each is as fresh as with a separate load. A single
  * lookup waits only for the next tick.
  */
 export function createBatcher<K, V>(
@@ -152,9 +158,9 @@ export function createBatcher<K, V>(
 }
 
 /** Resolves when a promise settles, or after a timeout in milliseconds. */
-function settledOrTimeout(promise: Promise<unknown>, longest: number): Promise<void> {
+function settledOrTimeout(promise: Promise<unknown>, timeout: number): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, longest);
+    const timer = setTimeout(resolve, timeout);
     const end = () => {
       clearTimeout(timer);
       resolve();
@@ -187,4 +193,55 @@ export function createFindCaller(
     const found = session && withApplications(session, (id) => applications[ids.indexOf(id)]);
     return isRevoked(found) ? undefined : found;
   };
+}
+
+/** Finds the applications that foreign keys belong to, in batches. */
+export function createFindForeign(
+  documents: Collection<ApplicationDocument>,
+  freshRead: FreshRead,
+  find: ApplicationStore["find"],
+): ApplicationStore["findForeign"] {
+  const lookup = createBatcher((hashes: readonly string[]) =>
+    findOwners(
+      documents,
+      hashes.map((text) => Buffer.from(text, "base64")),
+      {},
+      freshRead(),
+    ),
+  );
+  const findUnexpired = (ids: Iterable<string>) => Promise.all(Array.from(ids, find));
+
+  return async (hashes) => {
+    const found = await Promise.all(hashes.map((bytes) => lookup(toBase64(bytes))));
+    const owners = new Set(found.flatMap((owners) => owners ?? []));
+    if (owners.size < 2) {
+      const [owner] = owners;
+      return owner;
+    }
+    const [owner, ...others] = (await findUnexpired(owners)).filter((one) => one !== undefined);
+    return others.length > 0 ? undefined : owner?.id;
+  };
+}
+
+/** For each hash in base64, the ids of its applications. More than one is a misconfiguration. */
+export async function findOwners(
+  documents: Collection<ApplicationDocument>,
+  hashes: readonly Uint8Array[],
+  among: Document = {},
+  reading: FindOptions = {},
+): Promise<Map<string, string[]>> {
+  const filter = { foreign_hashes: { $in: hashes.map(hash) }, ...among };
+  const options = { projection: { foreign_hashes: 1 }, hint: byForeignHash, ...limits, ...reading };
+  const found = await callDriver(() => documents.find(filter, options).toArray());
+  const owners = new Map<string, string[]>();
+  for (const { _id, foreign_hashes = [] } of found) {
+    for (const text of foreign_hashes.map((bytes) => toBase64(bytes.value()))) {
+      owners.set(text, [...(owners.get(text) ?? []), fromUuid(_id)]);
+    }
+  }
+  return owners;
+}
+
+export function toBase64(hash: Uint8Array): string {
+  return Buffer.from(hash.buffer, hash.byteOffset, hash.length).toString("base64");
 }

@@ -1,4 +1,4 @@
-/** Creates the collections and indexes, and updates those that differ from their declaration. */
+/** Creates the collections and indexes, and updates the ones that differ from their declaration. */
 import { setTimeout } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import {
@@ -12,10 +12,10 @@ import {
   applicationsName,
   type CollectionSpec,
   credentialCollections,
+  eventCollections,
   type Index,
 } from "./collections.js";
 import { fromUuid } from "./documents.js";
-import { eventCollections } from "./event-collections.js";
 import { rateCountCollection } from "./rate-counts.js";
 
 const majority = { writeConcern: { w: "majority" } };
@@ -62,13 +62,13 @@ export async function readDataId(db: Db): Promise<string> {
 
 async function prepareCollection(db: Db, spec: CollectionSpec): Promise<void> {
   const { name } = spec;
-  const wanted = optionsOf(spec);
+  const expected = optionsOf(spec);
   const [existing] = await db.listCollections({ name }, { nameOnly: false }).toArray();
   if (!existing) {
-    await db.createCollection(name, wanted);
+    await db.createCollection(name, expected);
   } else if (!hasOptions(existing.options, spec)) {
     checkVersion(name, existing.options);
-    await db.command({ collMod: name, ...wanted, ...majority });
+    await db.command({ collMod: name, ...expected, ...majority });
   }
 }
 
@@ -91,9 +91,9 @@ function optionsOf({ schema, options }: CollectionSpec): Document {
 
 /** Whether an existing collection has the declared options. */
 export function hasOptions(options: Document = {}, spec: CollectionSpec): boolean {
-  const wanted = optionsOf(spec);
-  const current = Object.fromEntries(Object.keys(wanted).map((key) => [key, options[key]]));
-  return isDeepStrictEqual(current, wanted);
+  const expected = optionsOf(spec);
+  const current = Object.fromEntries(Object.keys(expected).map((key) => [key, options[key]]));
+  return isDeepStrictEqual(current, expected);
 }
 
 /** Finds the existing index with the same keys. */

@@ -1,8 +1,8 @@
 import type { Collection, Document } from "mongodb";
-import type { RateCounts } from "../port/rate-counts.js";
+import type { RateCounts } from "../port/store.js";
 import type { CollectionSpec } from "./collections.js";
+import type { Time } from "./documents.js";
 import { callDriver } from "./driver-call.js";
-import type { Time } from "./time.js";
 
 interface RateCountDocument {
   readonly _id: string;
@@ -33,7 +33,7 @@ export const rateCountCollection: CollectionSpec = {
   },
 };
 
-/** Does not wait for other members or the journal: a failure only lets a few more calls through. */
+/** Does not wait for other members or the journal: after a failure, only a few more calls pass. */
 const writeConcern = { w: 1, journal: false } as const;
 
 /** The caller has timed out by then. */
@@ -41,7 +41,7 @@ const maxTimeMS = 500;
 
 export function createRateCounts(documents: Collection<RateCountDocument>, time: Time): RateCounts {
   return {
-    async draw(name, { count, interval, burst }, most, least = 1) {
+    async draw(name, { count, interval, burst }, max, min = 1) {
       const perMillisecond = count / interval;
       const now = time();
       const passed = { $max: [0, { $subtract: [now, { $ifNull: ["$at", now] }] }] };
@@ -52,7 +52,7 @@ export function createRateCounts(documents: Collection<RateCountDocument>, time:
         {
           $set: {
             drawn: {
-              $cond: [{ $gte: ["$tokens", least] }, { $min: [most, { $floor: "$tokens" }] }, 0],
+              $cond: [{ $gte: ["$tokens", min] }, { $min: [max, { $floor: "$tokens" }] }, 0],
             },
           },
         },
@@ -64,7 +64,7 @@ export function createRateCounts(documents: Collection<RateCountDocument>, time:
         documents.findOneAndUpdate({ _id: name }, update, options),
       );
       const { drawn = 0, tokens = 0 } = found ?? {};
-      const missing = (drawn > 0 ? 1 : least) - tokens;
+      const missing = (drawn > 0 ? 1 : min) - tokens;
       return { tokens: drawn, wait: Math.max(1, Math.ceil(missing / perMillisecond)) };
     },
   };

@@ -1,7 +1,7 @@
 /** Removes revoked sessions early, and counts expired ones. */
 import type { Binary, Collection, Document } from "mongodb";
 import type { MaybePromise } from "../../lib/async.js";
-import type { SessionStore } from "../port/store.js";
+import type { SessionStore } from "../port/sessions.js";
 import { byApplication, byAuthorizer, byExpiry } from "./collections.js";
 import type { SessionDocument } from "./documents.js";
 import { callDriver, limits } from "./driver-call.js";

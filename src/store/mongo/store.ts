@@ -3,21 +3,25 @@ import { type MongoClient, ReadConcern } from "mongodb";
 import { defaultEventRetention, type ReadMode } from "../../config/settings.js";
 import type { Clock, ConnectionUse, Store } from "../port/store.js";
 import { createApplicationStore } from "./applications.js";
-import { createEventWriter } from "./audit.js";
-import { applicationsName, sessionsName } from "./collections.js";
+import {
+  applicationsName,
+  checkpointsName,
+  eventsName,
+  responsesName,
+  sessionsName,
+} from "./collections.js";
 import { connect, prepare } from "./connect.js";
+import { databaseTime, timeFromClock } from "./documents.js";
 import { callDriver, limits } from "./driver-call.js";
-import { checkpointsName, eventsName, responsesName } from "./event-collections.js";
+import { createEventWriter } from "./event-documents.js";
 import { createEventStore } from "./events.js";
 import { createChangeFeed } from "./feeds/changes.js";
-import { createResponseDocuments } from "./idempotency.js";
 import { createFindCaller } from "./lookup.js";
 import { createRateCounts, rateCountsName } from "./rate-counts.js";
 import { createExpiredCount, createSessionCleanup } from "./session-cleanup.js";
 import { createSessionStore } from "./sessions.js";
-import { databaseTime, timeFromClock } from "./time.js";
 import { createTransactionRunner } from "./transaction-retry.js";
-import { createTransactions } from "./transactions.js";
+import { createResponseDocuments, createTransactions } from "./transactions.js";
 import { createTransfer } from "./transfer.js";
 
 interface MongoStoreOptions {
@@ -114,7 +118,7 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
     sessions,
     changes,
     events,
-    answers: responses,
+    responses,
     rateCounts: createRateCounts(db.collection(rateCountsName), time),
     transfer: createTransfer({
       applications: db.collection(applicationsName),

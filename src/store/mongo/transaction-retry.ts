@@ -156,10 +156,10 @@ function causeOf(error: unknown): unknown {
   return error instanceof StoreUnavailable ? error.cause : error;
 }
 
-/** The driver name that every client of ours sends. Unlike `appName`, the URI cannot override it. */
+/** The driver name that all our clients send. Unlike `appName`, the URI cannot override it. */
 export const clientName = "latchkey";
 
-/** A transaction of ours is abandoned after being idle for this time, in milliseconds. */
+/** Our transactions count as abandoned after being idle for this time, in milliseconds. */
 const maxIdleTime = 2_000;
 
 /** The shortest time between two checks, in milliseconds. */
@@ -171,8 +171,8 @@ type AbortAbandoned = () => Promise<void>;
 /**
  * An instance that is killed or disconnected during a transaction leaves its
  * documents locked. The server aborts such a transaction only after a minute or
- * more, and until then nobody could revoke that key. Listing and killing the
- * sessions of one's own user requires no privilege. If the owner is still
+ * more, and until then that key could not be revoked. A user may list
+ * and kill its own sessions without extra privileges. If the owner is still
  * running, it gets a transient error and retries.
  */
 function createAbandonedAborter(client: MongoClient): AbortAbandoned {

@@ -1,10 +1,18 @@
 /** Writes a change, its events and its stored response in one transaction. */
-import { type ClientSession, MongoError } from "mongodb";
+import { Binary, type ClientSession, type Collection, MongoError } from "mongodb";
 import type { MaybePromise } from "../../lib/async.js";
-import type { CallerRecords, ChangeCaller, ChangeContext } from "../port/audit.js";
+import type {
+  CallerRecords,
+  ChangeCaller,
+  ChangeContext,
+  NewResponse,
+  ResponseStore,
+} from "../port/change-context.js";
 import { AlreadyApplied, StoreUnavailable } from "../port/errors.js";
-import type { EventWriter } from "./audit.js";
-import type { ResponseDocuments } from "./idempotency.js";
+import type { FreshRead } from "./connect.js";
+import { notExpired, type Time } from "./documents.js";
+import { callDriver, limits } from "./driver-call.js";
+import type { EventWriter } from "./event-documents.js";
 import type { RunTransaction } from "./transaction-retry.js";
 
 export interface Transactions {
@@ -127,3 +135,52 @@ async function confirmIfRejected<R>(
 
 /** Without a transaction, reads return only majority-committed data. */
 async function alreadyConfirmed(): Promise<void> {}
+
+interface ResponseDocument {
+  readonly _id: Binary;
+  readonly sealed: Binary;
+  readonly expires_at: Date;
+}
+
+/** The stored responses of idempotent changes, each written in the transaction of its change. */
+export interface ResponseDocuments extends ResponseStore {
+  isStored(id: string, session: ClientSession): Promise<boolean>;
+  /** Replaces an expired response. The same transaction must have called `isStored`. */
+  store(id: string, response: NewResponse, session: ClientSession): Promise<void>;
+}
+
+export function createResponseDocuments(
+  documents: Collection<ResponseDocument>,
+  time: Time,
+  freshRead: FreshRead,
+): ResponseDocuments {
+  return {
+    async find(id) {
+      const filter = { _id: idOf(id), ...notExpired(time) };
+      const found = await callDriver(() =>
+        documents.findOne(filter, { ...limits, ...freshRead() }),
+      );
+      return found ? found.sealed.value() : undefined;
+    },
+
+    async isStored(id, session) {
+      const filter = { _id: idOf(id), ...notExpired(time) };
+      const options = { projection: { _id: 1 }, session, ...limits };
+      return (await callDriver(() => documents.findOne(filter, options))) !== null;
+    },
+
+    async store(id, { sealed, ttl }, session) {
+      const fields = { _id: idOf(id), sealed: new Binary(sealed) };
+      const expires_at = { $add: [time(), ttl] };
+      await callDriver(() =>
+        documents.updateOne(
+          { _id: fields._id },
+          [{ $replaceWith: { $mergeObjects: [{ $literal: fields }, { expires_at }] } }],
+          { upsert: true, session, ...limits },
+        ),
+      );
+    },
+  };
+}
+
+const idOf = (id: string): Binary => new Binary(Buffer.from(id, "hex"));

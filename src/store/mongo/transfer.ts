@@ -13,21 +13,22 @@ import {
   removalsOfApplication,
   removalsOfSession,
 } from "../port/import.js";
-import { createPageBudget } from "../port/page-budget.js";
 import type { ApplicationRecord } from "../port/records.js";
 import { applicationIdsOf, isRevoked, withApplications } from "../port/sessions.js";
+import { createPageBudget } from "../port/store.js";
 import type { ImportedApplication, ImportedSession, TransferStore } from "../port/transfer.js";
 import {
   type ApplicationDocument,
   fromUuid,
+  notExpired,
   type SessionDocument,
+  type Time,
   toApplication,
   toSession,
   uuid,
 } from "./documents.js";
 import { callDriver, limits } from "./driver-call.js";
 import { type EventDocument, toEvent } from "./event-documents.js";
-import { findOwners, toBase64 } from "./foreign-keys.js";
 import {
   type FoundEvents,
   type Importer,
@@ -36,7 +37,7 @@ import {
   toEventDocument,
   toSessionDocument,
 } from "./import.js";
-import { notExpired, type Time } from "./time.js";
+import { findOwners, toBase64 } from "./lookup.js";
 
 interface TransferParts {
   readonly applications: Collection<ApplicationDocument>;
@@ -57,7 +58,7 @@ export function createTransfer(parts: TransferParts): TransferStore {
     return new Map(found.map(toApplication).map((owner) => [owner.id, owner]));
   }
 
-  /** By hash, the ids of the unexpired applications that already have one of these foreign keys. */
+  /** Maps the hashes of foreign keys to the unexpired applications that already have them. */
   async function findTaken(records: readonly ImportedApplication[]) {
     const foreign = records.flatMap(({ keys }) => keys.filter((key) => key.foreign));
     const hashes = foreign.map(({ hash }) => hash);
@@ -99,11 +100,11 @@ export function createTransfer(parts: TransferParts): TransferStore {
       for (let last = after; ; ) {
         const found = (await readAfter(sessions, notExpired(time), last, limit)).map(toSession);
         const owners = await findApplications(found.flatMap(applicationIdsOf));
-        const there = found.filter(
+        const valid = found.filter(
           (session) => !isRevoked(withApplications(session, (id) => owners.get(id))),
         );
-        if (there.length > 0 || found.length === 0) {
-          return there;
+        if (valid.length > 0 || found.length === 0) {
+          return valid;
         }
         last = found.at(-1)?.id;
       }
@@ -115,18 +116,18 @@ export function createTransfer(parts: TransferParts): TransferStore {
     async importApplications(records, options) {
       const owners = await findTaken(records);
       const imported = applicationImporter(applications, owners, await now(), options.replace);
-      const findEndEvents = (absent: readonly ImportedApplication[]) =>
+      const findRemovalEvents = (absent: readonly ImportedApplication[]) =>
         findEvents(absent, removalsOfApplication);
-      return importDocuments({ ...imported, findEvents: findEndEvents }, records, options);
+      return importDocuments({ ...imported, findEvents: findRemovalEvents }, records, options);
     },
 
     async importSessions(records, options) {
       const current = await now();
       const owners = await findApplications(records.flatMap(applicationIdsOf));
       const imported = sessionImporter(sessions, owners, current, options.replace);
-      const findEndEvents = (absent: readonly ImportedSession[]) =>
+      const findRemovalEvents = (absent: readonly ImportedSession[]) =>
         findEvents(absent, [...new Set(absent.flatMap(removalsOfSession))]);
-      return importDocuments({ ...imported, findEvents: findEndEvents }, records, options);
+      return importDocuments({ ...imported, findEvents: findRemovalEvents }, records, options);
     },
 
     importEvents: (records, options) => importDocuments(eventImporter(events), records, options),
@@ -141,7 +142,7 @@ async function readAfter<D extends Document & { readonly _id: Binary }>(
   limit: number,
 ): Promise<D[]> {
   const following = after === undefined ? {} : { _id: { $gt: uuid(after) } };
-  // One more than can be found, so that all come in one response.
+  // One more than can be found, so that one response contains all.
   const options = {
     sort: { _id: 1 },
     limit,
@@ -168,10 +169,15 @@ async function decodePage<D>(found: AsyncIterable<Uint8Array>): Promise<D[]> {
 }
 
 /** A version that was never used: others count up from 1 or from an earlier timestamp. */
-const newVersion = (current: number, there: { readonly version: number } | undefined) =>
-  Math.max(current, (there?.version ?? 0) + 1);
+const newVersion = (now: number, existing: { readonly version: number } | undefined) =>
+  Math.max(now, (existing?.version ?? 0) + 1);
 
-function judgingOf(id: string, events: FoundEvents, now: number, replace: boolean): ImportContext {
+function toImportContext(
+  id: string,
+  events: FoundEvents,
+  now: number,
+  replace: boolean,
+): ImportContext {
   const hasEvent = (kinds: readonly string[]) =>
     events.get(id)?.some((kind) => kinds.includes(kind)) ?? false;
   return { replace, now, hasEvent };
@@ -180,7 +186,7 @@ function judgingOf(id: string, events: FoundEvents, now: number, replace: boolea
 function applicationImporter(
   documents: Collection<ApplicationDocument>,
   owners: Map<string, readonly string[]>,
-  current: number,
+  now: number,
   replace: boolean,
 ): Importer<ApplicationDocument, ImportedApplication> {
   /** Whether another application, stored or imported, already has one of the foreign keys. */
@@ -195,15 +201,15 @@ function applicationImporter(
 
   return {
     documents,
-    decide(there, record, events) {
-      const judging = judgingOf(record.id, events, current, replace);
-      const outcome = outcomeOfApplication(there && toApplication(there), record, judging);
+    decide(existing, record, events) {
+      const context = toImportContext(record.id, events, now, replace);
+      const outcome = outcomeOfApplication(existing && toApplication(existing), record, context);
       return isWritten(outcome) && hasTakenKey(record) ? "taken" : outcome;
     },
-    toDocument: (record, there) =>
+    toDocument: (record, existing) =>
       toApplicationDocument(
-        mergeApplication(there && toApplication(there), record),
-        newVersion(current, there),
+        mergeApplication(existing && toApplication(existing), record),
+        newVersion(now, existing),
       ),
     unchanged: ({ _id, version }) => ({ _id, version }),
   };
@@ -212,22 +218,22 @@ function applicationImporter(
 function sessionImporter(
   documents: Collection<SessionDocument>,
   owners: ReadonlyMap<string, ApplicationRecord>,
-  current: number,
+  now: number,
   replace: boolean,
 ): Importer<SessionDocument, ImportedSession> {
   return {
     documents,
-    decide(there, record, events) {
+    decide(existing, record, events) {
       const isOwned = (id: string) => owners.get(id)?.tenantId === record.tenantId;
       if (!applicationIdsOf(record).every(isOwned)) {
         return "ownerless";
       }
-      const judging = judgingOf(record.id, events, current, replace);
-      return outcomeOfSession(there && toSession(there), record, judging);
+      const context = toImportContext(record.id, events, now, replace);
+      return outcomeOfSession(existing && toSession(existing), record, context);
     },
     toDocument(record, document) {
-      const there = document && toSession(document);
-      return toSessionDocument(mergeSession(there, record), newVersion(current, there));
+      const existing = document && toSession(document);
+      return toSessionDocument(mergeSession(existing, record), newVersion(now, existing));
     },
     unchanged: ({ _id, expires_at, authorized_at = null }) => ({ _id, expires_at, authorized_at }),
   };
@@ -236,7 +242,7 @@ function sessionImporter(
 function eventImporter(documents: Collection<EventDocument>): Importer<EventDocument, EventRecord> {
   return {
     documents,
-    decide: (there, record) => outcomeOfEvent(there && toEvent(there), record),
+    decide: (existing, record) => outcomeOfEvent(existing && toEvent(existing), record),
     toDocument: toEventDocument,
     unchanged: ({ _id }) => ({ _id }),
   };

@@ -1,6 +1,120 @@
-import { heldPermissions, holds } from "../../contract/grants.js";
-import type { ApplicationChange, ApplicationRecord } from "./records.js";
-import type { ApplicationFilter, ListOrder, Place } from "./store.js";
+import { type ApplicationType, heldPermissions, holds } from "../../contract/grants.js";
+import type { MaybePromise } from "../../lib/async.js";
+import type { ChangeContext } from "./change-context.js";
+import type { ApplicationChange, ApplicationRecord, KeyUse, NewApplication } from "./records.js";
+export interface ApplicationStore {
+  /** Adds an application. Throws if the id exists. */
+  create(
+    application: NewApplication,
+    context?: ChangeContext<ApplicationRecord>,
+  ): Promise<ApplicationRecord>;
+
+  /** Whether the store has no application. */
+  isEmpty(): Promise<boolean>;
+
+  /** Finds an application of any tenant, for authentication. */
+  find(id: string): MaybePromise<ApplicationRecord | undefined>;
+
+  /** Finds several applications. The results are in the order of the ids. */
+  findMany(ids: readonly string[]): MaybePromise<readonly (ApplicationRecord | undefined)[]>;
+
+  /** Finds an expired application that is still stored, to explain why its key is refused. */
+  findExpired(id: string): MaybePromise<ApplicationRecord | undefined>;
+
+  /**
+   * Finds the id of the application that has a foreign key with one of these
+   * hashes, expired or not. If several have it, returns the only unexpired one,
+   * if any.
+   */
+  findForeign(hashes: readonly Uint8Array[]): MaybePromise<string | undefined>;
+
+  /**
+   * Lists applications of a tenant, by default newest (greatest id) first.
+   * Throws the reason of the signal when it aborts.
+   */
+  list(query: ListQuery, signal?: AbortSignal): Promise<ApplicationPage>;
+
+  /**
+   * Changes an application in one atomic step. `change` gets the current record
+   * and the store's time. It may be called again on a conflict, and nothing is
+   * written if it throws. Returns `undefined` if the tenant has no such
+   * application. Throws {@link LastManager} if the tenant would be left without
+   * an enabled application that can create and update others. With an audit
+   * context, this also holds for concurrent changes.
+   */
+  update(
+    tenantId: string,
+    id: string,
+    change: (current: ApplicationRecord, now: number) => ApplicationChange,
+    context?: ChangeContext<ApplicationRecord>,
+  ): Promise<ApplicationRecord | undefined>;
+
+  /**
+   * Deletes an application, which revokes its sessions. `check` gets the current
+   * record, and nothing is deleted if it throws. Returns whether the application
+   * existed. Throws {@link LastManager} like {@link update}.
+   */
+  delete(
+    tenantId: string,
+    id: string,
+    check?: (current: ApplicationRecord) => void,
+    context?: ChangeContext<ApplicationRecord>,
+  ): Promise<boolean>;
+
+  /**
+   * Records when applications and their keys were last used. Ignores missing
+   * applications and uses that are older than the stored one. The version of the
+   * record stays the same, and no change is reported.
+   */
+  recordUses(uses: readonly KeyUse[]): Promise<void>;
+}
+
+/** All given conditions must match. */
+export interface ApplicationFilter {
+  readonly type?: ApplicationType | undefined;
+  readonly disabled?: boolean | undefined;
+  /** Held directly or by a rule. */
+  readonly permission?: string | undefined;
+  /** Case-insensitive. */
+  readonly namePrefix?: string | undefined;
+  readonly expiresBefore?: number | undefined;
+  /** Last used before this time, or created before it and never used. */
+  readonly lastUsedBefore?: number | undefined;
+}
+
+/**
+ * The order of a list: newest first; by name; by expiry, without applications
+ * that do not expire; by last use, longest unused first.
+ */
+export type ListOrder = "newest" | "name" | "expires_at" | "last_used_at";
+
+export interface ListQuery {
+  readonly tenantId: string;
+  /** Lists only these ids. */
+  readonly ids?: readonly string[] | undefined;
+  readonly filter?: ApplicationFilter | undefined;
+  /** Default: `newest`. */
+  readonly order?: ListOrder | undefined;
+  readonly size: number;
+  /** A page by number, with a total, or the items after a position. */
+  readonly from: { readonly page: number } | ListPosition;
+}
+
+/** The position of an item in a list. The item need not exist any more. */
+export interface ListPosition {
+  /** The id of the item. */
+  readonly after: string;
+  /** The sort value of the item, in orders other than `newest`. */
+  readonly value?: string | number | undefined;
+}
+
+export interface ApplicationPage {
+  readonly items: readonly ApplicationRecord[];
+  /** Whether more items follow the last one. */
+  readonly more: boolean;
+  /** The number of all items. Only for pages by number. */
+  readonly total?: number | undefined;
+}
 
 /** Index keys are short, so only this many characters of a name are sorted by. */
 const foldedLength = 100;
@@ -35,7 +149,7 @@ function orderValue(order: ListOrder, record: ApplicationRecord): string | numbe
   }
 }
 
-export function placeOf(order: ListOrder, record: ApplicationRecord): Place {
+export function listPositionOf(order: ListOrder, record: ApplicationRecord): ListPosition {
   const value = orderValue(order, record);
   return { after: record.id, value: order === "newest" ? undefined : value };
 }
@@ -72,13 +186,17 @@ export function compareBy(
   };
 }
 
-/** Whether an application follows a place in an order. */
-export function isAfterPlace(record: ApplicationRecord, place: Place, order: ListOrder): boolean {
+/** Whether an application follows a position in an order. */
+export function isAfterPosition(
+  record: ApplicationRecord,
+  position: ListPosition,
+  order: ListOrder,
+): boolean {
   if (order === "newest") {
-    return record.id < place.after;
+    return record.id < position.after;
   }
-  const compared = compareValues(orderValue(order, record), place.value ?? "");
-  return compared > 0 || (compared === 0 && record.id > place.after);
+  const compared = compareValues(orderValue(order, record), position.value ?? "");
+  return compared > 0 || (compared === 0 && record.id > position.after);
 }
 
 function compareValues(one: string | number, other: string | number): number {

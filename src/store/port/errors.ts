@@ -28,5 +28,5 @@ export class CallerChanged extends Error {
 
 /** A concurrent call with the same idempotency key already made the change. */
 export class AlreadyApplied extends Error {
-  override readonly name = "AnswerKept";
+  override readonly name = "AlreadyApplied";
 }

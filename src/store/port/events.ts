@@ -1,5 +1,6 @@
 import type { Grants } from "../../contract/grants.js";
 import type { FollowOptions } from "./changes.js";
+import { expiredRetention } from "./records.js";
 
 /** The audit log of a tenant. The operator sets its retention. */
 export interface EventStore {
@@ -29,7 +30,7 @@ export interface EventStore {
    * expiry. `toEvents` may be called again on a conflict with another instance.
    * Returns how many were read: if it is not zero, there may be more.
    */
-  addForEnds(
+  addExpirationEvents(
     lead: number,
     toEvents: (expiration: Expiration) => readonly NewEvent[],
   ): Promise<number>;
@@ -143,4 +144,55 @@ export function matchesEventFilter(
 
 function hasId(principal: Principal | undefined, id: string): boolean {
   return principal?.applicationId === id || principal?.sessionId === id || principal?.keyId === id;
+}
+
+/**
+ * Stores report expirations up to a checkpoint for each lead time. It may lag by
+ * this many milliseconds, because moving it costs a commit.
+ */
+const maxLag = 60_000;
+
+/** Milliseconds by which a checkpoint may be ahead after a clock correction. */
+const maxAhead = 24 * 3_600_000;
+
+/** The times that decide whether to report an expiration. */
+export interface ExpirationTimes {
+  readonly at: number;
+  /** When the application or key was created. */
+  readonly createdAt: number;
+  readonly applicationExpiresAt: number;
+}
+
+/** The name of the checkpoint of a lead time. */
+export function checkpointName(lead: number): string {
+  return `expirations-reported-${lead}`;
+}
+
+/** Whether a checkpoint is usable. One that was written while the clock was far ahead would suppress reports. */
+export function isUsableCheckpoint(time: number, lead: number, now: number): boolean {
+  return time <= now + lead + maxAhead;
+}
+
+/** Where to start without a checkpoint. */
+export function firstCheckpoint(lead: number, now: number): number {
+  return now - (lead === 0 ? expiredRetention : 0);
+}
+
+/** Whether a checkpoint must be moved although nothing is due. */
+export function isFarBehind(time: number, lead: number, now: number): boolean {
+  return time < now + lead - maxLag;
+}
+
+/**
+ * Whether to report an expiration. Not reported are keys that expire earlier
+ * with their application, credentials that were created within the lead time,
+ * and, ahead of time, those that have already expired.
+ */
+export function isReportable(
+  { at, createdAt, applicationExpiresAt }: ExpirationTimes,
+  lead: number,
+  now: number,
+): boolean {
+  const isInTime = lead === 0 || (at > now && applicationExpiresAt > now);
+  return isInTime && at <= applicationExpiresAt && createdAt <= at - lead;
 }

@@ -18,7 +18,7 @@ export interface ImportContext {
 /** The kinds of events after which an application is not restored. */
 export const removalsOfApplication: readonly string[] = ["application.deleted"];
 
-/** The same for a session. After an authorization its nonce is spent, even if the session is gone. */
+/** The same for a session. After an authorization its nonce is spent, even if the session no longer exists. */
 export function removalsOfSession({
   authorizedAt,
 }: Pick<ImportedSession, "authorizedAt">): readonly string[] {
@@ -122,7 +122,7 @@ function fieldsOfApplication(record: ImportedApplication, withUses: boolean) {
 
 function fieldsOfKey(key: KeyRecord, withUses: boolean) {
   const { id, hash, foreign = false, createdAt, expiresAt, lastUsedAt } = key;
-  return [id, textOf(hash), foreign, createdAt, expiresAt, withUses && lastUsedAt];
+  return [id, hashText(hash), foreign, createdAt, expiresAt, withUses && lastUsedAt];
 }
 
 function fieldsOfSession(record: ImportedSession) {
@@ -131,8 +131,8 @@ function fieldsOfSession(record: ImportedSession) {
     record.tenantId,
     record.applicationId,
     record.epoch,
-    textOf(record.keyHash),
-    textOf(record.nonceHash),
+    hashText(record.keyHash),
+    hashText(record.nonceHash),
     fieldsOfGrants(record),
     record.createdAt,
     record.expiresAt,
@@ -152,8 +152,8 @@ function fieldsOfEvent(event: EventRecord) {
     event.at,
     event.kind,
     event.outcome,
-    event.actor && fieldsOfParty(event.actor),
-    fieldsOfParty(event.target),
+    event.actor && fieldsOfPrincipal(event.actor),
+    fieldsOfPrincipal(event.target),
     event.before && fieldsOfState(event.before),
     event.after && fieldsOfState(event.after),
     event.reason,
@@ -165,7 +165,7 @@ function fieldsOfEvent(event: EventRecord) {
   ];
 }
 
-function fieldsOfParty({ applicationId, sessionId, keyId }: Principal) {
+function fieldsOfPrincipal({ applicationId, sessionId, keyId }: Principal) {
   return [applicationId, sessionId, keyId];
 }
 
@@ -182,7 +182,7 @@ function fieldsOfState(state: CredentialState) {
 }
 
 /** Engines return different byte classes. */
-function textOf(hash: Uint8Array): string {
+function hashText(hash: Uint8Array): string {
   return Buffer.from(hash.buffer, hash.byteOffset, hash.length).toString("latin1");
 }
 
@@ -227,9 +227,9 @@ export function mergeSession(
   stored: SessionRecord | undefined,
   record: ImportedSession,
 ): ImportedSession {
-  const isSpentHere = stored?.authorizedAt !== undefined;
-  const granted = isSpentHere && record.authorizedAt === undefined ? stored : record;
-  const isNewlyAuthorized = !isSpentHere && record.authorizedAt !== undefined;
+  const isSpent = stored?.authorizedAt !== undefined;
+  const granted = isSpent && record.authorizedAt === undefined ? stored : record;
+  const isNewlyAuthorized = !isSpent && record.authorizedAt !== undefined;
   return {
     id: record.id,
     tenantId: record.tenantId,
@@ -260,12 +260,12 @@ function mergeKeys(
 ): readonly KeyRecord[] {
   const lastChange = lastChangeOf(stored);
   return keys.flatMap((key) => {
-    const known = stored.keys.find(({ hash }) => Buffer.compare(hash, key.hash) === 0);
-    if (!known) {
+    const existing = stored.keys.find(({ hash }) => Buffer.compare(hash, key.hash) === 0);
+    if (!existing) {
       return key.createdAt > lastChange ? [key] : [];
     }
     const { id, hash, foreign, createdAt, lastUsedAt } = key;
-    const expiresAt = earlierOf(key.expiresAt, known.expiresAt);
+    const expiresAt = earlierOf(key.expiresAt, existing.expiresAt);
     return [{ id, hash, foreign, createdAt, expiresAt, lastUsedAt }];
   });
 }

@@ -1,6 +1,5 @@
 import type { ApplicationType, Grants, Restrictions } from "../../contract/grants.js";
-
-/** Milliseconds for which expired records are stored, to tell an expired key from an unknown one. */
+/** Milliseconds for which expired records are stored, to distinguish an expired key from an unknown one. */
 export const expiredRetention = 10 * 60_000;
 
 export interface NewKey {
@@ -66,7 +65,7 @@ export interface ApplicationChange extends Partial<Grants>, Partial<Restrictions
   readonly modifiedBy: string;
 }
 
-export interface Use {
+export interface KeyUse {
   readonly applicationId: string;
   /** Absent for a session key. */
   readonly keyId?: string | undefined;
@@ -116,4 +115,33 @@ export interface SessionGrant extends Grants {
   readonly authorizedBy: string;
   /** Absent keeps the expiry. */
   readonly expiresAt?: number | undefined;
+}
+
+/** Whether a record exists and has not expired. */
+export function isUnexpired<R extends { readonly expiresAt?: number | undefined }>(
+  record: R | undefined,
+  now: number,
+): record is R {
+  if (record === undefined) {
+    return false;
+  }
+  const { expiresAt } = record;
+  return expiresAt === undefined || now < expiresAt;
+}
+
+/**
+ * Marks a response that depends only on one version of a record and its last
+ * use. The value is that record.
+ */
+export const sourceRecord = Symbol("sourceRecord");
+
+/** A response that may be marked. Responses of the same version and last use are equal. */
+export interface HasSourceRecord {
+  readonly [sourceRecord]?: {
+    readonly id: string;
+    readonly version: number;
+    readonly lastUsedAt?: number | undefined;
+    /** The response as REST JSON, if it is stored with the record. */
+    readonly document?: Buffer | undefined;
+  };
 }

@@ -1,4 +1,85 @@
-import type { ApplicationRecord, SessionRecord, SessionWithApplication } from "./records.js";
+import type { MaybePromise } from "../../lib/async.js";
+import type { ApplicationStore } from "./applications.js";
+import type { ChangeContext } from "./change-context.js";
+import { SessionQuotaReached } from "./errors.js";
+import {
+  type ApplicationRecord,
+  isUnexpired,
+  type NewSession,
+  type SessionGrant,
+  type SessionRecord,
+  type SessionWithApplication,
+} from "./records.js";
+
+export interface SessionStore {
+  /**
+   * Adds a session that expires in `ttl` milliseconds, or returns `undefined` if
+   * its application does not exist. Throws {@link SessionQuotaReached} if the
+   * application has reached its quota. Expired and revoked sessions do not
+   * count. Concurrent processes may exceed the quota slightly, but a session
+   * below the quota is never refused.
+   */
+  create(
+    session: NewSession,
+    context?: ChangeContext<SessionRecord>,
+  ): Promise<SessionRecord | undefined>;
+
+  /** Finds a session with its application and its authorizer. */
+  find(id: string): MaybePromise<SessionWithApplication | undefined>;
+
+  /** Finds several sessions. The results are in the order of the ids. */
+  findMany(ids: readonly string[]): MaybePromise<readonly (SessionWithApplication | undefined)[]>;
+
+  /** Finds a session that has expired itself or with its application or authorizer, if all are still stored. */
+  findExpired(id: string): MaybePromise<SessionWithApplication | undefined>;
+
+  /**
+   * Spends the nonce of a session and sets its grants in one atomic step. Of
+   * concurrent calls with the same nonce, exactly one returns `authorized`.
+   * `used` is returned only for the correct nonce.
+   */
+  authorize(
+    grant: SessionGrant,
+    context?: ChangeContext<SessionRecord>,
+  ): Promise<"authorized" | "used" | "unknown">;
+
+  /** Lists sessions of a tenant, newest (greatest id) first. Aborts like {@link ApplicationStore.list}. */
+  list(query: SessionQuery, signal?: AbortSignal): Promise<SessionPage>;
+
+  /**
+   * Deletes a session. `check` gets the current records, and nothing is deleted
+   * if it throws. Returns whether the session existed.
+   */
+  delete(
+    tenantId: string,
+    id: string,
+    check?: (current: SessionWithApplication) => void,
+    context?: ChangeContext<SessionRecord>,
+  ): Promise<boolean>;
+
+  /**
+   * Returns how many sessions expired since the last call. Each session is
+   * counted once, by one process.
+   */
+  takeExpired(): MaybePromise<number>;
+}
+
+export interface SessionQuery {
+  readonly tenantId: string;
+  readonly applicationId?: string | undefined;
+  /** The id of the application that authorized the session. */
+  readonly authorizedBy?: string | undefined;
+  readonly authorized?: boolean | undefined;
+  readonly size: number;
+  /** The id of the last session of the previous page. */
+  readonly after?: string | undefined;
+}
+
+export interface SessionPage {
+  readonly items: readonly SessionWithApplication[];
+  /** Whether more items follow the last one. */
+  readonly more: boolean;
+}
 
 /** The applications that a session depends on: the one that opened it, and the one that authorized it. */
 export function applicationIdsOf({
@@ -24,4 +105,15 @@ export function withApplications(
 /** Whether a session was revoked, with one of its applications or by a new session epoch. */
 export function isRevoked(found: SessionWithApplication | undefined): boolean {
   return found === undefined || found.session.epoch !== found.application.sessionEpoch;
+}
+
+/** Whether a session is unexpired and not revoked. It expires with its application and with its authorizer. */
+export function isSessionValid(found: SessionWithApplication | undefined, now: number): boolean {
+  return (
+    found !== undefined &&
+    isUnexpired(found.session, now) &&
+    isUnexpired(found.application, now) &&
+    (found.authorizer === undefined || isUnexpired(found.authorizer, now)) &&
+    !isRevoked(found)
+  );
 }

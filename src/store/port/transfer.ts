@@ -23,7 +23,7 @@ export interface TransferStore {
   exportSessions(after: string | undefined, limit: number): Promise<readonly SessionRecord[]>;
 
   /** In an order of the engine. */
-  exportEvents(after: EventPlace | undefined, limit: number): Promise<readonly EventRecord[]>;
+  exportEvents(after: EventKey | undefined, limit: number): Promise<readonly EventRecord[]>;
 
   /** Returns the outcome of each record, in order. */
   importApplications(
@@ -48,7 +48,7 @@ export type ImportedApplication = Omit<ApplicationRecord, "version" | "document"
 export type ImportedSession = Omit<SessionRecord, "version">;
 
 /** Identifies an event. */
-export type EventPlace = Pick<EventRecord, "id" | "tenantId" | "at">;
+export type EventKey = Pick<EventRecord, "id" | "tenantId" | "at">;
 
 export interface ImportOptions {
   /** Whether stored records that differ are replaced. */

@@ -1,5 +1,5 @@
 import { createGenerationalCache } from "../../lib/cache.js";
-import { type ShowsRecord, shownRecord } from "../../store/port/shown-record.js";
+import { type HasSourceRecord, sourceRecord } from "../../store/port/records.js";
 import { cacheCounts } from "../../telemetry/metrics/process.js";
 
 export type Encode = (response: object) => Buffer;
@@ -28,7 +28,7 @@ export function cacheEncoded(encode: Encode): Encode {
   );
 
   return (response) => {
-    const record = (response as ShowsRecord)[shownRecord];
+    const record = (response as HasSourceRecord)[sourceRecord];
     if (!record) {
       return encode(response);
     }

@@ -3,7 +3,7 @@ import { methodNotAllowed, Problem } from "../../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
 import { memoize } from "../../lib/cache.js";
 import type { Interceptors } from "../../middleware/pipeline.js";
-import { type ShowsRecord, shownRecord } from "../../store/port/shown-record.js";
+import { type HasSourceRecord, sourceRecord } from "../../store/port/records.js";
 import { parseJson } from "../../validation/json.js";
 import { cacheEncoded, type Encode } from "../codec/encoded-cache.js";
 import { type Exchange, type Handled, handled, type RequestHandler } from "../http/exchange.js";
@@ -103,7 +103,7 @@ function createRoute(
     return mapMaybePromise(run(call), ({ message }) => {
       const headers = headersOf(message);
       const { headerList } = call;
-      const body = (message as ShowsRecord)[shownRecord]?.document ?? encode(message);
+      const body = (message as HasSourceRecord)[sourceRecord]?.document ?? encode(message);
       exchange.send(status, headerList.length === 0 ? headers : [...headers, ...headerList], body);
       return handled;
     });

@@ -90,7 +90,7 @@ export function describeSearchApplications({ server, api, expectRefused }: ApiSu
       const { root, apps, names } = await createTenant();
       const { id: applicationId } = apps.checkout;
       const at = server().clock.now() + day;
-      await server().store.applications.noteUses([{ applicationId, at }]);
+      await server().store.applications.recordUses([{ applicationId, at }]);
       const unused = await names({ lastUsedBefore: timestampFromMs(at) });
       expect(unused.slice(-3)).toEqual(["Web shop", "checker", "Admin"]);
       expect(unused).not.toContain("Checkout backend");

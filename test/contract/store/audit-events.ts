@@ -19,7 +19,7 @@ export function describeAuditEvents(subject: () => Subject): void {
       const response = aResponse();
       const readWritten = async () => ({
         events: await listEvents(store, { tenantId: change.tenantId }),
-        response: await store.answers.find(idempotencyId),
+        response: await store.responses.find(idempotencyId),
       });
       return { ...subject(), change, idempotencyId, response, readWritten };
     }

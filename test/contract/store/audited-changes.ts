@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import type { ChangeContext, NewResponse } from "../../../src/store/port/audit.js";
+import type { ChangeContext, NewResponse } from "../../../src/store/port/change-context.js";
 import type { ApplicationRecord, SessionRecord } from "../../../src/store/port/records.js";
 import type { Store } from "../../../src/store/port/store.js";
 import { anEvent } from "./event-fixtures.js";

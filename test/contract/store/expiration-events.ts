@@ -19,7 +19,7 @@ function toEvents({ tenantId, applicationId, keyId, at, leavesNoManager }: Expir
 
 /** Adds the events of all due expirations. */
 async function addDueEvents({ events }: Store, lead: number): Promise<void> {
-  while ((await events.addForEnds(lead, toEvents)) > 0) {}
+  while ((await events.addExpirationEvents(lead, toEvents)) > 0) {}
 }
 
 /** Tests check a millisecond before an expiration is due, and when it is due. */
@@ -215,7 +215,7 @@ export function describeExpirationEvents(subject: () => Subject): void {
         const { tenantId } = await createExpiring();
         clock.advance(30 * day - lead);
         const error = new Error("disk full");
-        const failing = store.events.addForEnds(lead, () => {
+        const failing = store.events.addExpirationEvents(lead, () => {
           throw error;
         });
         await expect(failing).rejects.toBe(error);

@@ -146,7 +146,9 @@ export function describeForeignKeyTransfer(subject: () => Subject): void {
       const { store, clock } = subject();
       const { application, newest } = await importWithForeignKeys(store);
       const at = clock.now();
-      await store.applications.noteUses([{ applicationId: application.id, keyId: newest.id, at }]);
+      await store.applications.recordUses([
+        { applicationId: application.id, keyId: newest.id, at },
+      ]);
       const { applications } = await exportAll(store);
       const [exported] = applications.filter(({ id }) => id === application.id);
       expect(exported?.keys.map(({ foreign }) => foreign)).toEqual([true, undefined, true]);

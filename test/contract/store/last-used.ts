@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
-import { placeOf } from "../../../src/store/port/applications.js";
-import type { Place } from "../../../src/store/port/store.js";
+import { type ListPosition, listPositionOf } from "../../../src/store/port/applications.js";
 import { useFollowers } from "../../support/api/followers.js";
 import { aKey, anApplication, contentOf, grants, must, rekey, times } from "./fixtures.js";
 import { followWithMarker } from "./follower-fixtures.js";
@@ -27,7 +26,7 @@ export function describeLastUsed(subject: () => Subject): void {
   describe("a recorded use", () => {
     it("sets the last use of the application and its key, and nothing else", async () => {
       const { store, application, id, keys, now } = await createWithKeys();
-      await store.applications.noteUses([{ applicationId: id, keyId: keys[1].id, at: now }]);
+      await store.applications.recordUses([{ applicationId: id, keyId: keys[1].id, at: now }]);
       const before = contentOf(application);
       expect(contentOf(await store.applications.find(id))).toEqual({
         ...before,
@@ -38,7 +37,7 @@ export function describeLastUsed(subject: () => Subject): void {
 
     it("of a session key sets only the last use of the application", async () => {
       const { store, id, lastUses, now } = await createWithKeys();
-      await store.applications.noteUses([{ applicationId: id, at: now }]);
+      await store.applications.recordUses([{ applicationId: id, at: now }]);
       expect(await lastUses()).toEqual([now, undefined, undefined]);
     });
 
@@ -46,7 +45,7 @@ export function describeLastUsed(subject: () => Subject): void {
       const { store, id, keys, lastUses, now } = await createWithKeys();
       const [one, other] = keys.map((key) => key.id);
       const recordUse = (keyId: string | undefined, at: number) =>
-        store.applications.noteUses([{ applicationId: id, keyId, at }]);
+        store.applications.recordUses([{ applicationId: id, keyId, at }]);
       await recordUse(one, now + 5);
       await recordUse(one, now + 4);
       await recordUse(undefined, now + 3);
@@ -60,7 +59,7 @@ export function describeLastUsed(subject: () => Subject): void {
     it("can be in a batch in any order", async () => {
       const { store, id, keys, lastUses, now } = await createWithKeys();
       const other = await store.applications.create(anApplication());
-      await store.applications.noteUses([
+      await store.applications.recordUses([
         { applicationId: id, keyId: keys[0].id, at: now + 2 },
         { applicationId: other.id, at: now + 9 },
         { applicationId: id, keyId: keys[1].id, at: now + 3 },
@@ -68,13 +67,13 @@ export function describeLastUsed(subject: () => Subject): void {
       ]);
       expect(await lastUses()).toEqual([now + 3, now + 2, now + 3]);
       expect(await store.applications.find(other.id)).toMatchObject({ lastUsedAt: now + 9 });
-      await store.applications.noteUses([]);
+      await store.applications.recordUses([]);
     });
 
     it("can be in a batch of more than a thousand", async () => {
       const { store, id, keys, lastUses, now } = await createWithKeys();
       const keyId = keys[0].id;
-      await store.applications.noteUses(
+      await store.applications.recordUses(
         times(1_200, (index) => ({ applicationId: id, keyId, at: now + index })),
       );
       expect(await lastUses()).toEqual([now + 1_199, now + 1_199, undefined]);
@@ -84,7 +83,7 @@ export function describeLastUsed(subject: () => Subject): void {
       const { store, id, keys, lastUses, now } = await createWithKeys();
       const deleted = await store.applications.create(anApplication());
       await store.applications.delete(deleted.tenantId, deleted.id);
-      await store.applications.noteUses([
+      await store.applications.recordUses([
         { applicationId: deleted.id, at: now },
         { applicationId: randomUUID(), keyId: randomUUID(), at: now },
         { applicationId: id, keyId: keys[0].id, at: now },
@@ -96,7 +95,7 @@ export function describeLastUsed(subject: () => Subject): void {
 
     it("is not affected by other changes", async () => {
       const { store, application, id, keys, lastUses, now } = await createWithKeys();
-      await store.applications.noteUses([{ applicationId: id, keyId: keys[0].id, at: now }]);
+      await store.applications.recordUses([{ applicationId: id, keyId: keys[0].id, at: now }]);
       const { tenantId } = application;
       await store.applications.update(tenantId, id, () => ({ name: "till", modifiedBy: id }));
       expect(await lastUses()).toEqual([now, now, undefined]);
@@ -110,7 +109,7 @@ export function describeLastUsed(subject: () => Subject): void {
         store,
         tenantId,
       );
-      await store.applications.noteUses([{ applicationId: id, at: now }]);
+      await store.applications.recordUses([{ applicationId: id, at: now }]);
       await writeMarker();
       expect(await readUntilMarker()).toEqual([markerChange]);
     });
@@ -124,7 +123,7 @@ export function describeLastUsed(subject: () => Subject): void {
       const second = await applications.create(anApplication({ tenantId }));
       const listInOrder = async () => {
         const found: string[] = [];
-        let from: { page: number } | Place = { page: 1 };
+        let from: { page: number } | ListPosition = { page: 1 };
         for (let pages = 0; pages < 5; pages++) {
           const query = { tenantId, order: "last_used_at", size: 1, from } as const;
           const { items, more } = await applications.list(query);
@@ -132,11 +131,11 @@ export function describeLastUsed(subject: () => Subject): void {
           if (!more) {
             break;
           }
-          from = placeOf("last_used_at", must(items[0]));
+          from = listPositionOf("last_used_at", must(items[0]));
         }
         return found;
       };
-      const recordUse = (at: number) => applications.noteUses([{ applicationId: first.id, at }]);
+      const recordUse = (at: number) => applications.recordUses([{ applicationId: first.id, at }]);
       await recordUse(first.createdAt - 1_000);
       expect(await listInOrder()).toEqual([first.id, second.id]);
       await recordUse(clock.now() + 1);

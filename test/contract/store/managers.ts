@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
 import { managerPermissions } from "../../../src/store/port/applications.js";
-import type { ChangeContext } from "../../../src/store/port/audit.js";
+import type { ChangeContext } from "../../../src/store/port/change-context.js";
 import { LastManager } from "../../../src/store/port/errors.js";
 import type { ApplicationRecord, NewApplication } from "../../../src/store/port/records.js";
 import type { Store } from "../../../src/store/port/store.js";

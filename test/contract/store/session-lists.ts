@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
-import type { SessionQuery, Store } from "../../../src/store/port/store.js";
+import type { SessionQuery } from "../../../src/store/port/sessions.js";
+import type { Store } from "../../../src/store/port/store.js";
 import {
   aGrant,
   anApplication,

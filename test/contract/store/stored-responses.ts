@@ -13,7 +13,7 @@ import { anApplication, hour, must, times } from "./fixtures.js";
 import type { Subject } from "./subject.js";
 
 export function describeStoredResponses(subject: () => Subject): void {
-  async function findBytes({ answers }: Store, id: string) {
+  async function findBytes({ responses }: Store, id: string) {
     const sealed = await answers.find(id);
     return sealed && Buffer.from(sealed);
   }
@@ -23,16 +23,16 @@ export function describeStoredResponses(subject: () => Subject): void {
       const { store, another, clock } = subject();
       const other = await another();
       const [id, sealed] = [anIdempotencyId(), Buffer.from([0, 255, 128, 0])];
-      expect(await store.answers.find(id)).toBeUndefined();
+      expect(await store.responses.find(id)).toBeUndefined();
       await storeResponse(store, id, aResponse({ sealed }));
       clock.advance(hour - 1);
       for (const reader of [store, other]) {
         expect(await findBytes(reader, id)).toEqual(sealed);
-        expect(await reader.answers.find(anIdempotencyId())).toBeUndefined();
+        expect(await reader.responses.find(anIdempotencyId())).toBeUndefined();
       }
       clock.advance(1);
       for (const reader of [store, other]) {
-        expect(await reader.answers.find(id)).toBeUndefined();
+        expect(await reader.responses.find(id)).toBeUndefined();
       }
     });
 
@@ -57,7 +57,7 @@ export function describeStoredResponses(subject: () => Subject): void {
       expect(await findBytes(store, id)).toEqual(Buffer.from(sealed));
       await expect(storeResponse(store, id, aResponse())).rejects.toBeInstanceOf(AlreadyApplied);
       clock.advance(1);
-      expect(await store.answers.find(id)).toBeUndefined();
+      expect(await store.responses.find(id)).toBeUndefined();
     });
 
     it("is stored only if the change has one", async () => {
@@ -69,12 +69,12 @@ export function describeStoredResponses(subject: () => Subject): void {
           ...context,
         });
       await create({ idempotencyId: id });
-      expect(await store.answers.find(id)).toBeUndefined();
+      expect(await store.responses.find(id)).toBeUndefined();
       await create({
         idempotencyId: id,
         entriesFor: () => ({ events: [], response: aResponse() }),
       });
-      expect(await store.answers.find(id)).toBeDefined();
+      expect(await store.responses.find(id)).toBeDefined();
     });
   });
 

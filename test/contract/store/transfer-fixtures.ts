@@ -149,7 +149,7 @@ export async function seedStore(store: Store, clock: Clock): Promise<string[]> {
     const key = { ...newKey("prv", rotated.id), createdAt: now };
     return { keys: [key, older], modifiedBy: createdBy };
   });
-  await store.applications.noteUses([
+  await store.applications.recordUses([
     { applicationId: rotated.id, keyId: must(rotated.keys[0]).id, at: clock() + 1 },
   ]);
   const restricted = await create({

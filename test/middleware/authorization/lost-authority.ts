@@ -176,7 +176,7 @@ export function createChangeGate(): ChangeGate {
         authorize: gated(store.sessions.authorize),
         delete: gated(store.sessions.delete),
       },
-      answers: { ...store.answers, find: gated(store.answers.find) },
+      responses: { ...store.responses, find: gated(store.responses.find) },
     }),
   };
 }

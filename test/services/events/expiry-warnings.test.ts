@@ -49,14 +49,14 @@ describe.each(engines)("store=%s: expiry events", (engine) => {
       const done = new Promise<void>((resolve) => {
         isDone = resolve;
       });
-      const addForEnds: EventStore["addForEnds"] = async (lead, toEvents) => {
-        const count = await base.store.events.addForEnds(lead, toEvents);
+      const addExpirationEvents: EventStore["addExpirationEvents"] = async (lead, toEvents) => {
+        const count = await base.store.events.addExpirationEvents(lead, toEvents);
         if (lead === 0 && count === 0) {
           isDone();
         }
         return count;
       };
-      const warnings = createExpiryWarnings({ events: { addForEnds }, log });
+      const warnings = createExpiryWarnings({ events: { addExpirationEvents }, log });
       warnings.start();
       await done;
       await warnings.close();
@@ -210,7 +210,7 @@ describe("with a failing store", () => {
 
   it("expiry checks are retried and logged, and stop when closed", async () => {
     let calls = 0;
-    const addForEnds: EventStore["addForEnds"] = async () => {
+    const addExpirationEvents: EventStore["addExpirationEvents"] = async () => {
       if (calls++ < 3) {
         throw new Error("it is broken");
       }
@@ -218,7 +218,11 @@ describe("with a failing store", () => {
     };
     const lines: string[] = [];
     const log = pino({}, { write: (line) => lines.push(line) });
-    const warnings = createExpiryWarnings({ events: { addForEnds }, log, interval: second });
+    const warnings = createExpiryWarnings({
+      events: { addExpirationEvents },
+      log,
+      interval: second,
+    });
     warnings.start();
     await jest.advanceTimersByTimeAsync(60 * second);
     await warnings.close();

@@ -13,7 +13,7 @@ import {
   generationSize,
 } from "../../../src/services/rate-limits/buckets.js";
 import { createAddressKey } from "../../../src/services/rate-limits/rate-limits.js";
-import type { RateCounts, TakenTokens } from "../../../src/store/port/rate-counts.js";
+import type { RateCounts, TakenTokens } from "../../../src/store/port/store.js";
 import { freezeTime } from "../../support/clock.js";
 
 afterEach(() => {

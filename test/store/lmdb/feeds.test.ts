@@ -405,7 +405,7 @@ describe("stored responses in LMDB", () => {
     await waitForRows([0, 0, 451, 451]);
     advance(hour);
     await waitForRows([0, 0, 1, 1]);
-    expect(await store.answers.find(staying)).toBeDefined();
+    expect(await store.responses.find(staying)).toBeDefined();
     await close();
   });
 
@@ -420,7 +420,7 @@ describe("stored responses in LMDB", () => {
     await waitForRows([0, 0, 1, 1]);
     await close();
     advance(2 * hour);
-    expect(await store.answers.find(id)).toBeDefined();
+    expect(await store.responses.find(id)).toBeDefined();
   });
 });
 

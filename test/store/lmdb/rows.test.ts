@@ -417,9 +417,9 @@ describe("the document of an application in LMDB", () => {
         const updated = must(await store.applications.update(tenantId, id, () => changed));
         const query = { tenantId, size: 1, from: { page: 1 } };
         const [listed] = (await store.applications.list(query)).items;
-        await store.applications.noteUses([{ applicationId: id, at }]);
+        await store.applications.recordUses([{ applicationId: id, at }]);
         const used = must(await store.applications.find(id));
-        await store.applications.noteUses([{ applicationId: id, at: use }]);
+        await store.applications.recordUses([{ applicationId: id, at: use }]);
         const usedAgain = must(await store.applications.find(id));
         for (const record of [created, found, updated, must(listed), used, usedAgain]) {
           expect(must(record.document).toString()).toBe(toRestJson(record));

@@ -4,9 +4,9 @@ import fc from "fast-check";
 import { BSON, type Db, type Document, UUID } from "mongodb";
 import { newId } from "../../../src/lib/uuid.js";
 import { createDecoder } from "../../../src/store/mongo/lookup.js";
+import type { ApplicationStore } from "../../../src/store/port/applications.js";
 import { StoreUnavailable } from "../../../src/store/port/errors.js";
 import { expiredRetention, type KeyRecord } from "../../../src/store/port/records.js";
-import type { ApplicationStore } from "../../../src/store/port/store.js";
 import {
   aGrant,
   anApplication,
@@ -205,7 +205,7 @@ describe("recording a use in MongoDB", () => {
     const created = await createWithKeys(applications);
     const uses = [30, 20, 10];
     for (const [index, at] of uses.entries()) {
-      await applications.noteUses([
+      await applications.recordUses([
         { applicationId: created.id, keyId: getKeyId(created, index), at },
       ]);
       const found = must(await applications.find(created.id));
@@ -214,7 +214,7 @@ describe("recording a use in MongoDB", () => {
       expect(found.lastUsedAt).toBe(30);
     }
     const earlier = created.keys.map(({ id }) => ({ applicationId: created.id, keyId: id, at: 5 }));
-    await applications.noteUses(earlier);
+    await applications.recordUses(earlier);
     const found = must(await applications.find(created.id));
     expect(found.keys.map(({ lastUsedAt }) => lastUsedAt)).toEqual(uses);
     const keys = found.keys.map(({ lastUsedAt, ...key }) => key);
@@ -227,7 +227,7 @@ describe("recording a use in MongoDB", () => {
   it("updates only the application for a removed key, and nothing for a removed application", async () => {
     const { applications } = (await shared()).store;
     const created = await createWithKeys(applications);
-    await applications.noteUses([
+    await applications.recordUses([
       { applicationId: newId(Date.now()), keyId: randomUUID(), at: 1 },
       { applicationId: created.id, keyId: randomUUID(), at: 2 },
     ]);
@@ -238,10 +238,10 @@ describe("recording a use in MongoDB", () => {
     const { db, store } = await shared();
     const { applications } = store;
     const { id, keys } = await applications.create(anApplication());
-    await applications.noteUses([{ applicationId: id, at: 5 }]);
+    await applications.recordUses([{ applicationId: id, at: 5 }]);
     const document = await getDocument(db, id);
     expect(document).toMatchObject({ last_used_at: new Date(5) });
-    await applications.noteUses([{ applicationId: id, keyId: randomUUID(), at: 6 }]);
+    await applications.recordUses([{ applicationId: id, keyId: randomUUID(), at: 6 }]);
     const again = await getDocument(db, id);
     expect(Object.keys(again).sort()).toEqual(Object.keys(document).sort());
     expect(must(await applications.find(id)).keys).toEqual(keys);
@@ -258,7 +258,7 @@ describe("recording a use in MongoDB", () => {
     );
     const { id: applicationId } = created;
     const at = await store.now();
-    await applications.noteUses([
+    await applications.recordUses([
       { applicationId, at },
       ...times(3, (index) => ({ applicationId, keyId: getKeyId(created, index), at: at + index })),
     ]);
@@ -276,7 +276,7 @@ describe("recording a use in MongoDB", () => {
     const noted = times(40, (at) => ({ applicationId: id, keyId: must(keys[at % 3]).id, at }));
     await Promise.all([
       ...times(8, () => applications.update(tenantId, id, change, context)),
-      ...noted.map((use) => applications.noteUses([use])),
+      ...noted.map((use) => applications.recordUses([use])),
     ]);
     expect(await applications.find(id)).toMatchObject({
       version: version + 8,
@@ -293,13 +293,13 @@ describe("recording a use in MongoDB", () => {
       const { id, keys } = must(created[index % 4]);
       return { applicationId: id, keyId: must(keys[0]).id, at: (index * 7) % 1_203 };
     });
-    await applications.noteUses(uses);
+    await applications.recordUses(uses);
     for (const { id } of created) {
       const mine = uses.filter(({ applicationId }) => applicationId === id);
       const lastUsedAt = Math.max(...mine.map(({ at }) => at));
       expect(await applications.find(id)).toMatchObject({ lastUsedAt, keys: [{ lastUsedAt }] });
     }
-    await applications.noteUses([]);
+    await applications.recordUses([]);
   });
 });
 

@@ -4,7 +4,7 @@ import type { Document } from "mongodb";
 import { newId } from "../../../src/lib/uuid.js";
 import { callDriver } from "../../../src/store/mongo/driver-call.js";
 import { openMongoStore } from "../../../src/store/mongo/store.js";
-import type { ChangeContext } from "../../../src/store/port/audit.js";
+import type { ChangeContext } from "../../../src/store/port/change-context.js";
 import { AlreadyApplied, CallerChanged, StoreUnavailable } from "../../../src/store/port/errors.js";
 import type { NewEvent } from "../../../src/store/port/events.js";
 import type { ApplicationRecord } from "../../../src/store/port/records.js";
@@ -56,7 +56,7 @@ async function callAll(by = store): Promise<Record<string, unknown>> {
     list: by.applications.list({ tenantId, size: 1, from: { page: 2 } }),
     update: by.applications.update(tenantId, id, () => ({ modifiedBy: id })),
     delete: by.applications.delete(tenantId, newId(Date.now())),
-    noteUses: by.applications.noteUses([{ applicationId: id, at: Date.now() }]),
+    recordUses: by.applications.recordUses([{ applicationId: id, at: Date.now() }]),
     createSession: by.sessions.create(session),
     findSession: by.sessions.find(session.id),
     findExpiredSession: by.sessions.findExpired(session.id),
@@ -79,7 +79,7 @@ async function callAll(by = store): Promise<Record<string, unknown>> {
 const allOutcomes = (outcome: "done" | "unavailable") =>
   Object.fromEntries(
     [
-      ...["create", "isEmpty", "find", "findExpired", "list", "update", "delete", "noteUses"],
+      ...["create", "isEmpty", "find", "findExpired", "list", "update", "delete", "recordUses"],
       ...["createSession", "findSession", "findExpiredSession", "authorize"],
       ...["listSessions", "deleteSession", "now", "ping"],
     ].map((name) => [name, outcome]),
@@ -158,7 +158,7 @@ describe("a failing MongoDB", () => {
     const outcomes = await callAll().finally(() => fail("off"));
     expect(outcomes).toMatchObject({
       create: "unavailable",
-      noteUses: "unavailable",
+      recordUses: "unavailable",
       find: "done",
     });
   });
@@ -332,7 +332,7 @@ describe("an audited change on a failing MongoDB", () => {
     expect(outcome).toBeInstanceOf(StoreUnavailable);
     await until(isAvailable);
     expect(await counts()).toEqual([changes, changes]);
-    expect((await store.answers.find(id)) !== undefined).toBe(changes === 1);
+    expect((await store.responses.find(id)) !== undefined).toBe(changes === 1);
     if (changes) {
       await expect(change(id)).rejects.toBeInstanceOf(AlreadyApplied);
     }

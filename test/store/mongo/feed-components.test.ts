@@ -5,8 +5,7 @@ import { BSON, Timestamp, UUID } from "mongodb";
 import { createSignal } from "../../../src/lib/concurrency.js";
 import { toEventFields } from "../../../src/store/mongo/event-documents.js";
 import { type ChangeEvent, toTenantChange } from "../../../src/store/mongo/feeds/change-events.js";
-import { createChangePublisher } from "../../../src/store/mongo/feeds/change-publisher.js";
-import type { Step } from "../../../src/store/mongo/feeds/change-stream.js";
+import { createChangePublisher } from "../../../src/store/mongo/feeds/change-hub.js";
 import {
   clusterTimeOf,
   clusterTimeOfOffset,
@@ -15,11 +14,12 @@ import {
   offsetOf,
   type Position,
   parsePosition,
+  type Step,
   timestampOf,
 } from "../../../src/store/mongo/feeds/change-stream.js";
+import { createRecentEvents } from "../../../src/store/mongo/feeds/event-hub.js";
 import type { ExpiryScan } from "../../../src/store/mongo/feeds/expiry-scan.js";
 import { createRecentChanges, type Entry } from "../../../src/store/mongo/feeds/recent-changes.js";
-import { createRecentEvents } from "../../../src/store/mongo/feeds/recent-events.js";
 import { anEvent } from "../../contract/store/event-fixtures.js";
 import { must, times } from "../../contract/store/fixtures.js";
 import { repetitions } from "../../support/jest/suite.js";

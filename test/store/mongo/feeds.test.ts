@@ -3,7 +3,8 @@ import { describe, expect, it, jest } from "@jest/globals";
 import fc from "fast-check";
 import { type ChangeStream, type Db, type Document, UUID } from "mongodb";
 import { newId } from "../../../src/lib/uuid.js";
-import { createEventIds, firstIdAt } from "../../../src/store/mongo/audit.js";
+import { timeFromClock } from "../../../src/store/mongo/documents.js";
+import { createEventIds, firstIdAt } from "../../../src/store/mongo/event-documents.js";
 import { type ChangeEvent, eventPipeline } from "../../../src/store/mongo/feeds/change-events.js";
 import {
   clusterTimeOfOffset,
@@ -14,7 +15,6 @@ import {
 } from "../../../src/store/mongo/feeds/change-stream.js";
 import { scanExpiries } from "../../../src/store/mongo/feeds/expiry-scan.js";
 import { createSessionCleanup } from "../../../src/store/mongo/session-cleanup.js";
-import { timeFromClock } from "../../../src/store/mongo/time.js";
 import { StoreUnavailable } from "../../../src/store/port/errors.js";
 import type { ApplicationRecord, SessionRecord } from "../../../src/store/port/records.js";
 import type { Store } from "../../../src/store/port/store.js";

@@ -1,9 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, it } from "@jest/globals";
 import { type Db, UUID } from "mongodb";
-import { managerPermissions, placeOf } from "../../../src/store/port/applications.js";
+import {
+  type ListQuery,
+  listPositionOf,
+  managerPermissions,
+} from "../../../src/store/port/applications.js";
 import type { ApplicationRecord, NewSession } from "../../../src/store/port/records.js";
-import type { ListQuery, SessionQuery, Store } from "../../../src/store/port/store.js";
+import type { SessionQuery } from "../../../src/store/port/sessions.js";
+import type { Store } from "../../../src/store/port/store.js";
 import {
   aGrant,
   anApplication,
@@ -218,7 +223,7 @@ describe("a MongoDB store with many records", () => {
       createForCleanup,
     ],
     "record a use": [
-      () => store.applications.noteUses([{ applicationId: idAt(22), keyId: idAt(22), at: 1 }]),
+      () => store.applications.recordUses([{ applicationId: idAt(22), keyId: idAt(22), at: 1 }]),
       [["update applications", byId, 1, 1]],
     ],
     "create a session": [
@@ -341,7 +346,7 @@ describe("a MongoDB store with many records", () => {
       const search = { tenantId, size: 2, ...query };
       const first = await applications.list({ ...search, from: { page: 1 } });
       expect(first).toMatchObject({ total: 4, more: true });
-      const place = placeOf(query.order ?? "newest", must(first.items.at(-1)));
+      const place = listPositionOf(query.order ?? "newest", must(first.items.at(-1)));
       const plans = await plansOf(db, () => applications.list({ ...search, from: place }));
       const [usage] = plans.map(toIndexUse);
       expect(usage?.slice(0, 2)).toEqual(["find applications", index]);

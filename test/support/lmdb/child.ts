@@ -8,7 +8,7 @@
 import { writeSync } from "node:fs";
 import { open } from "lmdb";
 import { openLmdbStore } from "../../../src/store/lmdb/store.js";
-import type { ChangeContext } from "../../../src/store/port/audit.js";
+import type { ChangeContext } from "../../../src/store/port/change-context.js";
 import { changeRetention } from "../../../src/store/port/changes.js";
 import { StoreUnavailable } from "../../../src/store/port/errors.js";
 import type { ApplicationRecord, NewSession } from "../../../src/store/port/records.js";

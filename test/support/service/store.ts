@@ -1,6 +1,8 @@
 import { EventEmitter, once } from "node:events";
+import type { ApplicationStore } from "../../../src/store/port/applications.js";
 import type { EventStore } from "../../../src/store/port/events.js";
-import type { ApplicationStore, SessionStore, Store } from "../../../src/store/port/store.js";
+import type { SessionStore } from "../../../src/store/port/sessions.js";
+import type { Store } from "../../../src/store/port/store.js";
 
 interface StoreChanges {
   readonly applications?: Partial<ApplicationStore>;
@@ -20,7 +22,7 @@ export function changed(
     sessions: { ...store.sessions, ...sessions },
     changes: store.changes,
     events: { ...store.events, ...events },
-    answers: store.answers,
+    responses: store.responses,
     transfer: store.transfer,
     now: () => store.now(),
     ping: ping ?? (() => store.ping()),

@@ -1,10 +1,10 @@
 import { expect, it } from "@jest/globals";
-import { type ShowsRecord, shownRecord } from "../../../src/store/port/shown-record.js";
+import { type HasSourceRecord, sourceRecord } from "../../../src/store/port/records.js";
 import { cacheEncoded } from "../../../src/transport/codec/encoded-cache.js";
 
 /** A response with this version of a record. */
-function createResponse(id: string, version: number, lastUsedAt?: number): ShowsRecord {
-  return { [shownRecord]: { id, version, lastUsedAt } };
+function createResponse(id: string, version: number, lastUsedAt?: number): HasSourceRecord {
+  return { [sourceRecord]: { id, version, lastUsedAt } };
 }
 
 /** An encoder that encodes successive responses as 1, 2, 3. */

@@ -1,8 +1,8 @@
 import { Code } from "@connectrpc/connect";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import type { BootstrapResult } from "../../../src/bootstrap.js";
+import type { ApplicationStore } from "../../../src/store/port/applications.js";
 import { StoreUnavailable } from "../../../src/store/port/errors.js";
-import type { ApplicationStore } from "../../../src/store/port/store.js";
 import { keyOf, type StreamedCheck, type StreamingApi } from "../../support/api/api.js";
 import {
   createOutbox,

@@ -8,7 +8,7 @@ import { cleanupMarker } from "../session-cleanup.js";
 const before = "$fullDocumentBeforeChange";
 const updated = "$updateDescription.updatedFields";
 
-/** The new value of a field. MongoDB logs a large update as a replacement of the whole document. */
+/** The new value of a field. MongoDB logs a large update as a replacement of the entire document. */
 const after = (field: string): Document => ({
   $ifNull: [`${updated}.${field}`, `$fullDocument.${field}`, null],
 });
@@ -16,8 +16,8 @@ const after = (field: string): Document => ({
 const collections = { $in: [applicationsName, sessionsName] };
 
 const orEmpty = (list: Document | string): Document => ({ $ifNull: [list, []] });
-const each = (list: Document | string, what: Document | string): Document => ({
-  $map: { input: orEmpty(list), in: what },
+const each = (list: Document | string, expression: Document | string): Document => ({
+  $map: { input: orEmpty(list), in: expression },
 });
 
 /** The names of all changed fields, such as `older_keys.0.last_used_at`. Empty for a replacement. */
@@ -120,8 +120,8 @@ export interface TenantChange {
 }
 
 /**
- * The moment is by the store's clock. Returns `undefined` if the tenant is not
- * known: a collection was dropped, or the document has no pre-image.
+ * The moment is by the store's clock. Returns `undefined` if the tenant is
+ * unknown: a collection was dropped, or the document has no pre-image.
  */
 export function toTenantChange(event: ChangeEvent, moment: number): TenantChange | undefined {
   const { id, tenant_id, application_id } = event;
@@ -129,19 +129,20 @@ export function toTenantChange(event: ChangeEvent, moment: number): TenantChange
     return undefined;
   }
   const subject = subjectOf(id, application_id);
-  const what = event.operationType === "delete" ? toEnd(event, moment) : toUpdate(event, moment);
-  return { tenantId: fromUuid(tenant_id), change: { ...subject, ...what } };
+  const kindAndTime =
+    event.operationType === "delete" ? toRemoval(event, moment) : toUpdate(event, moment);
+  return { tenantId: fromUuid(tenant_id), change: { ...subject, ...kindAndTime } };
 }
 
-type What = Pick<Change, "kind" | "at">;
+type KindAndTime = Pick<Change, "kind" | "at">;
 
-function toEnd({ expires_at }: ChangeEvent, moment: number): What {
+function toRemoval({ expires_at }: ChangeEvent, moment: number): KindAndTime {
   return expires_at && expires_at.getTime() <= moment
     ? { kind: "expired", at: expires_at.getTime() }
     : { kind: "deleted", at: moment };
 }
 
-function toUpdate(event: ChangeEvent, moment: number): What {
+function toUpdate(event: ChangeEvent, moment: number): KindAndTime {
   const { authorized_at, was_authorized_at, modified_at, has_other_keys } = event;
   if (authorized_at && !was_authorized_at) {
     return { kind: "authorized", at: authorized_at.getTime() };

@@ -53,7 +53,7 @@ async function* read(
   const heartbeat = createHeartbeat(options.heartbeat);
   let point = await startingPoint(hub, wakeup, options);
 
-  while (!isOver(hub, signal)) {
+  while (!isStopped(hub, signal)) {
     const reading = recent.read(point.from, tenantId, point.after, maxChangeBatch);
     const { changes, next, position } = reading;
     const missed = reading.missed || point.missed;
@@ -72,7 +72,8 @@ async function* read(
   }
 }
 
-const isOver = (hub: ChangeHub, signal: AbortSignal) => signal.aborted || hub.failure !== undefined;
+const isStopped = (hub: ChangeHub, signal: AbortSignal) =>
+  signal.aborted || hub.failure !== undefined;
 
 /** Where a follower reads next. */
 interface Point {
@@ -93,19 +94,19 @@ async function startingPoint(
   const { recent } = hub;
   const joinedAt = performance.now();
   const from = recent.nextNumber;
-  while (!isOver(hub, signal) && hub.completeUntil < joinedAt) {
+  while (!isStopped(hub, signal) && hub.completeUntil < joinedAt) {
     await wakeup.wait();
   }
   if (text === undefined) {
     return { from, after: undefined, missed: false };
   }
   // Only now: the hub must first reach every position that a follower can have received.
-  const after = knownPosition(hub, text);
+  const after = parseCoveredPosition(hub, text);
   return { from: after ? recent.oldest : recent.nextNumber, after, missed: !after };
 }
 
 /** Parses a position. Returns `undefined` if the hub cannot continue from it. */
-function knownPosition({ recent }: ChangeHub, text: string): Position | undefined {
+function parseCoveredPosition({ recent }: ChangeHub, text: string): Position | undefined {
   const position = parsePosition(text);
   if (!position || !recent.covers(position)) {
     return undefined;
@@ -154,16 +155,16 @@ async function resumeChanges(
   return startChangeHub(source, { offset, scannedTo: current.now });
 }
 
-/** The cluster time of an idle database can stand still for some seconds, in milliseconds. */
+/** The cluster time of an idle database advances only every few seconds. In milliseconds. */
 const maxIdleClusterTime = 60_000;
 
 function isRecent(after: Position, { now, clusterTime }: CurrentTime): boolean {
-  const markTime = clusterTimeOfOffset(after.offset);
-  const sinceMark = (timestampOf(clusterTime).t - timestampOf(markTime).t) * 1_000;
+  const positionTime = clusterTimeOfOffset(after.offset);
+  const age = (timestampOf(clusterTime).t - timestampOf(positionTime).t) * 1_000;
   return (
     now - after.scannedTo <= changeRetention &&
     // A position in the future would hide the changes until then from all followers.
-    markTime <= clusterTime &&
-    sinceMark <= changeRetention + maxIdleClusterTime
+    positionTime <= clusterTime &&
+    age <= changeRetention + maxIdleClusterTime
   );
 }

@@ -7,10 +7,12 @@ import {
   Timestamp,
 } from "mongodb";
 import type { Signal } from "../../../lib/concurrency.js";
-import { fromUuid, uuid } from "../documents.js";
+import type { EventRecord } from "../../port/events.js";
+import { createPageBudget } from "../../port/store.js";
+import { eventsName } from "../collections.js";
+import { fromUuid, type Time, uuid } from "../documents.js";
 import { callDriver } from "../driver-call.js";
-import { eventsName } from "../event-collections.js";
-import type { Time } from "../time.js";
+import { decodeEvent } from "../event-documents.js";
 import {
   clusterTimeOf,
   type EventStream,
@@ -20,7 +22,6 @@ import {
   timestampOf,
 } from "./change-stream.js";
 import { readCurrentTime } from "./expiry-scan.js";
-import { createRecentEvents, type RecentEvents } from "./recent-events.js";
 import { type Hub, toFailure } from "./shared-hub.js";
 
 /** Publishes new events to all followers, from one change stream. */
@@ -77,13 +78,13 @@ function publishFrom(
     const [document] = event?.documents ?? [];
     const tenantId = event?.tenant_id && fromUuid(event.tenant_id);
     if (document && tenantId !== undefined) {
-      // Copied, because the document is a view of the whole response buffer.
+      // Copied, because the document is a view of the entire response buffer.
       recent.push({ offset, tenantId, document: new Uint8Array(document) });
     } else {
       recent.advance(offset);
     }
-    for (const [wakeup, theirs] of followers) {
-      if (theirs === undefined || theirs === tenantId) {
+    for (const [wakeup, followed] of followers) {
+      if (followed === undefined || followed === tenantId) {
         wakeup.notify();
       }
     }
@@ -156,7 +157,7 @@ const inserts = {
   },
 };
 
-/** The driver can return array elements undecoded, so the document comes in an array of one. */
+/** The driver can return array elements undecoded, so the document is returned in an array of one. */
 function open(
   db: Db,
   start: string,
@@ -166,4 +167,122 @@ function open(
   // The server returns at most 16 MB at once, which limits the memory of unread events.
   const options = { fieldsAsRaw: { documents: true } };
   return openEventStream(db, [inserts, { $project: fields }], start, options);
+}
+
+interface EventEntry {
+  readonly offset: string;
+  readonly tenantId: string;
+  /** The event in BSON, which takes a fraction of the memory of a record. */
+  readonly document: Uint8Array;
+}
+
+export interface EventReading {
+  readonly events: readonly EventRecord[];
+  /** After these and all previous events. */
+  readonly offset: string;
+}
+
+/** A buffer of recently published events of all tenants, shared by all followers. */
+export interface RecentEvents {
+  /** After all published events. */
+  readonly offset: string;
+
+  push(entry: EventEntry): void;
+  /** Moves the offset without an event. */
+  advance(offset: string): void;
+
+  /** Whether the buffer contains all events after an offset. */
+  covers(offset: string): boolean;
+  /**
+   * Reads up to `limit` events of a tenant after an offset, fewer if they are
+   * large. Returns `undefined` if the buffer does not cover the offset any more.
+   */
+  read(after: string, tenantId: string, limit: number): EventReading | undefined;
+}
+
+/** The limits of the buffer. It always contains the newest event. */
+interface Capacity {
+  readonly events: number;
+  readonly bytes: number;
+}
+
+interface Slot extends EventEntry {
+  /** Shared by followers that read at the same time. */
+  record?: WeakRef<EventRecord>;
+}
+
+export function createRecentEvents(start: string, capacity: Capacity): RecentEvents {
+  const slots: Slot[] = [];
+  let bytes = 0;
+  let offset = start;
+  let floor = start;
+
+  function evictOldest() {
+    while (slots.length > capacity.events || (bytes > capacity.bytes && slots.length > 1)) {
+      const { document, offset: evicted } = slots.shift() as Slot;
+      bytes -= document.length;
+      floor = evicted;
+    }
+  }
+
+  /** The index of the first event after an offset. */
+  function indexAfter(after: string): number {
+    let [low, high] = [0, slots.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      const isAfter = (slots[middle] as Slot).offset > after;
+      [low, high] = isAfter ? [low, middle] : [middle + 1, high];
+    }
+    return low;
+  }
+
+  const covers = (after: string) => after >= floor;
+
+  return {
+    get offset() {
+      return offset;
+    },
+
+    push(entry) {
+      slots.push({ ...entry });
+      bytes += entry.document.length;
+      offset = entry.offset;
+      evictOldest();
+    },
+
+    advance(to) {
+      offset = to;
+    },
+
+    covers,
+
+    read(after, tenantId, limit) {
+      if (!covers(after)) {
+        return undefined;
+      }
+      const budget = createPageBudget();
+      const events: EventRecord[] = [];
+      let reached = after;
+      for (let index = indexAfter(after); index < slots.length; index++) {
+        const slot = slots[index] as Slot;
+        if (slot.tenantId === tenantId) {
+          if (events.length === limit || !budget.tryAdd(slot.document.length)) {
+            return { events, offset: reached };
+          }
+          events.push(recordOf(slot));
+        }
+        reached = slot.offset;
+      }
+      return { events, offset: offset > after ? offset : after };
+    },
+  };
+}
+
+function recordOf(slot: Slot): EventRecord {
+  let record = slot.record?.deref();
+  if (!record) {
+    record = decodeEvent(slot.document);
+    slot.record = new WeakRef(record);
+  }
+  return record;
 }

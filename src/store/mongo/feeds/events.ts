@@ -1,4 +1,4 @@
-/** The event feed: reads events of a tenant from the shared hub, or from a stream of its own to catch up. */
+/** The event feed: reads events of a tenant from the shared hub, or from a separate stream to catch up. */
 import { type Db, MongoServerError } from "mongodb";
 import type { Signal } from "../../../lib/concurrency.js";
 import { createSemaphore, type Semaphore } from "../../../lib/concurrency.js";
@@ -10,10 +10,10 @@ import {
   type EventStore,
   maxEventBatch,
 } from "../../port/events.js";
-import { createPageBudget } from "../../port/page-budget.js";
+import { createPageBudget } from "../../port/store.js";
+import type { Time } from "../documents.js";
 import { callDriver } from "../driver-call.js";
 import { decodeEvent } from "../event-documents.js";
-import type { Time } from "../time.js";
 import {
   clusterTimeOfOffset,
   type EventStream,
@@ -23,12 +23,12 @@ import {
 } from "./change-stream.js";
 import {
   type EventHub,
+  type EventReading,
   type InsertedEvent,
   openInsertedEventsOf,
   startEventHub,
 } from "./event-hub.js";
 import { readCurrentTime } from "./expiry-scan.js";
-import type { EventReading } from "./recent-events.js";
 import { createSharedHub, followHub } from "./shared-hub.js";
 
 interface EventFeed extends Pick<EventStore, "follow"> {
@@ -47,8 +47,8 @@ const maxCatchUps = 4;
 
 /**
  * All followers share one stream, whose recent events are in memory. A follower
- * that is further behind, because it was away or is slow, catches up with a
- * stream of its own.
+ * that is further behind, because it was disconnected or is slow, catches up
+ * with a separate stream.
  */
 export function createEventFeed(db: Db, time: Time): EventFeed {
   const shared = createSharedHub((_: undefined) => startEventHub(db, time));
@@ -87,15 +87,15 @@ async function* read(
       catchUp = undefined;
       return recent;
     }
-    const own = catchUp ?? createCatchUp(source.db, tenantId, offset);
-    catchUp = own;
-    const isEnough = (reached: string) =>
-      hub.recent.covers(reached) || isOver(hub, signal) || performance.now() >= dueAt;
-    return source.catchUpSlots(() => own.read(maxEventBatch, isEnough));
+    const reader = catchUp ?? createCatchUp(source.db, tenantId, offset);
+    catchUp = reader;
+    const shouldStop = (reached: string) =>
+      hub.recent.covers(reached) || isStopped(hub, signal) || performance.now() >= dueAt;
+    return source.catchUpSlots(() => reader.read(maxEventBatch, shouldStop));
   }
 
   try {
-    while (!isOver(hub, signal)) {
+    while (!isStopped(hub, signal)) {
       const reading = await readNext();
       missed ||= reading === undefined;
       offset = reading?.offset ?? hub.recent.offset;
@@ -118,7 +118,8 @@ async function* read(
   }
 }
 
-const isOver = (hub: EventHub, signal: AbortSignal) => signal.aborted || hub.failure !== undefined;
+const isStopped = (hub: EventHub, signal: AbortSignal) =>
+  signal.aborted || hub.failure !== undefined;
 
 interface Point {
   readonly offset: string;
@@ -134,15 +135,15 @@ async function startingPoint(
   { after, signal }: FollowOptions,
 ): Promise<Point> {
   const { clusterTime } = await readCurrentTime(db, time);
-  while (!isOver(hub, signal) && clusterTimeOfOffset(hub.recent.offset) < clusterTime) {
+  while (!isStopped(hub, signal) && clusterTimeOfOffset(hub.recent.offset) < clusterTime) {
     await wakeup.wait();
   }
-  const isKnown =
+  const isUsable =
     after !== undefined &&
     /^[0-9a-f]{24}$/.test(after) &&
     // A position in the future would hide the events until then.
     clusterTimeOfOffset(after) <= clusterTimeOfOffset(hub.recent.offset);
-  return isKnown
+  return isUsable
     ? { offset: after, missed: false }
     : { offset: offsetOf(clusterTime, lastOrdinal), missed: after !== undefined };
 }
@@ -150,10 +151,10 @@ async function startingPoint(
 /** Reads older events for one follower. */
 interface CatchUp {
   /**
-   * Reads up to `limit` events, fewer if they are large or `isEnough`. Returns
+   * Reads up to `limit` events, fewer if they are large or `shouldStop`. Returns
    * `undefined` if the server's oplog does not reach back.
    */
-  read(limit: number, isEnough: (offset: string) => boolean): Promise<EventReading | undefined>;
+  read(limit: number, shouldStop: (offset: string) => boolean): Promise<EventReading | undefined>;
   close(): Promise<void>;
 }
 
@@ -163,9 +164,9 @@ function createCatchUp(db: Db, tenantId: string, start: string): CatchUp {
   let pending: Step<InsertedEvent> | undefined;
   let reached = start;
 
-  async function readOn(
+  async function readEvents(
     limit: number,
-    isEnough: (offset: string) => boolean,
+    shouldStop: (offset: string) => boolean,
   ): Promise<EventReading> {
     const opened = stream ?? openInsertedEventsOf(tenantId, db, start);
     stream = opened;
@@ -183,14 +184,14 @@ function createCatchUp(db: Db, tenantId: string, start: string): CatchUp {
       if (document) {
         events.push(decodeEvent(document));
       }
-    } while (events.length < limit && !isEnough(reached));
+    } while (events.length < limit && !shouldStop(reached));
     return { events, offset: reached };
   }
 
   return {
-    async read(limit, isEnough) {
+    async read(limit, shouldStop) {
       try {
-        return await readOn(limit, isEnough);
+        return await readEvents(limit, shouldStop);
       } catch (error) {
         if (!(error instanceof MongoServerError)) {
           throw error;

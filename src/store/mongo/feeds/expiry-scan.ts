@@ -1,9 +1,8 @@
 /** Scans for applications and sessions that have expired: MongoDB reports them only when it deletes them. */
 import type { AggregateOptions, Binary, Db, Document } from "mongodb";
 import { applicationsName, sessionsName } from "../collections.js";
-import { fromUuid, subjectOf } from "../documents.js";
+import { fromUuid, maxDate, subjectOf, type Time } from "../documents.js";
 import { callDriver, limits } from "../driver-call.js";
-import { maxDate, type Time } from "../time.js";
 import type { TenantChange } from "./change-events.js";
 import { clusterTimeOf } from "./change-stream.js";
 

@@ -2,7 +2,7 @@ import { MongoServerError } from "mongodb";
 import { createSignal, type Signal } from "../../../lib/concurrency.js";
 import { StoreUnavailable } from "../../port/errors.js";
 
-/** Publishes from one change stream to many followers, and notifies those that joined. */
+/** Publishes from one change stream to many followers, and notifies the ones that joined. */
 export interface Hub {
   leave(wakeup: Signal): void;
   /** Why it has stopped. */
@@ -38,7 +38,7 @@ export function createSharedHub<H extends Hub, P>(
   let current: Run<H> | undefined;
   let isClosed = false;
 
-  function begin(after: P): Run<H> {
+  function startRun(after: P): Run<H> {
     const run: Run<H> = { starting: start(after), leases: 0 };
     run.starting.then(
       (hub) => {
@@ -70,7 +70,7 @@ export function createSharedHub<H extends Hub, P>(
         throw closed();
       }
       if (!current || current.hub?.failure) {
-        current = begin(after);
+        current = startRun(after);
       }
       const run = current;
       let isReleased = false;

@@ -1,12 +1,17 @@
-import type { CallerRecords, ChangeCaller, ChangeContext } from "../port/audit.js";
+import type {
+  CallerRecords,
+  ChangeCaller,
+  ChangeContext,
+  NewResponse,
+  ResponseStore,
+} from "../port/change-context.js";
 import { AlreadyApplied, StoreUnavailable } from "../port/errors.js";
-import type { ApplicationRecord, SessionRecord } from "../port/records.js";
-import { withApplications } from "../port/sessions.js";
+import { type ApplicationRecord, isUnexpired, type SessionRecord } from "../port/records.js";
+import { isSessionValid, withApplications } from "../port/sessions.js";
 import type { Clock } from "../port/store.js";
-import { type Refused, refuseOnThrow, runCallback } from "./errors.js";
+import { type Environment, type Refused, refuseOnThrow, runCallback } from "./environment.js";
 import type { EventLog } from "./event-log.js";
-import type { Responses } from "./idempotency.js";
-import { isSessionValid, isUnexpired } from "./liveness.js";
+import { after, emptyValue, timeBytes } from "./keys.js";
 import type { Records } from "./records.js";
 
 /** Checks the preconditions of a change, and writes its audit events, in the transaction of the change. */
@@ -78,4 +83,66 @@ export function createAuditWriter(parts: AuditWriterParts): AuditWriter {
       }
     },
   };
+}
+
+/** A row of `responses` is the expiry, then the sealed response. */
+const timeSize = 8;
+
+/** The stored responses of idempotent calls. Ids are hexadecimal. */
+export interface Responses extends ResponseStore {
+  /** Whether a response is stored, inside `write`. */
+  has(id: string): boolean;
+
+  /** Stores a response, inside `write`. It may replace an expired one. */
+  put(id: string, response: NewResponse): void;
+
+  needsPruning(): boolean;
+
+  /** Removes expired responses. */
+  prune(limit: number): void;
+}
+
+export function createResponses({ read, tables }: Environment, clock: Clock): Responses {
+  const { responses, responseExpirations } = tables;
+
+  function findUnexpired(id: string): Buffer | undefined {
+    const row = responses.get(Buffer.from(id, "hex"));
+    return row && clock() < row.readDoubleBE(0) ? row : undefined;
+  }
+
+  function expired(limit: number): Buffer[] {
+    return [...responseExpirations.getKeys({ end: after(timeBytes(clock())), limit })];
+  }
+
+  return {
+    async find(id) {
+      return read(() => findUnexpired(id)?.subarray(timeSize));
+    },
+
+    has: (id) => findUnexpired(id) !== undefined,
+
+    put(id, { sealed, ttl }) {
+      const key = Buffer.from(id, "hex");
+      const replaced = responses.get(key);
+      if (replaced) {
+        responseExpirations.remove(expirationKey(replaced, key));
+      }
+      const row = Buffer.concat([timeBytes(clock() + ttl), sealed]);
+      responses.put(key, row);
+      responseExpirations.put(expirationKey(row, key), emptyValue);
+    },
+
+    needsPruning: () => expired(1).length > 0,
+
+    prune(limit) {
+      for (const key of expired(limit)) {
+        responses.remove(key.subarray(timeSize));
+        responseExpirations.remove(key);
+      }
+    },
+  };
+}
+
+function expirationKey(row: Buffer, key: Buffer): Buffer {
+  return Buffer.concat([row.subarray(0, timeSize), key]);
 }

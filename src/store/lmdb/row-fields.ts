@@ -1,3 +1,4 @@
+import { type Grants, ruleFields } from "../../contract/grants.js";
 import { idFromBytes, writeId } from "../../lib/uuid.js";
 import type { KeyRecord } from "../port/records.js";
 
@@ -50,7 +51,7 @@ export function readKeys(row: Buffer, offset: number, count: number): readonly K
   return keys;
 }
 
-/** Records in a row when a key was used, and returns false if a newer use is known. */
+/** Records in a row when a key was used, and returns false if a newer use is recorded. */
 export function recordKeyUse(
   row: Buffer,
   offset: number,
@@ -110,4 +111,24 @@ class StoredKey implements KeyRecord {
     const use = this.row.readDoubleBE(this.start + useAt);
     return use === Number.NEGATIVE_INFINITY ? undefined : use;
   }
+}
+
+/** The lists of grants as the JSON of the REST API, with members in a fixed order. */
+interface GrantsText {
+  readonly permissions: string;
+  readonly rules: string;
+}
+
+const emptyList = "[]";
+
+export function toGrantsText({ permissions, rules }: Grants): GrantsText {
+  return {
+    permissions: permissions.length === 0 ? emptyList : JSON.stringify(permissions),
+    rules: rules.length === 0 ? emptyList : JSON.stringify(rules.map(ruleFields)),
+  };
+}
+
+/** Parses the list between two offsets of a row. */
+export function readList<T>(row: Buffer, start: number, end: number): readonly T[] {
+  return end - start === emptyList.length ? [] : JSON.parse(row.toString("utf8", start, end));
 }
