@@ -14,7 +14,7 @@ import type { Subject } from "./subject.js";
 
 export function describeStoredResponses(subject: () => Subject): void {
   async function findBytes({ responses }: Store, id: string) {
-    const sealed = await answers.find(id);
+    const sealed = await responses.find(id);
     return sealed && Buffer.from(sealed);
   }
 
