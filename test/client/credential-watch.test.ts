@@ -2,7 +2,7 @@ import { setImmediate, setTimeout } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { type CredentialWatch, startCredentialWatch } from "../../src/client/credential-watch.js";
-import { createScriptedService, type ScriptedService, settle } from "./scripted-service.js";
+import { createScriptedService, type ScriptedService, settle } from "./fake-service.js";
 
 const heartbeat = 500;
 const never = Number.NEGATIVE_INFINITY;

@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { Clocks, Subject } from "./guard-truth.js";
-import type { ScriptedService, ScriptedStream } from "./scripted-service.js";
+import type { ScriptedService, ScriptedStream } from "./fake-service.js";
+import type { Clocks, Subject } from "./guard-model.js";
 
 /** A stream on the side of the service, with the messages in flight. */
 interface Connection {

@@ -4,7 +4,7 @@ import { hashParts } from "../../src/client/check-request.js";
 import { createSuspendAwareClock } from "../../src/client/create-guard.js";
 import { createDecisionCache } from "../../src/client/decision-cache.js";
 import { createAuthorizer } from "../../src/client/middleware.js";
-import { createScriptedGuard, keys } from "./guarded-service.js";
+import { createScriptedGuard, keys } from "./middleware-suite.js";
 
 describe("the clock of a guard", () => {
   let monotonic: number;

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { repetitions } from "../support/jest/suite.js";
-import { createWorld, maxStaleness, type World } from "./guard-world.js";
-import { settle } from "./scripted-service.js";
+import { settle } from "./fake-service.js";
+import { createWorld, maxStaleness, type World } from "./guard-simulation.js";
 
 type Action = (world: World) => void;
 

@@ -9,7 +9,7 @@ import type { Decision } from "../../src/client/decision.js";
 import { createDecisionCache } from "../../src/client/decision-cache.js";
 import { createGuardFromParts, type Guard } from "../../src/client/guard.js";
 import { newId } from "../../src/lib/uuid.js";
-import { createScriptedService, type ScriptedService, settle } from "./scripted-service.js";
+import { createScriptedService, type ScriptedService, settle } from "./fake-service.js";
 
 const maxStaleness = 2_000;
 const permission = "token:read";

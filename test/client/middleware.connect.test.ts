@@ -38,7 +38,7 @@ import {
   keys,
   type Outcome,
   type Sent,
-} from "./guarded-service.js";
+} from "./middleware-suite.js";
 
 const protocols = {
   gRPC: (baseUrl: string) => createGrpcTransport({ baseUrl }),

@@ -5,8 +5,13 @@ import express, { type ErrorRequestHandler, type Express } from "express";
 import { accessOf, type GuardExpressOptions, guardExpress } from "../../src/client/express.js";
 import type { Guard } from "../../src/client/guard.js";
 import { send } from "../support/http/http.js";
-import { callOverHttp, describeHttpMiddleware } from "./guarded-http.js";
-import { createScriptedGuard, type GuardedService, type Handled, keys } from "./guarded-service.js";
+import { callOverHttp, describeHttpMiddleware } from "./http-middleware-suite.js";
+import {
+  createScriptedGuard,
+  type GuardedService,
+  type Handled,
+  keys,
+} from "./middleware-suite.js";
 
 interface Params {
   readonly id: string;

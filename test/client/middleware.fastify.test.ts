@@ -2,8 +2,13 @@ import { describe, expect, it } from "@jest/globals";
 import fastify, { type FastifyInstance } from "fastify";
 import { accessOf, type GuardFastifyOptions, guardFastify } from "../../src/client/fastify.js";
 import type { Guard } from "../../src/client/guard.js";
-import { callOverHttp, describeHttpMiddleware } from "./guarded-http.js";
-import { createScriptedGuard, type GuardedService, type Handled, keys } from "./guarded-service.js";
+import { callOverHttp, describeHttpMiddleware } from "./http-middleware-suite.js";
+import {
+  createScriptedGuard,
+  type GuardedService,
+  type Handled,
+  keys,
+} from "./middleware-suite.js";
 
 interface Route {
   Params: { id: string };

@@ -30,7 +30,7 @@ import {
   keys,
   type Outcome,
   type Sent,
-} from "./guarded-service.js";
+} from "./middleware-suite.js";
 
 interface Message {
   readonly id: string;

@@ -4,7 +4,7 @@ import { accessibilityViolations } from "../support/browser/axe.js";
 import { describeInBrowser, type OpenedPage } from "../support/browser/browser.js";
 import { horizontalOverflow } from "../support/browser/console.js";
 import { startServer, type TestServer } from "../support/service/server.js";
-import { type DemoTenant, seedDemoTenant } from "./demo-tenant.js";
+import { type DemoTenant, seedDemoTenant } from "./seed.js";
 
 /** Set by `npm run docs:images`, which saves screenshots. */
 const savesScreenshots = process.env.UPDATE_DOCS === "1";

@@ -6,7 +6,7 @@ import { accessibilityViolations } from "../support/browser/axe.js";
 import { describeInBrowser, type OpenedPage } from "../support/browser/browser.js";
 import { expectEventually, horizontalOverflow, openSignedIn } from "../support/browser/console.js";
 import { startServer, type TestServer } from "../support/service/server.js";
-import { seedApplications } from "./seed-applications.js";
+import { seedApplications } from "./seed.js";
 
 const count = 10_000;
 

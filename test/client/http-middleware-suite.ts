@@ -10,7 +10,7 @@ import {
   keys,
   type Outcome,
   type Sent,
-} from "./guarded-service.js";
+} from "./middleware-suite.js";
 
 /** Calls a guarded service over HTTP. */
 export async function callOverHttp(

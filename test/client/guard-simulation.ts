@@ -3,14 +3,14 @@ import { startCredentialWatch } from "../../src/client/credential-watch.js";
 import type { Decision } from "../../src/client/decision.js";
 import { createDecisionCache } from "../../src/client/decision-cache.js";
 import { createGuardFromParts } from "../../src/client/guard.js";
-import { createNetwork } from "./guard-network.js";
-import { type CheckResponse, type Clocks, createTruth } from "./guard-truth.js";
 import {
   createScriptedService,
   type ScriptedCheck,
   type ScriptedService,
   settle,
-} from "./scripted-service.js";
+} from "./fake-service.js";
+import { type CheckResponse, type Clocks, createTruth } from "./guard-model.js";
+import { createNetwork } from "./guard-network.js";
 
 export const maxStaleness = 2_000;
 
