@@ -9,67 +9,67 @@ export interface Subject {
   readonly key: string;
   readonly applicationId: string;
   readonly sessionId?: string;
-  /** Its states and their start. Each change adds one. */
+  /** Its states, each with its start. Every change adds one. */
   readonly history: { readonly from: number; readonly state: string }[];
 }
 
-/** A clock that the test advances, and the clock of the service with an offset and a drift. */
+/** The clock of the test, and the clock of the service with an offset and a drift. */
 export interface Clocks {
   now(): number;
-  pass(milliseconds: number): void;
-  /** The time of the service at a time of ours. */
+  advance(milliseconds: number): void;
+  /** Converts a time of the test clock to the service clock. */
   serviceTime(time: number): number;
 }
 
 export type CheckResponse = MessageInitShape<typeof CheckAccessResponseSchema>;
 
-/** The real state of an application, its session, which expires, and another application. */
-export function createTruth(clocks: Clocks, sessionEnd: number) {
-  const [application, other, session] = [newId(1), newId(2), newId(3)];
-  const always = { from: Number.NEGATIVE_INFINITY, state: "0" };
-  const end = { from: sessionEnd, state: "expired" };
-  const owner: Subject = {
-    key: makeKey("prv", application),
-    applicationId: application,
-    history: [always],
+/** Models the data of the service: an application, a session of it that expires, and another application. */
+export function createModel(clocks: Clocks, sessionExpiry: number) {
+  const [applicationId, otherId, sessionId] = [newId(1), newId(2), newId(3)];
+  const initial = { from: Number.NEGATIVE_INFINITY, state: "0" };
+  const application: Subject = {
+    key: makeKey("prv", applicationId),
+    applicationId,
+    history: [initial],
   };
-  const guest: Subject = {
-    key: makeKey("ses", session),
-    applicationId: application,
-    sessionId: session,
-    history: [always, end],
+  const session: Subject = {
+    key: makeKey("ses", sessionId),
+    applicationId,
+    sessionId,
+    history: [initial, { from: sessionExpiry, state: "expired" }],
   };
-  const stranger: Subject = {
-    key: makeKey("prv", other),
-    applicationId: other,
-    history: [always],
+  const otherApplication: Subject = {
+    key: makeKey("prv", otherId),
+    applicationId: otherId,
+    history: [initial],
   };
-  const subjects = [owner, guest, stranger];
-  let versions = 0;
+  const subjects = [application, session, otherApplication];
+  let version = 0;
 
-  /** Changes states, at a time of its own. */
-  function alter(altered: readonly Subject[]): void {
-    clocks.pass(0.01);
-    for (const { history } of altered) {
-      history.push({ from: clocks.now(), state: String(++versions) });
+  /** Adds a state to each subject, at a time that no other event has. */
+  function changeStates(changed: readonly Subject[]): void {
+    clocks.advance(0.01);
+    for (const { history } of changed) {
+      history.push({ from: clocks.now(), state: String(++version) });
     }
-    clocks.pass(0.01);
+    clocks.advance(0.01);
   }
 
   return {
     subject: (index: number) => subjects[index % subjects.length] as Subject,
 
     /** A change of the application changes its session too. */
-    change: (subject: Subject) => alter(subject === owner ? [owner, guest] : [subject]),
+    change: (subject: Subject) =>
+      changeStates(subject === application ? [application, session] : [subject]),
 
-    changeAll: () => alter(subjects),
+    changeAll: () => changeStates(subjects),
 
-    /** The response of the service now. The transform contains the state. */
-    look(key: string): CheckResponse {
+    /** The current response of the service. Its transform contains the state. */
+    check(key: string): CheckResponse {
       const subject = subjects.find((candidate) => candidate.key === key) as Subject;
       const { applicationId, sessionId } = subject;
       const state = stateAt(subject, clocks.now());
-      const expiresAt = timestampFromMs(Math.floor(clocks.serviceTime(sessionEnd)));
+      const expiresAt = timestampFromMs(Math.floor(clocks.serviceTime(sessionExpiry)));
       return {
         allowed: state !== "expired",
         ...(state === "expired" ? { reason: state } : { transform: state }),
@@ -79,18 +79,18 @@ export function createTruth(clocks: Clocks, sessionEnd: number) {
       };
     },
 
-    /** Whether a subject was in a state at some moment of a time. */
-    wasTrue(subject: Subject, state: string, since: number, until: number): boolean {
-      const moments = [since, ...subject.history.map(({ from }) => from)];
-      return moments.some(
-        (moment) => moment >= since && moment <= until && stateAt(subject, moment) === state,
+    /** Whether a subject was in a state at some time between `since` and `until`. */
+    hadState(subject: Subject, state: string, since: number, until: number): boolean {
+      const times = [since, ...subject.history.map(({ from }) => from)];
+      return times.some(
+        (time) => time >= since && time <= until && stateAt(subject, time) === state,
       );
     },
   };
 }
 
-function stateAt({ history }: Subject, moment: number): string | undefined {
-  const past = history.filter(({ from }) => from <= moment);
+function stateAt({ history }: Subject, time: number): string | undefined {
+  const past = history.filter(({ from }) => from <= time);
   const latest = past.toSorted((one, other) => one.from - other.from).at(-1);
   return (past.find(({ state }) => state === "expired") ?? latest)?.state;
 }
