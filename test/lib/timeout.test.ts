@@ -214,14 +214,14 @@ describe("createTimerQueue", () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         const started: { at: number; canceledAt?: number; timeout: Timeout }[] = [];
-        const seen: { index: number; at: number }[] = [];
+        const fired: { index: number; at: number }[] = [];
         const origin = performance.now();
         const now = () => Math.round(performance.now() - origin);
         const own = createTimerQueue(duration);
         for (const one of steps) {
           if (one.do === "start") {
             const index = started.length;
-            const timeout = own.start(() => seen.push({ index, at: now() }));
+            const timeout = own.start(() => fired.push({ index, at: now() }));
             started.push({ at: now(), timeout });
           } else if (one.do === "cancel") {
             const chosen = started[one.which];
@@ -237,7 +237,7 @@ describe("createTimerQueue", () => {
         const due = started.flatMap(({ at, canceledAt = Number.POSITIVE_INFINITY }, index) =>
           canceledAt < at + duration ? [] : { index, at: at + duration },
         );
-        expect(seen).toEqual(due);
+        expect(fired).toEqual(due);
       }),
     );
   });
