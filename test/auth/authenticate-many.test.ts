@@ -22,23 +22,23 @@ const keyring = createKeyring(["new", "old"]);
 const oldKeyring = createKeyring(["old"]);
 
 let server: TestServer;
-let identify: Authenticate;
-let identifyMany: AuthenticateMany;
+let authenticate: Authenticate;
+let authenticateMany: AuthenticateMany;
 /** Valid and invalid keys of every kind. */
 let keys: Readonly<Record<string, string>>;
 
 beforeAll(async () => {
   server = await startServer();
   const { store } = server;
-  identify = createAuthenticate(store, keyring, "held");
-  identifyMany = createAuthenticateMany(store, keyring, "held");
+  authenticate = createAuthenticate(store, keyring, "held");
+  authenticateMany = createAuthenticateMany(store, keyring, "held");
   keys = await createKeys(store);
 });
 
 afterAll(() => server.close());
 
 async function createKeys(store: Store): Promise<Record<string, string>> {
-  const made: Record<string, string> = {};
+  const created: Record<string, string> = {};
 
   async function createApplication(
     name: string,
@@ -48,7 +48,7 @@ async function createKeys(store: Store): Promise<Record<string, string>> {
   ) {
     const id = newId(Date.now());
     const key = generateKey(kind, id);
-    made[name] = key;
+    created[name] = key;
     const application = anApplication({
       ...{ id, type: "private", name, key: { id: newId(Date.now()), hash: hashedBy.hash(key) } },
       ...fields,
@@ -58,9 +58,9 @@ async function createKeys(store: Store): Promise<Record<string, string>> {
 
   async function createSession(name: string, owner: Parameters<typeof aSession>[0], ttl = hour) {
     const id = newId(Date.now());
-    made[name] = generateKey("ses", id);
-    made[`nonce of ${name}`] = generateKey("non", id);
-    const keyHash = keyring.hash(made[name]);
+    created[name] = generateKey("ses", id);
+    created[`nonce of ${name}`] = generateKey("non", id);
+    const keyHash = keyring.hash(created[name]);
     const session = aSession(owner, { id, keyHash, ttl });
     await store.sessions.create(session);
     return session;
@@ -71,62 +71,61 @@ async function createKeys(store: Store): Promise<Record<string, string>> {
   await createApplication("till", { type: "public" });
   await createApplication("tool", { type: "management" });
   await createApplication("of the old pepper", {}, "prv", oldKeyring);
-  await createApplication("of a pepper that is gone", {}, "prv", createKeyring(["gone"]));
+  await createApplication("of a removed pepper", {}, "prv", createKeyring(["removed"]));
   await createApplication("of another kind", { type: "private" }, "pub");
-  const ending = await createApplication("expired", { expiresAt });
+  const expiring = await createApplication("expired", { expiresAt });
   const { id: sessionId } = await createSession("pending", shop);
   await store.sessions.authorize(aGrant(await createSession("authorized", shop)));
   await createSession("brief", shop, 1);
-  await createSession("of the expired", ending);
-  const gone = await createApplication("deleted");
-  await createSession("of the deleted", gone);
-  await store.applications.delete(gone.tenantId, gone.id);
+  await createSession("of the expired", expiring);
+  const deleted = await createApplication("deleted");
+  await createSession("of the deleted", deleted);
+  await store.applications.delete(deleted.tenantId, deleted.id);
   server.clock.advance(1);
 
-  made["another secret"] = generateKey("prv", shop.id);
-  made["another secret of a session"] = generateKey("ses", sessionId);
-  made["a session of an application's id"] = generateKey("ses", shop.id);
-  made.nobody = generateKey("prv", newId(Date.now()));
-  made["nobody's session"] = generateKey("ses", newId(Date.now()));
-  made["of a wrong check"] = `${made.shop?.slice(0, -1)}~`;
-  made.empty = "";
-  return made;
+  created["another secret"] = generateKey("prv", shop.id);
+  created["another secret of a session"] = generateKey("ses", sessionId);
+  created["a session of an application's id"] = generateKey("ses", shop.id);
+  created.unknown = generateKey("prv", newId(Date.now()));
+  created["unknown session"] = generateKey("ses", newId(Date.now()));
+  created["of a wrong checksum"] = `${created.shop?.slice(0, -1)}~`;
+  created.empty = "";
+  return created;
 }
 
-/** Describes the owner of a key. */
-function told(caller: Caller | undefined): string | undefined {
+function describeOwner(caller: Caller | undefined): string | undefined {
   return caller && [caller.application.id, caller.session?.id].join("/");
 }
 
-it("identifies the owners of valid keys only", async () => {
-  const found = await identifyMany(Object.values(keys));
+it("finds the owners of valid keys only", async () => {
+  const found = await authenticateMany(Object.values(keys));
   const names = Object.keys(keys).filter((_name, at) => found[at]);
   expect(names.sort()).toEqual(
     ["shop", "till", "tool", "of the old pepper", "pending", "authorized"].sort(),
   );
 });
 
-it("identifies many keys with the same owners as one by one", async () => {
-  const known = fc.constantFrom(...Object.values(keys));
+it("finds the same owners for many keys as one by one", async () => {
+  const existing = fc.constantFrom(...Object.values(keys));
   const garbage = fc.oneof(fc.string({ unit: characters }), fc.constantFrom("lk_", "__proto__"));
   await fc.assert(
     fc.asyncProperty(
-      fc.array(fc.oneof({ arbitrary: known, weight: 4 }, garbage), { maxLength: 40 }),
-      async (asked) => {
-        const together = await identifyMany(asked);
-        const singly = await Promise.all(asked.map(identify));
-        expect(together.map(told)).toEqual(singly.map(told));
+      fc.array(fc.oneof({ arbitrary: existing, weight: 4 }, garbage), { maxLength: 40 }),
+      async (requested) => {
+        const batched = await authenticateMany(requested);
+        const single = await Promise.all(requested.map(authenticate));
+        expect(batched.map(describeOwner)).toEqual(single.map(describeOwner));
       },
     ),
   );
 });
 
 describe("store lookups", () => {
-  /** Identifies keys and returns the ids of each store read. */
-  async function readsFor(asked: readonly string[]): Promise<string[][]> {
+  /** Authenticates keys and returns the ids of each store read. */
+  async function recordReads(requested: readonly string[]): Promise<string[][]> {
     const reads: string[][] = [];
     const { applications, sessions } = server.store;
-    const noting = changed(server.store, {
+    const recording = changed(server.store, {
       applications: {
         findMany(ids) {
           reads.push(["applications", ...ids]);
@@ -140,13 +139,13 @@ describe("store lookups", () => {
         },
       },
     });
-    await createAuthenticateMany(noting, keyring, "held")(asked);
+    await createAuthenticateMany(recording, keyring, "held")(requested);
     return reads;
   }
 
   it("make one read per kind, with each key once", async () => {
     const { shop = "", till = "", pending = "", authorized = "" } = keys;
-    const reads = await readsFor([shop, pending, till, shop, authorized, pending, shop]);
+    const reads = await recordReads([shop, pending, till, shop, authorized, pending, shop]);
     expect(reads.map(([kind, ...ids]) => [kind, ids.length])).toEqual([
       ["applications", 2],
       ["sessions", 2],
@@ -154,14 +153,14 @@ describe("store lookups", () => {
   });
 
   it("do not happen for malformed keys and nonces", async () => {
-    const { "nonce of pending": nonce = "", "of a wrong check": mistyped = "" } = keys;
-    expect(await readsFor([])).toEqual([]);
-    expect(await readsFor([nonce, mistyped, "", "nonsense"])).toEqual([]);
+    const { "nonce of pending": nonce = "", "of a wrong checksum": mistyped = "" } = keys;
+    expect(await recordReads([])).toEqual([]);
+    expect(await recordReads([nonce, mistyped, "", "nonsense"])).toEqual([]);
   });
 
   it("include an id once per secret, and accept the right secret only", async () => {
     const { shop = "", "another secret": wrong = "" } = keys;
-    const found = await identifyMany([wrong, shop]);
+    const found = await authenticateMany([wrong, shop]);
     expect(found.map((caller) => caller?.application.name)).toEqual([undefined, "shop"]);
   });
 });
@@ -170,14 +169,16 @@ it("rejects once if one of several lookups fails", async () => {
   const { store } = server;
   const { findMany } = store.applications;
   const applications = {
-    findForeign: () => Promise.reject(new Error("away")),
+    findForeign: () => Promise.reject(new Error("store unavailable")),
     findMany: async (ids: readonly string[]) => {
       await new Promise(setImmediate);
       return findMany(ids);
     },
   };
   const foreign = createKeyring([""], { foreignKeys: true });
-  const identifyAny = createAuthenticateMany(changed(store, { applications }), foreign, "held");
+  const authenticateAny = createAuthenticateMany(changed(store, { applications }), foreign, "held");
   const own = generateKey("prv", newId(Date.now()));
-  await expect(identifyAny(["sk_live_51H8vXbKq2mNpR7t", own])).rejects.toThrow("away");
+  await expect(authenticateAny(["sk_live_51H8vXbKq2mNpR7t", own])).rejects.toThrow(
+    "store unavailable",
+  );
 });

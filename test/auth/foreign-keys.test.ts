@@ -12,32 +12,32 @@ import { engines, startServer, type TestServer } from "../support/service/server
 const foreignKey = "sk_live_51H8vXbKq2mNpR7t";
 
 /** The hash that another system stored for its key. */
-const hashOf = (key: string) => createHash("sha256").update(key).digest();
+const hashKey = (key: string) => createHash("sha256").update(key).digest();
 
 function aForeignApplication(key: string, fields: Partial<ImportedApplication> = {}) {
   const createdAt = Date.UTC(2026, 0);
   return anImportedApplication({
     type: "private",
     permissions: ["application:read", "access:check"],
-    keys: [{ id: newId(createdAt), hash: hashOf(key), foreign: true, createdAt }],
+    keys: [{ id: newId(createdAt), hash: hashKey(key), foreign: true, createdAt }],
     ...fields,
   });
 }
 
-describe("the format of a foreign key", () => {
-  const accepting = createKeyring([""], { foreignKeys: true });
+describe("acceptsForeign", () => {
+  const keyring = createKeyring([""], { foreignKeys: true });
   const visible = fc.string({
     unit: fc.integer({ min: 0x21, max: 0x7e }).map((code) => String.fromCharCode(code)),
     minLength: 16,
     maxLength: 200,
   });
 
-  it("is 16 to 200 visible characters without our prefix", () => {
+  it("accepts 16 to 200 visible characters without the prefix lk_", () => {
     fc.assert(
       fc.property(visible, (text) => {
-        expect(accepting.acceptsForeign(text)).toBe(!text.startsWith("lk_"));
-        expect(accepting.acceptsForeign(`lk_${text}`.slice(0, 200))).toBe(false);
-        expect(accepting.acceptsForeign(`${text.slice(0, 15)} ${text.slice(15)}`)).toBe(false);
+        expect(keyring.acceptsForeign(text)).toBe(!text.startsWith("lk_"));
+        expect(keyring.acceptsForeign(`lk_${text}`.slice(0, 200))).toBe(false);
+        expect(keyring.acceptsForeign(`${text.slice(0, 15)} ${text.slice(15)}`)).toBe(false);
       }),
     );
     for (const text of [
@@ -47,11 +47,11 @@ describe("the format of a foreign key", () => {
       `${"a".repeat(20)}\n`,
       "é".repeat(20),
     ]) {
-      expect(accepting.acceptsForeign(text)).toBe(false);
+      expect(keyring.acceptsForeign(text)).toBe(false);
     }
   });
 
-  it("is never accepted if foreign keys are disabled", () => {
+  it("accepts nothing if foreign keys are disabled", () => {
     fc.assert(
       fc.property(visible, (text) => {
         expect(createKeyring().acceptsForeign(text)).toBe(false);
@@ -62,17 +62,17 @@ describe("the format of a foreign key", () => {
 
 describe.each(engines)("foreign keys on %s", (engine) => {
   let server: TestServer;
-  let refusing: TestServer;
+  let disabledServer: TestServer;
   const application = aForeignApplication(foreignKey);
 
   beforeAll(async () => {
     server = await startServer(engine, { environment: { FOREIGN_KEYS: "accept" } });
-    refusing = await startServer(engine, { store: server.store });
+    disabledServer = await startServer(engine, { store: server.store });
     await importAll(server.store, { applications: [application] });
   });
 
   afterAll(async () => {
-    await refusing.close();
+    await disabledServer.close();
     await server.close();
   });
 
@@ -90,7 +90,7 @@ describe.each(engines)("foreign keys on %s", (engine) => {
 
   const check = (key: string) => ({ key, permission: "application:read" });
 
-  it("authenticate and are listed like others", async () => {
+  it("authenticate and are listed like other keys", async () => {
     const { status, body } = await get("/applications/key", foreignKey);
     expect(status).toBe(200);
     expect(body).toMatchObject({ id: application.id, name: application.name });
@@ -99,7 +99,7 @@ describe.each(engines)("foreign keys on %s", (engine) => {
   });
 
   it("are refused without a lookup if FOREIGN_KEYS is not set", async () => {
-    expect((await get("/applications/key", foreignKey, refusing)).status).toBe(401);
+    expect((await get("/applications/key", foreignKey, disabledServer)).status).toBe(401);
   });
 
   it("are redacted in paths, request ids and the log", async () => {
@@ -109,9 +109,9 @@ describe.each(engines)("foreign keys on %s", (engine) => {
       await get(`/${path}`, "none");
     }
     const headers = { "svc-api-key": foreignKey, "x-request-id": foreignKey };
-    const answer = await fetch(`${server.url}/applications/key`, { headers });
-    expect(answer.status).toBe(200);
-    expect(answer.headers.get("x-request-id")).not.toBe(foreignKey);
+    const response = await fetch(`${server.url}/applications/key`, { headers });
+    expect(response.status).toBe(200);
+    expect(response.headers.get("x-request-id")).not.toBe(foreignKey);
     const page = await fetch(`${server.url}/healthz`, { headers });
     expect(page.headers.get("x-request-id")).not.toBe(foreignKey);
     const rpc = await callRaw(server, `/${foreignKey}/Call`, {
@@ -127,15 +127,15 @@ describe.each(engines)("foreign keys on %s", (engine) => {
   it("do not cause UUIDs and short words to be redacted", async () => {
     const id = newId(0);
     const headers = { "x-request-id": id };
-    const answer = await fetch(`${server.url}/nothing/${id}/at-all`, { headers });
-    expect(answer.headers.get("x-request-id")).toBe(id);
-    expect(JSON.stringify(server.logs)).toContain(`"path":"/nothing/${id}/at-all"`);
+    const response = await fetch(`${server.url}/nothing/${id}/path`, { headers });
+    expect(response.headers.get("x-request-id")).toBe(id);
+    expect(JSON.stringify(server.logs)).toContain(`"path":"/nothing/${id}/path"`);
   });
 
   it("can be checked one by one and in batches", async () => {
     const one = await post("/access/check", foreignKey, check(foreignKey));
     expect(one.body).toMatchObject({ allowed: true, application_id: application.id });
-    const unknown = "of nobody at all".replaceAll(" ", "-");
+    const unknown = "an-unknown-foreign-key";
     const many = await post("/access/check-batch", foreignKey, {
       checks: [foreignKey, unknown, generateKey("prv", newId(0)), foreignKey].map(check),
     });
@@ -153,22 +153,22 @@ describe.each(engines)("foreign keys on %s", (engine) => {
     for (const key of [foreignKey.toUpperCase(), `${foreignKey}x`, foreignKey.slice(0, -1)]) {
       expect((await get("/applications/key", key)).status).toBe(401);
     }
-    const [disabled, ending] = ["disabled-".repeat(3), "ending-".repeat(3)];
+    const [disabled, expiring] = ["disabled-".repeat(3), "expiring-".repeat(3)];
     const { tenantId } = application;
     await importAll(server.store, {
       applications: [
         aForeignApplication(disabled, { tenantId, disabled: true }),
-        aForeignApplication(ending, { tenantId, expiresAt: server.clock.now() + 1_000 }),
+        aForeignApplication(expiring, { tenantId, expiresAt: server.clock.now() + 1_000 }),
       ],
     });
-    expect((await get("/applications/key", ending)).status).toBe(200);
+    expect((await get("/applications/key", expiring)).status).toBe(200);
     server.clock.advance(1_000);
-    expect((await get("/applications/key", ending)).status).toBe(401);
+    expect((await get("/applications/key", expiring)).status).toBe(401);
     expect((await get("/applications/key", disabled)).status).toBe(401);
-    const told = await Promise.all(
-      [disabled, ending].map((key) => post("/access/check", foreignKey, check(key))),
+    const checks = await Promise.all(
+      [disabled, expiring].map((key) => post("/access/check", foreignKey, check(key))),
     );
-    expect(told.map(({ body }) => body.reason)).toEqual(["disabled", "expired"]);
+    expect(checks.map(({ body }) => body.reason)).toEqual(["disabled", "expired"]);
   });
 
   it("are replaced by our own keys, with or without a grace period", async () => {
@@ -180,9 +180,9 @@ describe.each(engines)("foreign keys on %s", (engine) => {
     const graced = await post(path, key, { grace_period: "3600s" });
     expect(graced.status).toBe(200);
     expect((await get("/applications/key", key)).status).toBe(200);
-    const made = await post(path, String(graced.body.key), {});
-    expect(String(made.body.key)).toMatch(/^lk_prv_/);
+    const replaced = await post(path, String(graced.body.key), {});
+    expect(String(replaced.body.key)).toMatch(/^lk_prv_/);
     expect((await get("/applications/key", key)).status).toBe(401);
-    expect((await get("/applications/key", String(made.body.key))).status).toBe(200);
+    expect((await get("/applications/key", String(replaced.body.key))).status).toBe(200);
   });
 });

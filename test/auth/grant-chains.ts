@@ -7,12 +7,12 @@ import {
 } from "../../src/contract/grants.js";
 import { isOwnPermission } from "../../src/contract/methods.js";
 
-/** An application, as far as it decides who may give what. */
-export interface Made extends Grants {
+/** The fields of an application that affect grants. */
+export interface ChainApplication extends Grants {
   readonly type: ApplicationType;
 }
 
-/** What somebody tries. Callers and targets are counted among all that there are by then. */
+/** An attempted call. Caller and target are indexes into the applications and sessions so far. */
 export interface Step {
   readonly kind: "create" | "update" | "authorize";
   readonly caller: number;
@@ -22,7 +22,7 @@ export interface Step {
 }
 
 export interface Chain {
-  readonly start: readonly Made[];
+  readonly start: readonly ChainApplication[];
   readonly steps: readonly Step[];
 }
 
@@ -46,11 +46,13 @@ const grants: fc.Arbitrary<Grants> = fc.record({
 
 const type = fc.constantFrom<ApplicationType>("private", "private", "management", "public");
 
-/** Public applications cannot hold all of these, which is not what chains are about. */
-const made: fc.Arbitrary<Made> = fc.tuple(type, grants).map(([type, grants]) => ({
-  type: type === "public" ? "private" : type,
-  ...grants,
-}));
+/** Never public, because public applications cannot hold all of these permissions. */
+const application: fc.Arbitrary<ChainApplication> = fc
+  .tuple(type, grants)
+  .map(([type, grants]) => ({
+    type: type === "public" ? "private" : type,
+    ...grants,
+  }));
 
 const step: fc.Arbitrary<Step> = fc.record({
   kind: fc.constantFrom("create", "update", "authorize"),
@@ -60,25 +62,26 @@ const step: fc.Arbitrary<Step> = fc.record({
   grants,
 });
 
-/** A few applications, and what they and others then try. */
+/** Initial applications, and the calls that they and later ones attempt. */
 export const chain: fc.Arbitrary<Chain> = fc.record({
-  start: fc.array(made, { minLength: 1, maxLength: 4 }),
+  start: fc.array(application, { minLength: 1, maxLength: 4 }),
   steps: fc.array(step, { maxLength: 12 }),
 });
 
-export function namesIn(all: readonly Grants[]): string[] {
-  return [...new Set(all.flatMap(heldPermissions))];
+export function listPermissions(grants: readonly Grants[]): string[] {
+  return [...new Set(grants.flatMap(heldPermissions))];
 }
 
-export function ownNamesIn(all: readonly Grants[]): string[] {
-  return namesIn(all).filter(isOwnPermission);
+/** Only the permissions of this service. */
+export function listOwnPermissions(grants: readonly Grants[]): string[] {
+  return listPermissions(grants).filter(isOwnPermission);
 }
 
-/** Whether an application can give permissions of other services freely. */
-export function givesFreely(made: Made): boolean {
-  const held = heldPermissions(made);
+/** Whether an application can grant permissions of other services that it does not hold. */
+export function canGrantUnheldPermissions(application: ChainApplication): boolean {
+  const held = heldPermissions(application);
   return (
-    made.type === "management" &&
+    application.type === "management" &&
     (held.includes("application:create") || held.includes("application:update"))
   );
 }

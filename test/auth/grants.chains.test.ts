@@ -8,7 +8,14 @@ import { createRestApi } from "../support/api/rest.js";
 import { repetitions } from "../support/jest/suite.js";
 import { rateLimitsOff } from "../support/service/rate-limits-off.js";
 import { startServer, type TestServer } from "../support/service/server.js";
-import { type Chain, chain, givesFreely, namesIn, ownNamesIn, type Step } from "./grant-chains.js";
+import {
+  type Chain,
+  canGrantUnheldPermissions,
+  chain,
+  listOwnPermissions,
+  listPermissions,
+  type Step,
+} from "./grant-chains.js";
 
 const numRuns = repetitions({ quick: 10, full: 30 });
 
@@ -22,19 +29,19 @@ beforeAll(async () => {
 
 afterAll(() => server?.close());
 
-/** Runs the steps of a chain in a tenant and returns everything that is held afterwards. */
-async function follow({ start, steps }: Chain): Promise<Grants[]> {
+/** Runs a chain in a new tenant and returns the resulting grants. */
+async function runChain({ start, steps }: Chain): Promise<Grants[]> {
   const root = await server.createTenant();
   const ids: string[] = [];
   const keys: string[] = [];
   const create = async (key: string, type: string, grants: Grants) => {
-    const made = await api.createApplication(key, {
-      name: "made",
+    const created = await api.createApplication(key, {
+      name: "created",
       type,
       ...toGrantsMessage(grants),
     });
-    ids.push(made.id);
-    keys.push(keyOf(made));
+    ids.push(created.id);
+    keys.push(keyOf(created));
   };
   for (const { type, ...grants } of start) {
     await create(root.key, type, grants);
@@ -45,7 +52,7 @@ async function follow({ start, steps }: Chain): Promise<Grants[]> {
     permissions: ["shop:visit"],
   });
 
-  async function take({ kind, caller, target, type, grants }: Step): Promise<void> {
+  async function runStep({ kind, caller, target, type, grants }: Step): Promise<void> {
     const key = keys[caller % keys.length] as string;
     const id = ids[target % ids.length] as string;
     if (kind === "create") {
@@ -62,33 +69,33 @@ async function follow({ start, steps }: Chain): Promise<Grants[]> {
   }
 
   for (const step of steps) {
-    await take(step).catch((error) => expect(error).toBeInstanceOf(ApiFailure));
+    await runStep(step).catch((error) => expect(error).toBeInstanceOf(ApiFailure));
   }
   const { data } = await api.listApplications(root.key, { size: 100 });
   const { data: sessions } = await api.listSessions(root.key, { size: 100 });
-  const made = data.filter(({ id }) => ids.includes(id));
-  return [...made, ...sessions].map(({ permissions, rules }) => ({ permissions, rules }));
+  const applications = data.filter(({ id }) => ids.includes(id));
+  return [...applications, ...sessions].map(({ permissions, rules }) => ({ permissions, rules }));
 }
 
 describe("a chain of calls", () => {
-  it("never creates a permission of this service that nobody held", async () => {
+  it("never grants a permission of this service that no application held", async () => {
     await fc.assert(
       fc.asyncProperty(chain, async (chain) => {
-        const held = new Set(ownNamesIn(chain.start));
-        const reached = ownNamesIn(await follow(chain));
-        expect(reached.filter((name) => !held.has(name))).toEqual([]);
+        const held = new Set(listOwnPermissions(chain.start));
+        const granted = listOwnPermissions(await runChain(chain));
+        expect(granted.filter((name) => !held.has(name))).toEqual([]);
       }),
       { numRuns },
     );
   });
 
-  it("never creates a permission that nobody held, without a management application at the start", async () => {
+  it("never grants a permission that no application held, if it starts without a management application", async () => {
     await fc.assert(
       fc.asyncProperty(chain, async (chain) => {
-        fc.pre(!chain.start.some(givesFreely));
-        const held = new Set(namesIn(chain.start));
-        const reached = namesIn(await follow(chain));
-        expect(reached.filter((name) => !held.has(name))).toEqual([]);
+        fc.pre(!chain.start.some(canGrantUnheldPermissions));
+        const held = new Set(listPermissions(chain.start));
+        const granted = listPermissions(await runChain(chain));
+        expect(granted.filter((name) => !held.has(name))).toEqual([]);
       }),
       { numRuns },
     );

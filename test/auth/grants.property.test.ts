@@ -11,45 +11,45 @@ import type { ApplicationRecord, SessionRecord } from "../../src/store/port/reco
 import { arbitraryGrants, arbitraryQuery } from "../contract/decisions/grants.js";
 import {
   type Chain,
+  type ChainApplication,
+  canGrantUnheldPermissions,
   chain,
-  givesFreely,
-  type Made,
-  namesIn,
-  ownNamesIn,
+  listOwnPermissions,
+  listPermissions,
   type Step,
 } from "./grant-chains.js";
 
 const transforms = ["redact", "mask", "reveal"];
 
-/** How much of a token the grants show; -1 for nothing. */
-function sight(grants: Grants, permission: string, token: Token | undefined): number {
+/** The index of the transform that the grants allow, or -1. */
+function visibility(grants: Grants, permission: string, token: Token | undefined): number {
   const decision = decide(compileGrants(grants), permission, token, false);
   return decision.allowed ? transforms.indexOf(decision.transform) : -1;
 }
 
-/** The same for a grantor: a directly granted permission can be granted with any transform. */
-function reach(grants: Grants, permission: string, token: Token | undefined): number {
+/** The highest index that a grantor can grant. A direct permission can be granted with any transform. */
+function grantableVisibility(grants: Grants, permission: string, token: Token | undefined): number {
   return grants.permissions.includes(permission)
     ? transforms.length - 1
-    : sight(grants, permission, token);
+    : visibility(grants, permission, token);
 }
 
 /** Removes grants until all are covered. */
-function coveredPart(own: Grants, given: Grants, current: Grants): Grants {
+function removeUncovered(own: Grants, given: Grants, current: Grants): Grants {
   const fields = new Set(uncoveredGrants(own, given, current).map(({ field }) => field));
   if (fields.size === 0) {
     return given;
   }
-  const left = {
+  const remaining = {
     permissions: given.permissions.filter((_, at) => !fields.has(`permissions[${at}]`)),
-    rules: given.rules.map((rule, place) => ({
+    rules: given.rules.map((rule, index) => ({
       ...rule,
       permissions: rule.permissions.filter(
-        (_, at) => !fields.has(`rules[${place}].permissions[${at}]`),
+        (_, at) => !fields.has(`rules[${index}].permissions[${at}]`),
       ),
     })),
   };
-  return coveredPart(own, left, current);
+  return removeUncovered(own, remaining, current);
 }
 
 /** Grants of two holders, and some of neither. */
@@ -67,18 +67,21 @@ const threeGrants = fc
   });
 
 describe("grant coverage", () => {
-  it("never shows more than the grantor sees, or than before", () => {
+  it("never shows more than the grantor may grant, or than before", () => {
     fc.assert(
       fc.property(threeGrants, arbitraryQuery, ({ own, current, given }, { permission, token }) => {
-        const covered = coveredPart(own, given, current);
-        const most = Math.max(reach(own, permission, token), sight(current, permission, token));
-        expect(sight(covered, permission, token)).toBeLessThanOrEqual(most);
+        const covered = removeUncovered(own, given, current);
+        const max = Math.max(
+          grantableVisibility(own, permission, token),
+          visibility(current, permission, token),
+        );
+        expect(visibility(covered, permission, token)).toBeLessThanOrEqual(max);
       }),
       { numRuns: 2_000 },
     );
   });
 
-  it("covers its own grants, for the grantor and for the holder", () => {
+  it("includes the grants of the grantor and of the holder", () => {
     fc.assert(
       fc.property(arbitraryGrants, arbitraryGrants, (grants, others) => {
         expect(uncoveredGrants(others, grants, grants)).toEqual([]);
@@ -92,28 +95,31 @@ describe("grant coverage", () => {
   });
 });
 
-/** Runs the allowed steps of a chain and returns the result. */
-function follow({ start, steps }: Chain): { applications: Made[]; sessions: Grants[] } {
+/** Runs the permitted steps of a chain and returns the result. */
+function runChain({ start, steps }: Chain): {
+  applications: ChainApplication[];
+  sessions: Grants[];
+} {
   const guard = createGrantGuard("held");
   const applications = [...start];
   const sessions: Grants[] = [];
 
-  function callerAt(at: number): Caller {
+  function callerAt(index: number): Caller {
     const all: Caller[] = [
-      ...applications.map((made) => ({ application: toRecord(made) })),
+      ...applications.map((application) => ({ application: toRecord(application) })),
       ...sessions.map((grants) => ({
         application: toRecord({ type: "public", permissions: [], rules: [] }),
         session: grants as SessionRecord,
       })),
     ];
-    return all[at % all.length] as Caller;
+    return all[index % all.length] as Caller;
   }
 
-  function take({ kind, caller: by, target: of, type, grants }: Step): void {
-    const caller = callerAt(by);
+  function runStep({ kind, caller: callerIndex, target: targetIndex, type, grants }: Step): void {
+    const caller = callerAt(callerIndex);
     const may = (permission: string) => holds(grantsOf(caller), permission);
-    const at = of % applications.length;
-    const target = applications[at] as Made;
+    const at = targetIndex % applications.length;
+    const target = applications[at] as ChainApplication;
     if (kind === "create" && may("application:create")) {
       checkGrantsAllowed(type, grants);
       guard.checkMayGrant(caller, { type, grants });
@@ -131,7 +137,7 @@ function follow({ start, steps }: Chain): { applications: Made[]; sessions: Gran
 
   for (const step of steps) {
     try {
-      take(step);
+      runStep(step);
     } catch (error) {
       expect(error).toBeInstanceOf(Problem);
     }
@@ -139,49 +145,53 @@ function follow({ start, steps }: Chain): { applications: Made[]; sessions: Gran
   return { applications, sessions };
 }
 
-function toRecord(made: Made): ApplicationRecord {
-  return { id: "", name: "", ...made } as ApplicationRecord;
+function toRecord(application: ChainApplication): ApplicationRecord {
+  return { id: "", name: "", ...application } as ApplicationRecord;
 }
 
 describe("a chain of creates, updates and authorizations", () => {
-  it("never creates a permission of this service that nobody held", () => {
+  it("never grants a permission of this service that no application held", () => {
     fc.assert(
       fc.property(chain, (chain) => {
-        const { applications, sessions } = follow(chain);
-        const held = new Set(ownNamesIn(chain.start));
-        expect(ownNamesIn([...applications, ...sessions]).filter((it) => !held.has(it))).toEqual(
-          [],
-        );
+        const { applications, sessions } = runChain(chain);
+        const held = new Set(listOwnPermissions(chain.start));
+        expect(
+          listOwnPermissions([...applications, ...sessions]).filter((name) => !held.has(name)),
+        ).toEqual([]);
       }),
       { numRuns: 1_000 },
     );
   });
 
-  it("never creates a permission that nobody held, without a management application at the start", () => {
+  it("never grants a permission that no application held, if it starts without a management application", () => {
     fc.assert(
       fc.property(chain, (chain) => {
-        fc.pre(!chain.start.some(givesFreely));
-        const { applications, sessions } = follow(chain);
-        const held = new Set(namesIn(chain.start));
-        expect(namesIn([...applications, ...sessions]).filter((it) => !held.has(it))).toEqual([]);
-        expect(applications.filter(givesFreely)).toEqual([]);
+        fc.pre(!chain.start.some(canGrantUnheldPermissions));
+        const { applications, sessions } = runChain(chain);
+        const held = new Set(listPermissions(chain.start));
+        expect(
+          listPermissions([...applications, ...sessions]).filter((name) => !held.has(name)),
+        ).toEqual([]);
+        expect(applications.filter(canGrantUnheldPermissions)).toEqual([]);
       }),
       { numRuns: 1_000 },
     );
   });
 
-  it("never shows an application more than any saw, without a management application at the start", () => {
+  it("never shows more to an application than the initial ones saw, if it starts without a management application", () => {
     const tokens = ["/a/", "/a/b/", "/c/", undefined].map((container) => ({ id: "x", container }));
     fc.assert(
       fc.property(chain, ({ start, steps }) => {
-        fc.pre(!start.some(givesFreely));
+        fc.pre(!start.some(canGrantUnheldPermissions));
         const withoutSessions = steps.filter(({ kind }) => kind !== "authorize");
-        const { applications } = follow({ start, steps: withoutSessions });
+        const { applications } = runChain({ start, steps: withoutSessions });
         for (const permission of ["token:read", "token:use"]) {
           for (const token of [...tokens, undefined]) {
-            const most = Math.max(...start.map((made) => reach(made, permission, token)));
-            for (const made of applications) {
-              expect(sight(made, permission, token)).toBeLessThanOrEqual(most);
+            const max = Math.max(
+              ...start.map((application) => grantableVisibility(application, permission, token)),
+            );
+            for (const application of applications) {
+              expect(visibility(application, permission, token)).toBeLessThanOrEqual(max);
             }
           }
         }

@@ -16,8 +16,8 @@ const kind = fc.constantFrom("prv", "pub", "mgt", "ses", "non");
 const id = fc.uuid();
 
 describe("base 62", () => {
-  /** The digits of a number, with bytes on either side that must not change. */
-  function digitsOf(bytes: Uint8Array, width: number): string {
+  /** Encodes a number, and expects the bytes on either side not to change. */
+  function encode(bytes: Uint8Array, width: number): string {
     const target = Buffer.from("-".repeat(width + 2));
     writeBase62(Buffer.from(bytes), target, 1, width + 1);
     const text = target.toString("latin1");
@@ -36,7 +36,7 @@ describe("base 62", () => {
     fc.assert(
       fc.property(number, (bytes) => {
         const read = Buffer.alloc(size, 0xaa);
-        expect(readBase62(`-${digitsOf(bytes, width)}-`, 1, width + 1, read)).toBe(true);
+        expect(readBase62(`-${encode(bytes, width)}-`, 1, width + 1, read)).toBe(true);
         expect(read).toEqual(Buffer.from(bytes));
       }),
     );
@@ -54,7 +54,7 @@ describe("base 62", () => {
           text = alphabet.charAt(Number(rest % 62n)) + text;
           rest /= 62n;
         }
-        expect(digitsOf(bytes, width)).toBe(text);
+        expect(encode(bytes, width)).toBe(text);
       }),
       { examples: edges },
     );
@@ -83,7 +83,7 @@ describe("a key", () => {
     const counts = new Map<string, number>();
     const keys = 20_000;
     const one = newId(0);
-    for (let made = 0; made < keys; made++) {
+    for (let count = 0; count < keys; count++) {
       for (const digit of generateKey("prv", one).slice(29, 62)) {
         counts.set(digit, (counts.get(digit) ?? 0) + 1);
       }
@@ -143,7 +143,7 @@ describe("a keyring", () => {
     expect(keyring.matches(key, new Uint8Array(0))).toBe(false);
   });
 
-  it("compares whole hashes in constant time, equal or not", () => {
+  it("compares full hashes in constant time, equal or not", () => {
     const crypto = jest.requireActual<typeof import("node:crypto")>("node:crypto");
     const keyring = createKeyring();
     const [right, wrong] = [key, generateKey("prv", newId(Date.now()))].map(keyring.hash);
@@ -151,10 +151,10 @@ describe("a keyring", () => {
     try {
       for (const hash of [right, wrong] as [Uint8Array, Uint8Array]) {
         compare.mockClear();
-        const answers = [keyring.matches(key, hash), keyring.find(key, [{ hash }]) !== undefined];
-        expect(answers).toEqual([hash === right, hash === right]);
+        const results = [keyring.matches(key, hash), keyring.find(key, [{ hash }]) !== undefined];
+        expect(results).toEqual([hash === right, hash === right]);
         expect(compare.mock.calls.map(([, stored]) => stored)).toEqual([hash, hash]);
-        expect(compare.mock.results.map(({ value }) => value)).toEqual(answers);
+        expect(compare.mock.results.map(({ value }) => value)).toEqual(results);
       }
     } finally {
       compare.mockRestore();
@@ -162,8 +162,8 @@ describe("a keyring", () => {
   });
 
   it("requires the pepper of the hash", () => {
-    const stored = createKeyring(["salt of the earth"]).hash(key);
-    expect(createKeyring(["salt of the earth"]).matches(key, stored)).toBe(true);
+    const stored = createKeyring(["a pepper of one key"]).hash(key);
+    expect(createKeyring(["a pepper of one key"]).matches(key, stored)).toBe(true);
     expect(createKeyring(["another"]).matches(key, stored)).toBe(false);
     expect(createKeyring().matches(key, stored)).toBe(false);
   });
@@ -220,12 +220,12 @@ describe("an id", () => {
 
 describe("random bytes", () => {
   it("are used once each, as many as requested", () => {
-    const drawn = Array.from({ length: 1_000 }, () => {
+    const values = Array.from({ length: 1_000 }, () => {
       const bytes = Buffer.alloc(24);
       fillRandom(bytes);
       return bytes.toString("hex");
     });
-    expect(new Set(drawn).size).toBe(drawn.length);
+    expect(new Set(values).size).toBe(values.length);
   });
 
   it("do not change bytes outside the target", () => {
@@ -236,64 +236,58 @@ describe("random bytes", () => {
   });
 });
 
-describe("malformed keys", () => {
+describe("a malformed key", () => {
   /** A store that counts its calls. */
   function createCountingStore() {
-    let asked = 0;
+    let calls = 0;
     const count = () => {
-      asked++;
+      calls++;
       return undefined;
     };
     const part = new Proxy({}, { get: () => count });
     const store = { applications: part, sessions: part, now: count } as unknown as Store;
-    return { store, asked: () => asked };
+    return { store, calls: () => calls };
   }
 
-  const good = fc
+  const validKey = fc
     .constantFrom("prv", "pub", "mgt", "ses")
     .map((kind) => generateKey(kind as "prv", newId(Date.now())));
   const anyLetter = fc.string({ minLength: 1, maxLength: 1, unit: "binary-ascii" });
-  const spoiled = fc.oneof(
+  const malformed = fc.oneof(
     fc
-      .tuple(good, fc.nat({ max: 67 }), anyLetter)
+      .tuple(validKey, fc.nat({ max: 67 }), anyLetter)
       .map(([key, at, letter]) => key.slice(0, at) + letter + key.slice(at + 1)),
-    fc.tuple(good, fc.nat({ max: 67 })).map(([key, at]) => key.slice(0, at)),
-    fc.tuple(good, fc.string({ minLength: 1 })).map(([key, more]) => key + more),
-    fc.tuple(good, fc.string({ minLength: 1 })).map(([key, more]) => more + key),
-    good.map((key) => key.toUpperCase()),
+    fc.tuple(validKey, fc.nat({ max: 67 })).map(([key, at]) => key.slice(0, at)),
+    fc.tuple(validKey, fc.string({ minLength: 1 })).map(([key, more]) => key + more),
+    fc.tuple(validKey, fc.string({ minLength: 1 })).map(([key, more]) => more + key),
+    validKey.map((key) => key.toUpperCase()),
     // A nonce is not a key.
     fc.constant("non").map((kind) => generateKey(kind as "non", newId(Date.now()))),
     fc.string(),
   );
 
-  describe("a malformed key", () => {
-    it("never reaches the store", async () => {
-      const { store, asked } = createCountingStore();
-      // If foreign keys are enabled, texts that may be one are looked up.
-      const keyring = createKeyring();
-      const identify = createAuthenticate(store, keyring, "held");
-      const identifyMany = createAuthenticateMany(store, keyring, "held");
-      const findNamed = createFindKeyOwner(store, keyring);
-      await fc.assert(
-        fc.asyncProperty(spoiled, async (text) => {
-          fc.pre(text.startsWith("lk_non_") || parseKey(text) === undefined);
-          expect(await identify(text)).toBeUndefined();
-          expect(await identifyMany([text])).toEqual([undefined]);
-          expect(await findNamed(text)).toBeUndefined();
-          expect(asked()).toBe(0);
-        }),
-        { numRuns: 500 },
-      );
-    });
+  it("never reaches the store", async () => {
+    const { store, calls } = createCountingStore();
+    // With foreign keys enabled, other texts are looked up as well.
+    const keyring = createKeyring();
+    const authenticate = createAuthenticate(store, keyring, "held");
+    const authenticateMany = createAuthenticateMany(store, keyring, "held");
+    const findKeyOwner = createFindKeyOwner(store, keyring);
+    await fc.assert(
+      fc.asyncProperty(malformed, async (text) => {
+        fc.pre(text.startsWith("lk_non_") || parseKey(text) === undefined);
+        expect(await authenticate(text)).toBeUndefined();
+        expect(await authenticateMany([text])).toEqual([undefined]);
+        expect(await findKeyOwner(text)).toBeUndefined();
+        expect(calls()).toBe(0);
+      }),
+      { numRuns: 500 },
+    );
+  });
 
-    it("is distinguished from a well-formed key", async () => {
-      const { store, asked } = createCountingStore();
-      await createAuthenticate(
-        store,
-        createKeyring(),
-        "held",
-      )(generateKey("prv", newId(Date.now())));
-      expect(asked()).toBe(1);
-    });
+  it("is distinguished from a well-formed key", async () => {
+    const { store, calls } = createCountingStore();
+    await createAuthenticate(store, createKeyring(), "held")(generateKey("prv", newId(Date.now())));
+    expect(calls()).toBe(1);
   });
 });

@@ -22,19 +22,19 @@ describe.each(engines)("last use of a key on store=%s", (engine) => {
     async function createTenant() {
       const api = apis[protocol](server);
       const root = await server.createTenant();
-      const make = async (type: string) => {
+      const create = async (type: string) => {
         const permissions = ["token:read", "application:read"];
-        const made = await api.createApplication(root.key, { name: type, type, permissions });
-        return { id: made.id, key: keyOf(made) };
+        const created = await api.createApplication(root.key, { name: type, type, permissions });
+        return { id: created.id, key: keyOf(created) };
       };
-      const [backend, shop] = [await make("private"), await make("public")];
+      const [backend, shop] = [await create("private"), await create("public")];
 
       const lastUse = async ({ id }: { id: string }) =>
         (await api.getApplication(root.key, { id })).lastUsedAt;
       return { api, root, backend, shop, lastUse, close: () => api.close() };
     }
 
-    it("is shown for the application and the key, and changes no version", async () => {
+    it("is returned for the application and the key, and does not change the version", async () => {
       const { api, root, backend, lastUse, close } = await createTenant();
       expect(await lastUse(backend)).toBeUndefined();
       const { version } = await api

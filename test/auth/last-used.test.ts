@@ -7,28 +7,28 @@ import { until } from "../support/until.js";
 
 const minute = 60_000;
 const now = 100 * minute;
-/** Long enough that nothing is written unless requested. */
+/** Longer than any test, so that nothing is written before close. */
 const never = 24 * 60 * minute;
 
-const opened: LastUsedTracker[] = [];
-afterEach(() => Promise.all(opened.splice(0).map((uses) => uses.close())));
+const trackers: LastUsedTracker[] = [];
+afterEach(() => Promise.all(trackers.splice(0).map((uses) => uses.close())));
 
-function open(recordUses: (uses: readonly KeyUse[]) => Promise<void>, interval = never) {
+function openTracker(recordUses: (uses: readonly KeyUse[]) => Promise<void>, interval = never) {
   const uses = createLastUsedTracker({ applications: { recordUses }, clock: () => now, interval });
-  opened.push(uses);
+  trackers.push(uses);
   return uses;
 }
 
-/** Records uses and returns those that are written at close. */
-async function written(...callers: Caller[]): Promise<readonly KeyUse[]> {
-  const found: KeyUse[] = [];
-  const uses = open(async (some) => void found.push(...some));
+/** Notes uses and returns those written at close. */
+async function flushUses(...callers: Caller[]): Promise<readonly KeyUse[]> {
+  const written: KeyUse[] = [];
+  const uses = openTracker(async (batch) => void written.push(...batch));
   callers.forEach(uses.note);
   await uses.close();
-  return found;
+  return written;
 }
 
-function caller(lastUsedAt?: number, ofSession = false): Caller {
+function createCaller(lastUsedAt?: number, ofSession = false): Caller {
   const id = newId(now);
   const key = { id: newId(now), lastUsedAt } as KeyRecord;
   const application = { id, lastUsedAt } as ApplicationRecord;
@@ -37,34 +37,34 @@ function caller(lastUsedAt?: number, ofSession = false): Caller {
 
 describe("the use of a key", () => {
   it("is written for the key and its application on first use", async () => {
-    const one = caller();
-    expect(await written(one)).toEqual([
+    const one = createCaller();
+    expect(await flushUses(one)).toEqual([
       { applicationId: one.application.id, keyId: one.key?.id, at: now },
     ]);
   });
 
   it("is written again only when the stored one is a minute old", async () => {
-    const [old, recent] = [caller(now - minute), caller(now - minute + 1)];
-    expect(await written(old, recent)).toMatchObject([{ keyId: old.key?.id }]);
+    const [old, recent] = [createCaller(now - minute), createCaller(now - minute + 1)];
+    expect(await flushUses(old, recent)).toMatchObject([{ keyId: old.key?.id }]);
   });
 
-  it("of a session counts for its application", async () => {
-    const session = caller(undefined, true);
-    expect(await written(session)).toEqual([
+  it("is written for the application if a session is used", async () => {
+    const session = createCaller(undefined, true);
+    expect(await flushUses(session)).toEqual([
       { applicationId: session.application.id, keyId: undefined, at: now },
     ]);
   });
 
   it("is written once for repeated uses", async () => {
-    const one = caller();
-    expect(await written(...Array.from({ length: 1_000 }, () => one))).toHaveLength(1);
+    const one = createCaller();
+    expect(await flushUses(...Array.from({ length: 1_000 }, () => one))).toHaveLength(1);
   });
 
   it("is written in batches", async () => {
     const sizes: number[] = [];
-    const uses = open(async (some) => void sizes.push(some.length));
+    const uses = openTracker(async (batch) => void sizes.push(batch.length));
     for (let count = 0; count < 1_200; count++) {
-      uses.note(caller());
+      uses.note(createCaller());
     }
     expect(sizes).toEqual([]);
     await uses.close();
@@ -72,54 +72,54 @@ describe("the use of a key", () => {
   });
 
   it("is dropped when too many are pending", async () => {
-    const found: KeyUse[] = [];
-    const uses = open(async (some) => void found.push(...some));
+    const written: KeyUse[] = [];
+    const uses = openTracker(async (batch) => void written.push(...batch));
     for (let count = 0; count < 60_000; count++) {
-      uses.note(caller());
+      uses.note(createCaller());
     }
     await uses.close();
-    expect(found).toHaveLength(50_000);
+    expect(written).toHaveLength(50_000);
   });
 
   it("is written at the flush interval", async () => {
-    const found: KeyUse[] = [];
-    const uses = open(async (some) => void found.push(...some), 5);
-    uses.note(caller());
-    await until(async () => found.length > 0);
-    expect(found).toHaveLength(1);
+    const written: KeyUse[] = [];
+    const uses = openTracker(async (batch) => void written.push(...batch), 5);
+    uses.note(createCaller());
+    await until(async () => written.length > 0);
+    expect(written).toHaveLength(1);
   });
 
   it("is dropped if close is aborted, and reported as pending", async () => {
-    const giveUp = new AbortController();
+    const controller = new AbortController();
     const sizes: number[] = [];
-    const uses = open(async (some) => {
-      sizes.push(some.length);
-      giveUp.abort();
+    const uses = openTracker(async (batch) => {
+      sizes.push(batch.length);
+      controller.abort();
     });
     for (let count = 0; count < 1_200; count++) {
-      uses.note(caller());
+      uses.note(createCaller());
     }
     expect(uses.pending).toBe(1_200);
-    await uses.close(giveUp.signal);
+    await uses.close(controller.signal);
     expect(sizes).toEqual([500]);
   });
 
   it("is dropped if its write fails, without affecting others", async () => {
     let isBroken = true;
-    let asked = 0;
-    const found: KeyUse[] = [];
-    const uses = open(async (some) => {
-      asked++;
+    let writes = 0;
+    const written: KeyUse[] = [];
+    const uses = openTracker(async (batch) => {
+      writes++;
       if (isBroken) {
-        throw new Error("the store is away");
+        throw new Error("store unavailable");
       }
-      found.push(...some);
+      written.push(...batch);
     }, 5);
-    uses.note(caller());
-    await until(async () => asked > 0);
+    uses.note(createCaller());
+    await until(async () => writes > 0);
     isBroken = false;
-    uses.note(caller());
+    uses.note(createCaller());
     await uses.close();
-    expect(found).toHaveLength(1);
+    expect(written).toHaveLength(1);
   });
 });

@@ -5,32 +5,31 @@ import { startHttp1Proxy } from "../support/http/http1-proxy.js";
 import { startProxy } from "../support/http/tcp-proxy.js";
 import { runLatchkey } from "../support/service/process.js";
 import { useService } from "../support/service/service-process.js";
-import { type Given, useCli } from "./run.js";
+import { type RunOptions, useCli } from "./run-cli.js";
 
 const service = useService();
 const cli = useCli();
 const stopAfterTest = useCleanup();
 
-const asAdmin = () => ({ LATCHKEY_URL: service.url, LATCHKEY_KEY: service.firstKey });
+const adminEnvironment = () => ({ LATCHKEY_URL: service.url, LATCHKEY_KEY: service.firstKey });
 
-async function admin(args: readonly string[], { environment, input }: Given = {}) {
-  const whole = { ...asAdmin(), ...environment };
+async function runAsAdmin(args: readonly string[], { environment, input }: RunOptions = {}) {
+  const merged = { ...adminEnvironment(), ...environment };
   // Only another process has its own stdin.
   return input === undefined
-    ? cli.runHere(args, whole)
-    : cli.run(args, { environment: whole, input });
+    ? cli.runInProcess(args, merged)
+    : cli.run(args, { environment: merged, input });
 }
 
-async function json(args: readonly string[], given: Given = {}) {
-  const { code, stdout, stderr } = await admin([...args, "--json"], given);
+async function runJson(args: readonly string[], options: RunOptions = {}) {
+  const { code, stdout, stderr } = await runAsAdmin([...args, "--json"], options);
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   expect(stdout.split("\n")).toHaveLength(2);
   return JSON.parse(stdout);
 }
 
-/** Calls REST. */
 // biome-ignore lint/suspicious/noExplicitAny: it is JSON
-async function rest(path: string, method = "GET"): Promise<any> {
+async function callRest(path: string, method = "GET"): Promise<any> {
   const headers = { "SVC-API-KEY": service.firstKey };
   const response = await fetch(`${service.url}${path}`, { method, headers });
   return response.status === 204 ? undefined : response.json();
@@ -43,7 +42,7 @@ let backendId: string;
 beforeAll(async () => {
   const create = ["apps", "create"];
   const [backend, shop] = await Promise.all([
-    json([
+    runJson([
       ...create,
       "Backend",
       "--type",
@@ -53,7 +52,7 @@ beforeAll(async () => {
       "--output-key",
       backendKey(),
     ]),
-    admin([
+    runAsAdmin([
       ...create,
       "Web \u5e97",
       "--type",
@@ -73,29 +72,29 @@ beforeAll(async () => {
 describe("applications", () => {
   it("are listed as the same JSON as REST, and as tables", async () => {
     const [list, got, table] = await Promise.all([
-      json(["apps", "ls", "--type", "private", "--name", "Backend"]),
-      json(["apps", "get", "Backend"]),
-      admin(["apps", "ls"]),
+      runJson(["apps", "ls", "--type", "private", "--name", "Backend"]),
+      runJson(["apps", "get", "Backend"]),
+      runAsAdmin(["apps", "ls"]),
     ]);
     expect(list.data).toEqual([got]);
-    expect(got).toEqual(await rest(`/applications/${backendId}`));
+    expect(got).toEqual(await callRest(`/applications/${backendId}`));
     expect(table.stdout).toMatch(/^ID +NAME +TYPE +STATUS +EXPIRES +LAST USED +PERMISSIONS\n/);
     expect(table.stdout).toMatch(/ {2}Web \u5e97 {5}public {6}enabled {2}in 29d /);
   });
 
   it("are listed with a note if the list is not complete", async () => {
-    const { total_items } = (await rest("/applications")).pagination;
-    const { stdout, stderr } = await admin(["apps", "ls", "--limit", "1"]);
+    const { total_items } = (await callRest("/applications")).pagination;
+    const { stdout, stderr } = await runAsAdmin(["apps", "ls", "--limit", "1"]);
     expect(stdout.split("\n")).toHaveLength(3);
     expect(stderr).toBe(`Showing 1 of ${total_items}. Use --all to list every one.\n`);
-    expect((await admin(["apps", "ls", "--all"])).stderr).toBe("");
+    expect((await runAsAdmin(["apps", "ls", "--all"])).stderr).toBe("");
   });
 
   it("write a new key to a file of mode 0600 or print only the key", async () => {
     expect((await stat(backendKey())).mode & 0o777).toBe(0o600);
     expect(await readFile(backendKey(), "utf8")).toMatch(/^lk_prv_\w{61}\n$/);
     expect(await readFile(shopKey(), "utf8")).toMatch(/^lk_pub_\w{61}\n$/);
-    const again = await admin([
+    const refused = await runAsAdmin([
       "apps",
       "rotate",
       "Backend",
@@ -104,12 +103,12 @@ describe("applications", () => {
       "--output-key",
       backendKey(),
     ]);
-    expect(again).toMatchObject({ code: 6, stdout: "" });
-    expect((await rest(`/applications/${backendId}/keys`)).data).toHaveLength(1);
+    expect(refused).toMatchObject({ code: 6, stdout: "" });
+    expect((await callRest(`/applications/${backendId}/keys`)).data).toHaveLength(1);
   });
 
   it("update only the given fields, and only the expected version", async () => {
-    const { id, version } = await json([
+    const { id, version } = await runJson([
       ...["apps", "create", "Changing", "--type", "private", "--permission", "token:read"],
       ...["--permission", "token:use", "--allowed-cidr", "203.0.113.0/24"],
     ]);
@@ -119,7 +118,7 @@ describe("applications", () => {
       transform: "mask",
       permissions: ["token:read"],
     };
-    const changed = await json(
+    const changed = await runJson(
       [
         "apps",
         "update",
@@ -139,28 +138,33 @@ describe("applications", () => {
       rules: [rule],
       allowed_cidrs: ["203.0.113.0/24"],
     });
-    const anywhere = await json(["apps", "update", id, "--any-cidr"]);
+    const anywhere = await runJson(["apps", "update", id, "--any-cidr"]);
     expect(anywhere).toMatchObject({ permissions: ["token:read", "a:b"], allowed_cidrs: [] });
-    const late = await admin(["apps", "update", id, "--name", "x", "--if-match", version]);
-    expect(late.code).toBe(6);
-    const wrong = await admin(["apps", "update", id, "--rules", "-"], { input: '[{"prio": 1}]' });
-    expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining("stdin: rules[0]: ") });
+    const stale = await runAsAdmin(["apps", "update", id, "--name", "x", "--if-match", version]);
+    expect(stale.code).toBe(6);
+    const invalid = await runAsAdmin(["apps", "update", id, "--rules", "-"], {
+      input: '[{"prio": 1}]',
+    });
+    expect(invalid).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("stdin: rules[0]: "),
+    });
   });
 
   it("set and clear a session quota", async () => {
-    const { id, session_quota } = await json([
+    const { id, session_quota } = await runJson([
       ...["apps", "create", "Shop with a quota", "--type", "public"],
       ...["--permission", "token:create", "--session-quota", "7"],
     ]);
-    const changed = await json(["apps", "update", id, "--session-quota", "8"]);
+    const changed = await runJson(["apps", "update", id, "--session-quota", "8"]);
     expect([session_quota, changed.session_quota]).toEqual([7, 8]);
-    expect((await admin(["apps", "get", id])).stdout).toMatch(/^session quota +8$/m);
-    const cleared = await json(["apps", "update", id, "--default-session-quota"]);
+    expect((await runAsAdmin(["apps", "get", id])).stdout).toMatch(/^session quota +8$/m);
+    const cleared = await runJson(["apps", "update", id, "--default-session-quota"]);
     expect(cleared).not.toHaveProperty("session_quota");
   });
 
   it("are rotated, disabled, enabled and deleted by name, after confirmation", async () => {
-    const { id } = await json([
+    const { id } = await runJson([
       "apps",
       "create",
       "Short",
@@ -169,25 +173,25 @@ describe("applications", () => {
       "--permission",
       "a:b",
     ]);
-    const refused = await admin(["apps", "rotate", "Short"]);
+    const refused = await runAsAdmin(["apps", "rotate", "Short"]);
     expect(refused).toMatchObject({
       code: 2,
       stderr: expect.stringContaining("Not a terminal; pass --yes to confirm."),
     });
-    expect(await json(["apps", "rotate", "Short", "--grace", "1h"])).toMatchObject({ id });
-    const { data: keys } = await json(["apps", "keys", "Short"]);
+    expect(await runJson(["apps", "rotate", "Short", "--grace", "1h"])).toMatchObject({ id });
+    const { data: keys } = await runJson(["apps", "keys", "Short"]);
     expect(keys).toHaveLength(2);
-    await json(["apps", "end-key", id, keys[1].id]);
-    expect(await json(["apps", "disable", "Short"])).toMatchObject({ status: "disabled" });
-    expect((await admin(["apps", "enable", id])).stdout).toBe('"Short" is enabled.\n');
-    expect(await json(["apps", "rm", "Short", "--yes"])).toEqual({ id });
-    expect(await rest(`/applications/${id}`)).toMatchObject({ status: 404 });
+    await runJson(["apps", "end-key", id, keys[1].id]);
+    expect(await runJson(["apps", "disable", "Short"])).toMatchObject({ status: "disabled" });
+    expect((await runAsAdmin(["apps", "enable", id])).stdout).toBe('"Short" is enabled.\n');
+    expect(await runJson(["apps", "rm", "Short", "--yes"])).toEqual({ id });
+    expect(await callRest(`/applications/${id}`)).toMatchObject({ status: 404 });
   });
 });
 
 describe("a session", () => {
   it("is opened, authorized with a nonce from stdin, checked, listed and revoked", async () => {
-    const opened = await json(["sessions", "open", "--key-file", shopKey()]);
+    const opened = await runJson(["sessions", "open", "--key-file", shopKey()]);
     const authorize = [
       "sessions",
       "authorize",
@@ -196,29 +200,29 @@ describe("a session", () => {
       "--permission",
       "token:read",
     ];
-    expect((await admin(authorize, { input: `${opened.nonce}\n` })).code).toBe(0);
-    expect((await admin(authorize, { input: opened.nonce })).code).toBe(6);
+    expect((await runAsAdmin(authorize, { input: `${opened.nonce}\n` })).code).toBe(0);
+    expect((await runAsAdmin(authorize, { input: opened.nonce })).code).toBe(6);
 
-    const allowed = await admin(["check", "token:read", "--container", "/pci/"], {
+    const allowed = await runAsAdmin(["check", "token:read", "--container", "/pci/"], {
       input: opened.session_key,
     });
     expect(allowed).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^allowed\ntransform +mask\n/),
     });
-    const denied = await admin(["check", "token:use"], { input: opened.session_key });
+    const denied = await runAsAdmin(["check", "token:use"], { input: opened.session_key });
     expect(denied.code).toBe(3);
     expect(denied.stdout).toMatch(/^denied\nreason +permission_missing\ndetail +.* token:use/);
 
-    const { data } = await json(["sessions", "ls", "--application", "Web \u5e97"]);
-    expect(data).toEqual([await rest(`/sessions/${opened.id}`)]);
-    expect(await json(["sessions", "get", opened.id])).toEqual(data[0]);
-    await json(["sessions", "rm", opened.id]);
-    expect((await admin(["sessions", "get", opened.id])).code).toBe(5);
+    const { data } = await runJson(["sessions", "ls", "--application", "Web \u5e97"]);
+    expect(data).toEqual([await callRest(`/sessions/${opened.id}`)]);
+    expect(await runJson(["sessions", "get", opened.id])).toEqual(data[0]);
+    await runJson(["sessions", "rm", opened.id]);
+    expect((await runAsAdmin(["sessions", "get", opened.id])).code).toBe(5);
     const headers = { "SVC-API-KEY": (await readFile(shopKey(), "utf8")).trim() };
     await fetch(`${service.url}/sessions`, { method: "POST", headers });
-    await json(["sessions", "rm", "--all", "--application", "Web \u5e97", "--yes"]);
-    expect((await rest("/sessions")).data).toEqual([]);
+    await runJson(["sessions", "rm", "--all", "--application", "Web \u5e97", "--yes"]);
+    expect((await callRest("/sessions")).data).toEqual([]);
   });
 });
 
@@ -226,7 +230,7 @@ describe("events", () => {
   function followAt(url: string, ...options: readonly string[]) {
     const follow = runLatchkey(
       ["events", "--follow", "--json", "--since", "1h", ...options],
-      cli.environment({ ...asAdmin(), LATCHKEY_URL: url }),
+      cli.environment({ ...adminEnvironment(), LATCHKEY_URL: url }),
     );
     stopAfterTest(() => follow.child.kill("SIGKILL"));
     return follow;
@@ -235,16 +239,16 @@ describe("events", () => {
   it("are listed and followed through an HTTP/1.1 proxy, also after a lost connection, until the reader closes the pipe", async () => {
     const proxy = await startHttp1Proxy(service.port);
     stopAfterTest(() => void proxy.close());
-    const listed = await json(["events", "--limit", "1", "--kind", "application.created"], {
+    const listed = await runJson(["events", "--limit", "1", "--kind", "application.created"], {
       environment: { LATCHKEY_URL: proxy.url },
     });
     expect(listed.data).toHaveLength(1);
     const follow = followAt(proxy.url);
     await follow.until(new RegExp(listed.data[0].id));
-    await rest(`/applications/${backendId}/disable`, "POST");
+    await callRest(`/applications/${backendId}/disable`, "POST");
     await follow.until(/"kind":"application.disabled"/);
     proxy.breakConnections();
-    await rest(`/applications/${backendId}/enable`, "POST");
+    await callRest(`/applications/${backendId}/enable`, "POST");
     await follow.until(/"kind":"application.enabled","[^\n]*\n$/);
     const lines = follow.output.stdout
       .trim()
@@ -252,16 +256,16 @@ describe("events", () => {
       .map((line) => JSON.parse(line));
     expect(new Set(lines.map(({ id }) => id)).size).toBe(lines.length);
     follow.child.stdout?.destroy();
-    await rest(`/applications/${backendId}/disable`, "POST");
+    await callRest(`/applications/${backendId}/disable`, "POST");
     expect(await follow.ended()).toBe(0);
     expect(follow.output.stderr).toMatch(/^Connection lost\. Reconnecting\. .*\n$/);
-    await rest(`/applications/${backendId}/enable`, "POST");
+    await callRest(`/applications/${backendId}/enable`, "POST");
   });
 
   it("are followed after a connection became silent", async () => {
     const proxy = await startProxy(service.port);
     stopAfterTest(() => void proxy.close());
-    const { id } = await json([
+    const { id } = await runJson([
       ...["apps", "create", "Silent", "--type", "private", "--permission", "a:b"],
     ]);
     const startWith = async (timeout: string) => {
@@ -272,13 +276,13 @@ describe("events", () => {
     // A slow machine may need longer for the first response.
     const follow = await startWith("2s").catch(() => startWith("30s"));
     proxy.abandon();
-    await rest(`/applications/${id}`, "DELETE");
+    await callRest(`/applications/${id}`, "DELETE");
     await follow.until(/"kind":"application.deleted"/);
     expect(follow.output.stderr).toContain(`${proxy.url} did not respond in time.`);
   });
 });
 
-describe("a command that fails prints one line and exits with a code for", () => {
+describe("a failing command", () => {
   it.each([
     ["an unknown value", ["apps", "ls", "--type", "x"], {}, 2, "Allowed choices are private"],
     [
@@ -304,18 +308,20 @@ describe("a command that fails prints one line and exits with a code for", () =>
       "Pass --permission or --rules.",
     ],
     ["an unknown profile", ["whoami", "--profile", "x"], {}, 5, 'No profile is named "x"'],
-  ])("%s", async (_, args, environment, code, line) => {
-    const ended = await cli.run(args, { environment: { ...asAdmin(), ...environment } });
-    expect(ended).toMatchObject({ code, stdout: "" });
-    expect(ended.stderr).toMatch(/^latchkey: /);
-    expect(ended.stderr).toContain(line);
-    expect(ended.stderr).not.toContain(service.firstKey);
+  ])("prints one line and sets the exit code for %s", async (_, args, environment, code, line) => {
+    const result = await cli.run(args, { environment: { ...adminEnvironment(), ...environment } });
+    expect(result).toMatchObject({ code, stdout: "" });
+    expect(result.stderr).toMatch(/^latchkey: /);
+    expect(result.stderr).toContain(line);
+    expect(result.stderr).not.toContain(service.firstKey);
   });
 
-  it("a missing key, and two inputs from one stdin", async () => {
+  it("reports a missing key, and two inputs from one stdin", async () => {
     const keyless = await cli.run(["whoami"], { environment: { LATCHKEY_URL: service.url } });
     expect(keyless).toMatchObject({ code: 4, stderr: expect.stringContaining("No key for") });
-    const twice = await admin(["check", "a:b", "--key-file", "-"], { input: service.firstKey });
+    const twice = await runAsAdmin(["check", "a:b", "--key-file", "-"], {
+      input: service.firstKey,
+    });
     expect(twice).toMatchObject({ code: 2, stderr: expect.stringContaining("Only one input") });
   });
 });
@@ -329,13 +335,13 @@ describe("a profile", () => {
     expect(added).toMatchObject({ code: 0, stdout: expect.stringContaining("Bootstrap") });
     expect(added.stdout + added.stderr).not.toContain(service.firstKey);
     expect((await stat(cli.path("latchkey/profiles.json"))).mode & 0o777).toBe(0o600);
-    const list = await cli.runHere(["profile", "ls"]);
+    const list = await cli.runInProcess(["profile", "ls"]);
     expect(list.stdout).toContain(
       `*  local  ${service.url}  ${service.firstKey.slice(0, 11)}\u2026`,
     );
     expect(list.stdout).not.toContain(service.firstKey);
     expect(await cli.run(["whoami"])).toMatchObject({ code: 0, stdout: added.stdout });
-    expect((await cli.runHere(["profile", "rm", "local"])).code).toBe(0);
-    expect((await cli.runHere(["profile", "use", "local"])).code).toBe(5);
+    expect((await cli.runInProcess(["profile", "rm", "local"])).code).toBe(0);
+    expect((await cli.runInProcess(["profile", "use", "local"])).code).toBe(5);
   });
 });

@@ -6,43 +6,43 @@ import { describe, expect, it } from "@jest/globals";
 import { complete, completionScript, fileCandidates, shells } from "../../src/cli/completion.js";
 import { describeWith } from "../support/jest/suite.js";
 import { latchkeyPath, withFolder } from "../support/service/process.js";
-import { createWholeProgram } from "./whole-program.js";
+import { createFullProgram } from "./run-cli.js";
 
-async function completed(...words: string[]): Promise<string[]> {
-  const lines = await complete(createWholeProgram(), words);
+async function completionsOf(...words: string[]): Promise<string[]> {
+  const lines = await complete(createFullProgram(), words);
   return lines.map((line) => line.replace(/\t.*/, ""));
 }
 
 describe("completion", () => {
   it("lists commands and subcommands, without the hidden one", async () => {
-    expect(await completed("")).toEqual(expect.arrayContaining(["serve", "apps", "doctor"]));
-    expect(await completed("")).not.toContain("__complete");
-    expect(await completed("apps", "r")).toEqual(["rotate", "rm"]);
-    expect(await completed("completion", "")).toEqual(["bash", "zsh", "fish"]);
+    expect(await completionsOf("")).toEqual(expect.arrayContaining(["serve", "apps", "doctor"]));
+    expect(await completionsOf("")).not.toContain("__complete");
+    expect(await completionsOf("apps", "r")).toEqual(["rotate", "rm"]);
+    expect(await completionsOf("completion", "")).toEqual(["bash", "zsh", "fish"]);
   });
 
   it("lists options and the values of options with choices", async () => {
-    expect(await completed("apps", "ls", "--ty")).toEqual(["--type"]);
-    expect(await completed("apps", "ls", "--type", "p")).toEqual(["private", "public"]);
-    expect(await completed("apps", "ls", "--type=m")).toEqual(["--type=management"]);
-    expect(await completed("apps", "ls", "--name", "x", "--order", "n")).toEqual([
+    expect(await completionsOf("apps", "ls", "--ty")).toEqual(["--type"]);
+    expect(await completionsOf("apps", "ls", "--type", "p")).toEqual(["private", "public"]);
+    expect(await completionsOf("apps", "ls", "--type=m")).toEqual(["--type=management"]);
+    expect(await completionsOf("apps", "ls", "--name", "x", "--order", "n")).toEqual([
       "newest",
       "name",
     ]);
-    expect(await completed("events", "--kind", "session.a")).toEqual(["session.authorized"]);
-    expect(await completed("apps", "create", "x", "--rules", "")).toEqual([fileCandidates]);
-    expect(await completed("import", "")).toEqual([fileCandidates]);
+    expect(await completionsOf("events", "--kind", "session.a")).toEqual(["session.authorized"]);
+    expect(await completionsOf("apps", "create", "x", "--rules", "")).toEqual([fileCandidates]);
+    expect(await completionsOf("import", "")).toEqual([fileCandidates]);
   });
 
   it("describes each candidate", async () => {
-    expect(await complete(createWholeProgram(), ["whoa"])).toEqual([
+    expect(await complete(createFullProgram(), ["whoa"])).toEqual([
       expect.stringMatching(/^whoami\tshow the owner/),
     ]);
   });
 });
 
-/** Runs a script in a shell, with our command on its path. */
-async function inShell(folder: string, shell: string, script: string): Promise<string> {
+/** Runs a script in a shell, with `latchkey` on its PATH. */
+async function runInShell(folder: string, shell: string, script: string): Promise<string> {
   const command = `#!/bin/sh\nexec '${process.execPath}' '${join(process.cwd(), latchkeyPath)}' "$@"\n`;
   await writeFile(join(folder, "latchkey"), command, { mode: 0o755 });
   const env = { ...process.env, PATH: `${folder}:${process.env.PATH}`, XDG_CONFIG_HOME: folder };
@@ -71,7 +71,7 @@ describe("the completion script in bash", () => {
             COMP_CWORD=$((\${#COMP_WORDS[@]} - 1)); _latchkey; printf '%s|' "\${COMPREPLY[@]}"; echo`,
         )
         .join("\n");
-      const output = await inShell(
+      const output = await runInShell(
         folder,
         "bash",
         `export XDG_CONFIG_HOME='${config}'; eval "$(latchkey completion bash)"\n${script}`,

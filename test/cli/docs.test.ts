@@ -2,28 +2,28 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "@jest/globals";
 import type { Command } from "commander";
 import { exitCodes } from "../../src/cli/errors.js";
-import { createWholeProgram } from "./whole-program.js";
+import { createFullProgram } from "./run-cli.js";
 
 const page = readFileSync("docs/reference/cli.md", "utf8");
 
 /** The commands without subcommands, each with its full name. */
-function leavesOf(command: Command, names: readonly string[] = []): [string, Command][] {
+function leafCommands(command: Command, names: readonly string[] = []): [string, Command][] {
   const visible = command.createHelp().visibleCommands(command);
-  const below = visible.filter((one) => one.name() !== "help");
-  return below.length === 0
+  const subcommands = visible.filter((one) => one.name() !== "help");
+  return subcommands.length === 0
     ? [[names.join(" "), command]]
-    : below.flatMap((one) => leavesOf(one, [...names, one.name()]));
+    : subcommands.flatMap((one) => leafCommands(one, [...names, one.name()]));
 }
 
-const leaves = leavesOf(createWholeProgram());
+const leaves = leafCommands(createFullProgram());
 
 /** The table row of a command, up to the next row or heading. */
-function sectionOf(name: string): string {
+function findSection(name: string): string {
   const [, section = ""] = page.split(`\`latchkey ${name}`);
   return section.split(/\n(?=\| `latchkey |#)/)[0] ?? "";
 }
 
-/** Options that several commands share are documented once. */
+/** Options of several commands, documented once. */
 const shared = new Set([
   "--help",
   "--json",
@@ -41,7 +41,7 @@ const shared = new Set([
 
 describe("docs/reference/cli.md", () => {
   it.each(leaves)("documents `latchkey %s` and its own options", (name, command) => {
-    const section = sectionOf(name);
+    const section = findSection(name);
     expect(section).not.toBe("");
     const own = command.options.flatMap(({ long }) => (long && !shared.has(long) ? [long] : []));
     expect(own.filter((option) => !section.includes(option))).toEqual([]);
@@ -53,10 +53,10 @@ describe("docs/reference/cli.md", () => {
   });
 
   it("lists no other command", () => {
-    const named = [...page.matchAll(/^\| `latchkey ([a-z -]+?)(?: [A-Z[<].*?)?`/gm)].map(
+    const listed = [...page.matchAll(/^\| `latchkey ([a-z -]+?)(?: [A-Z[<].*?)?`/gm)].map(
       ([, name]) => name,
     );
-    expect(named.sort()).toEqual(leaves.map(([name]) => name).sort());
+    expect(listed.sort()).toEqual(leaves.map(([name]) => name).sort());
   });
 
   it("documents every exit code, and no other", () => {

@@ -20,7 +20,7 @@ import { useMongo } from "../support/mongo/mongo.js";
 import { uri } from "../support/mongo/uri.js";
 import { withFolder } from "../support/service/process.js";
 import { startServer } from "../support/service/server.js";
-import { useCli } from "./run.js";
+import { useCli } from "./run-cli.js";
 
 const cli = useCli();
 const mongo = useMongo();
@@ -30,7 +30,7 @@ interface Report {
   readonly findings: readonly Finding[];
 }
 
-async function examine(environment: Readonly<Record<string, string>>): Promise<Report> {
+async function runDoctor(environment: Readonly<Record<string, string>>): Promise<Report> {
   const PORT = "0";
   const { code, stdout, stderr } = await cli.run(["doctor", "--json"], {
     environment: { PORT, ...environment },
@@ -41,11 +41,11 @@ async function examine(environment: Readonly<Record<string, string>>): Promise<R
   return { code, findings };
 }
 
-const about = ({ findings }: Report, name: string) =>
+const findingsFor = ({ findings }: Report, name: string) =>
   findings.filter(({ check }) => check === name).map(({ state, found }) => `${state} ${found}`);
 
-/** The contents of a folder, without the lock file: it changes with every reader. */
-function contentsOf(folder: string): string[] {
+/** Hashes the files of a folder, except the lock file, which every reader changes. */
+function hashFiles(folder: string): string[] {
   return readdirSync(folder).map((name) => {
     const isLock = name === "lock.mdb";
     const content = isLock ? "" : readFileSync(join(folder, name));
@@ -56,7 +56,7 @@ function contentsOf(folder: string): string[] {
 /** Expects a warning about the tenant whose last manager expires. */
 async function expectManagerWarning(
   { applications }: Store,
-  look: () => Promise<Report>,
+  getReport: () => Promise<Report>,
 ): Promise<void> {
   const create = (fields: Partial<NewApplication>) =>
     applications.create(anApplication({ permissions: managerPermissions, ...fields }));
@@ -64,11 +64,13 @@ async function expectManagerWarning(
   const { tenantId: managed } = await create({ expiresAt: sooner });
   await create({ tenantId: managed });
   await create({ permissions: ["application:create"], expiresAt: sooner });
-  expect(about(await look(), "managers")).toEqual(["ok no tenant's last manager expires"]);
+  expect(findingsFor(await getReport(), "managers")).toEqual([
+    "ok no tenant's last manager expires",
+  ]);
 
   const { tenantId } = await create({ expiresAt: sooner });
   await create({ tenantId, expiresAt: later });
-  expect(about(await look(), "managers")).toEqual([
+  expect(findingsFor(await getReport(), "managers")).toEqual([
     `warn the last application of tenant ${tenantId} that can create and update applications ` +
       "expires at 2099-01-01T00:00:00.000Z",
   ]);
@@ -79,7 +81,7 @@ describe("doctor on an embedded store", () => {
     withFolder(async (DATA_DIR) => {
       const store = await openStore(readSettings({ DATA_DIR }));
       try {
-        await expectManagerWarning(store, () => examine({ DATA_DIR }));
+        await expectManagerWarning(store, () => runDoctor({ DATA_DIR }));
       } finally {
         await store.close();
       }
@@ -88,31 +90,31 @@ describe("doctor on an embedded store", () => {
   it("passes every check and changes nothing", () =>
     withFolder(async (DATA_DIR) => {
       await (await openStore(readSettings({ DATA_DIR }))).close();
-      const before = contentsOf(DATA_DIR);
+      const before = hashFiles(DATA_DIR);
       const lowLimits = { CONNECTION_LIMIT: "100", ADDRESS_CONNECTION_LIMIT: "100" };
-      const report = await examine({
+      const report = await runDoctor({
         DATA_DIR,
-        KEY_PEPPER: "a pepper of these tests",
+        KEY_PEPPER: "a pepper for this test",
         ...lowLimits,
       });
       // Free disk space depends on the machine.
       const others = report.findings.filter(({ check }) => check !== "disk");
       expect(others.filter(({ state }) => state !== "ok")).toEqual([]);
-      expect(about(report, "layout")).toEqual(["ok version 1, all indexes exist"]);
-      expect(contentsOf(DATA_DIR)).toEqual(before);
+      expect(findingsFor(report, "layout")).toEqual(["ok version 1, all indexes exist"]);
+      expect(hashFiles(DATA_DIR)).toEqual(before);
     }));
 
   it("does not create a missing folder, and reports a broken database file", () =>
     withFolder(async (folder) => {
       const DATA_DIR = join(folder, "deep", "data");
-      const report = await examine({ DATA_DIR });
-      expect(about(report, "store")).toEqual([`warn ${DATA_DIR} contains no data`]);
+      const report = await runDoctor({ DATA_DIR });
+      expect(findingsFor(report, "store")).toEqual([`warn ${DATA_DIR} contains no data`]);
       expect(existsSync(join(folder, "deep"))).toBe(false);
 
       await writeFile(join(folder, "data.mdb"), "not a database");
-      const broken = await examine({ DATA_DIR: folder });
+      const broken = await runDoctor({ DATA_DIR: folder });
       expect(broken.code).toBe(1);
-      expect(about(broken, "layout")).toEqual([
+      expect(findingsFor(broken, "layout")).toEqual([
         `fail ${folder}: its data.mdb is not an LMDB database`,
       ]);
     }));
@@ -145,23 +147,25 @@ describe("doctor on MongoDB", () => {
   it("passes every check, and reports missing indexes without creating them", async () => {
     const db = mongo.createDatabase();
     const environment = { MONGODB_URI: uri, MONGODB_DATABASE: db.databaseName };
-    const empty = await examine(environment);
-    expect(about(empty, "layout")).toEqual(["warn the database is empty"]);
+    const empty = await runDoctor(environment);
+    expect(findingsFor(empty, "layout")).toEqual(["warn the database is empty"]);
     expect(await db.listCollections().toArray()).toEqual([]);
 
     await mongo.open(db);
-    const healthy = await examine(environment);
+    const healthy = await runDoctor(environment);
     expect(healthy.code).toBe(0);
-    expect(about(healthy, "layout")).toEqual(["ok 6 collections, all indexes exist"]);
-    expect(about(healthy, "clock")).toEqual([expect.stringMatching(/^ok \d+ ms /)]);
-    expect(about(healthy, "ttl monitor")).toEqual([expect.stringMatching(/^ok runs every 1 s/)]);
-    expect(about(healthy, "members")).toEqual(["warn only one member"]);
+    expect(findingsFor(healthy, "layout")).toEqual(["ok 6 collections, all indexes exist"]);
+    expect(findingsFor(healthy, "clock")).toEqual([expect.stringMatching(/^ok \d+ ms /)]);
+    expect(findingsFor(healthy, "ttl monitor")).toEqual([
+      expect.stringMatching(/^ok runs every 1 s/),
+    ]);
+    expect(findingsFor(healthy, "members")).toEqual(["warn only one member"]);
 
     await db.collection("sessions").dropIndex("expires_at_1");
     await db.command({ collMod: "applications", validationLevel: "off" });
-    const broken = await examine(environment);
+    const broken = await runDoctor(environment);
     expect(broken.code).toBe(1);
-    expect(about(broken, "layout")).toEqual([
+    expect(findingsFor(broken, "layout")).toEqual([
       expect.stringMatching(/^fail applications has another validator/),
       'fail the index {"expires_at":1} of sessions is missing',
     ]);
@@ -172,20 +176,20 @@ describe("doctor on MongoDB", () => {
     const db = mongo.createDatabase();
     const store = await mongo.open(db);
     const environment = { MONGODB_URI: uri, MONGODB_DATABASE: db.databaseName };
-    await expectManagerWarning(store, () => examine(environment));
+    await expectManagerWarning(store, () => runDoctor(environment));
   });
 
   it("reports an unreachable server without its password", async () => {
     const MONGODB_URI = "mongodb://user:hunter2@127.0.0.1:1/?serverSelectionTimeoutMS=500";
-    const report = await examine({ MONGODB_URI });
-    expect(about(report, "store")).toEqual([
+    const report = await runDoctor({ MONGODB_URI });
+    expect(findingsFor(report, "store")).toEqual([
       expect.stringMatching(/^fail MongoDB at 127.0.0.1:1 cannot be reached/),
     ]);
     expect(JSON.stringify(report)).not.toContain("hunter2");
   });
 });
 
-const good: MongoStatus = {
+const healthyFacts: MongoStatus = {
   version: "6.0",
   topology: "replica set",
   layout: { missing: [], of: 6, differences: [] },
@@ -263,7 +267,7 @@ describe("checkMongo", () => {
       ["warn ttl monitor", "warn members"],
     ],
   ])("reports %s", (_, change, expected) => {
-    const findings = checkMongo({ ...good, ...change } as MongoStatus);
+    const findings = checkMongo({ ...healthyFacts, ...change } as MongoStatus);
     const bad = findings.filter(({ state }) => state !== "ok");
     expect(bad.map(({ state, check }) => `${state} ${check}`)).toEqual(expected);
     expect(bad.every(({ fix }) => fix)).toBe(true);
@@ -272,8 +276,8 @@ describe("checkMongo", () => {
 
 describe("doctor on settings", () => {
   it("reports every invalid setting", async () => {
-    const report = await examine({ PORT: "http", LOG_LEVEL: "loud" });
-    expect(about(report, "settings")).toEqual([
+    const report = await runDoctor({ PORT: "http", LOG_LEVEL: "loud" });
+    expect(findingsFor(report, "settings")).toEqual([
       expect.stringMatching(/^fail PORT must be/),
       expect.stringMatching(/^fail LOG_LEVEL must be/),
     ]);
@@ -281,9 +285,9 @@ describe("doctor on settings", () => {
 
   it("reports a certificate that is not yet valid, expires soon or has expired", () => {
     const pem = readFileSync("test/fixtures/localhost.crt");
-    const from = (year: number, month = 0) =>
+    const stateIn = (year: number, month = 0) =>
       checkCertificate(pem, Date.UTC(year, month, 20)).state;
-    expect([from(2020), from(2100), from(2126, 9), from(2127)]).toEqual([
+    expect([stateIn(2020), stateIn(2100), stateIn(2126, 9), stateIn(2127)]).toEqual([
       "fail",
       "ok",
       "warn",
@@ -294,21 +298,21 @@ describe("doctor on settings", () => {
 
 describe("checkPort", () => {
   it("distinguishes a free port, the service and another program", async () => {
-    const at = (port: number) => checkPort({ ...readSettings({ HOST: "127.0.0.1" }), port });
+    const check = (port: number) => checkPort({ ...readSettings({ HOST: "127.0.0.1" }), port });
     const server = await startServer();
-    expect(await at(server.port)).toMatchObject({
+    expect(await check(server.port)).toMatchObject({
       state: "ok",
       found: expect.stringContaining("is ready"),
     });
     await server.close();
-    expect(await at(server.port)).toMatchObject({
+    expect(await check(server.port)).toMatchObject({
       state: "ok",
       found: expect.stringContaining("is free"),
     });
 
     const other = createServer((_, response) => response.end("hello")).listen(0, "127.0.0.1");
     await new Promise((resolve) => other.once("listening", resolve));
-    expect(await at((other.address() as AddressInfo).port)).toMatchObject({ state: "fail" });
+    expect(await check((other.address() as AddressInfo).port)).toMatchObject({ state: "fail" });
     other.close();
   });
 });

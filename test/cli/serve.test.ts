@@ -27,7 +27,7 @@ function run(args: string[], environment: Record<string, string>): LatchkeyProce
 
 const mongo = useMongo();
 
-async function nameByKey(url: string, key: string): Promise<string> {
+async function getOwnerName(url: string, key: string): Promise<string> {
   const response = await fetch(`${url}/applications/key`, { headers: { "SVC-API-KEY": key } });
   return ((await response.json()) as { name: string }).name;
 }
@@ -36,8 +36,8 @@ describe("the first start with an empty data folder", () => {
   it("prints a key and a working curl command, once", () =>
     withFolder(async (DATA_DIR) => {
       const first = await startService({ DATA_DIR });
-      const [, line = ""] = await first.process.until(/^ +(curl .*)$/m);
-      const { stdout } = await promisify(execFile)("sh", ["-c", line]);
+      const [, curl = ""] = await first.process.until(/^ +(curl .*)$/m);
+      const { stdout } = await promisify(execFile)("sh", ["-c", curl]);
       expect(JSON.parse(stdout)).toMatchObject({
         type: "management",
         permissions: expect.arrayContaining([
@@ -52,11 +52,11 @@ describe("the first start with an empty data folder", () => {
 
       const second = await startService({ DATA_DIR });
       expect(second.process.output.stdout).not.toContain("lk_mgt_");
-      expect(await nameByKey(second.url, first.firstKey)).toBe("Bootstrap");
+      expect(await getOwnerName(second.url, first.firstKey)).toBe("Bootstrap");
     }));
 });
 
-describe("a start with GRANT_POLICY=open", () => {
+describe("startup with GRANT_POLICY=open", () => {
   it("logs one warning, also with several workers", () =>
     withFolder(async (DATA_DIR) => {
       const { process } = await startService({ DATA_DIR, GRANT_POLICY: "open", WORKERS: "2" });
@@ -68,7 +68,7 @@ describe("a start with GRANT_POLICY=open", () => {
     }));
 });
 
-describe("a start with FIRST_KEY=hide on an empty data folder", () => {
+describe("startup with FIRST_KEY=hide and an empty data folder", () => {
   it.each(isFullSuite ? ["1", "2"] : ["1"])(
     "creates nothing and logs how to create the first key until one exists: WORKERS=%s",
     (WORKERS) =>
@@ -77,7 +77,7 @@ describe("a start with FIRST_KEY=hide on an empty data folder", () => {
         const hint = "docker compose run --rm latchkey-1 bootstrap";
 
         /** Starts and stops the service, and returns its output. */
-        async function outputOfStart(): Promise<string> {
+        async function startAndStop(): Promise<string> {
           const service = run(["serve"], environment);
           await service.until(listeningLine);
           service.child.kill("SIGTERM");
@@ -85,12 +85,12 @@ describe("a start with FIRST_KEY=hide on an empty data folder", () => {
           return service.output.stdout + service.output.stderr;
         }
 
-        for (const output of [await outputOfStart(), await outputOfStart()]) {
+        for (const output of [await startAndStop(), await startAndStop()]) {
           expect(output).toContain(hint);
           expect(output).not.toContain("lk_");
         }
         expect(await run(["bootstrap"], environment).ended()).toBe(0);
-        expect(await outputOfStart()).not.toContain(hint);
+        expect(await startAndStop()).not.toContain(hint);
       }),
   );
 });
@@ -117,7 +117,7 @@ describe.each(isFullSuite ? ["embedded", "mongodb"] : ["embedded"])(
         const { url } = await startService(store);
         const created = await bootstrap(["--name", "Platform team"], store);
         expect(Object.keys(created)).toEqual(["tenant_id", "application_id", "key"]);
-        expect(await nameByKey(url, created.key)).toBe("Platform team");
+        expect(await getOwnerName(url, created.key)).toBe("Platform team");
       }));
 
     it("creates a new tenant each time, or an application in the given tenant", () =>
@@ -132,52 +132,49 @@ describe.each(isFullSuite ? ["embedded", "mongodb"] : ["embedded"])(
   },
 );
 
-async function errorOf(args: string[], environment: Record<string, string>): Promise<string> {
+async function stderrOf(args: string[], environment: Record<string, string>): Promise<string> {
   const command = run(args, environment);
   expect(await command.ended()).not.toBe(0);
   expect(command.output.stdout).toBe("");
   return command.output.stderr;
 }
 
-describe.each(isFullSuite ? ["1", "2"] : ["1"])(
-  "a service with WORKERS=%s that cannot start exits with an error in one line",
-  (WORKERS) => {
-    it("for a port in use", () =>
-      withFolder(async (DATA_DIR) => {
-        const other = createServer().listen(0, "127.0.0.1");
-        await new Promise((resolve) => other.once("listening", resolve));
-        const PORT = String((other.address() as AddressInfo).port);
-        const line = await errorOf(["serve"], { WORKERS, DATA_DIR, PORT });
-        expect(line).toBe(
-          `latchkey: 127.0.0.1:${PORT} is already in use: stop the other program or set PORT to another port\n`,
-        );
-        other.close();
-      }));
+describe.each(isFullSuite ? ["1", "2"] : ["1"])("a failed start with WORKERS=%s", (WORKERS) => {
+  it("reports a port in use in one line", () =>
+    withFolder(async (DATA_DIR) => {
+      const other = createServer().listen(0, "127.0.0.1");
+      await new Promise((resolve) => other.once("listening", resolve));
+      const PORT = String((other.address() as AddressInfo).port);
+      const line = await stderrOf(["serve"], { WORKERS, DATA_DIR, PORT });
+      expect(line).toBe(
+        `latchkey: 127.0.0.1:${PORT} is already in use: stop the other program or set PORT to another port\n`,
+      );
+      other.close();
+    }));
 
-    it("for a data folder that is not writable", () =>
-      withFolder(async (folder) => {
-        const file = join(folder, "file");
-        await writeFile(file, "not a folder");
-        const line = await errorOf(["serve"], {
-          WORKERS,
-          DATA_DIR: join(file, "data"),
-          PORT: "0",
-        });
-        expect(line).toMatch(/^latchkey: The data folder .+ cannot be used \(.*\): .*\n$/);
-      }));
+  it("reports an unwritable data folder in one line", () =>
+    withFolder(async (folder) => {
+      const file = join(folder, "file");
+      await writeFile(file, "not a folder");
+      const line = await stderrOf(["serve"], {
+        WORKERS,
+        DATA_DIR: join(file, "data"),
+        PORT: "0",
+      });
+      expect(line).toMatch(/^latchkey: The data folder .+ cannot be used \(.*\): .*\n$/);
+    }));
 
-    it("for an unreachable MongoDB, without its password", async () => {
-      const MONGODB_URI = "mongodb://user:hunter2@127.0.0.1:1/?serverSelectionTimeoutMS=500";
-      const line = await errorOf(["serve"], { WORKERS, MONGODB_URI, PORT: "0" });
-      expect(line).toMatch(/^latchkey: MongoDB at 127.0.0.1:1 cannot be reached.*\n$/);
-      expect(line).not.toContain("hunter2");
-    });
-  },
-);
+  it("reports an unreachable MongoDB in one line, without its password", async () => {
+    const MONGODB_URI = "mongodb://user:hunter2@127.0.0.1:1/?serverSelectionTimeoutMS=500";
+    const line = await stderrOf(["serve"], { WORKERS, MONGODB_URI, PORT: "0" });
+    expect(line).toMatch(/^latchkey: MongoDB at 127.0.0.1:1 cannot be reached.*\n$/);
+    expect(line).not.toContain("hunter2");
+  });
+});
 
-describe("an invalid command exits with an error in one line", () => {
-  it("for each invalid setting", async () => {
-    const lines = await errorOf(["serve"], { PORT: "http", LOG_LEVEL: "loud" });
+describe("an invalid command", () => {
+  it("prints one line for each invalid setting", async () => {
+    const lines = await stderrOf(["serve"], { PORT: "http", LOG_LEVEL: "loud" });
     expect(lines.split("\n")).toEqual([
       expect.stringMatching(/^latchkey: PORT must be/),
       expect.stringMatching(/^latchkey: LOG_LEVEL must be/),
@@ -185,15 +182,15 @@ describe("an invalid command exits with an error in one line", () => {
     ]);
   });
 
-  it("for an invalid tenant id and an invalid name", () =>
+  it("reports an invalid tenant id and an invalid name", () =>
     withFolder(async (DATA_DIR) => {
-      expect(await errorOf(["bootstrap", "--tenant", "42"], { DATA_DIR })).toContain("UUID");
-      const line = await errorOf(["bootstrap", "--name", "x".repeat(201)], { DATA_DIR });
+      expect(await stderrOf(["bootstrap", "--tenant", "42"], { DATA_DIR })).toContain("UUID");
+      const line = await stderrOf(["bootstrap", "--name", "x".repeat(201)], { DATA_DIR });
       expect(line).toBe("latchkey: name: must be at most 200 characters\n");
     }));
 
-  it("for an unknown command", async () => {
-    expect(await errorOf(["fly"], {})).toContain("unknown command 'fly'");
+  it("reports an unknown command", async () => {
+    expect(await stderrOf(["fly"], {})).toContain("unknown command 'fly'");
   });
 });
 

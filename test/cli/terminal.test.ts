@@ -8,7 +8,7 @@ import { describeWith, isFullSuite } from "../support/jest/suite.js";
 import { latchkeyPath } from "../support/service/process.js";
 import { useService } from "../support/service/service-process.js";
 import { until } from "../support/until.js";
-import { useCli } from "./run.js";
+import { useCli } from "./run-cli.js";
 
 const service = useService();
 const cli = useCli();
@@ -20,14 +20,17 @@ const script = ["script", "--version"] as const;
 interface Terminal {
   readonly child: ChildProcess;
   /** The output so far. */
-  shown(): string;
+  output(): string;
   /** Waits for a prompt, and types a response. */
-  respond(question: string, typed: string): Promise<void>;
+  respond(prompt: string, typed: string): Promise<void>;
   ended(): Promise<number | null>;
 }
 
 /** Runs a command in a terminal of 80 columns. */
-function inTerminal(args: readonly string[], environment: Record<string, string> = {}): Terminal {
+function runInTerminal(
+  args: readonly string[],
+  environment: Record<string, string> = {},
+): Terminal {
   const words = [process.execPath, join(process.cwd(), latchkeyPath), ...args];
   const command = `stty cols 80; ${words.map((word) => `'${word}'`).join(" ")}`;
   const child = spawn("script", ["-qfec", command, "/dev/null"], {
@@ -46,9 +49,9 @@ function inTerminal(args: readonly string[], environment: Record<string, string>
   const closed = once(child, "close");
   return {
     child,
-    shown: () => text,
-    async respond(question, typed) {
-      await until(async () => text.includes(question));
+    output: () => text,
+    async respond(prompt, typed) {
+      await until(async () => text.includes(prompt));
       child.stdin.write(typed);
     },
     async ended() {
@@ -58,7 +61,7 @@ function inTerminal(args: readonly string[], environment: Record<string, string>
   };
 }
 
-async function create(name: string): Promise<{ readonly id: string }> {
+async function createApplication(name: string): Promise<{ readonly id: string }> {
   const response = await fetch(`${service.url}/applications`, {
     method: "POST",
     headers: { "SVC-API-KEY": service.firstKey, "Content-Type": "application/json" },
@@ -68,43 +71,43 @@ async function create(name: string): Promise<{ readonly id: string }> {
   return response.json() as Promise<{ id: string }>;
 }
 
-const asAdmin = () => ({ LATCHKEY_URL: service.url, LATCHKEY_KEY: service.firstKey });
+const adminEnvironment = () => ({ LATCHKEY_URL: service.url, LATCHKEY_KEY: service.firstKey });
 
-describeWith(script, "on a terminal", () => {
+describeWith(script, "the CLI in a terminal", () => {
   it("prompts for a key without echo", async () => {
-    const terminal = inTerminal(["whoami"], { LATCHKEY_URL: service.url });
+    const terminal = runInTerminal(["whoami"], { LATCHKEY_URL: service.url });
     await terminal.respond(`Key for ${service.url}: `, `wrong\u0015${service.firstKey}x\u007f\r`);
     expect(await terminal.ended()).toBe(0);
-    expect(terminal.shown()).toContain("Bootstrap");
-    expect(terminal.shown()).not.toContain(service.firstKey);
+    expect(terminal.output()).toContain("Bootstrap");
+    expect(terminal.output()).not.toContain(service.firstKey);
   });
 
   it("exits with 130 on Ctrl-C at a prompt", async () => {
-    const terminal = inTerminal(["whoami"], { LATCHKEY_URL: service.url });
+    const terminal = runInTerminal(["whoami"], { LATCHKEY_URL: service.url });
     await terminal.respond("Key for", "\u0003");
     expect(await terminal.ended()).toBe(130);
   });
 
   it("deletes an application only after its name is typed", async () => {
-    await create("Doomed");
-    const mistaken = inTerminal(["apps", "rm", "Doomed"], asAdmin());
-    await mistaken.respond('Type "Doomed" to confirm: ', "doomed\r");
-    expect(await mistaken.ended()).toBe(1);
-    expect(mistaken.shown()).toContain("latchkey: Canceled. Nothing was changed.");
-    const confirmed = inTerminal(["apps", "rm", "Doomed"], asAdmin());
+    await createApplication("Doomed");
+    const canceled = runInTerminal(["apps", "rm", "Doomed"], adminEnvironment());
+    await canceled.respond('Type "Doomed" to confirm: ', "doomed\r");
+    expect(await canceled.ended()).toBe(1);
+    expect(canceled.output()).toContain("latchkey: Canceled. Nothing was changed.");
+    const confirmed = runInTerminal(["apps", "rm", "Doomed"], adminEnvironment());
     await confirmed.respond('Type "Doomed" to confirm: ', "Doomed\r");
     expect(await confirmed.ended()).toBe(0);
-    expect(confirmed.shown()).toContain("was deleted.");
+    expect(confirmed.output()).toContain("was deleted.");
   });
 
   it("does not rotate a key if the application changed during the prompt", async () => {
-    const { id } = await create("Changed meanwhile");
-    const rotate = inTerminal(["apps", "rotate", id], asAdmin());
-    const question = 'Type "yes" to confirm: ';
-    await until(async () => rotate.shown().includes(question));
+    const { id } = await createApplication("Changed meanwhile");
+    const rotate = runInTerminal(["apps", "rotate", id], adminEnvironment());
+    const prompt = 'Type "yes" to confirm: ';
+    await until(async () => rotate.output().includes(prompt));
     const headers = { "SVC-API-KEY": service.firstKey };
     await fetch(`${service.url}/applications/${id}/disable`, { method: "POST", headers });
-    await rotate.respond(question, "yes\r");
+    await rotate.respond(prompt, "yes\r");
     expect(await rotate.ended()).toBe(6);
   });
 
@@ -113,61 +116,64 @@ describeWith(script, "on a terminal", () => {
     it("accepts a name with outer spaces and shows invisible characters escaped", async () => {
       const name = " Soft\u00adhyphen ";
       const shown = " Soft\\u{ad}hyphen ";
-      const { id } = await create(name);
-      const environment = asAdmin();
+      const { id } = await createApplication(name);
+      const environment = adminEnvironment();
       const disabled = await cli.run(["apps", "disable", id], { environment });
       expect(disabled.stdout).toBe(`"${shown}" is disabled.\n`);
       const emptied = await cli.run(["sessions", "rm", "--all", "--application", id, "--yes"], {
         environment,
       });
       expect(emptied.stdout).toBe(`All sessions of "${shown}" are revoked.\n`);
-      const follow = inTerminal(
+      const follow = runInTerminal(
         ["events", "--follow", "--json", "--since", "1h", "--target", id],
         environment,
       );
-      await until(async () => follow.shown().includes("application.sessions_revoked"));
-      const rm = inTerminal(["apps", "rm", id], environment);
+      await until(async () => follow.output().includes("application.sessions_revoked"));
+      const rm = runInTerminal(["apps", "rm", id], environment);
       await rm.respond(`Type "${shown}" to confirm: `, `${name}\r`);
       expect(await rm.ended()).toBe(0);
-      expect(rm.shown()).toContain(`The private application "${shown}" (${id}) will be deleted`);
-      expect(rm.shown()).toContain(`"${shown}" (${id}) was deleted.`);
-      await until(async () => follow.shown().includes("application.deleted"));
-      expect(follow.shown()).toContain(" Soft\\u00adhyphen ");
-      expect(follow.shown()).not.toContain(name);
+      expect(rm.output()).toContain(`The private application "${shown}" (${id}) will be deleted`);
+      expect(rm.output()).toContain(`"${shown}" (${id}) was deleted.`);
+      await until(async () => follow.output().includes("application.deleted"));
+      expect(follow.output()).toContain(" Soft\\u00adhyphen ");
+      expect(follow.output()).not.toContain(name);
     });
 
     it("draws a progress line for a long list and erases it at the end", async () => {
-      await Promise.all(Array.from({ length: 101 }, (_, at) => create(`Many ${at}`)));
+      await Promise.all(Array.from({ length: 101 }, (_, at) => createApplication(`Many ${at}`)));
       let calls = 0;
-      let goOn = () => {};
+      let release = () => {};
       const proxy = await startHttp1Proxy(service.port, () =>
-        ++calls === 2 ? new Promise((resolve) => (goOn = resolve)) : undefined,
+        ++calls === 2 ? new Promise((resolve) => (release = resolve)) : undefined,
       );
       stopAfterTest(() => void proxy.close());
-      const list = inTerminal(["apps", "ls", "--name", "Many", "--all"], {
-        ...asAdmin(),
+      const list = runInTerminal(["apps", "ls", "--name", "Many", "--all"], {
+        ...adminEnvironment(),
         LATCHKEY_URL: proxy.url,
       });
-      await until(async () => list.shown().includes("\r100 read\u001b[K"));
-      goOn();
+      await until(async () => list.output().includes("\r100 read\u001b[K"));
+      release();
       expect(await list.ended()).toBe(0);
-      expect(list.shown()).toContain("100 read\u001b[K\r\u001b[K\u001b[2mID");
-      expect(list.shown().match(/Many \d+/g)).toHaveLength(101);
+      expect(list.output()).toContain("100 read\u001b[K\r\u001b[K\u001b[2mID");
+      expect(list.output().match(/Many \d+/g)).toHaveLength(101);
     });
 
     it("colors tables, fits them to the width and indents JSON", async () => {
       const [colored, plain, json] = [
-        inTerminal(["apps", "ls", "--name", "Bootstrap"], asAdmin()),
-        inTerminal(["apps", "ls", "--name", "Bootstrap"], { ...asAdmin(), NO_COLOR: "1" }),
-        inTerminal(["whoami", "--json"], asAdmin()),
+        runInTerminal(["apps", "ls", "--name", "Bootstrap"], adminEnvironment()),
+        runInTerminal(["apps", "ls", "--name", "Bootstrap"], {
+          ...adminEnvironment(),
+          NO_COLOR: "1",
+        }),
+        runInTerminal(["whoami", "--json"], adminEnvironment()),
       ];
       await Promise.all([colored, plain, json].map((terminal) => terminal.ended()));
-      expect(colored.shown()).toContain("\u001b[32menabled\u001b[39m");
-      expect(plain.shown()).not.toContain("\u001b[");
-      const lines = plain.shown().split("\r\n");
+      expect(colored.output()).toContain("\u001b[32menabled\u001b[39m");
+      expect(plain.output()).not.toContain("\u001b[");
+      const lines = plain.output().split("\r\n");
       expect(lines[1]).toContain("Bootstrap");
       expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(80);
-      expect(json.shown()).toContain('{\r\n  "kind": "application",\r\n');
+      expect(json.output()).toContain('{\r\n  "kind": "application",\r\n');
     });
   }
 });

@@ -14,41 +14,42 @@ const keyHeader = "X-Our-Key";
 
 let server: TestServer;
 let key: string;
-let closes: (() => void)[];
+let cleanups: (() => void)[];
 
 beforeAll(async () => {
   server = await startServer("lmdb", { environment: { KEY_HEADER: keyHeader } });
   key = (await server.createTenant()).key;
-  closes = [];
+  cleanups = [];
 });
 
 afterAll(async () => {
-  for (const close of closes) {
-    close();
+  for (const cleanup of cleanups) {
+    cleanup();
   }
   await server.close();
 });
 
-function createNode(options: ClientOptions): LatchkeyClient {
+/** Creates a client that is closed after the tests. */
+function openNodeClient(options: ClientOptions): LatchkeyClient {
   const client = createNodeClient(options);
-  closes.push(client.close);
+  cleanups.push(client.close);
   return client;
 }
 
-/** What a call is refused with. */
-async function problemIn(call: Promise<unknown>) {
+/** Waits for a call to fail and returns its problem. */
+async function getProblem(call: Promise<unknown>) {
   const outcome = await call.then(
     () => undefined,
     (thrown: unknown) => ({ problem: problemOf(thrown) }),
   );
   if (!outcome) {
-    throw new Error("it was not refused");
+    throw new Error("The call was not refused.");
   }
   return outcome.problem;
 }
 
 describe.each([
-  ["Node, over gRPC", createNode],
+  ["Node, over gRPC", openNodeClient],
   ["browsers, over Connect", createBrowserClient],
 ])("the client for %s", (_, createClient) => {
   const connect = (options: Partial<ClientOptions> = {}) =>
@@ -67,19 +68,22 @@ describe.each([
   });
 
   it("streams changes until aborted", async () => {
-    const stopping = new AbortController();
+    const controller = new AbortController();
     const { access } = connect();
-    for await (const { resumeToken } of access.watchCredentials({}, { signal: stopping.signal })) {
+    for await (const { resumeToken } of access.watchCredentials(
+      {},
+      { signal: controller.signal },
+    )) {
       expect(resumeToken).not.toBe("");
       break;
     }
-    stopping.abort();
+    controller.abort();
   });
 
   it("reads its key before each call", async () => {
     const keys = ["lk_prv_old", key];
     const { access } = connect({ key: async () => keys.shift() ?? "" });
-    expect(await problemIn(access.whoAmI({}))).toMatchObject({ code: "unauthenticated" });
+    expect(await getProblem(access.whoAmI({}))).toMatchObject({ code: "unauthenticated" });
     expect(await access.whoAmI({})).toMatchObject({ kind: "application" });
   });
 
@@ -93,15 +97,19 @@ describe.each([
 
   it("does not reveal a key that cannot be sent", async () => {
     const { access } = connect({ key: "lk_prv_secret\u0000" });
-    const { detail } = await problemIn(access.whoAmI({}));
+    const { detail } = await getProblem(access.whoAmI({}));
     expect(detail).toContain(keyHeader);
     expect(detail).not.toContain("secret");
   });
 
   it("reports the errors of each field", async () => {
     const { applications } = connect();
-    const call = applications.createApplication({ name: "", type: "odd", permissions: ["bad"] });
-    expect(await problemIn(call)).toEqual({
+    const call = applications.createApplication({
+      name: "",
+      type: "unknown",
+      permissions: ["bad"],
+    });
+    expect(await getProblem(call)).toEqual({
       code: "invalid_request",
       detail: expect.stringContaining("name"),
       requestId: expect.any(String),
@@ -116,7 +124,7 @@ describe.each([
 
   it("reports an invalid key", async () => {
     const { access } = connect({ key: "lk_prv_nobody" });
-    expect(await problemIn(access.whoAmI({}))).toMatchObject({
+    expect(await getProblem(access.whoAmI({}))).toMatchObject({
       code: "unauthenticated",
       detail: expect.stringContaining(keyHeader),
       errors: {},
@@ -131,7 +139,7 @@ describe.each([
       permissions: ["token:read"],
     });
     const call = connect({ key }).access.checkAccess({ key, permission: "token:read" });
-    expect(await problemIn(call)).toMatchObject({
+    expect(await getProblem(call)).toMatchObject({
       code: "permission_denied",
       detail: expect.stringContaining("access:check"),
     });
@@ -139,7 +147,7 @@ describe.each([
 
   it("has no code for an unreachable service", async () => {
     const { access } = connect({ url: "http://127.0.0.1:1" });
-    const problem = await problemIn(access.whoAmI({}));
+    const problem = await getProblem(access.whoAmI({}));
     expect(problem).toMatchObject({ code: undefined, requestId: undefined, errors: {} });
     expect(problem.detail).not.toBe("");
   });
@@ -168,18 +176,18 @@ describe("problemOf", () => {
     const fieldViolations = [
       { field: "name", description: "is too long" },
       { field: "name", description: "is not one line" },
-      { field: "__proto__", description: "is odd" },
+      { field: "__proto__", description: "is unknown" },
     ];
     const details = [{ desc: BadRequestSchema, value: { fieldViolations } }];
     const error = new ConnectError("no", Code.InvalidArgument, undefined, details);
     const { errors } = problemOf(error);
     expect(Object.entries(errors)).toEqual([
       ["name", ["is too long", "is not one line"]],
-      ["__proto__", ["is odd"]],
+      ["__proto__", ["is unknown"]],
     ]);
   });
 
-  it.each([new Error("odd"), "odd", undefined, null, 42])("accepts %p", (thrown) => {
+  it.each([new Error("failed"), "failed", undefined, null, 42])("accepts %p", (thrown) => {
     expect(problemOf(thrown)).toMatchObject({ code: undefined, errors: {} });
   });
 });

@@ -2,23 +2,23 @@ import { setImmediate, setTimeout } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { type CredentialWatch, startCredentialWatch } from "../../src/client/credential-watch.js";
-import { createScriptedService, type ScriptedService, settle } from "./scripted-service.js";
+import { createFakeService, type FakeService, settle } from "./fake-service.js";
 
 const heartbeat = 500;
 const never = Number.NEGATIVE_INFINITY;
 
-let service: ScriptedService;
+let service: FakeService;
 let watch: CredentialWatch;
 let clock: number;
-let reported: string[];
+let notifications: string[];
 let errors: ConnectError[];
 let pauses: number[];
 let silences: number;
 
 beforeEach(() => {
-  service = createScriptedService();
+  service = createFakeService();
   clock = 1_000;
-  reported = [];
+  notifications = [];
   errors = [];
   pauses = [];
   silences = 0;
@@ -31,8 +31,8 @@ function start(onError = (error: ConnectError): unknown => errors.push(error)) {
   return startCredentialWatch({
     access: service.access,
     heartbeat,
-    onChange: (owner) => reported.push(owner),
-    onReset: () => reported.push("reset"),
+    onChange: (owner) => notifications.push(owner),
+    onReset: () => notifications.push("reset"),
     onSilence: () => {
       silences++;
     },
@@ -59,7 +59,7 @@ async function send(message: Parameters<ReturnType<typeof stream>["send"]>[0]) {
 }
 
 /** Ends the stream, and resolves when the next one is open. */
-async function breakOff(error?: ConnectError) {
+async function disconnect(error?: ConnectError) {
   const { length } = service.streams;
   if (error) {
     stream().fail(error);
@@ -72,7 +72,7 @@ async function breakOff(error?: ConnectError) {
 }
 
 /** Advances both clocks and sends a heartbeat. */
-async function beat(milliseconds: number, sentAt: number) {
+async function sendHeartbeat(milliseconds: number, sentAt: number) {
   clock += milliseconds;
   await send({ completeUntil: sentAt });
 }
@@ -92,8 +92,8 @@ describe("completeUntil", () => {
   it("advances with the clock of the service, not with the time of arrival", async () => {
     await send({ completeUntil: 77_000 });
     // Both arrive long after they were sent.
-    await beat(4_000, 77_400);
-    await beat(0, 77_900);
+    await sendHeartbeat(4_000, 77_400);
+    await sendHeartbeat(0, 77_900);
     expect(watch.completeUntil()).toBeGreaterThan(1_890);
     expect(watch.completeUntil()).toBeLessThan(1_900);
   });
@@ -101,13 +101,13 @@ describe("completeUntil", () => {
   it("accounts for times that were rounded down", async () => {
     // The first may have been 77,000.9 and the second 77,100.0.
     await send({ completeUntil: 77_000 });
-    await beat(200, 77_100);
+    await sendHeartbeat(200, 77_100);
     expect(watch.completeUntil()).toBeLessThanOrEqual(1_000 + 99.1);
   });
 
   it("accounts for a fast clock of the service", async () => {
     await send({ completeUntil: 0 });
-    await beat(40_000, 40_000);
+    await sendHeartbeat(40_000, 40_000);
     expect(watch.completeUntil()).toBeLessThanOrEqual(1_000 + 40_000 * 0.999);
     expect(watch.completeUntil()).toBeGreaterThan(1_000 + 40_000 * 0.998);
   });
@@ -118,10 +118,10 @@ describe("completeUntil", () => {
     clock += 100;
     await send({ changed: ["a"] });
     expect(watch.completeUntil()).toBe(before);
-    expect(reported).toEqual(["reset", "a"]);
+    expect(notifications).toEqual(["reset", "a"]);
   });
 
-  it("is unset if the service is ahead because our clock stopped", async () => {
+  it("is unset if the service is ahead because the local clock stopped", async () => {
     await send({ completeUntil: 0 });
     await send({ completeUntil: 60_000 });
     expect(watch.completeUntil()).toBe(never);
@@ -132,7 +132,7 @@ describe("completeUntil", () => {
     await send({ completeUntil: 0 });
     const before = watch.completeUntil();
     clock += 3_000;
-    await breakOff(new ConnectError("gone", Code.Unavailable));
+    await disconnect(new ConnectError("unreachable", Code.Unavailable));
     expect(watch.completeUntil()).toBe(before);
   });
 
@@ -148,7 +148,7 @@ describe("completeUntil", () => {
 describe("changes", () => {
   it("start with a reset", async () => {
     await send({});
-    expect(reported).toEqual(["reset"]);
+    expect(notifications).toEqual(["reset"]);
   });
 
   it("report the session if it changed, otherwise the application", async () => {
@@ -157,13 +157,13 @@ describe("changes", () => {
       { kind: "authorized", applicationId: "app", sessionId: "session" },
     ];
     await send({ changes });
-    expect(reported).toEqual(["reset", "app", "session"]);
+    expect(notifications).toEqual(["reset", "app", "session"]);
   });
 
   it("report a reset before the changes of the same message", async () => {
     await send({});
     await send({ reset: true, changed: ["a"] });
-    expect(reported).toEqual(["reset", "reset", "a"]);
+    expect(notifications).toEqual(["reset", "reset", "a"]);
   });
 
   it("are found by subject since an epoch", async () => {
@@ -197,39 +197,39 @@ describe("a stream that ends", () => {
   it("is resumed after its last message, without a reset", async () => {
     await send({ token: "first" });
     await send({ token: "second" });
-    await breakOff();
+    await disconnect();
     await send({ changed: ["a"] });
     expect(stream().request.resumeToken).toBe("second");
-    expect(reported).toEqual(["reset", "a"]);
+    expect(notifications).toEqual(["reset", "a"]);
   });
 
   it("restarts with a reset if the resume token is refused", async () => {
     await send({});
-    await breakOff(new ConnectError("not ours", Code.InvalidArgument));
+    await disconnect(new ConnectError("unknown token", Code.InvalidArgument));
     expect(stream().request.resumeToken).toBeUndefined();
     await send({ changed: ["a"] });
-    expect(reported).toEqual(["reset", "reset", "a"]);
+    expect(notifications).toEqual(["reset", "reset", "a"]);
   });
 
   it("keeps its resume token after any other error", async () => {
     await send({ token: "first" });
-    await breakOff(new ConnectError("gone", Code.Unavailable));
-    await breakOff(new ConnectError("who are you", Code.Unauthenticated));
+    await disconnect(new ConnectError("unreachable", Code.Unavailable));
+    await disconnect(new ConnectError("invalid key", Code.Unauthenticated));
     expect(stream().request.resumeToken).toBe("first");
   });
 
   it("is reported if it failed, not if it ended", async () => {
-    await breakOff(new ConnectError("gone", Code.Unavailable));
-    await breakOff();
+    await disconnect(new ConnectError("unreachable", Code.Unavailable));
+    await disconnect();
     expect(errors.map(({ code }) => code)).toEqual([Code.Unavailable]);
   });
 
   it("does not stop the watch if the listener throws", async () => {
     await watch.close();
     watch = start(() => {
-      throw new Error("a mistake of the listener");
+      throw new Error("a bug in the listener");
     });
-    await breakOff(new ConnectError("gone", Code.Unavailable));
+    await disconnect(new ConnectError("unreachable", Code.Unavailable));
     await send({ completeUntil: 0 });
     expect(watch.completeUntil()).toBeGreaterThan(0);
   });
@@ -237,13 +237,13 @@ describe("a stream that ends", () => {
   it("is reopened with backoff until it delivers a second message", async () => {
     for (let attempt = 0; attempt < 8; attempt++) {
       await send({});
-      await breakOff(new ConnectError("gone", Code.Unavailable));
+      await disconnect(new ConnectError("unreachable", Code.Unavailable));
     }
     expect(pauses.at(-1)).toBeGreaterThanOrEqual(1_000);
     expect(Math.max(...pauses)).toBeLessThanOrEqual(3_000);
     await send({});
     await send({});
-    await breakOff();
+    await disconnect();
     expect(pauses.at(-1)).toBeLessThanOrEqual(75);
   });
 });
@@ -251,7 +251,7 @@ describe("a stream that ends", () => {
 describe("an open stream", () => {
   it("is reopened when it is old, and the old one is aborted", async () => {
     await send({ completeUntil: 0 });
-    await beat(60_001, 60_001);
+    await sendHeartbeat(60_001, 60_001);
     expect(service.streams).toHaveLength(2);
     expect(stream(0).signal?.aborted).toBe(true);
     expect(errors).toEqual([]);
@@ -260,9 +260,9 @@ describe("an open stream", () => {
   it("is reopened when it lags, but not repeatedly", async () => {
     clock += 3_000;
     await send({ completeUntil: 0 });
-    await beat(500, 500);
+    await sendHeartbeat(500, 500);
     expect(service.streams).toHaveLength(1);
-    await beat(2_000, 2_500);
+    await sendHeartbeat(2_000, 2_500);
     expect(service.streams).toHaveLength(2);
   });
 
@@ -284,12 +284,12 @@ describe("an open stream", () => {
     await settle();
     await settle();
     expect(watch.completeUntil()).toBe(never);
-    expect(watch.changedSince(epoch, ["anyone"])).toBe(true);
+    expect(watch.changedSince(epoch, ["any subject"])).toBe(true);
     expect(stream().request.resumeToken).toBe("first");
     expect(errors).toEqual([]);
     await send({ completeUntil: 5 });
     expect(watch.completeUntil()).toBeGreaterThan(0);
-    expect(reported).toEqual(["reset"]);
+    expect(notifications).toEqual(["reset"]);
   });
 
   it("requests the configured heartbeat", () => {

@@ -2,9 +2,9 @@ import { createInterface } from "node:readline";
 import { createGuard } from "../../src/client/create-guard.js";
 
 /**
- * A guard in a process of its own. Prints its process id, then the decision for
- * each line `check`. On `close` it closes the guard during checks, and must exit
- * by itself.
+ * Runs a guard in a child process. Prints its process id, then the decision for
+ * each line `check`. On `close` it closes the guard during checks, after which
+ * the process must exit.
  */
 const [url = "", key = "", subject = "", maxStaleness = ""] = process.argv.slice(2);
 

@@ -1,32 +1,32 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { Clocks, Subject } from "./guard-truth.js";
-import type { ScriptedService, ScriptedStream } from "./scripted-service.js";
+import type { FakeService, FakeStream } from "./fake-service.js";
+import type { Clocks, Subject } from "./guard-model.js";
 
-/** A stream on the side of the service, with the messages in flight. */
+/** The service side of a stream, with its messages in flight. */
 interface Connection {
-  readonly stream: ScriptedStream;
-  readonly sent: (() => void)[];
+  readonly stream: FakeStream;
+  readonly inFlight: (() => void)[];
   position: number;
 }
 
 /** The change stream of the service and its network. */
-export function createNetwork(service: ScriptedService, clocks: Clocks) {
+export function createNetwork(service: FakeService, clocks: Clocks) {
   const log: Subject[] = [];
   let connection: Connection | undefined;
   let generation = 0;
   let pruned = 0;
 
-  /** Sends some entries of the log; more may follow. */
-  function emit(most: number, missed = false): void {
+  /** Sends at most `limit` entries of the log. */
+  function sendChanges(limit: number, isReset = false): void {
     if (!connection) {
       return;
     }
-    const { stream, sent, position } = connection;
-    const entries = log.slice(position, position + most);
+    const { stream, inFlight, position } = connection;
+    const entries = log.slice(position, position + limit);
     connection.position += entries.length;
     const isComplete = connection.position === log.length;
     const message = {
-      reset: missed,
+      reset: isReset,
       token: `${generation}:${connection.position}`,
       changes: entries.map(({ applicationId, sessionId }) => ({
         applicationId,
@@ -34,19 +34,19 @@ export function createNetwork(service: ScriptedService, clocks: Clocks) {
       })),
       completeUntil: isComplete ? Math.floor(clocks.serviceTime(clocks.now())) : undefined,
     };
-    sent.push(() => stream.send(message));
+    inFlight.push(() => stream.send(message));
   }
 
-  function breakOff(): void {
-    service.streams.at(-1)?.fail(new ConnectError("gone", Code.Unavailable));
+  function disconnect(): void {
+    service.streams.at(-1)?.fail(new ConnectError("unreachable", Code.Unavailable));
     connection = undefined;
   }
 
   return {
     publish: (subject: Subject) => void log.push(subject),
-    emit,
+    sendChanges,
 
-    /** The service takes the stream that the guard opened last. */
+    /** The service accepts the stream that the guard opened last. */
     accept(): void {
       const stream = service.streams.at(-1);
       if (!stream || stream === connection?.stream || stream.signal?.aborted) {
@@ -55,23 +55,25 @@ export function createNetwork(service: ScriptedService, clocks: Clocks) {
       const token = stream.request.resumeToken ?? `${generation}:${log.length}`;
       const [tokenGeneration, position = 0] = token.split(":").map(Number);
       if (tokenGeneration !== generation) {
-        stream.fail(new ConnectError("token of other data", Code.InvalidArgument));
+        stream.fail(
+          new ConnectError("the resume token belongs to other data", Code.InvalidArgument),
+        );
         return;
       }
-      const isMissed = position < pruned;
-      connection = { stream, position: isMissed ? log.length : position, sent: [] };
-      emit(2, isMissed);
+      const isReset = position < pruned;
+      connection = { stream, position: isReset ? log.length : position, inFlight: [] };
+      sendChanges(2, isReset);
     },
 
-    /** Some of the sent messages arrive. */
-    arrive(most: number): void {
-      for (const send of connection?.sent.splice(0, most) ?? []) {
-        send();
+    /** At most `limit` of the sent messages arrive. */
+    deliverChanges(limit: number): void {
+      for (const deliver of connection?.inFlight.splice(0, limit) ?? []) {
+        deliver();
       }
     },
 
-    /** The stream breaks, and messages in flight are lost. */
-    breakOff,
+    /** Breaks the stream. Messages in flight are lost. */
+    disconnect,
 
     /** Removes all entries of the log. */
     prune(): void {
@@ -83,7 +85,7 @@ export function createNetwork(service: ScriptedService, clocks: Clocks) {
       generation++;
       log.length = 0;
       pruned = 0;
-      breakOff();
+      disconnect();
     },
   };
 }

@@ -83,11 +83,14 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
 
   function revoke() {
     const { id } = subject;
-    const left = ["token:create"];
-    return client.applications.updateApplication({ id, name: "Subject", permissions: left });
+    return client.applications.updateApplication({
+      id,
+      name: "Subject",
+      permissions: ["token:create"],
+    });
   }
 
-  /** Checks until a decision is as expected; otherwise the test times out. */
+  /** Repeats a check until its decision is as expected, or the test times out. */
   async function checkUntil(
     check: () => Promise<Decision>,
     isExpected: (decision: Decision) => boolean,
@@ -158,8 +161,8 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
     });
 
     await client.applications.updateApplication({ ...update, allowedOrigins: [origin] });
-    const stray = await checkUntil(() => from({}), isDenied);
-    expect(stray.reason).toBe("origin_not_allowed");
+    const wrongOrigin = await checkUntil(() => from({}), isDenied);
+    expect(wrongOrigin.reason).toBe("origin_not_allowed");
     await checkUntil(() => from({ origin, address: "::1" }), isCached);
     expect(await from({ origin, address: "::2" })).toMatchObject({ allowed: true });
     expect(await from({})).toMatchObject({ reason: "origin_not_allowed" });
@@ -170,25 +173,25 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
       allowedCidrs: ["203.0.113.0/24"],
       updateMask: { paths: ["allowed_origins"] },
     });
-    const remote = await checkUntil(() => from({ origin, address: "::1" }), isDenied);
-    expect(remote.reason).toBe("address_not_allowed");
+    const wrongAddress = await checkUntil(() => from({ origin, address: "::1" }), isDenied);
+    expect(wrongAddress.reason).toBe("address_not_allowed");
     expect(await from({ address: "203.0.113.7" })).toMatchObject({ allowed: true });
   });
 
   it("allows a session once authorized, and denies it once its application is deleted", async () => {
     const shop = await createApplication("public");
-    const visitor = createLatchkeyClient({ url: server.url, key: shop.key });
-    cleanups.push(visitor.close);
-    const { sessionKey, nonce } = await visitor.sessions.createSession({});
+    const shopClient = createLatchkeyClient({ url: server.url, key: shop.key });
+    cleanups.push(shopClient.close);
+    const { sessionKey, nonce } = await shopClient.sessions.createSession({});
     const guard = await startReadyGuard();
     const runCheck = () => untilResponse(() => guard.check(sessionKey, read));
     const before = await checkUntil(runCheck, isCached);
     expect(before.reason).toBe("not_authorized");
 
     const backend = await createApplication("private", permissions);
-    const shopkeeper = createLatchkeyClient({ url: server.url, key: backend.key });
-    cleanups.push(shopkeeper.close);
-    await shopkeeper.sessions.authorizeSession({ nonce, permissions });
+    const backendClient = createLatchkeyClient({ url: server.url, key: backend.key });
+    cleanups.push(backendClient.close);
+    await backendClient.sessions.authorizeSession({ nonce, permissions });
     const after = await checkUntil(runCheck, ({ allowed }) => allowed);
     expect(after.sessionId).toBeDefined();
     await checkUntil(runCheck, isCached);
@@ -199,13 +202,13 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
 
   it("denies a session whose authorizer loses the permission, is disabled or is deleted", async () => {
     const shop = await createApplication("public");
-    const visitor = createLatchkeyClient({ url: server.url, key: shop.key });
-    cleanups.push(visitor.close);
-    const { sessionKey, nonce } = await visitor.sessions.createSession({});
+    const shopClient = createLatchkeyClient({ url: server.url, key: shop.key });
+    cleanups.push(shopClient.close);
+    const { sessionKey, nonce } = await shopClient.sessions.createSession({});
     const backend = await createApplication("private", permissions);
-    const shopkeeper = createLatchkeyClient({ url: server.url, key: backend.key });
-    cleanups.push(shopkeeper.close);
-    await shopkeeper.sessions.authorizeSession({ nonce, permissions });
+    const backendClient = createLatchkeyClient({ url: server.url, key: backend.key });
+    cleanups.push(backendClient.close);
+    await backendClient.sessions.authorizeSession({ nonce, permissions });
     const guard = await startReadyGuard();
     const runCheck = () => untilResponse(() => guard.check(sessionKey, read));
     const { id } = backend;
@@ -247,8 +250,8 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
   it("clears its cache when the service restarts with other data", async () => {
     const guard = await startReadyGuard();
     await checkUntil(() => guard.check(subject.key, read), isCached);
-    const others = await startServer(engine);
-    cleanups.push(others.close);
+    const other = await startServer(engine);
+    cleanups.push(other.close);
     for (const { id, granted } of [
       { id: root.applicationId, granted: undefined },
       { id: subject.id, granted: [use] },
@@ -256,9 +259,9 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
       const record = (await server.store.applications.find(id)) as ApplicationRecord;
       const { tenantId, name, type, keys, rules, permissions } = record;
       const same = { id, tenantId, name, type, key: keys[0] as KeyRecord, rules };
-      await others.store.applications.create({ ...same, permissions: granted ?? permissions });
+      await other.store.applications.create({ ...same, permissions: granted ?? permissions });
     }
-    proxy.leadTo(others.port);
+    proxy.leadTo(other.port);
     await checkUntil(() => guard.check(subject.key, read), isMissing);
     await checkUntil(() => guard.check(subject.key, read), isCached);
   });
@@ -275,17 +278,17 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
     });
 
     it("calls the service every time while the change stream is down", async () => {
-      const feed = stallable(server.store);
+      const feed = createStallableStore(server.store);
       const stalled = await startServer(engine, { store: feed.store });
       cleanups.push(stalled.close);
       const guard = await startReadyGuard({ url: stalled.url });
       await checkUntil(() => guard.check(subject.key, read), isCached);
-      feed.stall();
+      feed.pause();
       await checkUntil(
         () => guard.check(subject.key, read),
         (decision) => !isCached(decision),
       );
-      for (let time = 0; time < 3; time++) {
+      for (let count = 0; count < 3; count++) {
         const decision = await untilResponse(() => guard.check(subject.key, read));
         expect(decision).toMatchObject({ allowed: true, source: "service" });
       }
@@ -294,22 +297,22 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
         allowed: false,
         source: "service",
       });
-      feed.go();
+      feed.resume();
       expect(await checkUntil(() => guard.check(subject.key, read), isCached)).toMatchObject({
         allowed: false,
       });
     });
 
-    it("denies everything while the service is down, and learns of changes afterwards", async () => {
+    it("denies everything while the service is down, and receives the changes afterwards", async () => {
       const guard = await startReadyGuard();
       await checkUntil(() => guard.check(subject.key, read), isCached);
       proxy.cut();
       await revoke();
-      const gone = await checkUntil(() => guard.check(subject.key, read), isUnavailable);
-      expect(gone).toMatchObject({ allowed: false, source: "guard" });
+      const offline = await checkUntil(() => guard.check(subject.key, read), isUnavailable);
+      expect(offline).toMatchObject({ allowed: false, source: "guard" });
       proxy.restore();
-      const back = await checkUntil(() => guard.check(subject.key, read), isCached);
-      expect(back).toMatchObject({ allowed: false, reason: "permission_missing" });
+      const recovered = await checkUntil(() => guard.check(subject.key, read), isCached);
+      expect(recovered).toMatchObject({ allowed: false, reason: "permission_missing" });
     });
 
     it("denies everything while the network stalls, and recovers", async () => {
@@ -319,8 +322,8 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
       await revoke();
       await checkUntil(() => guard.check(subject.key, read), isUnavailable);
       proxy.restore();
-      const back = await checkUntil(() => guard.check(subject.key, read), isCached);
-      expect(back).toMatchObject({ allowed: false });
+      const recovered = await checkUntil(() => guard.check(subject.key, read), isCached);
+      expect(recovered).toMatchObject({ allowed: false });
     });
 
     it("opens a new connection if the current one is silently dead", async () => {
@@ -329,8 +332,8 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
       proxy.abandon();
       await revoke();
       await checkUntil(() => guard.check(subject.key, read), isUnavailable);
-      const back = await checkUntil(() => guard.check(subject.key, read), isCached);
-      expect(back).toMatchObject({ allowed: false });
+      const recovered = await checkUntil(() => guard.check(subject.key, read), isCached);
+      expect(recovered).toMatchObject({ allowed: false });
     });
 
     it("can be created before the service starts", async () => {
@@ -373,17 +376,17 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
       const replaced = await client.applications.regenerateApplicationKey({ id: own.id });
       await checkUntil(() => guard.check(subject.key, read), isUnavailable);
       key = replaced.key ?? "";
-      const back = await checkUntil(() => guard.check(subject.key, read), isCached);
-      expect(back.allowed).toBe(true);
+      const recovered = await checkUntil(() => guard.check(subject.key, read), isCached);
+      expect(recovered.allowed).toBe(true);
     });
 
     it("clears its cache when its own key changes to another tenant", async () => {
-      const stranger = await server.createTenant();
+      const otherTenant = await server.createTenant();
       let { key } = root;
       const guard = await startReadyGuard({ key: () => key, maxStaleness: 60_000 });
       await checkUntil(() => guard.check(subject.key, read), isCached);
-      key = stranger.key;
-      // A cache miss makes it notice.
+      key = otherTenant.key;
+      // The guard notices at the next cache miss.
       await untilResponse(() => guard.check(subject.key, use));
       const decision = await untilResponse(() => guard.check(subject.key, read));
       expect(decision).toMatchObject({ allowed: false, reason: "unknown_key" });
@@ -392,15 +395,15 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
     });
 
     it.each<[string, GuardOptions["key"]]>([
-      ["is not known", "lk_prv_nobody"],
+      ["is unknown", "lk_prv_unknown"],
       ["cannot be sent", "a\u0000b"],
       [
-        "cannot be had",
+        "cannot be read",
         () => {
-          throw new Error("no vault");
+          throw new Error("vault unavailable");
         },
       ],
-      ["never comes", () => new Promise<string>(() => {})],
+      ["is never provided", () => new Promise<string>(() => {})],
     ])("denies everything and can be closed if its own key %s", async (_, key) => {
       const guard = startGuard({ key, timeout: 100 });
       const decision = await guard.check(subject.key, read);
@@ -410,10 +413,10 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
     });
 
     it("reports errors of the change stream", async () => {
-      const powerless = await createApplication("private", [read]);
+      const unprivileged = await createApplication("private", [read]);
       for (const [key, code, reason] of [
-        ["lk_prv_nobody", Code.Unauthenticated, "is missing or not valid"],
-        [powerless.key, Code.PermissionDenied, "access:check"],
+        ["lk_prv_unknown", Code.Unauthenticated, "is missing or not valid"],
+        [unprivileged.key, Code.PermissionDenied, "access:check"],
       ] as const) {
         const errors: ConnectError[] = [];
         startGuard({ key, onError: (error) => errors.push(error) });
@@ -426,10 +429,10 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
   }
 });
 
-/** A store whose changes can be held back. */
-function stallable(store: Store) {
+/** Wraps a store so that its change feed can be paused. */
+function createStallableStore(store: Store) {
   let gate: Promise<void> | undefined;
-  let go = () => {};
+  let resume = () => {};
   return {
     store: {
       ...store,
@@ -442,11 +445,11 @@ function stallable(store: Store) {
         },
       },
     },
-    stall(): void {
+    pause(): void {
       gate = new Promise((resolve) => {
-        go = resolve;
+        resume = resolve;
       });
     },
-    go: () => go(),
+    resume: () => resume(),
   };
 }

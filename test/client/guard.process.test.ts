@@ -32,8 +32,8 @@ async function startGuard() {
   const script = "test/client/guard-child.ts";
   const child = start(scriptCommand(script, server.url, rootKey, subject, String(maxStaleness)));
   const { pid } = await child.line(0);
-  let reported = 1;
-  const next = () => child.line(reported++);
+  let lines = 1;
+  const next = () => child.line(lines++);
   return {
     id,
     pid,
@@ -57,7 +57,7 @@ async function checkUntilCached(guard: ChildGuard): Promise<Decision> {
   }
 }
 
-describe("the process of a guard", () => {
+describe("a process with a guard", () => {
   it("does not use stale decisions after it was suspended", async () => {
     const guard = await startGuard();
     for (let round = 0; round < 3; round++) {

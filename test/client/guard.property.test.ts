@@ -1,58 +1,64 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { repetitions } from "../support/jest/suite.js";
-import { createWorld, maxStaleness, type World } from "./guard-world.js";
-import { settle } from "./scripted-service.js";
+import { settle } from "./fake-service.js";
+import { createSimulation, maxStaleness, type Simulation } from "./guard-simulation.js";
 
-type Action = (world: World) => void;
+type Action = (simulation: Simulation) => void;
 
 const index = fc.nat(5);
-const few = fc.integer({ min: 1, max: 3 });
+const limit = fc.integer({ min: 1, max: 3 });
 
 /** A check with an immediate response, which fills the cache. */
 const fill = index.map((index): Action[] => [
-  (world) => world.startCheck(index),
-  (world) => world.lookUp(0),
-  (world) => world.deliver(0),
+  (simulation) => simulation.startCheck(index),
+  (simulation) => simulation.processCheck(0),
+  (simulation) => simulation.deliverResponse(0),
 ]);
 
 /** A check and a change of its subject, in any order. */
 const race = index.chain((index) => {
   const racing: Action[] = [
-    (world) => world.lookUp(0),
-    (world) => world.change(index),
-    (world) => world.emit(3),
-    (world) => world.arrive(3),
-    (world) => world.deliver(0),
+    (simulation) => simulation.processCheck(0),
+    (simulation) => simulation.change(index),
+    (simulation) => simulation.sendChanges(3),
+    (simulation) => simulation.deliverChanges(3),
+    (simulation) => simulation.deliverResponse(0),
   ];
   const order = fc.shuffledSubarray(racing, { minLength: 4 });
-  const runCheck: Action = (world) => world.startCheck(index);
+  const runCheck: Action = (simulation) => simulation.startCheck(index);
   return order.map((order): Action[] => [runCheck, ...order, runCheck]);
 });
 
 /** A stream from its opening to its first message. */
-const connect: Action[] = [(world) => world.accept(), (world) => world.arrive(1)];
-const beat: Action[] = [(world) => world.emit(2), (world) => world.arrive(9)];
+const connect: Action[] = [
+  (simulation) => simulation.accept(),
+  (simulation) => simulation.deliverChanges(1),
+];
+const heartbeat: Action[] = [
+  (simulation) => simulation.sendChanges(2),
+  (simulation) => simulation.deliverChanges(9),
+];
 
 const single: fc.Arbitrary<Action>[] = [
-  fc.integer({ min: 1, max: 700 }).map((time) => (world) => world.pass(time)),
-  fc.integer({ min: 700, max: 5_000 }).map((time) => (world) => world.pass(time)),
-  index.map((index) => (world) => world.change(index)),
-  index.map((index) => (world) => world.change(index)),
-  index.map((index) => (world) => world.startCheck(index)),
-  index.map((index) => (world) => world.startCheck(index)),
-  index.map((index) => (world) => world.lookUp(index)),
-  index.map((index) => (world) => world.deliver(index)),
-  few.map((most) => (world) => world.emit(most)),
-  few.map((most) => (world) => world.arrive(most)),
+  fc.integer({ min: 1, max: 700 }).map((time) => (simulation) => simulation.advance(time)),
+  fc.integer({ min: 700, max: 5_000 }).map((time) => (simulation) => simulation.advance(time)),
+  index.map((index) => (simulation) => simulation.change(index)),
+  index.map((index) => (simulation) => simulation.change(index)),
+  index.map((index) => (simulation) => simulation.startCheck(index)),
+  index.map((index) => (simulation) => simulation.startCheck(index)),
+  index.map((index) => (simulation) => simulation.processCheck(index)),
+  index.map((index) => (simulation) => simulation.deliverResponse(index)),
+  limit.map((limit) => (simulation) => simulation.sendChanges(limit)),
+  limit.map((limit) => (simulation) => simulation.deliverChanges(limit)),
 ];
 
 const rare: fc.Arbitrary<Action>[] = [
-  fc.constant((world) => world.failCheck()),
-  fc.constant((world) => world.breakOff()),
-  fc.constant((world) => world.reopen()),
-  fc.constant((world) => world.prune()),
-  fc.constant((world) => world.replaceData()),
+  fc.constant((simulation) => simulation.failCheck()),
+  fc.constant((simulation) => simulation.disconnect()),
+  fc.constant((simulation) => simulation.reopen()),
+  fc.constant((simulation) => simulation.prune()),
+  fc.constant((simulation) => simulation.replaceData()),
 ];
 
 const actions = fc
@@ -62,7 +68,7 @@ const actions = fc
       { weight: 1, arbitrary: fc.oneof(...rare).map((action) => [action]) },
       { weight: 2, arbitrary: fill },
       { weight: 2, arbitrary: race },
-      { weight: 2, arbitrary: fc.constantFrom(connect, beat) },
+      { weight: 2, arbitrary: fc.constantFrom(connect, heartbeat) },
     ),
     { minLength: 20, maxLength: 80, size: "max" },
   )
@@ -71,20 +77,20 @@ const actions = fc
 const options = fc.record({
   drift: fc.double({ min: -0.0009, max: 0.0009, noNaN: true }),
   offset: fc.double({ min: 0, max: 1_000_000, noNaN: true }),
-  sessionEnd: fc.integer({ min: 500, max: 30_000 }),
+  sessionExpiry: fc.integer({ min: 500, max: 30_000 }),
 });
 
 describe("a decision of a guard, for any sequence of events", () => {
   it("was correct within its reported staleness, which is bounded for the cache", async () => {
     const count = { cache: 0, service: 0, guard: 0 };
     const property = fc.asyncProperty(options, actions, async (options, actions) => {
-      const world = createWorld(options);
+      const simulation = createSimulation(options);
       for (const act of actions) {
-        act(world);
+        act(simulation);
         await settle();
       }
-      await world.close();
-      for (const { decision, at, wasTrueSince } of world.recorded) {
+      await simulation.close();
+      for (const { decision, at, wasCorrectSince } of simulation.recorded) {
         count[decision.source]++;
         expect(decision.staleness).toBeGreaterThanOrEqual(0);
         if (decision.source === "guard") {
@@ -94,12 +100,12 @@ describe("a decision of a guard, for any sequence of events", () => {
         if (decision.source === "cache") {
           expect(decision.staleness).toBeLessThanOrEqual(maxStaleness);
         }
-        expect(wasTrueSince(at - decision.staleness)).toBe(true);
+        expect(wasCorrectSince(at - decision.staleness)).toBe(true);
       }
     });
     const numRuns = repetitions({ quick: 60, full: 120 });
     await fc.assert(property, { numRuns });
-    // Otherwise the test would prove nothing.
+    // Otherwise the sequences do not cover both sources.
     expect(count.cache).toBeGreaterThan(numRuns);
     expect(count.service).toBeGreaterThan(numRuns);
   });

@@ -8,16 +8,16 @@ import { generateKey } from "../../src/auth/keys.js";
 import { createGuard } from "../../src/client/create-guard.js";
 import { newId } from "../../src/lib/uuid.js";
 
-const ends: (() => unknown)[] = [];
+const cleanups: (() => unknown)[] = [];
 
 afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) {
-    await end();
+  for (const cleanup of cleanups.splice(0).reverse()) {
+    await cleanup();
   }
 });
 
-/** A service whose streams are silent, as behind a buffering proxy, and whose checks wait to be released. */
-async function startMuteService() {
+/** Starts a service with silent streams, as behind a buffering proxy. Its slow checks wait to be released. */
+async function startSilentService() {
   const waiting: (() => void)[] = [];
   const handler = connectNodeAdapter({
     routes: ({ service }) => {
@@ -28,18 +28,18 @@ async function startMuteService() {
           }
           return { allowed: true };
         },
-        watchCredentials: (_request, { signal }) => silenceUntil(signal),
+        watchCredentials: (_request, { signal }) => waitForAbort(signal),
       });
     },
   });
   const server = createServer(handler).listen(0, "127.0.0.1");
   await once(server, "listening");
-  ends.push(() => server.close());
+  cleanups.push(() => server.close());
   const { port } = server.address() as AddressInfo;
   return { url: `http://127.0.0.1:${port}`, waiting };
 }
 
-function silenceUntil(signal: AbortSignal): AsyncIterable<never> {
+function waitForAbort(signal: AbortSignal): AsyncIterable<never> {
   const next = async () => {
     await once(signal, "abort");
     return { done: true, value: undefined } as const;
@@ -49,21 +49,21 @@ function silenceUntil(signal: AbortSignal): AsyncIterable<never> {
 
 describe("a guard with a silent change stream", () => {
   it("aborts the stream, but not the checks that the service still serves", async () => {
-    const { url, waiting } = await startMuteService();
-    let breaks = 0;
+    const { url, waiting } = await startSilentService();
+    let errors = 0;
     const guard = createGuard({
       url,
       key: generateKey("prv", newId(Date.now())),
       maxStaleness: 200,
       timeout: 60_000,
       onError: () => {
-        breaks++;
+        errors++;
       },
     });
-    ends.push(guard.close);
+    cleanups.push(guard.close);
     const subject = generateKey("prv", newId(Date.now()));
     const slow = guard.check(subject, "token:slow");
-    while (breaks === 0) {
+    while (errors === 0) {
       expect(await guard.check(subject, "token:read")).toMatchObject({
         allowed: true,
         source: "service",

@@ -31,14 +31,14 @@ import type { Decision } from "../../src/client/decision.js";
 import type { Guard } from "../../src/client/guard.js";
 import { defaultKeyHeader } from "../../src/contract/headers.js";
 import {
-  createScriptedGuard,
+  type AccessGetter,
+  type CallResult,
+  createFakeGuard,
   describeMiddleware,
+  type GuardedRequest,
   type GuardedService,
-  type Handled,
   keys,
-  type Outcome,
-  type Sent,
-} from "./guarded-service.js";
+} from "./middleware-suite.js";
 
 const protocols = {
   gRPC: (baseUrl: string) => createGrpcTransport({ baseUrl }),
@@ -66,7 +66,7 @@ async function readAll(messages: AsyncIterable<unknown>): Promise<void> {
   }
 }
 
-function createRoutes(handled: Handled[]) {
+function createRoutes(handled: AccessGetter[]) {
   const handle = (context: HandlerContext) => {
     handled.push(() => accessOf(context));
     return {};
@@ -89,9 +89,9 @@ function createRoutes(handled: Handled[]) {
 async function serve(
   guard: Guard,
   options: GuardInterceptorOptions,
-  call: (url: string, sent: Sent) => Promise<Outcome>,
+  call: (url: string, request: GuardedRequest) => Promise<CallResult>,
 ): Promise<GuardedService> {
-  const handled: Handled[] = [];
+  const handled: AccessGetter[] = [];
   const interceptors = [createGuardInterceptor(guard, options)];
   const adapter = connectNodeAdapter({ routes: createRoutes(handled), interceptors });
   const server = createServer(adapter).listen(0, "127.0.0.1");
@@ -100,7 +100,7 @@ async function serve(
   await once(server, "listening");
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
-    call: (sent) => call(url, sent),
+    call: (request) => call(url, request),
     handled,
     async close() {
       server.close();
@@ -114,21 +114,21 @@ async function serve(
 
 async function callWith(
   call: (options: CallOptions) => Promise<void>,
-  { keys, header = defaultKeyHeader, origin }: Sent,
-): Promise<Outcome> {
+  { keys, header = defaultKeyHeader, origin }: GuardedRequest,
+): Promise<CallResult> {
   const headers = new Headers(keys.map((key) => [header, key]));
   if (origin !== undefined) {
     headers.set("origin", origin);
   }
   try {
     await call({ headers });
-    return { status: 0, detail: "", headers: {}, everything: "" };
+    return { status: 0, detail: "", headers: {}, raw: "" };
   } catch (thrown) {
     const { code, rawMessage, metadata } = ConnectError.from(thrown);
     metadata.delete("date");
-    const responded = Object.fromEntries(metadata);
-    const everything = JSON.stringify([code, rawMessage, responded]);
-    return { status: code, detail: rawMessage, headers: responded, everything };
+    const responseHeaders = Object.fromEntries(metadata);
+    const raw = JSON.stringify([code, rawMessage, responseHeaders]);
+    return { status: code, detail: rawMessage, headers: responseHeaders, raw };
   }
 }
 
@@ -137,8 +137,8 @@ for (const [protocol, createTransport] of Object.entries(protocols)) {
     describeMiddleware(`the interceptor for Connect, ${kind}, over ${protocol}`, {
       protocol: "grpc",
       start: (guard, options) =>
-        serve(guard, options, (url, sent) =>
-          callWith((callOptions) => call(createTransport(url), callOptions), sent),
+        serve(guard, options, (url, request) =>
+          callWith((callOptions) => call(createTransport(url), callOptions), request),
         ),
     });
   }
@@ -148,11 +148,11 @@ describe("the interceptor for Connect", () => {
   let service: GuardedService | undefined;
   afterEach(() => service?.close());
 
-  const check = (url: string, sent: Sent) =>
-    callWith((options) => methods.unary(protocols.gRPC(url), options), sent);
+  const check = (url: string, request: GuardedRequest) =>
+    callWith((options) => methods.unary(protocols.gRPC(url), options), request);
 
   it("passes the request to the functions of the options", async () => {
-    const guard = createScriptedGuard();
+    const guard = createFakeGuard();
     service = await serve(
       guard,
       {
@@ -168,13 +168,13 @@ describe("the interceptor for Connect", () => {
 
   it("passes on a ConnectError of a function in the options", async () => {
     const token = () => {
-      throw new ConnectError("no such shelf", Code.NotFound);
+      throw new ConnectError("no such token", Code.NotFound);
     };
     const options = { permission: "token:read", token };
-    service = await serve(createScriptedGuard(), options, check);
+    service = await serve(createFakeGuard(), options, check);
     expect(await service.call({ keys: [keys.good] })).toMatchObject({
       status: Code.NotFound,
-      detail: "no such shelf",
+      detail: "no such token",
     });
     expect(service.handled).toEqual([]);
   });

@@ -5,8 +5,13 @@ import express, { type ErrorRequestHandler, type Express } from "express";
 import { accessOf, type GuardExpressOptions, guardExpress } from "../../src/client/express.js";
 import type { Guard } from "../../src/client/guard.js";
 import { send } from "../support/http/http.js";
-import { callOverHttp, describeHttpMiddleware } from "./guarded-http.js";
-import { createScriptedGuard, type GuardedService, type Handled, keys } from "./guarded-service.js";
+import { callOverHttp, describeHttpMiddleware } from "./http-middleware-suite.js";
+import {
+  type AccessGetter,
+  createFakeGuard,
+  type GuardedService,
+  keys,
+} from "./middleware-suite.js";
 
 interface Params {
   readonly id: string;
@@ -26,7 +31,7 @@ async function listen(app: Express) {
 }
 
 async function start(guard: Guard, options: GuardExpressOptions<Params>): Promise<GuardedService> {
-  const handled: Handled[] = [];
+  const handled: AccessGetter[] = [];
   const app = express();
   app.get("/tokens/:id", guardExpress(guard, options), (request, response) => {
     handled.push(() => accessOf(request));
@@ -34,7 +39,7 @@ async function start(guard: Guard, options: GuardExpressOptions<Params>): Promis
     response.json({ id });
   });
   const { port, close } = await listen(app);
-  return { call: (sent) => callOverHttp(port, sent), handled, close };
+  return { call: (request) => callOverHttp(port, request), handled, close };
 }
 
 describeHttpMiddleware("guardExpress", start);
@@ -44,7 +49,7 @@ describe("guardExpress in an application", () => {
   afterEach(() => close());
 
   it("passes the request to the functions of the options", async () => {
-    const guard = createScriptedGuard();
+    const guard = createFakeGuard();
     const service = await start(guard, {
       permission: ({ method }) => (method === "GET" ? "token:read" : "token:create"),
       token: ({ params }) => ({ id: params.id }),
@@ -55,7 +60,7 @@ describe("guardExpress in an application", () => {
   });
 
   it("uses the client address from trusted proxies", async () => {
-    const guard = createScriptedGuard();
+    const guard = createFakeGuard();
     const app = express().set("trust proxy", "loopback");
     app.use(guardExpress(guard, { permission: "token:read" }));
     const server = await listen(app);
@@ -66,25 +71,25 @@ describe("guardExpress in an application", () => {
   });
 
   it("passes errors of functions in the options to the error handlers", async () => {
-    const mistake = new Error("a mistake");
-    const service = await start(createScriptedGuard(), {
+    const bug = new Error("a bug");
+    const service = await start(createFakeGuard(), {
       permission: () => {
-        throw mistake;
+        throw bug;
       },
     });
     close = service.close;
     thrown.length = 0;
     await service.call({ keys: [keys.good] });
-    expect(thrown).toEqual([mistake]);
+    expect(thrown).toEqual([bug]);
   });
 
   it("guards all later handlers, which get the decision of the last guard", async () => {
     const app = express();
-    const guard = createScriptedGuard();
+    const guard = createFakeGuard();
     const revealing: Guard = {
       ...guard,
-      check: async (...question) => ({
-        ...(await guard.check(...question)),
+      check: async (...args) => ({
+        ...(await guard.check(...args)),
         transform: "reveal",
       }),
     };

@@ -2,8 +2,13 @@ import { describe, expect, it } from "@jest/globals";
 import fastify, { type FastifyInstance } from "fastify";
 import { accessOf, type GuardFastifyOptions, guardFastify } from "../../src/client/fastify.js";
 import type { Guard } from "../../src/client/guard.js";
-import { callOverHttp, describeHttpMiddleware } from "./guarded-http.js";
-import { createScriptedGuard, type GuardedService, type Handled, keys } from "./guarded-service.js";
+import { callOverHttp, describeHttpMiddleware } from "./http-middleware-suite.js";
+import {
+  type AccessGetter,
+  createFakeGuard,
+  type GuardedService,
+  keys,
+} from "./middleware-suite.js";
 
 interface Route {
   Params: { id: string };
@@ -18,14 +23,14 @@ function createApp(): FastifyInstance {
 
 function startWith(hook: Hook) {
   return async (guard: Guard, options: GuardFastifyOptions<Route>): Promise<GuardedService> => {
-    const handled: Handled[] = [];
+    const handled: AccessGetter[] = [];
     const app = createApp();
     app.get<Route>("/tokens/:id", { [hook]: guardFastify(guard, options) }, async (request) => {
       handled.push(() => accessOf(request));
       return { id: request.params.id };
     });
     const port = Number(new URL(await app.listen({ port: 0, host: "127.0.0.1" })).port);
-    return { call: (sent) => callOverHttp(port, sent), handled, close: () => app.close() };
+    return { call: (request) => callOverHttp(port, request), handled, close: () => app.close() };
   };
 }
 
@@ -36,7 +41,7 @@ describe("guardFastify in an application", () => {
   const headers = { "svc-api-key": keys.good };
 
   it("passes the request to the functions of the options", async () => {
-    const guard = createScriptedGuard();
+    const guard = createFakeGuard();
     const app = createApp();
     const onRequest = guardFastify<Route>(guard, {
       permission: ({ method }) => (method === "GET" ? "token:read" : "token:create"),
@@ -48,7 +53,7 @@ describe("guardFastify in an application", () => {
   });
 
   it("uses the client address from trusted proxies", async () => {
-    const guard = createScriptedGuard();
+    const guard = createFakeGuard();
     const app = fastify({ trustProxy: "127.0.0.1" });
     const onRequest = guardFastify(guard, { permission: "token:read" });
     app.get("/", { onRequest }, async () => "");
@@ -58,7 +63,7 @@ describe("guardFastify in an application", () => {
   });
 
   it("can read the body as preHandler", async () => {
-    const guard = createScriptedGuard();
+    const guard = createFakeGuard();
     const app = createApp();
     const preHandler = guardFastify<{ Body: { container: string } }>(guard, {
       permission: "token:create",
@@ -70,11 +75,11 @@ describe("guardFastify in an application", () => {
     expect(guard.checks).toEqual([[keys.good, "token:create", { container: "/pci/" }]]);
   });
 
-  it("guards a whole scope as its hook, and nothing outside", async () => {
+  it("guards all routes of a scope as its hook, and no others", async () => {
     const app = createApp();
     app.get("/open", async () => "open");
     app.register(async (scope) => {
-      scope.addHook("onRequest", guardFastify(createScriptedGuard(), { permission: "token:read" }));
+      scope.addHook("onRequest", guardFastify(createFakeGuard(), { permission: "token:read" }));
       scope.get("/guarded", async (request) => accessOf(request).transform);
     });
     expect((await app.inject("/open")).body).toBe("open");

@@ -23,14 +23,14 @@ import {
 import type { Guard } from "../../src/client/guard.js";
 import { defaultKeyHeader } from "../../src/contract/headers.js";
 import {
-  createScriptedGuard,
+  type AccessGetter,
+  type CallResult,
+  createFakeGuard,
   describeMiddleware,
+  type GuardedRequest,
   type GuardedService,
-  type Handled,
   keys,
-  type Outcome,
-  type Sent,
-} from "./guarded-service.js";
+} from "./middleware-suite.js";
 
 interface Message {
   readonly id: string;
@@ -55,7 +55,7 @@ const tokens = {
 type MethodName = keyof typeof tokens;
 const names = Object.keys(tokens) as MethodName[];
 
-function createHandlers(handled: Handled[]) {
+function createHandlers(handled: AccessGetter[]) {
   const get: handleUnaryCall<Message, Message> = (call, callback) => {
     handled.push(() => accessOf(call));
     callback(null, call.request);
@@ -78,24 +78,28 @@ function createHandlers(handled: Handled[]) {
 }
 
 /** Calls a method with one message. On the wire, a method of any kind is a stream both ways. */
-function callMethod(client: Client, name: MethodName, sent: Sent): Promise<Outcome> {
+function callMethod(
+  client: Client,
+  name: MethodName,
+  request: GuardedRequest,
+): Promise<CallResult> {
   const metadata = new Metadata();
-  for (const key of sent.keys) {
-    metadata.add(sent.header ?? defaultKeyHeader, key);
+  for (const key of request.keys) {
+    metadata.add(request.header ?? defaultKeyHeader, key);
   }
-  if (sent.origin !== undefined) {
-    metadata.set("origin", sent.origin);
+  if (request.origin !== undefined) {
+    metadata.set("origin", request.origin);
   }
   const { path } = tokens[name];
   const call = client.makeBidiStreamRequest(path, toBytes, fromBytes, metadata);
-  const got: Message[] = [];
+  const received: Message[] = [];
   return new Promise((resolve) => {
-    call.on("data", (message) => got.push(message));
+    call.on("data", (message) => received.push(message));
     call.on("error", () => {});
     call.on("status", ({ code, details, metadata }: StatusObject) => {
       const { date: _date, ...headers } = metadata.getMap() as Record<string, string>;
-      const everything = JSON.stringify([code, details, headers, got]);
-      resolve({ status: code, detail: details, headers, everything });
+      const raw = JSON.stringify([code, details, headers, received]);
+      resolve({ status: code, detail: details, headers, raw });
     });
     call.write({ id: "card-1" });
     call.end();
@@ -103,7 +107,7 @@ function callMethod(client: Client, name: MethodName, sent: Sent): Promise<Outco
 }
 
 async function serve(name: MethodName, ...interceptors: ServerInterceptor[]) {
-  const handled: Handled[] = [];
+  const handled: AccessGetter[] = [];
   const server = new Server({ interceptors });
   server.addService(tokens, createHandlers(handled));
   const port = await new Promise<number>((resolve, reject) => {
@@ -113,7 +117,7 @@ async function serve(name: MethodName, ...interceptors: ServerInterceptor[]) {
   });
   const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure());
   return {
-    call: (sent: Sent) => callMethod(client, name, sent),
+    call: (request: GuardedRequest) => callMethod(client, name, request),
     handled,
     async close() {
       client.close();
@@ -146,7 +150,7 @@ describe("the interceptor for grpc-js", () => {
     "passes the path and the message of the method %s to the functions",
     async (name, message) => {
       const reported: Omit<GuardedCall, "metadata">[] = [];
-      service = await start(name, createScriptedGuard(), {
+      service = await start(name, createFakeGuard(), {
         permission: ({ path, message, metadata }) => {
           expect(metadata.get(defaultKeyHeader)).toEqual([keys.good]);
           reported.push({ path, message });
@@ -159,7 +163,7 @@ describe("the interceptor for grpc-js", () => {
   );
 
   it("reads the token from the message", async () => {
-    const guard = createScriptedGuard();
+    const guard = createFakeGuard();
     service = await start("get", guard, {
       permission: "token:read",
       token: ({ message }) => ({ id: (message as Message).id }),
@@ -169,20 +173,20 @@ describe("the interceptor for grpc-js", () => {
   });
 
   it.each(names)("reports errors of functions in the options, for the method %s", async (name) => {
-    const mistake = new Error("a mistake");
+    const bug = new Error("a bug");
     const reported: unknown[] = [];
-    service = await start(name, createScriptedGuard(), {
+    service = await start(name, createFakeGuard(), {
       permission: () => {
-        throw mistake;
+        throw bug;
       },
       onError: (error) => reported.push(error),
     });
     await service.call({ keys: [keys.good] });
-    expect(reported).toEqual([mistake]);
+    expect(reported).toEqual([bug]);
   });
 
   it("can be skipped for some methods, whose handlers have no decision", async () => {
-    const guarded = createGuardInterceptor(createScriptedGuard(), { permission: "token:read" });
+    const guarded = createGuardInterceptor(createFakeGuard(), { permission: "token:read" });
     const interceptor: ServerInterceptor = (method, call) =>
       method.path === tokens.get.path ? new ServerInterceptingCall(call) : guarded(method, call);
     service = await serve("get", interceptor);
@@ -192,13 +196,13 @@ describe("the interceptor for grpc-js", () => {
   });
 
   it("runs no handler for a call that was canceled meanwhile", async () => {
-    const guard = createScriptedGuard();
-    let letIn = () => {};
+    const guard = createFakeGuard();
+    let allow = () => {};
     const pending = new Promise<void>((resolve) => {
       guard.check = async () => {
         resolve();
         await new Promise<void>((open) => {
-          letIn = open;
+          allow = open;
         });
         return { allowed: true, source: "service", staleness: 0 };
       };
@@ -208,7 +212,7 @@ describe("the interceptor for grpc-js", () => {
     await pending;
     await service.close();
     expect((await call).status).not.toBe(0);
-    letIn();
+    allow();
     await new Promise((resolve) => setImmediate(resolve));
     expect(service.handled).toEqual([]);
   });

@@ -6,11 +6,11 @@ import { describe, expect, it } from "@jest/globals";
 const { exports } = JSON.parse(readFileSync("package.json", "utf8"));
 
 /** Every file in the exports of the package, for any condition. */
-function filesIn(target: unknown): string[] {
-  return typeof target === "string" ? [target] : Object.values(target as object).flatMap(filesIn);
+function listFiles(target: unknown): string[] {
+  return typeof target === "string" ? [target] : Object.values(target as object).flatMap(listFiles);
 }
 
-/** The output of a program that imports the package by its name. */
+/** Runs a program that imports the package by its name, and returns its output. */
 async function run(program: string, ...options: string[]): Promise<string> {
   const args = [...options, "--input-type=module", "--eval", program];
   return (await promisify(execFile)(process.execPath, args)).stdout.trim();
@@ -18,7 +18,7 @@ async function run(program: string, ...options: string[]): Promise<string> {
 
 describe("the package", () => {
   it("has a source for every file that it exports", () => {
-    const built = filesIn(exports).filter((file) => file.startsWith("./dist/"));
+    const built = listFiles(exports).filter((file) => file.startsWith("./dist/"));
     const sources = built.map((file) =>
       file.replace("./dist/", "").replace(/\.d\.ts$|\.js$/, ".ts"),
     );
@@ -32,7 +32,7 @@ describe("the package", () => {
     expect(await run(program, "--conditions=browser")).toMatch(/\/dist\/src\/client\/browser\.js$/);
   });
 
-  it("hides its other modules", async () => {
+  it("does not export its other modules", async () => {
     const program = `console.log(await import("latchkey/dist/src/auth/keys.js").catch((e) => e.code))`;
     expect(await run(program)).toBe("ERR_PACKAGE_PATH_NOT_EXPORTED");
   });

@@ -9,61 +9,63 @@ import { startServer } from "../support/service/server.js";
 import { until } from "../support/until.js";
 
 const request = { name: "only one", type: "private", permissions: ["application:read"] };
-const makes = "latchkey.v1.ApplicationService/CreateApplication";
+const createMethod = "latchkey.v1.ApplicationService/CreateApplication";
 
-let closes: (() => Promise<void> | void)[] = [];
+let cleanups: (() => Promise<void> | void)[] = [];
 
 afterEach(async () => {
-  for (const close of closes.reverse()) {
-    await close();
+  for (const cleanup of cleanups.reverse()) {
+    await cleanup();
   }
-  closes = [];
+  cleanups = [];
 });
 
-function createNode(options: ClientOptions): LatchkeyClient {
+/** Creates a client that is closed after the test. */
+function openNodeClient(options: ClientOptions): LatchkeyClient {
   const client = createNodeClient(options);
-  closes.push(client.close);
+  cleanups.push(client.close);
   return client;
 }
 
-/** A service behind a network that can be cut. */
+/** Starts a service behind a proxy that can cut connections. */
 async function start() {
   const server = await startServer();
   const proxy = await startProxy(server.port);
-  closes.push(server.close, proxy.close);
+  cleanups.push(server.close, proxy.close);
   const { key } = await server.createTenant();
-  const answers = () => server.logs.filter(({ method, code }) => method === makes && code === "ok");
-  return { server, proxy, key, answers };
+  const successes = () =>
+    server.logs.filter(({ method, code }) => method === createMethod && code === "ok");
+  return { server, proxy, key, successes };
 }
 
 describe.each([
-  ["Node, over gRPC", createNode],
+  ["Node, over gRPC", openNodeClient],
   ["browsers, over Connect", createBrowserClient],
 ])("a client for %s whose connection breaks before the response", (_, createClient) => {
   it("creates one application and gets its key", async () => {
-    const { server, proxy, key, answers } = await start();
+    const { server, proxy, key, successes } = await start();
     const { applications, access } = createClient({ url: proxy.url, key });
     await access.whoAmI({});
     proxy.holdAnswers();
     const call = applications.createApplication(request);
-    await until(async () => answers().length === 1);
+    await until(async () => successes().length === 1);
     proxy.cut();
     proxy.restore();
 
     const { id, key: newKey = "" } = await call;
-    expect(answers()).toHaveLength(2);
-    const asNew = createClient({ url: server.url, key: newKey });
-    expect((await asNew.applications.getApplicationByKey({})).id).toBe(id);
+    expect(successes()).toHaveLength(2);
+    const newClient = createClient({ url: server.url, key: newKey });
+    expect((await newClient.applications.getApplicationByKey({})).id).toBe(id);
     const { data } = await applications.listApplications({});
     expect(data.filter(({ name }) => name === request.name)).toHaveLength(1);
   });
 
   it("fails at its deadline if the service stays unreachable", async () => {
-    const { proxy, key, answers } = await start();
+    const { proxy, key, successes } = await start();
     proxy.cut();
     const { applications } = createClient({ url: proxy.url, key });
     const call = applications.createApplication(request, { timeoutMs: 50 });
     await expect(call).rejects.toMatchObject({ code: Code.DeadlineExceeded });
-    expect(answers()).toHaveLength(0);
+    expect(successes()).toHaveLength(0);
   });
 });

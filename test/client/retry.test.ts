@@ -13,8 +13,7 @@ import { ApplicationService } from "../../gen/latchkey/v1/application_service_pb
 import { createClientOn } from "../../src/client/client.js";
 import { retryCalls } from "../../src/contract/client-interceptors.js";
 
-/** The error of a refused call. */
-function refusal(code: Code, reason?: string, retryAfter?: number): ConnectError {
+function createError(code: Code, reason?: string, retryAfter?: number): ConnectError {
   const error = new ConnectError("no", code);
   if (reason) {
     error.details.push({ desc: ErrorInfoSchema, value: { reason, domain: "latchkey" } });
@@ -27,7 +26,7 @@ function refusal(code: Code, reason?: string, retryAfter?: number): ConnectError
 }
 
 /** A client of a service that fails with the given errors, then succeeds. */
-function clientOf(failures: readonly unknown[], onWait = () => {}) {
+function createFailingClient(failures: readonly unknown[], onWait = () => {}) {
   const idempotencyKeys: (string | null)[] = [];
   const waits: number[] = [];
   let calls = 0;
@@ -42,7 +41,7 @@ function clientOf(failures: readonly unknown[], onWait = () => {}) {
     signal.throwIfAborted();
   });
   const handlers: Partial<ServiceImpl<typeof ApplicationService>> = {
-    createApplication: () => ({ id: "made" }),
+    createApplication: () => ({ id: "created" }),
     getApplication: () => ({ id: "read" }),
   };
   const transport = createRouterTransport(({ service }) => service(ApplicationService, handlers), {
@@ -53,19 +52,19 @@ function clientOf(failures: readonly unknown[], onWait = () => {}) {
 
 describe("an idempotent call", () => {
   it.each<[why: string, failure: unknown]>([
-    ["the service is unreachable", refusal(Code.Unavailable)],
-    ["the connection was cut, as HTTP/2 reports it", refusal(Code.Canceled)],
-    ["the connection was reset", refusal(Code.Aborted)],
+    ["the service is unreachable", createError(Code.Unavailable)],
+    ["the connection was cut, as HTTP/2 reports it", createError(Code.Canceled)],
+    ["the connection was reset", createError(Code.Aborted)],
     ["fetch failed", new TypeError("fetch failed")],
     [
       "the store of the service is unreachable",
-      refusal(Code.Unavailable, "STORE_UNAVAILABLE", 100),
+      createError(Code.Unavailable, "STORE_UNAVAILABLE", 100),
     ],
-    ["calls came too fast", refusal(Code.ResourceExhausted, "RATE_LIMITED", 100)],
-    ["the first attempt is still pending", refusal(Code.Aborted, "IDEMPOTENCY_CONFLICT", 100)],
+    ["calls are rate limited", createError(Code.ResourceExhausted, "RATE_LIMITED", 100)],
+    ["the first attempt is still pending", createError(Code.Aborted, "IDEMPOTENCY_CONFLICT", 100)],
   ])("is retried with the same idempotency key if %s", async (_why, failure) => {
-    const { applications, idempotencyKeys, waits } = clientOf([failure, failure]);
-    expect((await applications.createApplication({})).id).toBe("made");
+    const { applications, idempotencyKeys, waits } = createFailingClient([failure, failure]);
+    expect((await applications.createApplication({})).id).toBe("created");
     expect(idempotencyKeys).toHaveLength(3);
     expect(new Set(idempotencyKeys).size).toBe(1);
     expect(idempotencyKeys[0]).toMatch(/^[0-9a-f]{32}$/);
@@ -73,33 +72,36 @@ describe("an idempotent call", () => {
   });
 
   it("is sent at most three times", async () => {
-    const failure = refusal(Code.Unavailable);
-    const { applications, idempotencyKeys } = clientOf(Array(10).fill(failure));
+    const failure = createError(Code.Unavailable);
+    const { applications, idempotencyKeys } = createFailingClient(Array(10).fill(failure));
     await expect(applications.createApplication({})).rejects.toBe(failure);
     expect(idempotencyKeys).toHaveLength(3);
   });
 
   it.each<[why: string, failure: ConnectError]>([
-    ["it is refused", refusal(Code.PermissionDenied, "PERMISSION_DENIED")],
-    ["it is not valid", refusal(Code.InvalidArgument, "INVALID_REQUEST")],
+    ["it is refused", createError(Code.PermissionDenied, "PERMISSION_DENIED")],
+    ["it is not valid", createError(Code.InvalidArgument, "INVALID_REQUEST")],
     [
       "its idempotency key was used for another call",
-      refusal(Code.InvalidArgument, "IDEMPOTENCY_KEY_REUSED"),
+      createError(Code.InvalidArgument, "IDEMPOTENCY_KEY_REUSED"),
     ],
-    ["its idempotency key is in use by another key", refusal(Code.Aborted, "IDEMPOTENCY_CONFLICT")],
-    ["the service failed", refusal(Code.Internal, "INTERNAL")],
-    ["it took too long", refusal(Code.DeadlineExceeded, "DEADLINE_EXCEEDED")],
-    ["the service reports a canceled call", refusal(Code.Canceled, "CANCELED")],
-    ["Retry-After is too long", refusal(Code.Unavailable, "STORE_UNAVAILABLE", 60_000)],
-    ["the other side does not speak the protocol", refusal(Code.Internal)],
+    [
+      "its idempotency key is in use by another key",
+      createError(Code.Aborted, "IDEMPOTENCY_CONFLICT"),
+    ],
+    ["the service failed", createError(Code.Internal, "INTERNAL")],
+    ["it took too long", createError(Code.DeadlineExceeded, "DEADLINE_EXCEEDED")],
+    ["the service reports a canceled call", createError(Code.Canceled, "CANCELED")],
+    ["Retry-After is too long", createError(Code.Unavailable, "STORE_UNAVAILABLE", 60_000)],
+    ["the server does not support the protocol", createError(Code.Internal)],
   ])("is not retried if %s", async (_why, failure) => {
-    const { applications, idempotencyKeys } = clientOf([failure]);
+    const { applications, idempotencyKeys } = createFailingClient([failure]);
     await expect(applications.createApplication({})).rejects.toBe(failure);
     expect(idempotencyKeys).toHaveLength(1);
   });
 
   it("waits with backoff, and at least as long as Retry-After", async () => {
-    const soon = clientOf(Array(2).fill(refusal(Code.Unavailable)));
+    const soon = createFailingClient(Array(2).fill(createError(Code.Unavailable)));
     await soon.applications.createApplication({});
     const [first = 0, second = 0] = soon.waits;
     expect(first).toBeGreaterThanOrEqual(100);
@@ -107,28 +109,32 @@ describe("an idempotent call", () => {
     expect(second).toBeGreaterThanOrEqual(200);
     expect(second).toBeLessThanOrEqual(400);
 
-    const later = clientOf(Array(2).fill(refusal(Code.Unavailable, "STORE_UNAVAILABLE", 1_000)));
+    const later = createFailingClient(
+      Array(2).fill(createError(Code.Unavailable, "STORE_UNAVAILABLE", 1_000)),
+    );
     await later.applications.createApplication({});
     expect(later.waits.every((wait) => wait > 1_000)).toBe(true);
   });
 
   it("keeps a given idempotency key", async () => {
-    const { applications, idempotencyKeys } = clientOf([refusal(Code.Unavailable)]);
+    const { applications, idempotencyKeys } = createFailingClient([createError(Code.Unavailable)]);
     await applications.createApplication({}, { headers: { "Idempotency-Key": "mine" } });
     expect(idempotencyKeys).toEqual(["mine", "mine"]);
   });
 
   it("is not retried after it was aborted", async () => {
-    const giveUp = new AbortController();
-    const failures = [refusal(Code.Unavailable)];
-    const { applications, idempotencyKeys } = clientOf(failures, () => giveUp.abort());
-    const call = applications.createApplication({}, { signal: giveUp.signal });
+    const controller = new AbortController();
+    const failures = [createError(Code.Unavailable)];
+    const { applications, idempotencyKeys } = createFailingClient(failures, () =>
+      controller.abort(),
+    );
+    const call = applications.createApplication({}, { signal: controller.signal });
     await expect(call).rejects.toMatchObject({ code: Code.Canceled });
     expect(idempotencyKeys).toHaveLength(1);
   });
 
   it("gets a new idempotency key for each call", async () => {
-    const { applications, idempotencyKeys } = clientOf([]);
+    const { applications, idempotencyKeys } = createFailingClient([]);
     await applications.createApplication({});
     await applications.createApplication({});
     expect(new Set(idempotencyKeys).size).toBe(2);
@@ -137,8 +143,8 @@ describe("an idempotent call", () => {
 
 describe("a read", () => {
   it("gets no idempotency key and is not retried", async () => {
-    const failure = refusal(Code.Unavailable);
-    const { applications, idempotencyKeys } = clientOf([failure]);
+    const failure = createError(Code.Unavailable);
+    const { applications, idempotencyKeys } = createFailingClient([failure]);
     await expect(applications.getApplication({})).rejects.toBe(failure);
     expect(idempotencyKeys).toEqual([null]);
   });

@@ -5,18 +5,18 @@ import fc from "fast-check";
 import { forwardLines, restartDelay } from "../../src/cluster/supervisor.js";
 
 describe("forwardLines", () => {
-  /** The forwarded pieces for bytes that arrive in these chunks. */
-  async function forward(parts: readonly Buffer[]): Promise<string[]> {
+  /** Forwards bytes in these chunks, and returns what was written. */
+  async function forward(chunks: readonly Buffer[]): Promise<string[]> {
     const from = new PassThrough();
-    const passedOn: string[] = [];
-    forwardLines(from, { write: (lines) => passedOn.push(lines), flush() {} });
-    for (const part of parts) {
-      from.write(part);
+    const forwarded: string[] = [];
+    forwardLines(from, { write: (lines) => forwarded.push(lines), flush() {} });
+    for (const chunk of chunks) {
+      from.write(chunk);
       await new Promise(setImmediate);
     }
     from.end();
     await finished(from);
-    return passedOn;
+    return forwarded;
   }
 
   it("forwards whole lines for any chunking", async () => {
@@ -26,15 +26,15 @@ describe("forwardLines", () => {
     await fc.assert(
       fc.asyncProperty(lines, sizes, async (lines, sizes) => {
         const bytes = Buffer.from(`${lines.join("\n")}\n`);
-        const parts: Buffer[] = [];
+        const chunks: Buffer[] = [];
         for (let at = 0; at < bytes.length; ) {
-          const size = sizes[parts.length % sizes.length] as number;
-          parts.push(bytes.subarray(at, at + size));
+          const size = sizes[chunks.length % sizes.length] as number;
+          chunks.push(bytes.subarray(at, at + size));
           at += size;
         }
-        const passedOn = await forward(parts);
-        expect(passedOn.every((piece) => piece.endsWith("\n"))).toBe(true);
-        expect(passedOn.join("")).toBe(bytes.toString());
+        const forwarded = await forward(chunks);
+        expect(forwarded.every((piece) => piece.endsWith("\n"))).toBe(true);
+        expect(forwarded.join("")).toBe(bytes.toString());
       }),
       { numRuns: 50 },
     );
@@ -47,11 +47,11 @@ describe("forwardLines", () => {
 
 describe("restartDelay", () => {
   it("backs off exponentially until a worker runs long enough", () => {
-    const waits = [0];
-    for (let round = 0; round < 10; round++) {
-      waits.push(restartDelay(5, waits.at(-1)));
+    const delays = [0];
+    for (let attempt = 0; attempt < 10; attempt++) {
+      delays.push(restartDelay(5, delays.at(-1)));
     }
-    expect(waits).toEqual([0, 100, 200, 400, 800, 1600, 3200, 6400, 10_000, 10_000, 10_000]);
+    expect(delays).toEqual([0, 100, 200, 400, 800, 1600, 3200, 6400, 10_000, 10_000, 10_000]);
     expect(restartDelay(30_000, 10_000)).toBe(100);
   });
 });

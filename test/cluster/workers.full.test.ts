@@ -18,13 +18,13 @@ import { listeningLine } from "../support/service/service-process.js";
 import { hangTimeout, until } from "../support/until.js";
 import {
   count,
-  everyFirstKey,
-  everyListeningLine,
-  getReady,
+  firstKeys,
+  getStatus,
+  listeningLines,
   useSessions,
   useWorkers,
   watchWorker,
-} from "./workers-service.js";
+} from "./fixtures.js";
 
 jest.setTimeout(2 * hangTimeout);
 
@@ -34,7 +34,7 @@ const openSession = useSessions();
 const withService = useWorkers();
 
 /** Sends an HTTP/1.1 request on a new TLS connection. */
-async function askOverTls(url: string, key: string, ca: Buffer): Promise<string> {
+async function getOverTls(url: string, key: string, ca: Buffer): Promise<string> {
   const tls = { ca, servername: "localhost", ALPNProtocols: ["http/1.1"] };
   const headers = { "svc-api-key": key };
   const outgoing = request(url, { ...tls, headers, agent: false }).end();
@@ -50,12 +50,12 @@ describe("workers", () => {
         const ca = await readFile("test/fixtures/localhost.crt");
         // Connections go to the workers in turn.
         for (let turn = 0; turn < 4; turn++) {
-          expect(await askOverTls(`${url}/applications/key`, key, ca)).toBe("1.1 200");
+          expect(await getOverTls(`${url}/applications/key`, key, ca)).toBe("1.1 200");
         }
         const sessions = Array.from({ length: 4 }, () =>
           openSession(url, { ca, servername: "localhost" }),
         );
-        await Promise.all(sessions.map((session) => watchWorker(session).told));
+        await Promise.all(sessions.map((session) => watchWorker(session).firstStatus));
         for (const session of sessions) {
           const stream = session.request({ ":path": "/applications/key", "svc-api-key": key });
           const [headers] = await once(stream, "response");
@@ -69,14 +69,14 @@ describe("workers", () => {
 describe("a worker that exits", () => {
   it("on SIGTERM is logged and replaced, while the others serve", () =>
     withService(async (service) => {
-      const [victim] = service.workers() as [number];
-      process.kill(victim, "SIGTERM");
+      const [pid] = service.workers() as [number];
+      process.kill(pid, "SIGTERM");
       const [line] = await service.until(/.*worker exited with code 0.*/);
-      expect(JSON.parse(line)).toMatchObject({ level: 50, worker_pid: victim });
-      expect(await getReady(service.url, "/applications/key", service.key)).toBe(200);
+      expect(JSON.parse(line)).toMatchObject({ level: 50, worker_pid: pid });
+      expect(await getStatus(service.url, "/applications/key", service.key)).toBe(200);
       await until(async () => service.workers().length === 2);
-      expect(service.workers()).not.toContain(victim);
-      expect(count(service.output.stdout, everyListeningLine)).toBe(1);
+      expect(service.workers()).not.toContain(pid);
+      expect(count(service.output.stdout, listeningLines)).toBe(1);
     }));
 
   it("together with all others is replaced, and a new port is logged", () =>
@@ -85,13 +85,15 @@ describe("a worker that exits", () => {
         process.kill(pid, "SIGKILL");
       }
       await service.until(/(exited with SIGKILL.*){2}/s);
-      const answers = async () => {
-        const [, url = ""] = [...service.output.stdout.matchAll(everyListeningLine)].at(-1) ?? [];
-        const status = await getReady(url, "/applications/key", service.key).catch(() => undefined);
+      const isServing = async () => {
+        const [, url = ""] = [...service.output.stdout.matchAll(listeningLines)].at(-1) ?? [];
+        const status = await getStatus(url, "/applications/key", service.key).catch(
+          () => undefined,
+        );
         return status === 200;
       };
-      await until(answers);
-      expect(new Set(service.output.stdout.match(everyFirstKey)).size).toBe(1);
+      await until(isServing);
+      expect(new Set(service.output.stdout.match(firstKeys)).size).toBe(1);
     }));
 });
 
@@ -101,7 +103,7 @@ describe("graceful shutdown with workers", () => {
       const workers = service.workers();
       const sessions = Array.from({ length: 4 }, () => openSession(service.url));
       const watches = sessions.map(watchWorker);
-      await Promise.all(watches.map(({ told }) => told));
+      await Promise.all(watches.map(({ firstStatus }) => firstStatus));
       service.child.kill(signal);
       for (const { statuses } of watches) {
         expect(await statuses).toEqual([1, 2]);
@@ -176,7 +178,7 @@ describe("the combined log", () => {
         { length: total },
         (_, at) => `/${at}/${"none/".repeat((at % 20) * 100)}`,
       );
-      await Promise.all(paths.map((path) => getReady(url, path, "")));
+      await Promise.all(paths.map((path) => getStatus(url, path, "")));
       stream.resume();
       child.kill("SIGTERM");
       await once(child, "exit");

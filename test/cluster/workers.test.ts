@@ -9,14 +9,14 @@ import { isRunning, latchkeyPath } from "../support/service/process.js";
 import { hangTimeout, until } from "../support/until.js";
 import {
   count,
-  everyFirstKey,
-  everyListeningLine,
-  getReady,
-  getReadyManyTimes,
+  firstKeys,
+  getStatus,
+  getStatusManyTimes,
+  listeningLines,
   useSessions,
   useWorkers,
   watchWorker,
-} from "./workers-service.js";
+} from "./fixtures.js";
 
 jest.setTimeout(2 * hangTimeout);
 
@@ -29,29 +29,29 @@ describe("workers", () => {
   it("share one port, key and store, and notify watchers on every worker", () =>
     withService(async ({ url, key, workers, output }, DATA_DIR) => {
       expect(workers()).toHaveLength(2);
-      expect(new Set(await getReadyManyTimes(url, key))).toEqual(new Set([200]));
+      expect(new Set(await getStatusManyTimes(url, key))).toEqual(new Set([200]));
       const { stdout } = output;
-      expect(count(stdout, everyFirstKey)).toBe(2);
-      expect(new Set(stdout.match(everyFirstKey)).size).toBe(1);
-      expect(count(stdout, everyListeningLine)).toBe(1);
+      expect(count(stdout, firstKeys)).toBe(2);
+      expect(new Set(stdout.match(firstKeys)).size).toBe(1);
+      expect(count(stdout, listeningLines)).toBe(1);
 
       const { PATH = "" } = process.env;
       const bootstrap = [latchkeyPath, "bootstrap", "--json"];
-      const made = await run(process.execPath, bootstrap, { env: { PATH, DATA_DIR } });
-      const answers = await getReadyManyTimes(url, JSON.parse(made.stdout).key);
-      expect(new Set(answers)).toEqual(new Set([200]));
-      await expectAllTold(url, key);
+      const bootstrapped = await run(process.execPath, bootstrap, { env: { PATH, DATA_DIR } });
+      const statuses = await getStatusManyTimes(url, JSON.parse(bootstrapped.stdout).key);
+      expect(new Set(statuses)).toEqual(new Set([200]));
+      await expectAllNotified(url, key);
     }));
 
   /** Checks that the watchers on every worker are notified of a change. */
-  async function expectAllTold(baseUrl: string, key: string): Promise<void> {
+  async function expectAllNotified(baseUrl: string, key: string): Promise<void> {
     const headers = { "SVC-API-KEY": key };
     // Connections go to the workers in turn, so each worker has some.
     const watchers = Array.from({ length: 4 }, () => {
-      const end = new AbortController();
-      stopAfterTest(() => end.abort());
+      const abort = new AbortController();
+      stopAfterTest(() => abort.abort());
       const { watchCredentials } = createClient(AccessService, createGrpcTransport({ baseUrl }));
-      const messages = watchCredentials({}, { headers, signal: end.signal });
+      const messages = watchCredentials({}, { headers, signal: abort.signal });
       return messages[Symbol.asyncIterator]();
     });
     await Promise.all(watchers.map((watcher) => watcher.next()));
@@ -62,8 +62,8 @@ describe("workers", () => {
       permissions: ["token:read"],
     });
     const json = { ...headers, "content-type": "application/json" };
-    const made = await fetch(`${baseUrl}/applications`, { method: "POST", headers: json, body });
-    const { id } = (await made.json()) as { id: string };
+    const created = await fetch(`${baseUrl}/applications`, { method: "POST", headers: json, body });
+    const { id } = (await created.json()) as { id: string };
     await fetch(`${baseUrl}/applications/${id}`, { method: "DELETE", headers });
 
     for (const watcher of watchers) {
@@ -77,16 +77,16 @@ describe("workers", () => {
 });
 
 describe("a worker that exits", () => {
-  it("is reported in the log and replaced, while the others serve", () =>
+  it("is logged and replaced, while the others serve", () =>
     withService(async (service) => {
-      const [victim] = service.workers() as [number];
-      process.kill(victim, "SIGKILL");
+      const [pid] = service.workers() as [number];
+      process.kill(pid, "SIGKILL");
       const [line] = await service.until(/.*worker exited with SIGKILL.*/);
-      expect(JSON.parse(line)).toMatchObject({ level: 50, worker_pid: victim });
-      expect(await getReady(service.url, "/applications/key", service.key)).toBe(200);
+      expect(JSON.parse(line)).toMatchObject({ level: 50, worker_pid: pid });
+      expect(await getStatus(service.url, "/applications/key", service.key)).toBe(200);
       await until(async () => service.workers().length === 2);
-      expect(service.workers()).not.toContain(victim);
-      expect(count(service.output.stdout, everyListeningLine)).toBe(1);
+      expect(service.workers()).not.toContain(pid);
+      expect(count(service.output.stdout, listeningLines)).toBe(1);
     }));
 });
 
@@ -96,7 +96,7 @@ describe("graceful shutdown with workers", () => {
       const workers = service.workers();
       const sessions = Array.from({ length: 4 }, () => openSession(service.url));
       const watches = sessions.map(watchWorker);
-      await Promise.all(watches.map(({ told }) => told));
+      await Promise.all(watches.map(({ firstStatus }) => firstStatus));
       const all = [service.child.pid as number, ...workers];
       for (const pid of [...all, ...all]) {
         process.kill(pid, "SIGINT");

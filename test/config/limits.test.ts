@@ -8,8 +8,8 @@ import { callRaw } from "../support/http/raw-grpc.js";
 import { startServer, type TestServer } from "../support/service/server.js";
 import { until } from "../support/until.js";
 
-/** Each is below its default, so that no test passes by chance. */
-const small = {
+/** Each is below its default, so that no test passes because of the default. */
+const lowLimits = {
   HEADER_LIMIT: "2kb",
   HEADER_COUNT_LIMIT: "10",
   URL_LIMIT: "1kb",
@@ -19,18 +19,18 @@ const small = {
   CONNECTION_LIMIT: "20",
   HTTP2_STREAM_LIMIT: "7",
   HTTP2_FRAME_LIMIT: "10",
-  // So that no connection is closed because of these limits.
+  // High, so that these timeouts do not close connections.
   ...{ HEADER_TIMEOUT: "24h", BODY_TIMEOUT: "24h" },
 };
 
 let limited: TestServer;
-let usual: TestServer;
-let hasty: TestServer;
+let defaults: TestServer;
+let shortTimeouts: TestServer;
 let key: string;
 
 beforeAll(async () => {
-  [limited, usual, hasty] = await Promise.all([
-    startServer("lmdb", { environment: small }),
+  [limited, defaults, shortTimeouts] = await Promise.all([
+    startServer("lmdb", { environment: lowLimits }),
     startServer("lmdb", { environment: { HEADER_TIMEOUT: "24h", BODY_TIMEOUT: "24h" } }),
     startServer("lmdb", { environment: { HEADER_TIMEOUT: "1s", BODY_TIMEOUT: "24h" } }),
   ]);
@@ -38,7 +38,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await Promise.all([limited.close(), usual.close(), hasty.close()]);
+  await Promise.all([limited.close(), defaults.close(), shortTimeouts.close()]);
 });
 
 function create(body: object) {
@@ -46,10 +46,10 @@ function create(body: object) {
   return send(limited, "/applications", { method: "POST", headers, body: JSON.stringify(body) });
 }
 
-const lists = (levels: number): unknown => (levels === 0 ? "a" : [lists(levels - 1)]);
+const nestLists = (levels: number): unknown => (levels === 0 ? "a" : [nestLists(levels - 1)]);
 
-/** The first HTTP/2 settings of a server. */
-function settingsOf({ url }: TestServer): Promise<Settings> {
+/** The initial HTTP/2 settings of a server. */
+function getHttp2Settings({ url }: TestServer): Promise<Settings> {
   const session = connectHttp2(url);
   return new Promise((resolve, reject) => {
     session.on("error", reject);
@@ -103,10 +103,10 @@ describe("configured limits are enforced", () => {
   });
 
   it("JSON_DEPTH_LIMIT", async () => {
-    const deep = expectProblem(await create({ name: lists(8) }), 400, "invalid_request");
-    expect(deep.detail).toContain("8 levels");
-    const less = expectProblem(await create({ name: lists(7) }), 400, "invalid_request");
-    expect(JSON.stringify(less)).not.toContain("levels");
+    const tooDeep = expectProblem(await create({ name: nestLists(8) }), 400, "invalid_request");
+    expect(tooDeep.detail).toContain("8 levels");
+    const allowed = expectProblem(await create({ name: nestLists(7) }), 400, "invalid_request");
+    expect(JSON.stringify(allowed)).not.toContain("levels");
   });
 
   it("LIST_LIMIT", async () => {
@@ -115,19 +115,19 @@ describe("configured limits are enforced", () => {
       const rules = [{ permissions: permissions.slice(50) }];
       return create({ name: "a", type: "private", permissions: permissions.slice(0, 50), rules });
     };
-    const long = expectProblem(await request(101), 400, "invalid_request");
-    expect(JSON.stringify(long)).toContain("100 list items");
+    const tooLong = expectProblem(await request(101), 400, "invalid_request");
+    expect(JSON.stringify(tooLong)).toContain("100 list items");
     expect((await request(100)).body).not.toContain("100 list items");
   });
 
   it("HTTP2_STREAM_LIMIT, announced to clients, with a default of at most 250", async () => {
-    expect(await settingsOf(limited)).toMatchObject({ maxConcurrentStreams: 7 });
-    expect((await settingsOf(usual)).maxConcurrentStreams).toBeLessThanOrEqual(250);
+    expect(await getHttp2Settings(limited)).toMatchObject({ maxConcurrentStreams: 7 });
+    expect((await getHttp2Settings(defaults)).maxConcurrentStreams).toBeLessThanOrEqual(250);
   });
 
   it("HTTP2_FRAME_LIMIT", async () => {
     const pings = Array.from({ length: 30 }, () => frame(frameType.ping, 0, 0, Buffer.alloc(8)));
-    const [closed, open] = [openRawHttp2(limited.port), openRawHttp2(usual.port)];
+    const [closed, open] = [openRawHttp2(limited.port), openRawHttp2(defaults.port)];
     closed.write(Buffer.concat(pings));
     open.write(Buffer.concat(pings));
     await closed.ended;
@@ -139,33 +139,34 @@ describe("configured limits are enforced", () => {
 
   it("CONNECTION_LIMIT", async () => {
     const open = (server: TestServer) => Array.from({ length: 40 }, () => openRaw(server.port));
-    const [crowd, few] = [open(limited), open(usual)];
-    const left = (some: typeof crowd) => some.filter(({ socket }) => !socket.destroyed).length;
-    await until(async () => left(crowd) <= 20);
+    const [limitedConnections, otherConnections] = [open(limited), open(defaults)];
+    const countOpen = (connections: typeof limitedConnections) =>
+      connections.filter(({ socket }) => !socket.destroyed).length;
+    await until(async () => countOpen(limitedConnections) <= 20);
     // Once the last one has a response, the server has accepted all of them.
-    const last = few.at(-1) as (typeof few)[number];
+    const last = otherConnections.at(-1) as (typeof otherConnections)[number];
     last.write("GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n");
     await until(async () => last.received().includes("HTTP/1.1 200"));
-    expect(left(few)).toBe(40);
-    for (const { socket } of [...crowd, ...few]) {
+    expect(countOpen(otherConnections)).toBe(40);
+    for (const { socket } of [...limitedConnections, ...otherConnections]) {
       socket.destroy();
     }
   });
 
   it("HEADER_TIMEOUT, for first and later requests, independent of BODY_TIMEOUT", async () => {
-    const { port, url } = hasty;
-    const target = { port, url, firstKey: (await hasty.createTenant()).key };
-    const ways = Object.entries(slowHeaders).filter(([what]) => !what.includes("TLS"));
+    const { port, url } = shortTimeouts;
+    const target = { port, url, firstKey: (await shortTimeouts.createTenant()).key };
+    const variants = Object.entries(slowHeaders).filter(([name]) => !name.includes("TLS"));
     const callers = await Promise.all(
-      ways.map(async ([what, begin]) => ({ what, ...(await begin(target, target)) })),
+      variants.map(async ([name, start]) => ({ name, ...(await start(target, target)) })),
     );
-    const open = () => callers.filter(({ isOpen }) => isOpen()).map(({ what }) => what);
+    const open = () => callers.filter(({ isOpen }) => isOpen()).map(({ name }) => name);
     await until(async () => open().length === 0).catch(() => {});
-    const left = open();
+    const remaining = open();
     for (const { hangUp } of callers) {
       hangUp();
     }
-    expect(left).toEqual([]);
+    expect(remaining).toEqual([]);
   });
 
   it("IDLE_TIMEOUT, over HTTP/1.1 and HTTP/2, after a valid key", async () => {
@@ -178,7 +179,7 @@ describe("configured limits are enforced", () => {
       return { http1, http2 };
     };
     // The default is longer: the first connections to the other server stay open.
-    const longer = open(usual, (await usual.createTenant()).key);
+    const longer = open(defaults, (await defaults.createTenant()).key);
     const { http1, http2 } = open(limited, key);
     expect(Math.min(await http1.ended, await http2.ended)).toBeGreaterThan(1_000);
     expect(http1.received().toString()).toContain("HTTP/1.1 200");

@@ -28,35 +28,40 @@ afterEach(async () => {
 async function createTenant(server: TestServer, permissions = ["token:read"]) {
   const root = await server.createTenant();
   const api = createRestApi(server.url);
-  const make = async (type: string) =>
+  const createKey = async (type: string) =>
     keyOf(await api.createApplication(root.key, { name: type, type, permissions }));
-  return { root, api, privateKey: await make("private"), publicKey: await make("public") };
+  return {
+    root,
+    api,
+    privateKey: await createKey("private"),
+    publicKey: await createKey("public"),
+  };
 }
 
-const reads = async (server: TestServer, key: string, header = "svc-api-key") =>
+const getStatus = async (server: TestServer, key: string, header = "svc-api-key") =>
   (await send(server, "/applications/key", { headers: { [header]: key } })).status;
 
 describe("KEY_PEPPER", () => {
-  const older = "the older pepper of the two";
-  const newer = "the newer pepper of the two";
+  const older = "the older key pepper";
+  const newer = "the newer key pepper";
 
   it("is required to verify keys created with it", async () => {
     const peppered = await start({ KEY_PEPPER: older });
     const { key } = await peppered.createTenant();
-    expect(await reads(peppered, key)).toBe(200);
-    expect(await reads(await start({}, peppered.store), key)).toBe(401);
-    expect(await reads(await start({ KEY_PEPPER: newer }, peppered.store), key)).toBe(401);
+    expect(await getStatus(peppered, key)).toBe(200);
+    expect(await getStatus(await start({}, peppered.store), key)).toBe(401);
+    expect(await getStatus(await start({ KEY_PEPPER: newer }, peppered.store), key)).toBe(401);
   });
 
   it("can be rotated: keys of an old pepper work while it is listed", async () => {
     const before = await start({ KEY_PEPPER: older });
     const { key } = await before.createTenant();
     const both = await start({ KEY_PEPPER: `${newer},${older}` }, before.store);
-    const { key: madeMeanwhile } = await both.createTenant();
-    expect(await reads(both, key)).toBe(200);
+    const { key: newKey } = await both.createTenant();
+    expect(await getStatus(both, key)).toBe(200);
     const after = await start({ KEY_PEPPER: newer }, before.store);
-    expect(await reads(after, key)).toBe(401);
-    expect(await reads(after, madeMeanwhile)).toBe(200);
+    expect(await getStatus(after, key)).toBe(401);
+    expect(await getStatus(after, newKey)).toBe(200);
   });
 
   it("can be rotated for sessions and nonces", async () => {
@@ -67,15 +72,15 @@ describe("KEY_PEPPER", () => {
     const permissions = ["application:read"];
     const request = { nonce, permissions };
     await createRestApi(both.url).authorizeSession(tenant.privateKey, request);
-    expect(await reads(both, sessionKey)).toBe(200);
-    expect(await reads(await start({ KEY_PEPPER: newer }, before.store), sessionKey)).toBe(401);
+    expect(await getStatus(both, sessionKey)).toBe(200);
+    expect(await getStatus(await start({ KEY_PEPPER: newer }, before.store), sessionKey)).toBe(401);
   });
 
   it("can be introduced later with an empty entry for existing keys", async () => {
     const before = await start();
     const { key } = await before.createTenant();
-    expect(await reads(await start({ KEY_PEPPER: newer }, before.store), key)).toBe(401);
-    expect(await reads(await start({ KEY_PEPPER: `${newer},` }, before.store), key)).toBe(200);
+    expect(await getStatus(await start({ KEY_PEPPER: newer }, before.store), key)).toBe(401);
+    expect(await getStatus(await start({ KEY_PEPPER: `${newer},` }, before.store), key)).toBe(200);
   });
 
   it("applies the newest pepper to a regenerated key", async () => {
@@ -84,7 +89,7 @@ describe("KEY_PEPPER", () => {
     const both = await start({ KEY_PEPPER: `${newer},${older}` }, before.store);
     const api = createRestApi(both.url);
     const renewed = keyOf(await api.regenerateApplicationKey(key, { id: applicationId }));
-    expect(await reads(await start({ KEY_PEPPER: newer }, before.store), renewed)).toBe(200);
+    expect(await getStatus(await start({ KEY_PEPPER: newer }, before.store), renewed)).toBe(200);
   });
 });
 
@@ -92,9 +97,9 @@ describe("KEY_HEADER", () => {
   it("replaces SVC-API-KEY on every protocol", async () => {
     const server = await start({ KEY_HEADER: "X-Latchkey-Key" });
     const { key } = await server.createTenant();
-    expect(await reads(server, key, "x-latchkey-key")).toBe(200);
-    expect(await reads(server, key, "X-LATCHKEY-KEY")).toBe(200);
-    expect(await reads(server, key)).toBe(401);
+    expect(await getStatus(server, key, "x-latchkey-key")).toBe(200);
+    expect(await getStatus(server, key, "X-LATCHKEY-KEY")).toBe(200);
+    expect(await getStatus(server, key)).toBe(401);
     const path = "/latchkey.v1.ApplicationService/GetApplicationByKey";
     for (const [name, status] of [
       ["x-latchkey-key", "0"],
@@ -135,7 +140,7 @@ describe("KEY_HEADER", () => {
 });
 
 describe("GRANT_POLICY", () => {
-  const attempts = async (server: TestServer) => {
+  const attemptGrants = async (server: TestServer) => {
     const { root, api, privateKey, publicKey } = await createTenant(server);
     const creator = await api.createApplication(root.key, {
       name: "creator",
@@ -143,23 +148,29 @@ describe("GRANT_POLICY", () => {
       permissions: ["application:create", "application:update"],
     });
     const permissions = ["application:delete"];
-    const made = api.createApplication(creator.key, { name: "a", type: "private", permissions });
+    const created = api.createApplication(creator.key, { name: "a", type: "private", permissions });
     const updated = api.updateApplication(creator.key, { id: creator.id, name: "b", permissions });
-    await Promise.allSettled([made, updated]);
+    await Promise.allSettled([created, updated]);
     const { nonce } = await api.createSession(publicKey);
     const granted = api.authorizeSession(privateKey, { nonce, permissions: ["token:delete"] });
-    const outcomes = await Promise.allSettled([made, updated, granted]);
-    return outcomes.map((it) => (it.status === "fulfilled" ? "done" : it.reason.reason));
+    const outcomes = await Promise.allSettled([created, updated, granted]);
+    return outcomes.map((outcome) =>
+      outcome.status === "fulfilled" ? "done" : outcome.reason.reason,
+    );
   };
 
   it("held refuses to grant permissions that the caller does not hold", async () => {
     const refused = ["permission_denied", "permission_denied", "permission_denied"];
-    expect(await attempts(await start())).toEqual(refused);
-    expect(await attempts(await start({ GRANT_POLICY: "held" }))).toEqual(refused);
+    expect(await attemptGrants(await start())).toEqual(refused);
+    expect(await attemptGrants(await start({ GRANT_POLICY: "held" }))).toEqual(refused);
   });
 
   it("open allows granting any permission", async () => {
-    expect(await attempts(await start({ GRANT_POLICY: "open" }))).toEqual(["done", "done", "done"]);
+    expect(await attemptGrants(await start({ GRANT_POLICY: "open" }))).toEqual([
+      "done",
+      "done",
+      "done",
+    ]);
   });
 
   it("open still refuses to administer a more privileged application", async () => {
@@ -175,7 +186,7 @@ describe("GRANT_POLICY", () => {
     await expect(call).rejects.toMatchObject({ reason: "permission_denied" });
   });
 
-  it("open lets private applications grant permissions without a matching grant", async () => {
+  it("open allows private applications to grant permissions that they do not hold", async () => {
     const server = await start({ GRANT_POLICY: "open" });
     const { root, api } = await createTenant(server);
     const creator = await api.createApplication(root.key, {
@@ -185,7 +196,7 @@ describe("GRANT_POLICY", () => {
       expiresAt: timestampFromMs(server.clock.now() + 60_000),
     });
     const permissions = ["application:create", "token:read"];
-    const request = { name: "made", type: "management", permissions };
+    const request = { name: "created", type: "management", permissions };
     await expect(api.createApplication(creator.key, request)).resolves.toBeDefined();
   });
 
@@ -205,9 +216,9 @@ describe("SESSION_TTL", () => {
     expect(expiresAt).toEqual(timestampFromMs(server.clock.now() + 600_000));
     await api.authorizeSession(privateKey, { nonce, permissions: ["application:read"] });
     server.clock.advance(600_000 - 1);
-    expect(await reads(server, sessionKey)).toBe(200);
+    expect(await getStatus(server, sessionKey)).toBe(200);
     server.clock.advance(1);
-    expect(await reads(server, sessionKey)).toBe(401);
+    expect(await getStatus(server, sessionKey)).toBe(401);
   });
 });
 
@@ -310,20 +321,20 @@ describe("JSON_DEPTH_LIMIT", () => {
     const server = await start({ JSON_DEPTH_LIMIT: "8" });
     const { key } = await server.createTenant();
     const headers = { "svc-api-key": key, "content-type": "application/json" };
-    const refusalOf = async (path: string, levels: number) => {
+    const getError = async (path: string, levels: number) => {
       const body = `{"name":${"[".repeat(levels - 1)}${"]".repeat(levels - 1)}}`;
       const response = await send(server, path, { method: "POST", headers, body });
       expect(response.status).toBe(400);
       return response.body;
     };
     for (const path of ["/applications", "/latchkey.v1.ApplicationService/CreateApplication"]) {
-      expect(await refusalOf(path, 9)).toContain("nested deeper than 8 levels");
-      expect(await refusalOf(path, 8)).not.toContain("nested");
+      expect(await getError(path, 9)).toContain("nested deeper than 8 levels");
+      expect(await getError(path, 8)).not.toContain("nested");
     }
   });
 });
 
-describe("KEY_HEADER and whoami", () => {
+describe("whoami with another KEY_HEADER", () => {
   let server: TestServer;
   let root: BootstrapResult;
 
@@ -334,32 +345,30 @@ describe("KEY_HEADER and whoami", () => {
 
   afterAll(() => server.close());
 
-  describe("whoami with another KEY_HEADER", () => {
-    it("identifies the key in that header", async () => {
-      const headers = { "x-latchkey": root.key };
-      const { status, body } = await send(server, "/whoami", { headers });
-      expect(status).toBe(200);
-      expect(JSON.parse(body)).toEqual({
-        kind: "application",
-        application_id: root.applicationId,
-        tenant_id: root.tenantId,
-        name: "Bootstrap",
-        type: "management",
-        authorized: true,
-        permissions: expect.arrayContaining(["access:check"]),
-        rules: [],
-        allowed_origins: [],
-        allowed_cidrs: [],
-      });
-      const path = "/latchkey.v1.AccessService/WhoAmI";
-      const response = await callRaw(server, path, { headers, body: envelope("") });
-      expect(response.headers["grpc-status"]).toBe("0");
-      expect(response.body.includes(root.applicationId)).toBe(true);
+  it("identifies the key in that header", async () => {
+    const headers = { "x-latchkey": root.key };
+    const { status, body } = await send(server, "/whoami", { headers });
+    expect(status).toBe(200);
+    expect(JSON.parse(body)).toEqual({
+      kind: "application",
+      application_id: root.applicationId,
+      tenant_id: root.tenantId,
+      name: "Bootstrap",
+      type: "management",
+      authorized: true,
+      permissions: expect.arrayContaining(["access:check"]),
+      rules: [],
+      allowed_origins: [],
+      allowed_cidrs: [],
     });
+    const path = "/latchkey.v1.AccessService/WhoAmI";
+    const response = await callRaw(server, path, { headers, body: envelope("") });
+    expect(response.headers["grpc-status"]).toBe("0");
+    expect(response.body.includes(root.applicationId)).toBe(true);
+  });
 
-    it("ignores the default header and names the configured one", async () => {
-      const response = await send(server, "/whoami", { headers: { "svc-api-key": root.key } });
-      expect(expectProblem(response, 401, "unauthenticated").detail).toContain("X-Latchkey");
-    });
+  it("ignores the default header and names the configured one", async () => {
+    const response = await send(server, "/whoami", { headers: { "svc-api-key": root.key } });
+    expect(expectProblem(response, 401, "unauthenticated").detail).toContain("X-Latchkey");
   });
 });

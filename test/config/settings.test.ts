@@ -3,7 +3,7 @@ import { availableParallelism } from "node:os";
 import { describe, expect, it } from "@jest/globals";
 import { ConfigError, type Environment, readSettings } from "../../src/config/settings.js";
 
-function problemsOf(environment: Environment): readonly string[] {
+function getProblems(environment: Environment): readonly string[] {
   try {
     readSettings(environment);
   } catch (error) {
@@ -71,7 +71,7 @@ describe("readSettings", () => {
   it("reads MONGODB_READS", () => {
     const environment = { MONGODB_URI: "mongodb://db", MONGODB_READS: "majority" };
     expect(readSettings(environment).store).toMatchObject({ reads: "majority" });
-    expect(problemsOf({ MONGODB_READS: "local" })).toEqual([
+    expect(getProblems({ MONGODB_READS: "local" })).toEqual([
       "MONGODB_READS must be linearizable or majority",
     ]);
   });
@@ -108,7 +108,7 @@ describe("readSettings", () => {
   });
 
   it("reports all problems at once, each with the name of its setting", () => {
-    const problems = problemsOf({
+    const problems = getProblems({
       PORT: "http",
       WORKERS: "many",
       SESSION_TTL: "soon",
@@ -193,35 +193,35 @@ describe("readSettings", () => {
 
   it("refuses a BODY_BUDGET below BODY_LIMIT", () => {
     expect(readSettings({ BODY_BUDGET: "256mb" }).limits.bodyBudget).toBe(268_435_456);
-    expect(problemsOf({ BODY_LIMIT: "2mb", BODY_BUDGET: "1mb" })).toEqual([
+    expect(getProblems({ BODY_LIMIT: "2mb", BODY_BUDGET: "1mb" })).toEqual([
       "BODY_BUDGET must be at least as large as BODY_LIMIT",
     ]);
   });
 
   it("refuses a BODY_TIMEOUT below HEADER_TIMEOUT", () => {
-    expect(problemsOf({ HEADER_TIMEOUT: "1m", BODY_TIMEOUT: "30s" })).toEqual([
+    expect(getProblems({ HEADER_TIMEOUT: "1m", BODY_TIMEOUT: "30s" })).toEqual([
       "BODY_TIMEOUT must be at least as long as HEADER_TIMEOUT",
     ]);
   });
 
   it.each(["0", "-1", "1.5", "129", "1e2", "all"])("refuses WORKERS=%s", (WORKERS) => {
-    expect(problemsOf({ WORKERS })).toEqual([
+    expect(getProblems({ WORKERS })).toEqual([
       "WORKERS must be a number of processes from 1 to 128, for example 4",
     ]);
   });
 
   it("describes the unit, the range and a valid example of each number", () => {
-    expect(problemsOf({ HTTP2_STREAM_LIMIT: "251" })).toEqual([
+    expect(getProblems({ HTTP2_STREAM_LIMIT: "251" })).toEqual([
       "HTTP2_STREAM_LIMIT must be a number of concurrent calls from 1 to 250, for example 100",
     ]);
-    const problems = problemsOf({
+    const problems = getProblems({
       ...{ HEADER_COUNT_LIMIT: "1", JSON_DEPTH_LIMIT: "1", LIST_LIMIT: "1", CONNECTION_LIMIT: "0" },
       ...{ ADDRESS_CONNECTION_LIMIT: "0", HTTP2_FRAME_LIMIT: "0", CALLER_STREAM_LIMIT: "0" },
     });
     expect(problems).toHaveLength(7);
     for (const problem of problems) {
       const [, name = "", example = ""] = /^(\w+) .* for example (\d+)$/.exec(problem) ?? [];
-      expect(problemsOf({ [name]: example })).toEqual([]);
+      expect(getProblems({ [name]: example })).toEqual([]);
     }
   });
 
@@ -245,7 +245,7 @@ describe("readSettings", () => {
     ["*", '"*" must be a network such as 203.0.113.0/24'],
   ])("refuses TRUSTED_PROXIES=%s", (TRUSTED_PROXIES, why) => {
     const start = "TRUSTED_PROXIES must be a comma-separated list of networks or addresses";
-    expect(problemsOf({ TRUSTED_PROXIES })).toEqual([expect.stringContaining(`${start}: ${why}`)]);
+    expect(getProblems({ TRUSTED_PROXIES })).toEqual([expect.stringContaining(`${start}: ${why}`)]);
   });
 
   it.each([
@@ -266,7 +266,7 @@ describe("readSettings", () => {
   it.each(["100", "0/s", "100/d", "1.5/s", "100/s:0", "100/s:", "none", "-1/s", "1/s:1e9"])(
     "refuses the rate %s",
     (RATE_LIMIT_FAILURES) => {
-      expect(problemsOf({ RATE_LIMIT_FAILURES })).toEqual([
+      expect(getProblems({ RATE_LIMIT_FAILURES })).toEqual([
         "RATE_LIMIT_FAILURES must be off or a rate, for example 100/s, 100/m, 100/h, or 100/s:500 for bursts of 500",
       ]);
     },
@@ -289,21 +289,21 @@ describe("readSettings", () => {
     const RATE_LIMIT_SCOPE = "shared";
     const { rateLimits } = readSettings({ RATE_LIMIT_SCOPE, MONGODB_URI: "mongodb://db" });
     expect(rateLimits.shared).toBe(true);
-    expect(problemsOf({ RATE_LIMIT_SCOPE })).toEqual([
+    expect(getProblems({ RATE_LIMIT_SCOPE })).toEqual([
       "RATE_LIMIT_SCOPE=shared needs MongoDB: set MONGODB_URI, or use RATE_LIMIT_SCOPE=process",
     ]);
-    expect(problemsOf({ RATE_LIMIT_SCOPE: "both" })).toEqual([
+    expect(getProblems({ RATE_LIMIT_SCOPE: "both" })).toEqual([
       "RATE_LIMIT_SCOPE must be process or shared",
     ]);
   });
 
   it("never includes a secret in a problem", () => {
-    expect(problemsOf({ KEY_PEPPER: "hunter2" }).join()).not.toContain("hunter2");
-    expect(problemsOf({ MONGODB_URI: "http://u:hunter2@db" }).join()).not.toContain("hunter2");
+    expect(getProblems({ KEY_PEPPER: "hunter2" }).join()).not.toContain("hunter2");
+    expect(getProblems({ MONGODB_URI: "http://u:hunter2@db" }).join()).not.toContain("hunter2");
   });
 
   it("refuses files that are not a certificate and key", () => {
-    const problems = problemsOf({ TLS_CERT: "package.json", TLS_KEY: "package.json" });
+    const problems = getProblems({ TLS_CERT: "package.json", TLS_KEY: "package.json" });
     expect(problems).toEqual([
       "TLS_CERT and TLS_KEY must be PEM files with a certificate and its private key",
     ]);
@@ -312,7 +312,7 @@ describe("readSettings", () => {
   it.each(["REQUEST_TIMEOUT", "SHUTDOWN_GRACE"])(
     "refuses a %s above the maximum of a timer",
     (name) => {
-      expect(problemsOf({ [name]: "600h" })).toEqual([expect.stringContaining("at most 24h")]);
+      expect(getProblems({ [name]: "600h" })).toEqual([expect.stringContaining("at most 24h")]);
     },
   );
 
@@ -320,20 +320,20 @@ describe("readSettings", () => {
     ...["connection", "Transfer-Encoding", "grpc-timeout", "x-forwarded-for", "x-request-id"],
     ...["traceparent", "tracestate", "baggage"],
   ])("refuses the reserved header %s for keys", (KEY_HEADER) => {
-    expect(problemsOf({ KEY_HEADER })).toHaveLength(1);
+    expect(getProblems({ KEY_HEADER })).toHaveLength(1);
   });
 
   it("reads where metrics are served: the service port, a loopback port, or nowhere", () => {
-    const metricsOf = (environment: Environment) => readSettings(environment).metrics;
-    expect(metricsOf({})).toMatchObject({ port: undefined });
-    expect(metricsOf({ METRICS_PORT: "9464" })).toEqual({ port: 9464, host: "127.0.0.1" });
-    expect(metricsOf({ METRICS_PORT: "9464", METRICS_HOST: "::" })?.host).toBe("::");
-    expect(metricsOf({ METRICS: "off", METRICS_PORT: "9464" })).toBeUndefined();
-    expect(problemsOf({ METRICS: "no" })).toEqual(["METRICS must be on or off"]);
-    expect(problemsOf({ METRICS_PORT: "metrics" })).toEqual([
+    const readMetrics = (environment: Environment) => readSettings(environment).metrics;
+    expect(readMetrics({})).toMatchObject({ port: undefined });
+    expect(readMetrics({ METRICS_PORT: "9464" })).toEqual({ port: 9464, host: "127.0.0.1" });
+    expect(readMetrics({ METRICS_PORT: "9464", METRICS_HOST: "::" })?.host).toBe("::");
+    expect(readMetrics({ METRICS: "off", METRICS_PORT: "9464" })).toBeUndefined();
+    expect(getProblems({ METRICS: "no" })).toEqual(["METRICS must be on or off"]);
+    expect(getProblems({ METRICS_PORT: "metrics" })).toEqual([
       "METRICS_PORT must be a port from 0 to 65535, for example 8080",
     ]);
-    expect(problemsOf({ METRICS_HOST: "::" })).toEqual([
+    expect(getProblems({ METRICS_HOST: "::" })).toEqual([
       "METRICS_HOST needs METRICS_PORT: set both, or unset METRICS_HOST",
     ]);
   });
@@ -343,14 +343,14 @@ describe("readSettings", () => {
     expect(readSettings({}).eventRetention).toBe(30 * day);
     expect(readSettings({ EVENT_RETENTION: "3650d" }).eventRetention).toBe(3_650 * day);
     for (const EVENT_RETENTION of ["3651d", "0d", "1w", "-1d"]) {
-      expect(problemsOf({ EVENT_RETENTION })).toEqual([
+      expect(getProblems({ EVENT_RETENTION })).toEqual([
         expect.stringContaining("EVENT_RETENTION must be a duration of at most 87600h"),
       ]);
     }
   });
 
   it("requires TLS_CERT and TLS_KEY together", () => {
-    expect(problemsOf({ TLS_CERT: "package.json" })).toEqual([
+    expect(getProblems({ TLS_CERT: "package.json" })).toEqual([
       "TLS_CERT and TLS_KEY must be set together: set both or neither",
     ]);
   });
@@ -358,7 +358,7 @@ describe("readSettings", () => {
   it("refuses a key that does not belong to the certificate", () => {
     const TLS_CERT = "test/fixtures/localhost.crt";
     const TLS_KEY = "test/fixtures/localhost-renewed.key";
-    expect(problemsOf({ TLS_CERT, TLS_KEY })).toEqual([
+    expect(getProblems({ TLS_CERT, TLS_KEY })).toEqual([
       "TLS_CERT and TLS_KEY must be PEM files with a certificate and its private key",
     ]);
   });
@@ -369,16 +369,16 @@ describe("readSettings", () => {
       TLS_KEY: "test/fixtures/localhost.key",
     };
     for (const TLS_CLIENT_CA of ["package.json", "test/fixtures/client.crt"]) {
-      expect(problemsOf({ ...tls, TLS_CLIENT_CA })).toEqual([
+      expect(getProblems({ ...tls, TLS_CLIENT_CA })).toEqual([
         "TLS_CLIENT_CA must be a PEM file with the certificate of a certificate authority",
       ]);
     }
-    expect(problemsOf({ TLS_CLIENT_CA: "test/fixtures/client-ca.crt" })).toEqual([
+    expect(getProblems({ TLS_CLIENT_CA: "test/fixtures/client-ca.crt" })).toEqual([
       expect.stringContaining("TLS_CLIENT_CA needs TLS_CERT and TLS_KEY"),
     ]);
   });
 
   it("refuses a SESSION_MAX_TTL below SESSION_TTL", () => {
-    expect(problemsOf({ SESSION_TTL: "1h", SESSION_MAX_TTL: "1m" })).toHaveLength(1);
+    expect(getProblems({ SESSION_TTL: "1h", SESSION_MAX_TTL: "1m" })).toHaveLength(1);
   });
 });

@@ -1,9 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { Message } from "@bufbuild/protobuf";
+import type { DescMessage, Message, MessageInitShape } from "@bufbuild/protobuf";
 import { anyPack } from "@bufbuild/protobuf/wkt";
 import type { HandlerContext } from "@connectrpc/connect";
-import { AskedProblem } from "./asked-problem.js";
+import { Problem } from "../../src/errors.js";
 import type {
+  ErrorDefinition,
   Header,
   Payload,
   Protos,
@@ -13,61 +14,61 @@ import type {
   UnaryRequest,
 } from "./protos.js";
 
-/** The handlers of ConformanceService: requests say what to answer, and answers what was asked. */
+/** The handlers of ConformanceService. Requests define the responses, and responses echo the requests. */
 export function createHandlers(protos: Protos) {
   const infoSchema = protos.message("ConformancePayload.RequestInfo");
 
-  async function answerOnce(
+  async function respondOnce(
     requests: readonly UnaryRequest[],
     context: HandlerContext,
   ): Promise<Payload> {
     const definition = requests[0]?.responseDefinition;
     setMetadata(context, definition);
     await pause(definition, context);
-    const requestInfo = describe(requests, context);
+    const requestInfo = toRequestInfo(requests, context);
     const { response } = definition ?? {};
     if (response?.case === "error") {
-      throw new AskedProblem(response.value, { desc: infoSchema, value: requestInfo });
+      throw new RequestedProblem(response.value, { desc: infoSchema, value: requestInfo });
     }
     return { payload: { data: response?.value, requestInfo } };
   }
 
-  /** Gives the answers from the one with the number `sent` on, and ends as is asked. */
-  async function* answerRest(
+  /** Sends the responses after the first `sent`, and ends with the requested error, if any. */
+  async function* sendRemaining(
     requests: readonly StreamRequest[],
     definition: StreamResponseDefinition | undefined,
     sent: number,
     context: HandlerContext,
   ): AsyncGenerator<Payload> {
-    const requestInfo = sent === 0 ? describe(requests, context) : undefined;
+    const requestInfo = sent === 0 ? toRequestInfo(requests, context) : undefined;
     for (const [index, data] of (definition?.responseData ?? []).slice(sent).entries()) {
       await pause(definition, context);
       yield { payload: { data, requestInfo: index === 0 ? requestInfo : undefined } };
     }
     if (definition?.error) {
-      const isTold = definition.responseData.length > 0 || !requestInfo;
-      const details = isTold ? [] : [{ desc: infoSchema, value: requestInfo }];
-      throw new AskedProblem(definition.error, ...details);
+      const wasSent = definition.responseData.length > 0 || !requestInfo;
+      const details = wasSent ? [] : [{ desc: infoSchema, value: requestInfo }];
+      throw new RequestedProblem(definition.error, ...details);
     }
   }
 
   return {
-    unary: (request: UnaryRequest, context: HandlerContext) => answerOnce([request], context),
+    unary: (request: UnaryRequest, context: HandlerContext) => respondOnce([request], context),
 
     idempotentUnary: (request: UnaryRequest, context: HandlerContext) =>
-      answerOnce([request], context),
+      respondOnce([request], context),
 
     async clientStream(stream: AsyncIterable<UnaryRequest>, context: HandlerContext) {
       const requests: UnaryRequest[] = [];
       for await (const request of stream) {
         requests.push(request);
       }
-      return answerOnce(requests, context);
+      return respondOnce(requests, context);
     },
 
     serverStream(request: StreamRequest, context: HandlerContext) {
       setMetadata(context, request.responseDefinition);
-      return answerRest([request], request.responseDefinition, 0, context);
+      return sendRemaining([request], request.responseDefinition, 0, context);
     },
 
     async *bidiStream(stream: AsyncIterable<StreamRequest>, context: HandlerContext) {
@@ -89,18 +90,18 @@ export function createHandlers(protos: Protos) {
         }
         await pause(first.responseDefinition, context);
         const requestInfo =
-          sent === 0 ? describe(requests, context) : { requests: pack(requests, context) };
+          sent === 0 ? toRequestInfo(requests, context) : { requests: pack(requests, context) };
         yield { payload: { data, requestInfo } };
         requests = [];
         sent += 1;
       }
-      yield* answerRest(requests, first?.responseDefinition, sent, context);
+      yield* sendRemaining(requests, first?.responseDefinition, sent, context);
     },
   };
 }
 
-/** What the server saw of a call. */
-function describe(requests: readonly Message[], context: HandlerContext): RequestInfo {
+/** The request as the server received it. */
+function toRequestInfo(requests: readonly Message[], context: HandlerContext): RequestInfo {
   const timeout = context.timeoutMs();
   return {
     requestHeaders: toHeaders(context.requestHeader),
@@ -137,7 +138,7 @@ function append(headers: Headers, added: readonly Header[] = []): void {
   }
 }
 
-/** Waits for as long as is asked, or until the call is given up. */
+/** Waits for the requested delay, or until the call is canceled. */
 async function pause(
   definition: { readonly responseDelayMs: number } | undefined,
   { signal }: HandlerContext,
@@ -145,5 +146,23 @@ async function pause(
   if (definition?.responseDelayMs) {
     await delay(definition.responseDelayMs, undefined, { signal }).catch(() => {});
     signal.throwIfAborted();
+  }
+}
+
+interface Detail {
+  readonly desc: DescMessage;
+  readonly value: MessageInitShape<DescMessage>;
+}
+
+/** A problem with the code, message and details that the test requests. */
+class RequestedProblem extends Problem {
+  constructor({ code, message = "", details }: ErrorDefinition, ...more: readonly Detail[]) {
+    super("internal", message);
+    Object.assign(this, { code });
+    const requested = details.map(({ typeUrl, value }) => ({
+      type: typeUrl.slice(typeUrl.lastIndexOf("/") + 1),
+      value,
+    }));
+    this.details = [...requested, ...more];
   }
 }

@@ -9,13 +9,13 @@ import {
 import { type Any, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import type { Code } from "@connectrpc/connect";
 
-/** What the runner's protos declare, by names within their package. */
+/** The messages and services of the runner's protos, by their names within the package. */
 export interface Protos {
   message(name: string): DescMessage;
   service(name: string): DescService;
 }
 
-/** Reads the protos from what `buf build` made of them. */
+/** Reads the file that `buf build` writes. */
 export function readProtos(path: string): Protos {
   const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, readFileSync(path)));
   function find<T>(get: (name: string) => T | undefined, name: string): T {
@@ -32,14 +32,14 @@ export function readProtos(path: string): Protos {
 }
 
 /*
- * The messages, as far as the server under test looks at them. No code is
- * generated from the runner's protos, which are not there until it is fetched.
+ * The message fields that the server under test uses. They are declared by hand,
+ * because the runner's protos are downloaded only when the runner is.
  */
 
-/** How the runner wants a server. */
+/** The server configuration that the runner requests. */
 export interface ServerCompatRequest extends Message {
   readonly useTls: boolean;
-  /** 0 for a server that may choose. */
+  /** 0 for the default of the server. */
   readonly messageReceiveLimit: number;
   readonly serverCreds?: { readonly cert: Uint8Array; readonly key: Uint8Array };
 }
@@ -61,7 +61,7 @@ interface ResponseDefinition {
   readonly responseDelayMs: number;
 }
 
-/** The one answer to give to a call. */
+/** The response to a call with one response. */
 interface UnaryResponseDefinition extends ResponseDefinition {
   readonly response:
     | { readonly case: "responseData"; readonly value: Uint8Array }
@@ -69,7 +69,7 @@ interface UnaryResponseDefinition extends ResponseDefinition {
     | { readonly case: undefined; readonly value?: undefined };
 }
 
-/** The answers to give to a call, and how it ends. */
+/** The responses to a streaming call, and the error at the end, if any. */
 export interface StreamResponseDefinition extends ResponseDefinition {
   readonly responseData: readonly Uint8Array[];
   readonly error?: ErrorDefinition;
@@ -81,11 +81,11 @@ export interface UnaryRequest extends Message {
 
 export interface StreamRequest extends Message {
   readonly responseDefinition?: StreamResponseDefinition;
-  /** Whether each request wants its answer before the next is sent. */
+  /** Whether each request gets its response before the next is sent. */
   readonly fullDuplex?: boolean;
 }
 
-/** What a call was, as it arrived. */
+/** The call as the server received it. */
 export type RequestInfo = {
   readonly requestHeaders?: readonly Header[];
   readonly timeoutMs?: bigint | undefined;

@@ -1,7 +1,7 @@
 /**
- * Lets the Connect project's own conformance runner judge our server. Go builds
- * the runner from the module that also carries its protos; all of that stays in
- * a scratch folder. Arguments go to the runner, for example `--trace`, or
+ * Runs the conformance suite of the Connect project against the server. Go builds
+ * the runner in a cache folder, from the module that also contains its protos.
+ * Arguments are passed to the runner, for example `--trace`, or
  * `--run 'Timeouts/**'` for some of the tests.
  */
 import { execFileSync, spawnSync } from "node:child_process";
@@ -13,24 +13,24 @@ const module = "connectrpc.com/conformance";
 const version = "v1.0.6";
 
 const here = import.meta.dirname;
-const scratch = join(here, "../../node_modules/.cache/conformance", version);
-const runner = join(scratch, "connectconformance");
-const protos = join(scratch, "protos.binpb");
-const server = join(scratch, "server.js");
+const cacheFolder = join(here, "../../node_modules/.cache/conformance", version);
+const runner = join(cacheFolder, "connectconformance");
+const protos = join(cacheFolder, "protos.binpb");
+const server = join(cacheFolder, "server.js");
 
-/** Servers at once, and calls at once to each: the runner gives none of them much time. */
+/** Limits the concurrency, because the runner has short timeouts. */
 const load = ["--max-servers", "2", "--parallel", "4"];
 
-mkdirSync(scratch, { recursive: true });
+mkdirSync(cacheFolder, { recursive: true });
 installRunner();
 buildProtos();
 await bundleServer();
 process.exitCode = runTests(process.argv.slice(2));
 
-/** Takes a moment where Go has built it before. */
+/** Go caches the build. */
 function installRunner(): void {
   execFileSync("go", ["install", `${module}/cmd/connectconformance@${version}`], {
-    env: { ...process.env, GOBIN: scratch },
+    env: { ...process.env, GOBIN: cacheFolder },
     stdio: "inherit",
   });
 }
@@ -41,7 +41,7 @@ function buildProtos(): void {
   execFileSync("buf", ["build", join(folder, "proto"), "-o", protos], { stdio: "inherit" });
 }
 
-/** The runner starts many servers, and a bundle starts in less than half the time that tsx takes. */
+/** The runner starts many servers, and a bundle starts more than twice as fast as tsx. */
 async function bundleServer(): Promise<void> {
   await build({
     entryPoints: [join(here, "server.ts")],

@@ -1,18 +1,49 @@
 /**
- * The server under test. The runner starts it once for each kind of server
- * that it wants, says on stdin which, and is told on stdout where it is. Both
- * are a message behind its length in four bytes.
+ * The server under test. The runner starts one for each server configuration,
+ * sends the configuration on stdin and reads the address from stdout. Both
+ * messages have a length prefix of four bytes.
  */
+import type { AddressInfo } from "node:net";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { pino } from "pino";
+import { createKeyRedactor } from "../../src/auth/keys.js";
+import { readSettings } from "../../src/config/settings.js";
+import type { TlsContents } from "../../src/config/tls.js";
+import { Problem } from "../../src/errors.js";
+import { createDeadlineInterceptor } from "../../src/middleware/deadline.js";
+import { createStreamLimitInterceptor } from "../../src/middleware/limits.js";
+import { createObserveInterceptor } from "../../src/middleware/observe.js";
+import type { Interceptors } from "../../src/middleware/pipeline.js";
+import { createDispatcher } from "../../src/transport/dispatcher.js";
+import { createCors } from "../../src/transport/http/cors.js";
+import { createListener } from "../../src/transport/listener/listener.js";
+import { createGateway } from "../../src/transport/rest/gateway.js";
 import type { Implementation } from "../../src/transport/rpc/methods.js";
+import { createRpcHandlers } from "../../src/transport/rpc/rpc.js";
 import { createHandlers } from "./handlers.js";
-import { mount } from "./mount.js";
 import { readProtos, type ServerCompatRequest } from "./protos.js";
 
 const lengthSize = 4;
 const defaultLimit = 1024 * 1024;
-
+const { requestTimeout, limits } = readSettings({});
 const protos = readProtos(process.argv[2] ?? "");
+
+// The runner expects only the details that a test requests, so ours are disabled.
+Problem.prototype.attachDetails = () => {};
+
+const { useTls, serverCreds, messageReceiveLimit } = await readRequest();
+const tls = useTls && serverCreds;
+const { address, port } = await listen({
+  implementation: {
+    service: protos.service("ConformanceService"),
+    handlers: createHandlers(protos) as unknown as Implementation["handlers"],
+  },
+  bodyLimit: messageReceiveLimit || defaultLimit,
+  tls: tls ? { contents: { cert: Buffer.from(tls.cert), key: Buffer.from(tls.key) } } : undefined,
+});
+writeResponse({ host: address, port, pemCert: tls ? tls.cert : undefined });
+// There is no state to save, so no graceful shutdown is needed.
+process.once("SIGTERM", () => process.exit());
 
 async function readRequest(): Promise<ServerCompatRequest> {
   let input = Buffer.alloc(0);
@@ -34,16 +65,50 @@ function writeResponse(response: Record<string, unknown>): void {
   process.stdout.write(Buffer.concat([length, bytes]));
 }
 
-const { useTls, serverCreds, messageReceiveLimit } = await readRequest();
-const tls = useTls && serverCreds;
-const { address, port } = await mount({
-  implementation: {
-    service: protos.service("ConformanceService"),
-    handlers: createHandlers(protos) as unknown as Implementation["handlers"],
-  },
-  bodyLimit: messageReceiveLimit || defaultLimit,
-  tls: tls ? { contents: { cert: Buffer.from(tls.cert), key: Buffer.from(tls.key) } } : undefined,
-});
-writeResponse({ host: address, port, pemCert: tls ? tls.cert : undefined });
-// Nothing of its state is worth keeping, and the runner is done.
-process.once("SIGTERM", () => process.exit());
+interface ListenOptions {
+  readonly implementation: Implementation;
+  readonly bodyLimit: number;
+  readonly tls: { readonly contents: TlsContents } | undefined;
+}
+
+/** Serves an implementation with the transport of the product, but without authentication. */
+function listen({ implementation, bodyLimit, tls }: ListenOptions): Promise<AddressInfo> {
+  const log = pino({ level: "silent" });
+  const redactKeys = createKeyRedactor(false);
+  const interceptors: Interceptors = {
+    observe: createObserveInterceptor(log),
+    deadline: createDeadlineInterceptor(requestTimeout),
+    admission: [],
+    reauthorization: [],
+    limitStreams: createStreamLimitInterceptor(limits.streams, () => undefined),
+    inspection: [],
+  };
+  const rpcHandlers = createRpcHandlers({
+    implementations: [implementation],
+    openImplementations: [],
+    interceptors,
+    bodyLimit,
+    jsonDepth: limits.jsonDepth,
+    writeTimeoutMs: requestTimeout,
+    redactKeys,
+  });
+  const gateway = createGateway({
+    implementations: [],
+    interceptors,
+    bodyLimit,
+    jsonDepth: limits.jsonDepth,
+  });
+  const dispatcher = createDispatcher({
+    cors: createCors([], "X-API-Key"),
+    handlers: [...rpcHandlers, gateway],
+    log,
+    isSecure: tls !== undefined,
+    foreignKeys: false,
+    redactKeys,
+    limits,
+  });
+  return createListener({ onExchange: dispatcher, limits, trustedProxies: [], tls }).listen(
+    0,
+    "127.0.0.1",
+  );
+}

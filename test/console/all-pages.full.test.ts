@@ -4,11 +4,11 @@ import { accessibilityViolations } from "../support/browser/axe.js";
 import { describeInBrowser, type OpenedPage } from "../support/browser/browser.js";
 import { horizontalOverflow } from "../support/browser/console.js";
 import { startServer, type TestServer } from "../support/service/server.js";
-import { type DemoTenant, seedDemoTenant } from "./demo-tenant.js";
+import { type DemoTenant, seedDemoTenant } from "./seed.js";
 
 /** Set by `npm run docs:images`, which saves screenshots. */
-const savesScreenshots = process.env.UPDATE_DOCS === "1";
-const folder = "docs/images";
+const shouldSaveScreenshots = process.env.UPDATE_DOCS === "1";
+const imageFolder = "docs/images";
 
 describeInBrowser("every console page", (browser) => {
   let server: TestServer;
@@ -27,16 +27,24 @@ describeInBrowser("every console page", (browser) => {
 
   afterAll(() => server.close());
 
-  const pages: [name: string, path: () => string, untilLoaded: (page: Page) => Promise<void>][] = [
-    ["me", () => "/me", showing("Permissions")],
-    ["applications", () => "/applications", showing("Storefront")],
-    ["application", () => `/applications/${demo.shopId}`, showing("Keys")],
-    ["application-new", () => "/applications/new", showing("Permissions")],
-    ["application-edit", () => `/applications/${demo.backendId}/edit`, showing("Cards, masked")],
-    ["sessions", () => "/sessions", showing("Storefront")],
-    ["try-a-session", () => "/sessions/try", showing("public key")],
-    ["why", () => `/why?application=${demo.backendId}`, checkingAccess],
-    ["activity", () => "/activity", showing("Storefront")],
+  const pages: [
+    name: string,
+    path: () => string,
+    waitUntilLoaded: (page: Page) => Promise<void>,
+  ][] = [
+    ["me", () => "/me", waitForText("Permissions")],
+    ["applications", () => "/applications", waitForText("Storefront")],
+    ["application", () => `/applications/${demo.shopId}`, waitForText("Keys")],
+    ["application-new", () => "/applications/new", waitForText("Permissions")],
+    [
+      "application-edit",
+      () => `/applications/${demo.backendId}/edit`,
+      waitForText("Cards, masked"),
+    ],
+    ["sessions", () => "/sessions", waitForText("Storefront")],
+    ["try-a-session", () => "/sessions/try", waitForText("public key")],
+    ["why", () => `/why?application=${demo.backendId}`, checkAccess],
+    ["activity", () => "/activity", waitForText("Storefront")],
   ];
 
   it("sign-in is accessible in light and dark mode, on a phone and on a large screen", async () => {
@@ -47,12 +55,12 @@ describeInBrowser("every console page", (browser) => {
 
   it.each(pages)(
     "%s is accessible in light and dark mode, on a phone and on a large screen",
-    async (name, path, untilLoaded) => {
+    async (name, path, waitUntilLoaded) => {
       const { page } = opened;
       await page.setViewportSize({ width: 1280, height: 800 });
       await page.emulateMedia({ colorScheme: "light" });
       await page.goto(`${server.url}/console${path()}`);
-      await untilLoaded(page);
+      await waitUntilLoaded(page);
       await inspect(opened, name);
     },
   );
@@ -64,8 +72,8 @@ describeInBrowser("every console page", (browser) => {
       await page.emulateMedia({ colorScheme });
       for (const width of [360, 1920]) {
         await page.setViewportSize({ width, height: 800 });
-        const barriers = await accessibilityViolations(page);
-        found.push(...barriers.map((barrier) => `${colorScheme}, ${width} px: ${barrier}`));
+        const violations = await accessibilityViolations(page);
+        found.push(...violations.map((violation) => `${colorScheme}, ${width} px: ${violation}`));
         expect(await horizontalOverflow(page)).toBe(0);
       }
     }
@@ -80,19 +88,19 @@ describeInBrowser("every console page", (browser) => {
   }
 
   async function screenshot(page: Page, name: string): Promise<void> {
-    if (savesScreenshots) {
-      await page.screenshot({ path: `${folder}/console-${name}.png` });
+    if (shouldSaveScreenshots) {
+      await page.screenshot({ path: `${imageFolder}/console-${name}.png` });
     }
   }
 });
 
 /** Waits until the page shows a text. */
-function showing(text: string): (page: Page) => Promise<void> {
+function waitForText(text: string): (page: Page) => Promise<void> {
   return (page) => page.getByText(text).first().waitFor();
 }
 
 /** Checks whether the application may read a card. */
-async function checkingAccess(page: Page): Promise<void> {
+async function checkAccess(page: Page): Promise<void> {
   await page.getByLabel("Permission").fill("token:read");
   await page.getByLabel("Container").fill("/pci/high/");
   await page.getByText("Cards, masked").first().waitFor();

@@ -6,7 +6,7 @@ import { accessibilityViolations } from "../support/browser/axe.js";
 import { describeInBrowser, type OpenedPage } from "../support/browser/browser.js";
 import { expectEventually, horizontalOverflow, openSignedIn } from "../support/browser/console.js";
 import { startServer, type TestServer } from "../support/service/server.js";
-import { seedApplications } from "./seed-applications.js";
+import { seedApplications } from "./seed.js";
 
 const count = 10_000;
 
@@ -72,10 +72,10 @@ describeInBrowser("console list of 10,000 applications", (browser) => {
       "?search=SERVICE+77&type=public&status=disabled",
     );
     await page.getByLabel("Status").selectOption("all");
-    const beside = await openSignedIn(browser, page.url(), root.key);
-    await beside.page.getByText("36 applications found").waitFor();
-    await expectEventually(() => beside.page.getByLabel("Search").inputValue(), "SERVICE 77");
-    await beside.page.context().close();
+    const otherTab = await openSignedIn(browser, page.url(), root.key);
+    await otherTab.page.getByText("36 applications found").waitFor();
+    await expectEventually(() => otherTab.page.getByLabel("Search").inputValue(), "SERVICE 77");
+    await otherTab.page.context().close();
   });
 
   it("keeps a filter chosen before the search starts", async () => {

@@ -38,7 +38,7 @@ describeInBrowser("console application pages", (browser) => {
     return { id, key };
   }
 
-  const works = (key: string) => keyWorks(server, key);
+  const isValidKey = (key: string) => keyWorks(server, key);
 
   it("shows validation errors beneath each field", async () => {
     const { page, faults } = await open("/applications/new");
@@ -72,17 +72,17 @@ describeInBrowser("console application pages", (browser) => {
     const { page, faults } = await open(`/applications/${id}`);
     await page.getByRole("link", { name: "Edit" }).click();
     await page.getByLabel("Name").fill("Not left");
-    const asked = page.getByRole("dialog", { name: "Leave without saving?" });
+    const dialog = page.getByRole("dialog", { name: "Leave without saving?" });
     await page.getByRole("link", { name: "Sessions" }).click();
-    await asked.getByRole("button", { name: "Stay" }).click();
+    await dialog.getByRole("button", { name: "Stay" }).click();
     await focused(page.getByRole("link", { name: "Sessions" }));
     await page.evaluate("history.back()");
-    await asked.waitFor();
+    await dialog.waitFor();
     expect(await accessibilityViolations(page)).toEqual([]);
-    await asked.getByRole("button", { name: "Stay" }).click();
+    await dialog.getByRole("button", { name: "Stay" }).click();
     await expectEventually(() => page.getByLabel("Name").inputValue(), "Not left");
     await page.getByRole("link", { name: "Cancel" }).click();
-    await asked.getByRole("button", { name: "Leave" }).click();
+    await dialog.getByRole("button", { name: "Leave" }).click();
     await page.getByRole("heading", { name: "Left", exact: true }).waitFor();
     expect(faults).toEqual([]);
   });
@@ -102,14 +102,14 @@ describeInBrowser("console application pages", (browser) => {
     await button(page, "Revoke all sessions").click();
     await button(page, "Revoke all").click();
     await page.getByText("No open sessions.").waitFor();
-    expect([await works(sessionKey), await works(key)]).toEqual([false, true]);
+    expect([await isValidKey(sessionKey), await isValidKey(key)]).toEqual([false, true]);
 
     const replaced = page.getByRole("listitem").filter({ hasText: /created .*, expires in/ });
     await replaced.getByRole("button", { name: "Revoke key" }).click();
     await button(page, "Revoke key").click();
     await replaced.waitFor({ state: "detached" });
     await page.getByText("current key").waitFor();
-    expect(await works(key)).toBe(false);
+    expect(await isValidKey(key)).toBe(false);
     expect(faults).toEqual([]);
   });
 
@@ -156,7 +156,7 @@ describeInBrowser("console application pages", (browser) => {
     await button(page, "Regenerate").click();
     await page.getByRole("heading", { name: "Sign in", includeHidden: true }).waitFor();
     const next = await takeKey(opened);
-    expect(await works(next)).toBe(true);
+    expect(await isValidKey(next)).toBe(true);
     await page.getByText("Your key is no longer valid").waitFor();
   });
 

@@ -30,7 +30,7 @@ describeInBrowser("console journey", (browser) => {
     await server.close();
   });
 
-  const works = (key: string) => keyWorks(server, key);
+  const isValidKey = (key: string) => keyWorks(server, key);
 
   it("signs in, then creates, edits, rotates, disables and deletes an application", async () => {
     const opened = await browser.open(`${server.url}/console/applications`);
@@ -73,7 +73,7 @@ describeInBrowser("console journey", (browser) => {
         allowedOrigins: ["https://shop.example.com"],
       },
     ]);
-    expect(await works(first)).toBe(true);
+    expect(await isValidKey(first)).toBe(true);
 
     await page.getByRole("link", { name: "Edit" }).click();
     await page.getByLabel("Name").fill("Web shop 2");
@@ -90,21 +90,21 @@ describeInBrowser("console journey", (browser) => {
     const inSevenDays = page.getByRole("region", { name: "Keys" }).getByText("in 7 days");
     const second = await regenerate("Valid for 7 more days");
     await inSevenDays.waitFor();
-    expect([await works(first), await works(second)]).toEqual([true, true]);
+    expect([await isValidKey(first), await isValidKey(second)]).toEqual([true, true]);
     const third = await regenerate("Revoke all current keys now");
     await inSevenDays.waitFor({ state: "detached" });
-    expect([await works(first), await works(second)]).toEqual([false, false]);
-    expect(await works(third)).toBe(true);
+    expect([await isValidKey(first), await isValidKey(second)]).toEqual([false, false]);
+    expect(await isValidKey(third)).toBe(true);
 
     await button(page, "Disable").click();
     expect(await accessibilityViolations(page)).toEqual([]);
     await page.getByRole("dialog").getByRole("button", { name: "Disable" }).click();
     await page.getByText("disabled", { exact: true }).waitFor();
-    expect(await works(third)).toBe(false);
+    expect(await isValidKey(third)).toBe(false);
     await button(page, "Enable").click();
     await page.getByRole("dialog").getByRole("button", { name: "Enable" }).click();
     await page.getByText("enabled", { exact: true }).waitFor();
-    expect(await works(third)).toBe(true);
+    expect(await isValidKey(third)).toBe(true);
 
     expect(await accessibilityViolations(page)).toEqual([]);
     await page.setViewportSize({ width: 360, height: 740 });
@@ -116,7 +116,7 @@ describeInBrowser("console journey", (browser) => {
     expect(await accessibilityViolations(page)).toEqual([]);
     await button(page, "Delete permanently").click();
     await page.getByText("1 application", { exact: true }).waitFor();
-    expect(await works(third)).toBe(false);
+    expect(await isValidKey(third)).toBe(false);
     expect(faults).toEqual([]);
   }, 600_000);
 });

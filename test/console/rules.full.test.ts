@@ -32,20 +32,22 @@ describeInBrowser("console rule editor", (browser) => {
 
   afterEach(() => page.context().close());
 
-  const rule = (place: number) => page.getByRole("group", { name: `Rule ${place}`, exact: true });
-  const handle = (place: number) => rule(place).getByRole("button", { name: `Move rule ${place}` });
+  const rule = (position: number) =>
+    page.getByRole("group", { name: `Rule ${position}`, exact: true });
+  const handle = (position: number) =>
+    rule(position).getByRole("button", { name: `Move rule ${position}` });
   const permissionsOf = (card: Locator) => card.getByLabel("Permissions of the rule");
   const order = () => page.locator(".rule-title strong").allInnerTexts();
 
   /** Adds a rule at the end and closes it. */
   async function add(description: string, container: string, permissions: string): Promise<void> {
-    const place = (await order()).length + 1;
+    const position = (await order()).length + 1;
     await page.getByRole("button", { name: "Add rule" }).click();
     await page.keyboard.type(description);
-    await rule(place).getByLabel("Container").fill(container);
-    await permissionsOf(rule(place)).fill(permissions);
-    await rule(place)
-      .getByRole("button", { name: `Close rule ${place}` })
+    await rule(position).getByLabel("Container").fill(container);
+    await permissionsOf(rule(position)).fill(permissions);
+    await rule(position)
+      .getByRole("button", { name: `Close rule ${position}` })
       .click();
   }
 
@@ -149,7 +151,7 @@ describeInBrowser("console rule editor", (browser) => {
   async function drag(from: Locator, to: Locator): Promise<void> {
     const [start, end] = [await from.boundingBox(), await to.boundingBox()];
     if (!start || !end) {
-      throw new Error("Nothing to drag.");
+      throw new Error("The element is not visible.");
     }
     await page.mouse.move(start.x + 5, start.y + 5);
     await page.mouse.down();

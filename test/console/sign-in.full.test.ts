@@ -1,24 +1,68 @@
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import type { Page } from "playwright-core";
 import type { BootstrapResult } from "../../src/bootstrap.js";
+import { type Api, keyOf } from "../support/api/api.js";
+import { createRestApi } from "../support/api/rest.js";
 import { accessibilityViolations } from "../support/browser/axe.js";
 import { describeInBrowser } from "../support/browser/browser.js";
+import { expectEventually, openSignedIn, signIn } from "../support/browser/console.js";
 import { startServer, type TestServer } from "../support/service/server.js";
 
-describeInBrowser("console sign-in", (browser) => {
+const hour = 3_600_000;
+const shop = { name: "Web shop", type: "public", permissions: ["token:create"] };
+const signedOutNotice = "Your key is no longer valid";
+
+/** The contents of the browser storage for a page. */
+function readStorage(page: Page): Promise<{ tab: string; local: string; cookies: string }> {
+  return page.evaluate(
+    "({ tab: JSON.stringify(sessionStorage), local: JSON.stringify(localStorage), cookies: document.cookie })",
+  );
+}
+
+describeInBrowser("console sign-in and permissions", (browser) => {
   let server: TestServer;
   let root: BootstrapResult;
+  let api: Api;
 
   beforeAll(async () => {
     server = await startServer();
     root = await server.createTenant();
+    api = createRestApi(server.url);
   });
 
-  afterAll(() => server.close());
+  afterAll(async () => {
+    api.close();
+    await server.close();
+  });
 
-  const openConsole = () => browser.open(`${server.url}/console`);
+  const open = (path: string, key: string) =>
+    openSignedIn(browser, `${server.url}/console${path}`, key);
+
+  /** A separate administrator, whose key can expire. */
+  async function createAdmin(expiresAt?: number) {
+    const { permissions } = await api.whoAmI(root.key);
+    return api.createApplication(root.key, {
+      name: "Console admin",
+      type: "management",
+      permissions,
+      ...(expiresAt !== undefined && { expiresAt: timestampFromMs(expiresAt) }),
+    });
+  }
+
+  /** Waits until the page has loaded and receives live events. */
+  async function waitForLiveEvents(page: Page): Promise<void> {
+    await page.getByText("● Live").waitFor();
+    const key = keyOf(await api.createApplication(root.key, shop));
+    // The first may be part of the initial load.
+    for (let count = 0; count < 2; count++) {
+      const { id } = await api.createSession(key);
+      await page.getByRole("button", { name: id.slice(-8) }).waitFor();
+    }
+  }
 
   it("shows the owner of the key and is accessible", async () => {
-    const { page, faults } = await openConsole();
+    const { page, faults } = await browser.open(`${server.url}/console`);
     await page.getByLabel("API key").fill(root.key);
     expect(await accessibilityViolations(page)).toEqual([]);
     await page.getByRole("button", { name: "Sign in" }).click();
@@ -26,5 +70,123 @@ describeInBrowser("console sign-in", (browser) => {
     await page.getByText(root.tenantId).waitFor();
     expect(await accessibilityViolations(page)).toEqual([]);
     expect(faults).toEqual([]);
+  });
+
+  it("stores the key only on request, for the tab only", async () => {
+    const first = await open("/sessions", root.key);
+    expect(await readStorage(first.page)).toEqual({ tab: "{}", local: "{}", cookies: "" });
+    await first.page.reload();
+    await first.page.getByLabel("API key").waitFor();
+    await first.page.getByLabel("Remember until this tab is closed").check();
+    await signIn(first, root.key);
+    expect(await readStorage(first.page)).toEqual({
+      tab: JSON.stringify({ "latchkey-key": root.key }),
+      local: "{}",
+      cookies: "",
+    });
+    await first.page.reload();
+    await first.page.getByRole("heading", { name: "Sessions" }).waitFor();
+    await expectEventually(() => first.page.url(), `${server.url}/console/sessions`);
+
+    const second = await browser.openTab(first, `${server.url}/console/sessions`);
+    await second.page.getByLabel("API key").waitFor();
+    expect((await readStorage(second.page)).tab).toBe("{}");
+    await signIn(second, root.key);
+    await second.page.getByRole("button", { name: "Sign out" }).click();
+    await second.page.getByLabel("API key").waitFor();
+    await first.page.getByRole("link", { name: "Activity" }).click();
+    await first.page.getByText("● Live").waitFor();
+    await first.page.getByRole("button", { name: "Sign out" }).click();
+    await first.page.getByLabel("API key").waitFor();
+    expect((await readStorage(first.page)).tab).toBe("{}");
+    expect([...first.faults, ...second.faults]).toEqual([]);
+  });
+
+  it("shows changes from another tab", async () => {
+    const watcher = await open("/sessions", root.key);
+    await watcher.page.getByText("● Live").waitFor();
+    const changer = await browser.openTab(watcher, `${server.url}/console/sessions/try`);
+    await signIn(changer, root.key);
+    await changer.page.getByRole("button", { name: "Create demo applications" }).click();
+    await changer.page.getByRole("button", { name: "Open a session" }).click();
+    await watcher.page.getByRole("link", { name: "Demo shop (temporary)" }).waitFor();
+    await changer.page.getByRole("button", { name: "Remove the demo" }).click();
+    await watcher.page
+      .getByRole("link", { name: "Demo shop (temporary)" })
+      .waitFor({ state: "detached" });
+    expect([...watcher.faults, ...changer.faults]).toEqual([]);
+  });
+
+  it("refuses an invalid key and does not store it", async () => {
+    const { page, faults } = await browser.open(`${server.url}/console`);
+    await page.getByLabel("API key").fill(root.key.replace(/.$/, "!"));
+    await page.getByLabel("Remember until this tab is closed").check();
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("alert").getByText("That key is not valid.").waitFor();
+    expect((await readStorage(page)).tab).toBe("{}");
+    expect(await accessibilityViolations(page)).toEqual([]);
+    expect(faults).toEqual([]);
+  });
+
+  it("returns to the sign-in when the key expires, even while idle", async () => {
+    const admin = await createAdmin(server.clock.now() + hour);
+    const opened = await browser.open(`${server.url}/console/sessions`);
+    await opened.page.getByLabel("Remember until this tab is closed").check();
+    await signIn(opened, keyOf(admin));
+    await waitForLiveEvents(opened.page);
+    await opened.page.getByRole("link", { name: "Activity" }).click();
+    await opened.page.getByText("Console admin was created by").waitFor();
+    server.clock.advance(hour);
+    await opened.page.getByText(signedOutNotice).waitFor();
+    expect((await readStorage(opened.page)).tab).toBe("{}");
+    expect(await accessibilityViolations(opened.page)).toEqual([]);
+    await signIn(opened, root.key);
+    await expectEventually(() => opened.page.getByText(signedOutNotice).count(), 0);
+    expect(opened.faults).toEqual([]);
+  });
+
+  it("detects a deleted key without permission to watch events", async () => {
+    const viewer = await api.createApplication(root.key, {
+      name: "Viewer",
+      type: "private",
+      permissions: ["token:read"],
+      expiresAt: timestampFromMs(Date.now() + 4 * hour),
+    });
+    const { page, faults } = await browser.open(`${server.url}/console/me`);
+    await page.clock.install();
+    await signIn({ page, faults }, keyOf(viewer));
+    await page.getByRole("heading", { name: "My key" }).waitFor();
+    await api.deleteApplication(root.key, { id: viewer.id });
+    await page.clock.fastForward(60_000);
+    await page.getByText(signedOutNotice).waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  it("updates when the permissions of the key change", async () => {
+    const admin = await createAdmin();
+    const { page, faults } = await open("/sessions", keyOf(admin));
+    await waitForLiveEvents(page);
+    await api.updateApplication(root.key, {
+      id: admin.id,
+      name: admin.name,
+      permissions: ["event:read"],
+    });
+    await page.getByRole("link", { name: "Sessions", exact: true }).waitFor({ state: "detached" });
+    await page.getByText("Your key is missing the permission").waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  it("allows only its own files and sends keys in the configured header", async () => {
+    const other = await startServer("lmdb", { environment: { KEY_HEADER: "X-Shop-Key" } });
+    try {
+      const { key } = await other.createTenant();
+      const { page, faults } = await openSignedIn(browser, `${other.url}/console/activity`, key);
+      await page.getByText("● Live").waitFor();
+      const response = await page.request.get(`${other.url}/console`);
+      expect(response.headers()["content-security-policy"]).toContain("default-src 'none'");
+      expect(faults).toEqual([]);
+    } finally {
+      await other.close();
+    }
   });
 });

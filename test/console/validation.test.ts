@@ -34,7 +34,7 @@ const condition = { attribute: "id", operator: "equals", value: "card-1" };
 const sessionRule = { ...rule, container: undefined, conditions: [condition] };
 
 /** The field errors of a refused call. */
-async function fieldErrorsFrom(call: Promise<unknown>) {
+async function getFieldErrors(call: Promise<unknown>) {
   const outcome = await call.then(
     () => undefined,
     (thrown: unknown) => problemOf(thrown),
@@ -63,7 +63,7 @@ describe("console validation", () => {
     "reports the same errors as the service for an application with %s",
     async (_, application) => {
       const message = create(CreateApplicationRequestSchema, application);
-      const expected = await fieldErrorsFrom(client.applications.createApplication(application));
+      const expected = await getFieldErrors(client.applications.createApplication(application));
       expect(fieldErrorsOf(CreateApplicationRequestSchema, message)).toEqual(expected);
     },
   );
@@ -79,7 +79,7 @@ describe("console validation", () => {
     ],
   ])("reports the same errors as the service for a session with %s", async (_, grants) => {
     const message = create(AuthorizeSessionRequestSchema, grants);
-    const expected = await fieldErrorsFrom(backend.sessions.authorizeSession(grants));
+    const expected = await getFieldErrors(backend.sessions.authorizeSession(grants));
     expect(fieldErrorsOf(AuthorizeSessionRequestSchema, message)).toEqual(expected);
   });
 
@@ -90,7 +90,7 @@ describe("console validation", () => {
   ])("reports the same grant errors as the service for a %s application", async (type, grants) => {
     const application = { ...good, permissions: [], ...grants, type };
     const message = create(CreateApplicationRequestSchema, application);
-    const expected = await fieldErrorsFrom(client.applications.createApplication(application));
+    const expected = await getFieldErrors(client.applications.createApplication(application));
     expect(grantErrorsOf(type, message)).toEqual(expected);
   });
 

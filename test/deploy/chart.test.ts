@@ -3,7 +3,7 @@ import { describe, expect, it } from "@jest/globals";
 import { parse } from "yaml";
 import { readSettings } from "../../src/config/settings.js";
 import { systemEndpointNames } from "../../src/transport/system/endpoints.js";
-import { knownSettings } from "./known-settings.js";
+import { settingNames } from "../config/setting-names.js";
 
 interface Schema {
   readonly type?: string;
@@ -23,8 +23,8 @@ const setByPod = [...read("templates/_environment.tpl").matchAll(/- name: ([A-Z_
   ([, name = ""]) => name,
 );
 
-/** What a pod cannot use: probes show no certificate, and everyone is to reach it. */
-const leftOut = ["HOST", "METRICS", "TLS_CLIENT_CA"];
+/** Settings that a pod cannot use. Probes have no client certificate, and a pod must listen on all addresses. */
+const unsupported = ["HOST", "METRICS", "TLS_CLIENT_CA"];
 
 describe("the chart", () => {
   it("has the version of the service", () => {
@@ -32,9 +32,9 @@ describe("the chart", () => {
     expect(chart.appVersion).toBe(version);
   });
 
-  it("sets only known settings, and allows every other one", () => {
+  it("sets only existing settings, and allows every other one", () => {
     const free = schema.properties?.settings?.propertyNames?.enum ?? [];
-    expect([...free, ...setByPod, ...leftOut].sort()).toEqual([...knownSettings()].sort());
+    expect([...free, ...setByPod, ...unsupported].sort()).toEqual([...settingNames()].sort());
   });
 
   it("has a schema for each value, and accepts no others", () => {
@@ -65,26 +65,27 @@ describe("the chart", () => {
   });
 });
 
-/** Where values and schema do not have the same names, or the schema would take more. */
+/** Differences between the names in values and schema, and objects that accept other names. */
 function differences(value: unknown, { properties, ...rest }: Schema, path: string): string[] {
   if (!properties) {
     return [];
   }
-  const open = rest.additionalProperties === false ? [] : [`${path || "/"} takes anything`];
-  const there = isObject(value) ? value : {};
-  // What Helm itself adds, and quantities that only some set.
+  const unrestricted =
+    rest.additionalProperties === false ? [] : [`${path || "/"} accepts any name`];
+  const actual = isObject(value) ? value : {};
+  // Helm adds `global`, and not every quantity is set.
   const optional = path === "" ? ["global"] : [];
   const isQuantities = /\/resources\/\w+$/.test(path);
   const missing = Object.keys(properties).filter(
-    (name) => !(name in there || optional.includes(name) || isQuantities),
+    (name) => !(name in actual || optional.includes(name) || isQuantities),
   );
-  const unknown = Object.keys(there).filter((name) => !(name in properties));
+  const unknown = Object.keys(actual).filter((name) => !(name in properties));
   return [
-    ...open,
+    ...unrestricted,
     ...missing.map((name) => `${path}/${name} has no value`),
     ...unknown.map((name) => `${path}/${name} has no schema`),
     ...Object.entries(properties).flatMap(([name, inner]) =>
-      differences(there[name], inner, `${path}/${name}`),
+      differences(actual[name], inner, `${path}/${name}`),
     ),
   ];
 }

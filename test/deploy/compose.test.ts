@@ -4,7 +4,7 @@ import { describe, expect, it } from "@jest/globals";
 import { parse } from "yaml";
 import { readSettings } from "../../src/config/settings.js";
 import { systemEndpointNames } from "../../src/transport/system/endpoints.js";
-import { knownSettings } from "./known-settings.js";
+import { settingNames } from "../config/setting-names.js";
 
 interface Service {
   readonly image: string;
@@ -27,7 +27,7 @@ interface Network {
   readonly ipam?: { readonly config: readonly { subnet: string; ip_range: string }[] };
 }
 
-/** As it is where nobody sets a variable. */
+/** With the default of each variable. */
 const text = readFileSync("compose.yaml", "utf8").replaceAll(/\$\{\w+:-(.*?)\}/g, "$1");
 const { services, networks, volumes } = parse(text, { merge: true }) as {
   services: Record<string, Service>;
@@ -42,7 +42,7 @@ const members = ["mongodb-1", "mongodb-2", "mongodb-3"];
 function service(name: string): Service {
   const found = services[name];
   if (!found) {
-    throw new Error(`there is no service ${name}`);
+    throw new Error(`No service is named ${name}.`);
   }
   return found;
 }
@@ -59,7 +59,7 @@ function contains(network: string, address: string): boolean {
 }
 
 describe("compose.yaml", () => {
-  it("gives every container a read-only root and no way to gain privileges", () => {
+  it("gives every container a read-only root and no privileges", () => {
     for (const [name, { read_only, cap_drop, security_opt }] of Object.entries(services)) {
       expect({ name, read_only, cap_drop, security_opt }).toEqual({
         ...{ name, read_only: true, cap_drop: ["ALL"] },
@@ -68,14 +68,14 @@ describe("compose.yaml", () => {
     }
   });
 
-  it("sets only known settings, by variable and by secret file", () => {
-    const known = knownSettings();
+  it("sets only existing settings, by variable and by secret file", () => {
+    const allNames = settingNames();
     const [, settings = ""] = /<< SETTINGS\n(.*?)\nSETTINGS/s.exec(secrets) ?? [];
-    const made = settings.split("\n").map((line) => line.split("=")[0] ?? "");
-    expect(made).toEqual(["MONGODB_URI", "KEY_PEPPER"]);
+    const secretNames = settings.split("\n").map((line) => line.split("=")[0] ?? "");
+    expect(secretNames).toEqual(["MONGODB_URI", "KEY_PEPPER"]);
     for (const instance of instances) {
       const names = Object.keys(service(instance).environment ?? {});
-      expect([...names, ...made].filter((name) => !known.has(name))).toEqual([]);
+      expect([...names, ...secretNames].filter((name) => !allNames.has(name))).toEqual([]);
     }
   });
 
@@ -109,14 +109,14 @@ describe("compose.yaml", () => {
   });
 
   it("separates the networks of callers, service and database", () => {
-    const inside = (network: string) =>
+    const servicesIn = (network: string) =>
       Object.keys(services).filter((name) => networksOf(service(name)).includes(network));
-    expect(inside("outside")).toEqual(["proxy"]);
-    expect(inside("service")).toEqual(["proxy", ...instances]);
-    expect(inside("database")).toEqual([...instances, ...members]);
+    expect(servicesIn("outside")).toEqual(["proxy"]);
+    expect(servicesIn("service")).toEqual(["proxy", ...instances]);
+    expect(servicesIn("database")).toEqual([...instances, ...members]);
     expect([networks.service?.internal, networks.database?.internal]).toEqual([true, true]);
-    const open = Object.entries(services).filter(([, { ports }]) => ports);
-    expect(open.map(([name]) => name)).toEqual(["proxy"]);
+    const published = Object.entries(services).filter(([, { ports }]) => ports);
+    expect(published.map(([name]) => name)).toEqual(["proxy"]);
   });
 
   it("names existing files, volumes, networks and services", () => {
@@ -134,9 +134,9 @@ describe("compose.yaml", () => {
   });
 
   it("runs the members in the connection string", () => {
-    const told = service("secrets").environment?.MEMBERS ?? "";
-    expect(told.split(",")).toEqual(members.map((name) => `${name}:27017`));
-    expect(service("mongodb-set-up").environment?.MEMBERS).toBe(told);
+    const connected = service("secrets").environment?.MEMBERS ?? "";
+    expect(connected.split(",")).toEqual(members.map((name) => `${name}:27017`));
+    expect(service("mongodb-set-up").environment?.MEMBERS).toBe(connected);
   });
 });
 
@@ -153,8 +153,8 @@ describe("the proxy", () => {
   });
 
   it("probes an existing path, times out later than the service and closes idle connections sooner", () => {
-    const [, page] = /httpchk GET \/(\S+)/.exec(proxy) ?? [];
-    expect(systemEndpointNames).toContain(page);
+    const [, path] = /httpchk GET \/(\S+)/.exec(proxy) ?? [];
+    expect(systemEndpointNames).toContain(path);
     const { requestTimeout, limits } = readSettings({});
     const seconds = (name: string) => {
       const [, value] = new RegExp(`timeout ${name} (\\d+)s`).exec(proxy) ?? [];

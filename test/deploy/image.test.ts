@@ -11,9 +11,9 @@ import { type Instruction, readDockerfile } from "./dockerfile.js";
 
 const stages = readDockerfile();
 const { instructions: last = [] } = stages.at(-1) ?? {};
-const packed = JSON.parse(readFileSync("package.json", "utf8"));
+const packageJson = JSON.parse(readFileSync("package.json", "utf8"));
 
-function the(name: string, instructions: readonly Instruction[] = last): string {
+function getInstruction(name: string, instructions: readonly Instruction[] = last): string {
   const found = instructions.filter((instruction) => instruction.name === name);
   expect(found).toHaveLength(1);
   return found[0]?.text ?? "";
@@ -48,30 +48,33 @@ describe("the Dockerfile", () => {
     const steps = stages[0]?.instructions.filter(({ name }) => name === "RUN") ?? [];
     for (const { text } of steps) {
       const [, script] = /^npm run (\S+)/.exec(text) ?? [];
-      expect(script === undefined || script in packed.scripts).toBe(true);
+      expect(script === undefined || script in packageJson.scripts).toBe(true);
       expect(!/^npm (ci|prune)/.test(text) || text.includes("--ignore-scripts")).toBe(true);
     }
     expect(steps.map(({ text }) => text)).toContain("npm prune --omit=dev --ignore-scripts");
   });
 
   it("runs as an unprivileged user who owns only the data", () => {
-    expect(the("USER")).toBe("10001:10001");
+    expect(getInstruction("USER")).toBe("10001:10001");
     const owned = last.filter(({ flags }) => flags.chown);
     expect(owned.map(({ flags, text }) => [flags.chown, text])).toEqual([
       ["10001:10001", "/app/data /data"],
     ]);
-    expect(the("ENV")).toContain("DATA_DIR=/data");
+    expect(getInstruction("ENV")).toContain("DATA_DIR=/data");
   });
 
   it("prints no key in the container log", () => {
-    expect(the("ENV").split(" ")).toContain("FIRST_KEY=hide");
+    expect(getInstruction("ENV").split(" ")).toContain("FIRST_KEY=hide");
   });
 
   it("starts the package's command without a shell, so that it receives signals", () => {
-    expect(JSON.parse(the("ENTRYPOINT"))).toEqual(["node", `/app/${packed.bin.latchkey}`]);
-    expect(JSON.parse(the("CMD"))).toEqual(["serve"]);
-    expect(the("STOPSIGNAL")).toBe("SIGTERM");
-    expect(Number(the("EXPOSE"))).toBe(readSettings({}).port);
+    expect(JSON.parse(getInstruction("ENTRYPOINT"))).toEqual([
+      "node",
+      `/app/${packageJson.bin.latchkey}`,
+    ]);
+    expect(JSON.parse(getInstruction("CMD"))).toEqual(["serve"]);
+    expect(getInstruction("STOPSIGNAL")).toBe("SIGTERM");
+    expect(Number(getInstruction("EXPOSE"))).toBe(readSettings({}).port);
     expect(last.map(({ name }) => name)).not.toContain("ADD");
   });
 });
@@ -81,37 +84,37 @@ describe("the health check of the image", () => {
   const check = "deploy/docker/healthcheck.mjs";
   const tls = { TLS_CERT: "test/fixtures/localhost.crt", TLS_KEY: "test/fixtures/localhost.key" };
 
-  /** What it ends with. */
-  async function ask(environment: Record<string, string>): Promise<number> {
-    const ended = promisify(execFile)(process.execPath, [check], { env: environment });
-    return ended.then(
+  /** Runs the health check and returns its exit code. */
+  async function runCheck(environment: Record<string, string>): Promise<number> {
+    const run = promisify(execFile)(process.execPath, [check], { env: environment });
+    return run.then(
       () => 0,
       ({ code }: { code: number }) => code,
     );
   }
 
-  const ways: [how: string, settings: Record<string, string>][] = [
-    ["in clear text", {}],
+  const variants: [how: string, settings: Record<string, string>][] = [
+    ["without TLS", {}],
     ["over TLS", tls],
-    ["where clients need a certificate", { ...tls, TLS_CLIENT_CA: tls.TLS_CERT }],
+    ["with required client certificates", { ...tls, TLS_CLIENT_CA: tls.TLS_CERT }],
   ];
 
-  it.each(isFullSuite ? ways : ways.slice(-1))(
-    "is good while the service serves %s, and bad when it is gone",
+  it.each(isFullSuite ? variants : variants.slice(-1))(
+    "passes while the service runs %s, and fails after it stopped",
     (_, settings) =>
       withFolder(async (DATA_DIR) => {
         const { port, process } = await start({ DATA_DIR, ...settings });
         const environment = { PORT: String(port), ...settings };
-        // One that waits for a core answers too late, and is asked again, as Docker would.
-        await until(async () => (await ask(environment)) === 0);
+        // Without CPU time the check can time out, so it is repeated, as Docker does.
+        await until(async () => (await runCheck(environment)) === 0);
         process.child.kill("SIGTERM");
         await process.ended();
-        expect(await ask(environment)).toBe(1);
+        expect(await runCheck(environment)).toBe(1);
       }),
   );
 
-  it("is the one that the Dockerfile runs", () => {
+  it("is run by the Dockerfile", () => {
     const [file = ""] = check.split("/").slice(-1);
-    expect(the("HEALTHCHECK")).toContain(`CMD ["node", "/app/${file}"]`);
+    expect(getInstruction("HEALTHCHECK")).toContain(`CMD ["node", "/app/${file}"]`);
   });
 });

@@ -27,12 +27,12 @@ const runbookPath = "docs/guides/respond-to-an-alert.md";
 const runbook = readFileSync(runbookPath, "utf8");
 
 const alertExpressions = alerts.map(({ expr }) => expr);
-const shown: readonly { readonly expr: string }[] = [
+const queries: readonly { readonly expr: string }[] = [
   ...panels.flatMap(({ targets = [] }) => targets),
   ...dashboard.annotations.list,
 ];
-const shownExpressions = shown.map(({ expr }) => expr);
-const expressions = [...alertExpressions, ...shownExpressions];
+const dashboardExpressions = queries.map(({ expr }) => expr);
+const expressions = [...alertExpressions, ...dashboardExpressions];
 
 const metricName = /\b(?:latchkey|process|nodejs)_[a-z0-9_]+\b/g;
 
@@ -51,14 +51,14 @@ describe("the alerts and the dashboard", () => {
       return response.ok;
     });
     const families = [...exposed.matchAll(/^# TYPE (\S+) /gm)].map(([, name]) => name);
-    const named = new Set(
+    const usedMetrics = new Set(
       expressions
         .map((expression) => expression.replaceAll(/"[^"]*"/g, ""))
         .flatMap((expression) => expression.match(metricName) ?? [])
         .map(familyOf),
     );
-    expect([...named].filter((name) => !families.includes(name))).toEqual([]);
-    expect(named.size).toBeGreaterThan(15);
+    expect([...usedMetrics].filter((name) => !families.includes(name))).toEqual([]);
+    expect(usedMetrics.size).toBeGreaterThan(15);
   });
 
   it("use labels that the reference lists for these metrics", () => {
@@ -105,10 +105,10 @@ describe("each alert", () => {
     const { tests } = parse(readFileSync("deploy/prometheus/alerts.test.yaml", "utf8"));
     const tested = tests.map((test: { name: string }) => test.name);
     expect(tested).toEqual([...names, "healthy"]);
-    const quiet = tests
+    const silent = tests
       .at(-1)
       .alert_rule_test.map(({ alertname }: { alertname: string }) => alertname);
-    expect(quiet).toEqual(names);
+    expect(silent).toEqual(names);
   });
 });
 
@@ -119,12 +119,12 @@ describe("the dashboard", () => {
       ...["datasource", "job", "instance"],
     ]);
     expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
-    const chosen = JSON.stringify(dashboard).match(/"uid":"(?!latchkey")[^"]*"/g) ?? [];
-    expect(new Set(chosen)).toEqual(new Set(['"uid":"$datasource"']));
+    const sources = JSON.stringify(dashboard).match(/"uid":"(?!latchkey")[^"]*"/g) ?? [];
+    expect(new Set(sources)).toEqual(new Set(['"uid":"$datasource"']));
   });
 
   it("queries only the selected instances", () => {
-    for (const expression of shownExpressions) {
+    for (const expression of dashboardExpressions) {
       const selectors =
         expression.match(/\b(?:latchkey|process|nodejs|up)[a-z0-9_]*\{[^}]*\}/g) ?? [];
       expect(selectors.length).toBeGreaterThan(0);

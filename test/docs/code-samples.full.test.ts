@@ -5,10 +5,10 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "@jest/globals";
 
-/** A folder in which the package can be imported by its own name, and that nobody looks into. */
+/** An ignored folder in which the package can be imported by its own name. */
 const cache = join("node_modules", ".cache");
 
-/** What the excerpts take from the program around them. */
+/** Declares the variables that the samples use but do not define. */
 const preamble = "declare const key: string;";
 
 const config = {
@@ -18,20 +18,20 @@ const config = {
     rootDir: "../../..",
     jsx: "react-jsx",
     lib: ["es2023", "es2024.string", "dom", "dom.iterable"],
-    // An excerpt ends where the reader goes on.
+    // A sample may define variables for later use.
     noUnusedLocals: false,
   },
   include: ["*.tsx"],
 };
 
-/** The pieces of a page that say what they import; the others are parts of examples that run. */
+/** The code blocks of a page with imports. Blocks without are parts of examples, which have their own tests. */
 function programsIn(page: string): string[] {
   const blocks = readFileSync(page, "utf8").matchAll(/^```tsx?\n(.*?)^```/gms);
   return [...blocks].flatMap(([, block = ""]) => (/^import /m.test(block) ? [block] : []));
 }
 
-/** What the compiler has to say about programs, each of which is a file of its own. */
-async function complaintsAbout(programs: readonly string[]): Promise<string> {
+/** Compiles each program as its own file, and returns the errors. */
+async function compile(programs: readonly string[]): Promise<string> {
   await mkdir(cache, { recursive: true });
   const folder = await mkdtemp(join(cache, "latchkey-docs-"));
   try {
@@ -56,11 +56,11 @@ describe("the TypeScript in the documentation", () => {
   ])("compiles in %s", async (page, count) => {
     const programs = programsIn(page);
     expect(programs.length).toBeGreaterThanOrEqual(count);
-    expect(await complaintsAbout(programs)).toBe("");
+    expect(await compile(programs)).toBe("");
   });
 
-  it("is reported when it does not compile", async () => {
+  it("is reported if it does not compile", async () => {
     const wrong = 'import { createGuard } from "latchkey/client";\ncreateGuard({ url: 1, key });';
-    expect(await complaintsAbout([wrong])).toMatch(/TS2322: Type 'number'/);
+    expect(await compile([wrong])).toMatch(/TS2322: Type 'number'/);
   });
 });

@@ -10,7 +10,7 @@ interface Command {
   readonly script: string;
   /** The output that the page shows. `…` stands for any text. */
   readonly expected?: string | undefined;
-  /** How the test treats the block, from a comment above it: `<!-- test: skip -->`. */
+  /** From a comment above the block, such as `<!-- test: skip -->`. Labeled blocks are not run. */
   readonly label?: string | undefined;
 }
 
@@ -40,8 +40,8 @@ export function commandsIn(page: string): Command[] {
   return commands;
 }
 
-/** Whether output is what a page shows. White space is ignored: pages format JSON for reading. */
-export function patternOf(expected: string): RegExp {
+/** A pattern for the shown output. Ignores white space, because pages format JSON. */
+export function toPattern(expected: string): RegExp {
   const literal = withoutSpace(expected).replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&");
   return new RegExp(`^${literal.replaceAll("…", ".*")}$`);
 }
@@ -50,7 +50,7 @@ export const withoutSpace = (text: string) => text.replaceAll(/\s/g, "");
 
 const separator = "--- next command ---";
 
-/** Package managers of the page: links to what is installed here, as a test has no network. */
+/** Replaces npm and npx: tests have no network, so packages are links to the installed ones. */
 const prelude = (repository: string) => `
 trap 'kill $(jobs -p) 2> /dev/null || true' EXIT
 npm() {
@@ -71,7 +71,7 @@ npx() {
 }
 `;
 
-/** Creates a folder with the contents of this repository, in which a reader can write files. */
+/** Creates a writable folder with links to the contents of this repository. */
 export async function cloneFolder(parent: string): Promise<string> {
   const folder = join(parent, "latchkey");
   await mkdir(folder);
@@ -83,26 +83,26 @@ export async function cloneFolder(parent: string): Promise<string> {
 interface RunOptions {
   readonly cwd: string;
   readonly environment: Readonly<Record<string, string>>;
-  /** What stands on the page, and what the test has in its place, such as another port. */
+  /** Replaces texts of the page, such as the port. */
   readonly replacements: Readonly<Record<string, string>>;
 }
 
-/** Runs the commands of a page in one shell. Returns the output of each next to the one shown. */
+/** Runs the commands of a page in one shell. Returns the actual and the shown output of each. */
 export async function runCommands(
   commands: readonly Command[],
   { cwd, environment, replacements }: RunOptions,
 ): Promise<{ script: string; expected: string | undefined; output: string }[]> {
   const replaceAll = (text: string) =>
     Object.entries(replacements).reduce((result, [from, to]) => result.replaceAll(from, to), text);
-  const run = commands.filter(({ label }) => label === undefined);
-  const scripts = run.map(({ script }) => replaceAll(script));
-  const whole = [prelude(resolve(".")), scripts.join(`\necho '\n${separator}'\n`)].join("\n");
-  const { stdout } = await promisify(execFile)("bash", ["-euo", "pipefail", "-c", whole], {
+  const unlabeled = commands.filter(({ label }) => label === undefined);
+  const scripts = unlabeled.map(({ script }) => replaceAll(script));
+  const program = [prelude(resolve(".")), scripts.join(`\necho '\n${separator}'\n`)].join("\n");
+  const { stdout } = await promisify(execFile)("bash", ["-euo", "pipefail", "-c", program], {
     cwd,
     env: { PATH: process.env.PATH ?? "", HOME: cwd, ...environment },
   });
   const outputs = stdout.split(`${separator}\n`);
-  return run.map(({ script, expected }, index) => ({
+  return unlabeled.map(({ script, expected }, index) => ({
     script,
     expected: expected && replaceAll(expected),
     output: outputs[index] ?? "",

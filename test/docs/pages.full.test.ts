@@ -35,7 +35,7 @@ describeInBrowser("the API reference", (browser) => {
         return `${text(".opblock-summary-method")} ${text(".opblock-summary-path")}`;
       }),
     );
-    // Browsers are let break the paths at their slashes, by spaces that nobody sees.
+    // Zero-width spaces after the slashes allow line breaks.
     expect(shown.map((name) => name.replaceAll("\u200b", "")).sort()).toEqual(operations.sort());
     expect(await accessibilityViolations(page)).toEqual([]);
     expect(faults).toEqual([]);
@@ -101,7 +101,7 @@ describeInBrowser("the API reference", (browser) => {
   });
 });
 
-/** Opens an operation and sends the request that it shows. Resolves to the answer, as it is shown. */
+/** Opens an operation, sends the shown request and returns the displayed response. */
 async function tryOut(page: Page, operationId: string): Promise<string> {
   const operation = page.locator(`.opblock[id$="-${operationId}"]`);
   await operation.locator(".opblock-summary-control").click();

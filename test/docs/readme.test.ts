@@ -5,13 +5,13 @@ import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type ProblemCode, problemCatalogue } from "../../src/contract/problems.js";
-import { knownSettings } from "../deploy/known-settings.js";
+import { settingNames } from "../config/setting-names.js";
 import { createRestApi } from "../support/api/rest.js";
 import { reservePorts } from "../support/service/lasting-ports.js";
 import { useService } from "../support/service/service-process.js";
-import { cloneFolder, commandsIn, patternOf, runCommands, withoutSpace } from "./page-commands.js";
+import { cloneFolder, commandsIn, runCommands, toPattern, withoutSpace } from "./page-commands.js";
 
-/** The pages whose commands readers run, in the order in which they would. */
+/** The pages with commands, in reading order. */
 const pages = [
   "README.md",
   "docs/tutorials/first-session.md",
@@ -25,7 +25,7 @@ describe("the commands in the documentation", () => {
   const service = useService();
   let parent: string;
   let clone: string;
-  /** Of the service that the reader of a tutorial writes. */
+  /** The port of the service in the tutorial. */
   let port: number;
 
   beforeAll(async () => {
@@ -40,7 +40,7 @@ describe("the commands in the documentation", () => {
     const [start] = commandsIn("README.md").filter(({ label }) => label === "start the service");
     expect(start?.script).toBe("npm ci && npm start\n");
     const expected = (start?.expected ?? "").replaceAll("http://localhost:8080", service.url);
-    expect(withoutSpace(service.process.output.stdout)).toMatch(patternOf(expected));
+    expect(withoutSpace(service.process.output.stdout)).toMatch(toPattern(expected));
   });
 
   it.each(pages)(
@@ -58,20 +58,20 @@ describe("the commands in the documentation", () => {
       expect(steps.length).toBeGreaterThan(0);
       for (const { expected, output } of steps) {
         if (expected !== undefined) {
-          expect(withoutSpace(output)).toMatch(patternOf(expected));
+          expect(withoutSpace(output)).toMatch(toPattern(expected));
         }
       }
     },
   );
 
-  it("create each application under a name of its own", async () => {
+  it("create each application with a unique name", async () => {
     const { data } = await createRestApi(service.url).listApplications(service.firstKey);
     const names = data.map(({ name }) => name);
     expect(names).toEqual([...new Set(names)]);
     expect(names).toContain("Web shop");
   });
 
-  it("come with an excerpt of the example", () => {
+  it("are followed by an excerpt of the example", () => {
     const page = readFileSync("docs/tutorials/first-session.md", "utf8");
     const [, excerpt = "missing"] = /```ts\n(.*?)```/s.exec(page) ?? [];
     expect(readFileSync("examples/tour.ts", "utf8")).toContain(excerpt);
@@ -84,7 +84,7 @@ describe("docs/reference/settings.md", () => {
     const documented = [...page.matchAll(/^\| (`[A-Z0-9_`, ]+) \|/gm)].flatMap(([, names = ""]) =>
       names.match(/[A-Z0-9_]+/g),
     );
-    expect([...documented].sort()).toEqual([...knownSettings()].sort());
+    expect([...documented].sort()).toEqual([...settingNames()].sort());
   });
 });
 
@@ -93,13 +93,13 @@ describe("docs/reference/errors.md", () => {
     const page = readFileSync("docs/reference/errors.md", "utf8");
     expect(page).toContain(`"title": "${problemCatalogue.invalid_request.title}"`);
     const rows = [...page.matchAll(/\| `([a-z_]+)` \| (\d{3}) \| ([A-Z_]*) ?\|/g)];
-    const documented = Object.fromEntries(rows.map(([, word, status]) => [word, Number(status)]));
-    const known = Object.entries(problemCatalogue).map(([word, { status }]) => [word, status]);
-    expect(documented).toEqual(Object.fromEntries(known));
-    for (const [, word, , code] of rows) {
-      const { grpc } = problemCatalogue[word as ProblemCode];
+    const documented = Object.fromEntries(rows.map(([, code, status]) => [code, Number(status)]));
+    const expected = Object.entries(problemCatalogue).map(([code, { status }]) => [code, status]);
+    expect(documented).toEqual(Object.fromEntries(expected));
+    for (const [, code, , grpcStatus] of rows) {
+      const { grpc } = problemCatalogue[code as ProblemCode];
       const name = Code[grpc].replaceAll(/(?<=.)([A-Z])/g, "_$1").toUpperCase();
-      expect(["", name, name.replace("CANCELED", "CANCELLED")]).toContain(code);
+      expect(["", name, name.replace("CANCELED", "CANCELLED")]).toContain(grpcStatus);
     }
   });
 });

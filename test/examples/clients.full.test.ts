@@ -29,8 +29,8 @@ function testClient(name: string, title: string, invalid: string): void {
         "Events: application.created.",
         `Deleted ${title}.`,
       ]);
-      const left = await createRestApi(url).listApplications(firstKey);
-      expect(left.data).toHaveLength(1);
+      const remaining = await createRestApi(url).listApplications(firstKey);
+      expect(remaining.data).toHaveLength(1);
     },
     timeout,
   );

@@ -4,17 +4,17 @@ import { afterEach } from "@jest/globals";
 import { killWithParent } from "../support/service/child-process.js";
 import { type FollowedProcess, followProcess } from "../support/service/process.js";
 
-/** The commands on a page that stand below a label, `<!-- tour: curl -->`, in order, as one script. */
-export function scriptIn(page: string, label: string): string {
+/** The commands of a page below a label such as `<!-- tour: curl -->`, as one script. */
+function scriptIn(page: string, label: string): string {
   const blocks = readFileSync(page, "utf8").matchAll(/<!-- (\w+: \w+) -->\n```sh\n(.*?)```/gs);
   const scripts = [...blocks].flatMap(([, name, script]) => (name === label ? [script] : []));
   if (scripts.length === 0) {
-    throw new Error(`${page} has no commands that are labelled "${label}".`);
+    throw new Error(`${page} has no commands with the label "${label}".`);
   }
   return scripts.join("\n");
 }
 
-/** Runs examples by the commands of their page, and ends those that outlive their test. */
+/** Runs examples with the commands of their page, and stops them after the test. */
 export function useExamples() {
   let running: FollowedProcess[] = [];
 
@@ -27,7 +27,7 @@ export function useExamples() {
     const script = scriptIn("examples/README.md", `example: ${name}`);
     const child = spawn("bash", ["-euo", "pipefail", "-c", script], {
       env: { ...process.env, ...environment },
-      // A group of its own, as commands start others.
+      // A process group, because commands start other processes.
       detached: true,
     });
     killWithParent(child, { group: true });
@@ -37,7 +37,7 @@ export function useExamples() {
   };
 }
 
-/** Ends an example as Ctrl+C does, with all that it started, and waits until it is gone. */
+/** Sends SIGINT to an example and its child processes, like Ctrl+C, and waits for the exit. */
 export async function stopExample({ child, ended }: FollowedProcess): Promise<void> {
   if (child.pid && child.exitCode === null && child.signalCode === null) {
     process.kill(-child.pid, "SIGINT");

@@ -54,8 +54,8 @@ describeInBrowser("page and backend example", (browser) => {
       expect(await page.evaluate("localStorage.length + sessionStorage.length")).toBe(0);
 
       await stopExample(example);
-      const left = await createRestApi(latchkey.url).listApplications(latchkey.firstKey);
-      expect(left.data.map(({ name }) => name)).toEqual(["Bootstrap"]);
+      const remaining = await createRestApi(latchkey.url).listApplications(latchkey.firstKey);
+      expect(remaining.data.map(({ name }) => name)).toEqual(["Bootstrap"]);
     },
     timeout,
   );
@@ -95,10 +95,10 @@ describeInBrowser("React example", (browser) => {
 
       await page.getByRole("button", { name: "Create" }).click();
       await page.getByRole("alert").getByText("name: ").waitFor();
-      await page.getByLabel("Name").fill("Made by React");
+      await page.getByLabel("Name").fill("From React");
       await page.getByRole("button", { name: "Create" }).click();
       await page.getByText(/shown only once: lk_prv_\w+/).waitFor();
-      await items.getByText("Made by React (private): token:read").waitFor();
+      await items.getByText("From React (private): token:read").waitFor();
       expect(await items.count()).toBe(2);
 
       expect(faults).toEqual([]);

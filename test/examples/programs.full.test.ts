@@ -17,8 +17,8 @@ describe("guard examples", () => {
     );
     expect(stderr).toBe("");
     expect(stdout).not.toContain("lk_");
-    const left = await createRestApi(url).listApplications(key);
-    expect(left.data.map((application) => application.name)).toEqual(["Bootstrap"]);
+    const remaining = await createRestApi(url).listApplications(key);
+    expect(remaining.data.map((application) => application.name)).toEqual(["Bootstrap"]);
     return stdout.trimEnd().split("\n");
   }
 

@@ -6,16 +6,16 @@ import { send } from "../support/http/http.js";
 import { type Engine, engines, startServer, type TestServer } from "../support/service/server.js";
 
 const day = 24 * 3_600_000;
-const older = "the older pepper of these";
-const newer = "the newer pepper of these";
+const older = "the older key pepper";
+const newer = "the newer key pepper";
 
 describe.each(engines)("after a rotation of KEY_PEPPER on %s", (engine: Engine) => {
   const read = useReaders();
   const started: { close(): unknown }[] = [];
 
   afterEach(async () => {
-    for (const one of started.splice(0).reverse()) {
-      await one.close();
+    for (const closable of started.splice(0).reverse()) {
+      await closable.close();
     }
   });
 
@@ -60,16 +60,16 @@ describe.each(engines)("after a rotation of KEY_PEPPER on %s", (engine: Engine) 
 
   it("accepts older resume tokens for a day, then refuses them with instructions", async () => {
     const { before, after, key } = await rotate();
-    const [old, renewed] = [connect(before), connect(after)];
+    const [oldApi, newApi] = [connect(before), connect(after)];
     for (const watch of ["watchEvents", "watchCredentials"] as const) {
       const open = (api: StreamingApi, resumeToken?: string) =>
         read<{ readonly resumeToken: string }>((signal) =>
           api[watch](key, { ...(resumeToken && { resumeToken }) }, signal),
         );
-      const { resumeToken } = await open(old).next();
-      expect((await open(renewed, resumeToken).next()).resumeToken).not.toBe("");
+      const { resumeToken } = await open(oldApi).next();
+      expect((await open(newApi, resumeToken).next()).resumeToken).not.toBe("");
       after.clock.advance(day + 1);
-      const failure = await open(renewed, resumeToken).end();
+      const failure = await open(newApi, resumeToken).end();
       expect(failure?.message).toContain("omit it to watch from now");
       before.clock.advance(day + 1);
     }

@@ -4,34 +4,34 @@ import type { MiddlewareOptions } from "../../src/client/middleware.js";
 import { defaultKeyHeader } from "../../src/contract/headers.js";
 import { send } from "../support/http/http.js";
 import {
-  createScriptedGuard,
+  type CallResult,
+  createFakeGuard,
   describeMiddleware,
+  type GuardedRequest,
   type GuardedService,
   keys,
-  type Outcome,
-  type Sent,
-} from "./guarded-service.js";
+} from "./middleware-suite.js";
 
 /** Calls a guarded service over HTTP. */
 export async function callOverHttp(
   port: number,
-  { keys, header = defaultKeyHeader, origin }: Sent,
-): Promise<Outcome> {
-  const sent = {
+  { keys, header = defaultKeyHeader, origin }: GuardedRequest,
+): Promise<CallResult> {
+  const requestHeaders = {
     ...(keys.length > 0 && { [header]: [...keys] }),
     ...(origin !== undefined && { origin }),
   };
-  const answer = await send({ port }, "/tokens/card-1", { headers: sent });
-  const { date: _date, ...headers } = answer.headers;
+  const response = await send({ port }, "/tokens/card-1", { headers: requestHeaders });
+  const { date: _date, ...headers } = response.headers;
   return {
-    status: answer.status,
-    detail: answer.status === 200 ? "" : detailIn(answer.body),
+    status: response.status,
+    detail: response.status === 200 ? "" : parseDetail(response.body),
     headers,
-    everything: JSON.stringify([answer.status, headers, answer.body]),
+    raw: JSON.stringify([response.status, headers, response.body]),
   };
 }
 
-function detailIn(body: string): string {
+function parseDetail(body: string): string {
   return JSON.parse(body).detail ?? "";
 }
 
@@ -45,15 +45,15 @@ export function describeHttpMiddleware(name: string, start: Start): void {
     it.each([
       [keys.unknown, 401, "unauthenticated", "A valid key is required"],
       [keys.missing, 403, "permission_denied", "The key does not allow this"],
-      [keys.stray, 403, "origin_not_allowed", "The key may not be used from this origin"],
-      [keys.remote, 403, "address_not_allowed", "The key may not be used from this address"],
+      [keys.wrongOrigin, 403, "origin_not_allowed", "The key may not be used from this origin"],
+      [keys.wrongAddress, 403, "address_not_allowed", "The key may not be used from this address"],
       [keys.invalid, 400, "invalid_request", "The request is not valid"],
       [keys.unavailable, 503, "unavailable", "Keys cannot be checked now"],
-    ])("describe the problem of %s", async (key, status, code, title) => {
-      const service = await start(createScriptedGuard(), { permission: "token:read" });
-      const { headers, everything, detail } = await service.call({ keys: [key] });
+    ])("describe the problem for %s", async (key, status, code, title) => {
+      const service = await start(createFakeGuard(), { permission: "token:read" });
+      const { headers, raw, detail } = await service.call({ keys: [key] });
       await service.close();
-      const [, , body] = JSON.parse(everything);
+      const [, , body] = JSON.parse(raw);
       expect(headers["content-type"]).toBe("application/problem+json");
       expect(headers["content-length"]).toBe(String(body.length));
       const type = `urn:latchkey:problem:${code}`;

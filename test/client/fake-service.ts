@@ -14,8 +14,8 @@ import {
   WatchCredentialsResponseSchema,
 } from "../../gen/latchkey/v1/access_service_pb.js";
 
-/** A stream whose messages come from a test. */
-export interface ScriptedStream {
+/** A change stream whose messages are sent by the test. */
+export interface FakeStream {
   readonly request: WatchCredentialsRequest;
   readonly signal: AbortSignal | undefined;
   send(message: StreamMessage): void;
@@ -34,24 +34,24 @@ interface StreamMessage {
 }
 
 /** A check that waits for its response. */
-export interface ScriptedCheck {
+export interface PendingCheck {
   readonly request: CheckAccessRequest;
   respond(response: MessageInitShape<typeof CheckAccessResponseSchema>): void;
   fail(error: unknown): void;
 }
 
-/** The part of the service that a guard uses, controlled by a test. */
-export interface ScriptedService {
+/** The methods that a guard calls, controlled by the test. */
+export interface FakeService {
   readonly access: Pick<Client<typeof AccessService>, "checkAccess" | "watchCredentials">;
-  /** Every stream that was opened. */
-  readonly streams: ScriptedStream[];
-  /** Every check so far. */
-  readonly checks: ScriptedCheck[];
+  /** All opened streams. */
+  readonly streams: FakeStream[];
+  /** All checks so far. */
+  readonly checks: PendingCheck[];
 }
 
-export function createScriptedService(): ScriptedService {
-  const streams: ScriptedStream[] = [];
-  const checks: ScriptedCheck[] = [];
+export function createFakeService(): FakeService {
+  const streams: FakeStream[] = [];
+  const checks: PendingCheck[] = [];
   return {
     streams,
     checks,
@@ -75,7 +75,7 @@ export function createScriptedService(): ScriptedService {
           end: queue.end,
           fail: queue.fail,
         });
-        // Like the real client: leaving the loop does not end the stream.
+        // Like in the real client, leaving the loop does not close the stream.
         return { [Symbol.asyncIterator]: () => ({ next: queue.next }) };
       },
     },

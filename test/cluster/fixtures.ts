@@ -6,18 +6,18 @@ import { watchHealth } from "../support/service/health-watch.js";
 import { childrenOf, type LatchkeyProcess, withFolder } from "../support/service/process.js";
 import { firstKeyPattern, listeningLine, useServices } from "../support/service/service-process.js";
 
-export const everyListeningLine = new RegExp(listeningLine, "g");
-export const everyFirstKey = new RegExp(firstKeyPattern, "g");
+export const listeningLines = new RegExp(listeningLine, "g");
+export const firstKeys = new RegExp(firstKeyPattern, "g");
 
-/** A service of two workers. */
+/** A service with two workers. */
 interface WorkersService extends LatchkeyProcess {
   readonly url: string;
   readonly key: string;
-  /** The processes that serve. */
+  /** The process ids of the workers. */
   workers(): number[];
 }
 
-/** Gives tests services of two workers, each on an empty folder. */
+/** Starts services with two workers, each with an empty data folder. */
 export function useWorkers() {
   const start = useServices();
 
@@ -34,7 +34,7 @@ export function useWorkers() {
   };
 }
 
-/** Opens sessions of HTTP/2, and ends them after the test. */
+/** Opens HTTP/2 sessions, and closes them after the test. */
 export function useSessions() {
   const stopAfterTest = useCleanup();
 
@@ -45,8 +45,8 @@ export function useSessions() {
   };
 }
 
-/** Asks over a connection of its own, and answers the status. */
-export function getReady(url: string, path: string, key: string): Promise<number | undefined> {
+/** Sends a GET request over a new connection and returns the status. */
+export function getStatus(url: string, path: string, key: string): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
     const headers = { "SVC-API-KEY": key };
     get(`${url}${path}`, { headers, agent: new Agent() }, (response) => {
@@ -56,16 +56,16 @@ export function getReady(url: string, path: string, key: string): Promise<number
   });
 }
 
-export function getReadyManyTimes(url: string, key: string): Promise<(number | undefined)[]> {
-  return Promise.all(Array.from({ length: 20 }, () => getReady(url, "/applications/key", key)));
+export function getStatusManyTimes(url: string, key: string): Promise<(number | undefined)[]> {
+  return Promise.all(Array.from({ length: 20 }, () => getStatus(url, "/applications/key", key)));
 }
 
-/** Watches the health of the worker that has this connection: the statuses that it tells until the stream ends. */
+/** Watches the health of the worker behind this connection, and collects its statuses until the stream ends. */
 export function watchWorker(session: ClientHttp2Session) {
   const stream = watchHealth(session);
   const statuses: number[] = [];
   stream.on("data", (frame: Buffer) => statuses.push(frame.at(-1) ?? 0));
-  return { told: once(stream, "data"), statuses: once(stream, "end").then(() => statuses) };
+  return { firstStatus: once(stream, "data"), statuses: once(stream, "end").then(() => statuses) };
 }
 
 export function count(text: string, pattern: RegExp): number {

@@ -1,16 +1,21 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { createLatchkeyClient } from "../../src/client/node.js";
+import type { ApplicationType } from "../../src/contract/grants.js";
+import { newId } from "../../src/lib/uuid.js";
+import type { Store } from "../../src/store/port/store.js";
+import type { ImportedApplication } from "../../src/store/port/transfer.js";
+import { anImportedApplication } from "../contract/store/transfer-fixtures.js";
 import type { TestServer } from "../support/service/server.js";
 
-/** A tenant with something of everything in it. */
+/** A tenant with applications, sessions and events. */
 export interface DemoTenant {
-  /** May do everything in it. */
+  /** The key of an administrator. */
   readonly key: string;
   readonly shopId: string;
   readonly backendId: string;
 }
 
-const names = [
+const applicationNames = [
   "Invoices",
   "Fraud checks",
   "Ledger export",
@@ -21,18 +26,18 @@ const names = [
 const minute = 60_000;
 const day = 1_440 * minute;
 
-/** Makes a tenant with applications, sessions and a trail, by calling as its people would. */
+/** Creates a tenant through the API, with the clock advancing over several days. */
 export async function seedDemoTenant(server: TestServer): Promise<DemoTenant> {
   const { url, clock } = server;
-  clock.advance(-names.length * day);
+  clock.advance(-applicationNames.length * day);
   const root = await server.createTenant();
   const { applications } = createLatchkeyClient({ url, key: root.key });
-  for (const [place, name] of names.entries()) {
+  for (const [index, name] of applicationNames.entries()) {
     await applications.createApplication({
       name,
-      type: place === 4 ? "public" : "private",
+      type: index === 4 ? "public" : "private",
       permissions: ["token:read"],
-      ...(place === 2 && { expiresAt: timestampFromMs(clock.now() + 12 * day) }),
+      ...(index === 2 && { expiresAt: timestampFromMs(clock.now() + 12 * day) }),
     });
     clock.advance(day - minute);
   }
@@ -72,12 +77,12 @@ export async function seedDemoTenant(server: TestServer): Promise<DemoTenant> {
   const [unused] = (await applications.listApplications({ namePrefix: "Reports" })).data;
   clock.advance(minute);
   await applications.disableApplication({ id: unused?.id ?? "" });
-  clock.advance((names.length - 3) * minute);
+  clock.advance((applicationNames.length - 3) * minute);
   await openSessions(url, shopKey, backend.key ?? "");
   return { key: root.key, shopId: shop.id, backendId: backend.id };
 }
 
-/** Three of a shop, of which its backend authorizes two. */
+/** Opens three sessions of a shop, two of them authorized by its backend. */
 async function openSessions(url: string, shopKey: string, backendKey: string): Promise<void> {
   const browser = createLatchkeyClient({ url, key: shopKey }).sessions;
   const backend = createLatchkeyClient({ url, key: backendKey }).sessions;
@@ -87,4 +92,32 @@ async function openSessions(url: string, shopKey: string, backendKey: string): P
       await backend.authorizeSession({ nonce, permissions: ["token:read"] });
     }
   }
+}
+
+const types: readonly ApplicationType[] = ["private", "public", "management"];
+const firstCreatedAt = Date.UTC(2025, 0);
+const batchSize = 500;
+
+/** Imports applications of alternating types into a tenant. `Service 0` is the oldest. */
+export async function seedApplications(
+  { transfer }: Store,
+  tenantId: string,
+  count: number,
+): Promise<readonly ImportedApplication[]> {
+  const applications = Array.from({ length: count }, (_, index) =>
+    anImportedApplication({
+      id: newId(firstCreatedAt + index),
+      createdAt: firstCreatedAt + index,
+      tenantId,
+      name: `Service ${index}`,
+      type: types[index % types.length] as ApplicationType,
+    }),
+  );
+  for (let first = 0; first < count; first += batchSize) {
+    await transfer.importApplications(applications.slice(first, first + batchSize), {
+      replace: false,
+      dryRun: false,
+    });
+  }
+  return applications;
 }

@@ -3,45 +3,40 @@ import { startCredentialWatch } from "../../src/client/credential-watch.js";
 import type { Decision } from "../../src/client/decision.js";
 import { createDecisionCache } from "../../src/client/decision-cache.js";
 import { createGuardFromParts } from "../../src/client/guard.js";
+import { createFakeService, type FakeService, type PendingCheck, settle } from "./fake-service.js";
+import { type CheckResponse, type Clocks, createModel } from "./guard-model.js";
 import { createNetwork } from "./guard-network.js";
-import { type CheckResponse, type Clocks, createTruth } from "./guard-truth.js";
-import {
-  createScriptedService,
-  type ScriptedCheck,
-  type ScriptedService,
-  settle,
-} from "./scripted-service.js";
 
 export const maxStaleness = 2_000;
 
-interface WorldOptions {
+interface SimulationOptions {
   /** The drift and offset of the clock of the service. */
   readonly drift: number;
   readonly offset: number;
-  /** When the session expires, by our clock. */
-  readonly sessionEnd: number;
+  /** When the session expires, by the clock of the test. */
+  readonly sessionExpiry: number;
 }
 
 /** A decision and its time. */
 interface RecordedDecision {
   readonly decision: Decision;
   readonly at: number;
-  /** Whether it was correct at some time between this one and its own. */
-  wasTrueSince(time: number): boolean;
+  /** Whether it was correct at some time between `time` and its own time. */
+  wasCorrectSince(time: number): boolean;
 }
 
 /**
- * A guard with a simulated service and network. The test decides when the
- * service looks up keys, when its responses and messages arrive, and which are lost.
+ * A guard with a simulated service and network. The test controls when the
+ * service checks keys, when responses and messages arrive, and which are lost.
  */
-export function createWorld({ drift, offset, sessionEnd }: WorldOptions) {
-  const service = createScriptedService();
+export function createSimulation({ drift, offset, sessionExpiry }: SimulationOptions) {
+  const service = createFakeService();
   const clocks = createClocks(drift, offset);
-  const truth = createTruth(clocks, sessionEnd);
+  const model = createModel(clocks, sessionExpiry);
   const network = createNetwork(service, clocks);
-  const { guard, watch } = createGuardOn(service, clocks);
+  const { guard, watch } = createSimulatedGuard(service, clocks);
   const recorded: RecordedDecision[] = [];
-  const pending: { readonly check: ScriptedCheck; response?: CheckResponse }[] = [];
+  const pending: { readonly check: PendingCheck; response?: CheckResponse }[] = [];
 
   function collectChecks(): void {
     pending.push(...service.checks.splice(0).map((check) => ({ check })));
@@ -50,37 +45,37 @@ export function createWorld({ drift, offset, sessionEnd }: WorldOptions) {
   return {
     ...network,
     recorded,
-    pass: clocks.pass,
+    advance: clocks.advance,
     reopen: watch.reopen,
     close: guard.close,
 
     change(index: number): void {
-      const subject = truth.subject(index);
-      truth.change(subject);
+      const subject = model.subject(index);
+      model.change(subject);
       network.publish(subject);
     },
 
     startCheck(index: number): void {
-      const subject = truth.subject(index);
+      const subject = model.subject(index);
       void guard.check(subject.key, "token:read").then((decision) => {
         const at = clocks.now();
         const state = (decision.allowed ? decision.transform : decision.reason) ?? "";
-        const wasTrueSince = (time: number) => truth.wasTrue(subject, state, time, at);
-        recorded.push({ decision, at, wasTrueSince });
+        const wasCorrectSince = (time: number) => model.hadState(subject, state, time, at);
+        recorded.push({ decision, at, wasCorrectSince });
       });
     },
 
-    /** The service looks up the key of a pending check, 0 for the last one. */
-    lookUp(index: number): void {
+    /** The service processes a pending check, 0 for the last one. */
+    processCheck(index: number): void {
       collectChecks();
       const entry = pending.at(-1 - index);
       if (entry) {
-        entry.response ??= truth.look(entry.check.request.key);
+        entry.response ??= model.check(entry.check.request.key);
       }
     },
 
-    /** The response to a looked-up check arrives, 0 for the last one. */
-    deliver(index: number): void {
+    /** The response to a processed check arrives, 0 for the last one. */
+    deliverResponse(index: number): void {
       const entry = pending.filter(({ response }) => response).at(-1 - index);
       if (entry?.response) {
         pending.splice(pending.indexOf(entry), 1);
@@ -90,31 +85,31 @@ export function createWorld({ drift, offset, sessionEnd }: WorldOptions) {
 
     failCheck(): void {
       collectChecks();
-      pending.shift()?.check.fail(new ConnectError("gone", Code.Unavailable));
+      pending.shift()?.check.fail(new ConnectError("unreachable", Code.Unavailable));
     },
 
     /** Replaces the data of the service. */
     replaceData(): void {
-      truth.changeAll();
+      model.changeAll();
       network.replaceLog();
     },
   };
 }
 
-export type World = ReturnType<typeof createWorld>;
+export type Simulation = ReturnType<typeof createSimulation>;
 
 function createClocks(drift: number, offset: number): Clocks {
   let now = 0;
   return {
     now: () => now,
-    pass: (milliseconds) => {
+    advance: (milliseconds) => {
       now += milliseconds;
     },
     serviceTime: (time) => offset + time * (1 + drift),
   };
 }
 
-function createGuardOn({ access }: ScriptedService, { now }: Clocks) {
+function createSimulatedGuard({ access }: FakeService, { now }: Clocks) {
   const cache = createDecisionCache<Decision>({ maxEntries: 3, maxAge: 60_000 });
   const watch = startCredentialWatch({
     access,

@@ -46,12 +46,12 @@ describeInBrowser("console access check page", (browser) => {
 
   afterEach(() => page.context().close());
 
-  const verdict = () => page.getByRole("status").filter({ hasText: /Allowed|Denied/ });
+  const decision = () => page.getByRole("status").filter({ hasText: /Allowed|Denied/ });
   const steps = () => page.getByRole("list", { name: "Evaluation order" });
-  const shown = () => page.getByRole("region", { name: "Sample" }).getByRole("status");
+  const sample = () => page.getByRole("region", { name: "Sample" }).getByRole("status");
 
   /** The first line of each step. */
-  async function outcomes(): Promise<string[]> {
+  async function readOutcomes(): Promise<string[]> {
     return steps().locator(".why-outcome").allInnerTexts();
   }
 
@@ -67,9 +67,9 @@ describeInBrowser("console access check page", (browser) => {
 
   it("shows the rules of an application in order, the deciding rule and a sample", async () => {
     await check("token:read", "/pci/");
-    await verdict().getByText("Allowed, reveal").waitFor();
-    await verdict().getByText("The rule with priority 3, “All cards”, decides.").waitFor();
-    await expectEventually(outcomes, [
+    await decision().getByText("Allowed, reveal").waitFor();
+    await decision().getByText("The rule with priority 3, “All cards”, decides.").waitFor();
+    await expectEventually(readOutcomes, [
       "Does not match\ncontainer /pci/high/ does not cover /pci/",
       "Does not match\ndoes not list token:read",
       "Decides\nlists token:read · container /pci/ covers /pci/",
@@ -77,40 +77,40 @@ describeInBrowser("console access check page", (browser) => {
     ]);
     await page.getByRole("heading", { name: "Web shop" }).waitFor();
     expect(await steps().locator(".rule-priority").allInnerTexts()).toEqual(["1", "2", "3"]);
-    await expectEventually(() => shown().innerText(), "4242 4242 4242 4242");
+    await expectEventually(() => sample().innerText(), "4242 4242 4242 4242");
     expect(await accessibilityViolations(page)).toEqual([]);
 
     await page.getByLabel("Token container").fill("/pci/high/x");
-    await verdict().getByText("Allowed, redact").waitFor();
-    await expectEventually(() => shown().innerText(), "nothing");
+    await decision().getByText("Allowed, redact").waitFor();
+    await expectEventually(() => sample().innerText(), "nothing");
   });
 
   it("explains a denial with the message of the service", async () => {
     await check("token:read", "/pcix/");
-    await verdict().getByText("Denied: no rule matches").waitFor();
-    await verdict()
+    await decision().getByText("Denied: no rule matches").waitFor();
+    await decision()
       .getByText(/The rules of the private application "Web shop" .* do not match this token/)
       .waitFor();
-    await expectEventually(outcomes, [
+    await expectEventually(readOutcomes, [
       "Does not match\ncontainer /pci/high/ does not cover /pcix/",
       "Does not match\ndoes not list token:read",
       "Does not match\ncontainer /pci/ does not cover /pcix/",
       "Does not match\ntoken:read is not granted directly",
     ]);
     await check("report:run");
-    await verdict().getByText("Denied: permission missing").waitFor();
+    await decision().getByText("Denied: permission missing").waitFor();
   });
 
   it("falls back to the direct permission, which masks", async () => {
     await check("token:create");
-    await verdict().getByText("Allowed, mask").waitFor();
-    await verdict().getByText("The direct permission token:create decides.").waitFor();
-    expect((await outcomes()).at(-1)).toBe("Decides\ntoken:create is granted directly");
-    await expectEventually(() => shown().innerText(), "•••• 4242");
+    await decision().getByText("Allowed, mask").waitFor();
+    await decision().getByText("The direct permission token:create decides.").waitFor();
+    expect((await readOutcomes()).at(-1)).toBe("Decides\ntoken:create is granted directly");
+    await expectEventually(() => sample().innerText(), "•••• 4242");
     await page.getByLabel("Mask").fill("");
-    await expectEventually(() => shown().innerText(), "nothing");
+    await expectEventually(() => sample().innerText(), "nothing");
     await page.getByLabel("Mask").fill("**42");
-    await expectEventually(() => shown().innerText(), "**42");
+    await expectEventually(() => sample().innerText(), "**42");
   });
 
   it("reports invalid input with the message of the service", async () => {
@@ -118,7 +118,7 @@ describeInBrowser("console access check page", (browser) => {
     await page
       .getByText("must be a path such as /pci/high/, without empty, . or .. segments")
       .waitFor();
-    await expect(verdict().count()).resolves.toBe(0);
+    await expect(decision().count()).resolves.toBe(0);
   });
 
   it("shows that an application is disabled, and the evaluation without it", async () => {
@@ -127,18 +127,18 @@ describeInBrowser("console access check page", (browser) => {
     await page.getByLabel("Application", { exact: true }).fill("asl");
     await page.getByRole("button", { name: /Asleep/ }).click();
     await check("token:read", "/pci/");
-    await verdict().getByText("Denied: disabled").waitFor();
+    await decision().getByText("Denied: disabled").waitFor();
     await page.getByText("The key is refused before its rules are evaluated.").waitFor();
     await expectEventually(() => new URL(page.url()).search, `?application=${id}`);
-    expect((await outcomes())[2]).toMatch(/^Decides/);
-    await expectEventually(() => shown().innerText(), "nothing");
+    expect((await readOutcomes())[2]).toMatch(/^Decides/);
+    await expectEventually(() => sample().innerText(), "nothing");
   });
 
   it("checks a key with the service and shows the rules of its session and authorizer", async () => {
-    const open = { name: "Shop window", type: "public", permissions: ["token:read"] };
-    const visitor = createLatchkeyClient({
+    const publicShop = { name: "Shop window", type: "public", permissions: ["token:read"] };
+    const shopClient = createLatchkeyClient({
       url: server.url,
-      key: keyOf(await root.applications.createApplication(open)),
+      key: keyOf(await root.applications.createApplication(publicShop)),
     });
     const everywhere = { priority: 1, container: "/", permissions: ["token:read"] };
     const checkout = {
@@ -146,29 +146,29 @@ describeInBrowser("console access check page", (browser) => {
       type: "private",
       rules: [{ ...everywhere, transform: "redact" }],
     };
-    const made = await root.applications.createApplication(checkout);
-    const backend = createLatchkeyClient({ url: server.url, key: keyOf(made) });
-    const { id, sessionKey, nonce } = await visitor.sessions.createSession({});
+    const backendApplication = await root.applications.createApplication(checkout);
+    const backend = createLatchkeyClient({ url: server.url, key: keyOf(backendApplication) });
+    const { id, sessionKey, nonce } = await shopClient.sessions.createSession({});
     await pasteKey(sessionKey);
     await check("token:read");
     await page.getByLabel("Token id").fill("bank-1");
-    await verdict().getByText("Denied: not authorized").waitFor();
+    await decision().getByText("Denied: not authorized").waitFor();
     const condition = { attribute: "id", operator: "starts_with", value: "card-" };
     const rule = { priority: 1, transform: "mask", permissions: ["token:read"] };
     await backend.sessions.authorizeSession({
       nonce,
       rules: [{ ...rule, conditions: [condition] }],
     });
-    visitor.close();
+    shopClient.close();
     backend.close();
     await page.getByLabel("Token id").fill("bank-2");
-    await verdict().getByText("Denied: no rule matches").waitFor();
+    await decision().getByText("Denied: no rule matches").waitFor();
     await steps().getByText("id bank-2 does not start with card-").waitFor();
     await page.getByLabel("Token id").fill("card-1");
     const limits = "The application that authorized the session limits it.";
     const expectLimited = async () => {
-      await verdict().getByText("Allowed, redact").waitFor();
-      await verdict().getByText(limits).waitFor();
+      await decision().getByText("Allowed, redact").waitFor();
+      await decision().getByText(limits).waitFor();
       const [own, authorizer] = [steps().first(), steps().last()];
       await own.getByText("lists token:read · id card-1 starts with card-").waitFor();
       await page.getByRole("heading", { name: "Current permissions of Checkout" }).waitFor();
@@ -185,11 +185,11 @@ describeInBrowser("console access check page", (browser) => {
 
     await root.applications.updateApplication({
       ...checkout,
-      id: made.id,
+      id: backendApplication.id,
       rules: [{ ...everywhere, transform: "reveal" }],
     });
     await pasteKey(sessionKey);
-    await verdict().getByText("Allowed, mask").waitFor();
+    await decision().getByText("Allowed, mask").waitFor();
     await expect(page.getByText(limits).count()).resolves.toBe(0);
   });
 
@@ -202,10 +202,10 @@ describeInBrowser("console access check page", (browser) => {
     await page.getByLabel("Application", { exact: true }).fill("at h");
     await page.getByRole("button", { name: /At home/ }).click();
     await check("token:create");
-    const refused = verdict().getByText("Denied: address not allowed");
-    const allowed = verdict().getByText("Allowed, mask");
+    const refused = decision().getByText("Denied: address not allowed");
+    const allowed = decision().getByText("Allowed, mask");
     await refused.waitFor();
-    for (const [address, seen] of [
+    for (const [address, expected] of [
       ["203.0.113.7", allowed],
       ["203.0.114.7", refused],
       ["2001:db8::7", allowed],
@@ -213,7 +213,7 @@ describeInBrowser("console access check page", (browser) => {
       ["203.0.113.256", refused],
     ] as const) {
       await page.getByLabel("Address").fill(address);
-      await seen.waitFor();
+      await expected.waitFor();
     }
     await expectEventually(() => new URL(page.url()).search, `?application=${id}`);
   });
@@ -227,21 +227,25 @@ describeInBrowser("console access check page", (browser) => {
   });
 
   it("reports unknown and expired keys", async () => {
-    await pasteKey("not-a-key-of-anyone");
+    await pasteKey("an-unknown-key");
     await check("token:read");
-    await verdict().getByText("Denied: unknown key").waitFor();
+    await decision().getByText("Denied: unknown key").waitFor();
     const expiresAt = timestampFromMs(server.clock.now() + 60_000);
-    const brief = await root.applications.createApplication({ ...shop, name: "Brief", expiresAt });
+    const expiring = await root.applications.createApplication({
+      ...shop,
+      name: "Brief",
+      expiresAt,
+    });
     server.clock.advance(61_000);
-    await pasteKey(keyOf(brief));
-    await verdict().getByText("Denied: expired").waitFor();
+    await pasteKey(keyOf(expiring));
+    await decision().getByText("Denied: expired").waitFor();
   });
 
   it("fits a small screen without errors", async () => {
     await page.setViewportSize({ width: 360, height: 740 });
     await page.getByRole("radio", { name: "My own key" }).check();
     await check("application:read");
-    await verdict().getByText("Allowed, mask").waitFor();
+    await decision().getByText("Allowed, mask").waitFor();
     expect(await horizontalOverflow(page)).toBe(0);
     expect(await accessibilityViolations(page)).toEqual([]);
     expect(opened.faults).toEqual([]);

@@ -5,44 +5,44 @@ import type { Decision } from "../../src/client/decision.js";
 import type { Guard } from "../../src/client/guard.js";
 import type { MiddlewareOptions } from "../../src/client/middleware.js";
 
-/** Keys, by the decision of the scripted guard. No response may contain them. */
+/** Keys by the decision of the fake guard. No response may contain them. */
 export const keys = {
   good: "secret-good",
   unknown: "secret-unknown",
   expired: "secret-expired",
   unauthorized: "secret-unauthorized",
   missing: "secret-missing",
-  elsewhere: "secret-elsewhere",
-  stray: "secret-stray",
-  remote: "secret-remote",
+  otherToken: "secret-other-token",
+  wrongOrigin: "secret-wrong-origin",
+  wrongAddress: "secret-wrong-address",
   invalid: "secret-invalid",
   unavailable: "secret-unavailable",
 } as const;
 
 const decisions: Record<string, Partial<Decision>> = {
   [keys.good]: { allowed: true, transform: "mask", applicationId: "invoices" },
-  [keys.unknown]: { reason: "unknown_key", detail: "The key is none of this tenant." },
-  [keys.expired]: { reason: "expired", detail: "The key has expired; it was that of Invoices." },
+  [keys.unknown]: { reason: "unknown_key", detail: "The key does not belong to this tenant." },
+  [keys.expired]: { reason: "expired", detail: "The key of Invoices has expired." },
   [keys.unauthorized]: { reason: "not_authorized", detail: "No backend authorized it yet." },
   [keys.missing]: { reason: "permission_missing", detail: "Invoices does not hold token:read." },
-  [keys.elsewhere]: { reason: "no_rule_matches", detail: "The rules are about other tokens." },
-  [keys.stray]: { reason: "origin_not_allowed", detail: "Not from there." },
-  [keys.remote]: { reason: "address_not_allowed", detail: "Not from so far." },
+  [keys.otherToken]: { reason: "no_rule_matches", detail: "No rule matches this token." },
+  [keys.wrongOrigin]: { reason: "origin_not_allowed", detail: "The origin is not allowed." },
+  [keys.wrongAddress]: { reason: "address_not_allowed", detail: "The address is not allowed." },
   [keys.invalid]: { reason: "invalid_request", detail: "token.id: must be one line" },
   [keys.unavailable]: { reason: "unavailable", detail: "Latchkey is unreachable: 10.0.0.7" },
 };
 
-interface ScriptedGuard extends Guard {
+interface FakeGuard extends Guard {
   /** The checks so far, in order. */
   readonly checks: [key: string, permission: string, token: Token | undefined][];
   /** The contexts of the checks, in the same order. */
   readonly contexts: (RequestContext | undefined)[];
 }
 
-/** A guard that decisions by the key alone, as a script says. */
-export function createScriptedGuard(): ScriptedGuard {
-  const checks: ScriptedGuard["checks"] = [];
-  const contexts: ScriptedGuard["contexts"] = [];
+/** A guard whose decision depends only on the key. */
+export function createFakeGuard(): FakeGuard {
+  const checks: FakeGuard["checks"] = [];
+  const contexts: FakeGuard["contexts"] = [];
   return {
     checks,
     contexts,
@@ -56,30 +56,31 @@ export function createScriptedGuard(): ScriptedGuard {
   };
 }
 
-/** The response to a call. */
-export interface Outcome {
+/** The response of a guarded service. */
+export interface CallResult {
   /** The HTTP status or the gRPC code: 200 or 0 if allowed. */
   readonly status: number;
   readonly detail: string;
   readonly headers: Readonly<Record<string, string | undefined>>;
-  /** The whole response as text. */
-  readonly everything: string;
+  /** The complete response as text. */
+  readonly raw: string;
 }
 
-export interface Sent {
-  /** The values of the key header, each sent as a header of its own. */
+export interface GuardedRequest {
+  /** The values of the key header, each sent as a separate header. */
   readonly keys: readonly string[];
   readonly header?: string;
   readonly origin?: string;
 }
 
-export type Handled = () => Decision;
+/** Calls `accessOf` like a handler. */
+export type AccessGetter = () => Decision;
 
 /** A service with one guarded method on a free local port. */
 export interface GuardedService {
-  call(sent: Sent): Promise<Outcome>;
-  /** For each run of the handler, a function that calls `accessOf` like the handler. */
-  readonly handled: readonly Handled[];
+  call(request: GuardedRequest): Promise<CallResult>;
+  /** One for each run of the handler. */
+  readonly handled: readonly AccessGetter[];
   close(): Promise<void>;
 }
 
@@ -114,12 +115,15 @@ export function describeMiddleware(name: string, { protocol, address, start }: M
     let service: GuardedService | undefined;
     afterEach(() => service?.close());
 
-    async function call(sent: Sent, options: Partial<MiddlewareOptions<unknown>> = {}) {
-      const guard = createScriptedGuard();
+    async function call(
+      request: GuardedRequest,
+      options: Partial<MiddlewareOptions<unknown>> = {},
+    ) {
+      const guard = createFakeGuard();
       service = await start(guard, { permission: "token:read", ...options });
-      const outcome = await service.call(sent);
-      expect(outcome.everything).not.toContain("secret-");
-      const handled = service.handled.map((access) => access());
+      const outcome = await service.call(request);
+      expect(outcome.raw).not.toContain("secret-");
+      const handled = service.handled.map((getAccess) => getAccess());
       return { ...outcome, checks: guard.checks, contexts: guard.contexts, handled };
     }
 
@@ -165,8 +169,8 @@ export function describeMiddleware(name: string, { protocol, address, start }: M
     it("returns the same response for a missing, unknown and expired key", async () => {
       const responses = [];
       for (const sent of [[], [keys.unknown], [keys.expired]]) {
-        const { status, everything, handled } = await call({ keys: sent });
-        responses.push({ status, everything, handled });
+        const { status, raw, handled } = await call({ keys: sent });
+        responses.push({ status, raw, handled });
         await service?.close();
       }
       expect(responses[0]).toMatchObject({ status: code.unauthenticated, handled: [] });
@@ -196,9 +200,9 @@ export function describeMiddleware(name: string, { protocol, address, start }: M
     it.each([
       [keys.unauthorized, "No backend authorized it yet."],
       [keys.missing, "Invoices does not hold token:read."],
-      [keys.elsewhere, "The rules are about other tokens."],
-      [keys.stray, "Not from there."],
-      [keys.remote, "Not from so far."],
+      [keys.otherToken, "No rule matches this token."],
+      [keys.wrongOrigin, "The origin is not allowed."],
+      [keys.wrongAddress, "The address is not allowed."],
       ["another denial", "The key does not allow this."],
     ])("reports why a key is denied: %s", async (key, why) => {
       const { status, detail, handled } = await call({ keys: [key] });
@@ -208,12 +212,12 @@ export function describeMiddleware(name: string, { protocol, address, start }: M
 
     it("reads the key from the configured header only", async () => {
       const keyHeader = "X-Shop-Key";
-      const there = await call({ keys: [keys.good], header: keyHeader }, { keyHeader });
-      expect(there.status).toBe(code.ok);
+      const right = await call({ keys: [keys.good], header: keyHeader }, { keyHeader });
+      expect(right.status).toBe(code.ok);
       await service?.close();
-      const elsewhere = await call({ keys: [keys.good] }, { keyHeader });
-      expect(elsewhere.status).toBe(code.unauthenticated);
-      expect(elsewhere.headers["www-authenticate"]).toContain('header="X-Shop-Key"');
+      const wrong = await call({ keys: [keys.good] }, { keyHeader });
+      expect(wrong.status).toBe(code.unauthenticated);
+      expect(wrong.headers["www-authenticate"]).toContain('header="X-Shop-Key"');
     });
 
     it("passes the origin and the address to the guard", async () => {
@@ -230,15 +234,15 @@ export function describeMiddleware(name: string, { protocol, address, start }: M
       ["token", { token: fail }],
       ["address", { address: fail }],
     ])("refuses the request if the function for the %s throws", async (_name, options) => {
-      const { status, everything, checks, handled } = await call({ keys: [keys.good] }, options);
+      const { status, raw, checks, handled } = await call({ keys: [keys.good] }, options);
       expect(status).toBe(code.broken);
-      expect(everything).not.toContain("mistake");
+      expect(raw).not.toContain("bug");
       expect(checks).toEqual([]);
       expect(handled).toEqual([]);
     });
 
     it("refuses the request if the guard throws", async () => {
-      const broken = { ...createScriptedGuard(), check: async () => fail() };
+      const broken = { ...createFakeGuard(), check: async () => fail() };
       service = await start(broken, { permission: "token:read" });
       expect(await service.call({ keys: [keys.good] })).toMatchObject({ status: code.broken });
       expect(service.handled).toEqual([]);
@@ -247,5 +251,5 @@ export function describeMiddleware(name: string, { protocol, address, start }: M
 }
 
 function fail(): never {
-  throw new Error("a mistake of the developer");
+  throw new Error("a bug in the options");
 }

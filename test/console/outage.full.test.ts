@@ -1,0 +1,63 @@
+import { afterAll, expect, it } from "@jest/globals";
+import { createRestApi } from "../support/api/rest.js";
+import { accessibilityViolations } from "../support/browser/axe.js";
+import { describeInBrowser } from "../support/browser/browser.js";
+import { expectEventually, signIn } from "../support/browser/console.js";
+import { reservePorts } from "../support/service/lasting-ports.js";
+import { startServer, type TestServer } from "../support/service/server.js";
+import { until } from "../support/until.js";
+
+const shop = { name: "Web shop", type: "public", permissions: ["token:create"] };
+const offlineNotice = "The service cannot be reached. Retrying…";
+
+/** A browser expression for whether a script is loaded. */
+const isLoaded = (name: string) =>
+  `performance.getEntriesByType("resource").some((entry) => entry.name.includes("${name}"))`;
+
+describeInBrowser("console during an outage", (browser) => {
+  const running: TestServer[] = [];
+
+  afterAll(async () => {
+    for (const server of running.reverse()) {
+      await server.close();
+    }
+  });
+
+  it("shows a notice, keeps the input and reconnects", async () => {
+    const [port = 0] = await reservePorts(1);
+    const environment = { PORT: String(port) };
+    const storeOwner = await startServer();
+    running.push(storeOwner);
+    const { store } = storeOwner;
+    const root = await storeOwner.createTenant();
+    const before = await startServer("lmdb", { store, environment });
+    running.push(before);
+    const opened = await browser.open(`${before.url}/console/activity`);
+    const { page } = opened;
+    await page.getByLabel("Remember until this tab is closed").check();
+    await signIn(opened, root.key);
+    await page.getByText("● Live").waitFor();
+    await until(() => page.evaluate<boolean>(isLoaded("sessions-page")));
+
+    await before.close();
+    running.pop();
+    await page.getByText(offlineNotice).waitFor();
+    await page.getByRole("link", { name: "Sessions", exact: true }).click();
+    await page.getByRole("heading", { name: "Sessions" }).waitFor();
+    expect(await accessibilityViolations(page)).toEqual([]);
+    await page.getByRole("link", { name: "Activity" }).click();
+    await page.getByLabel("Actor").fill("half a name");
+
+    const after = await startServer("lmdb", { store, environment });
+    running.push(after);
+    await page.getByText(offlineNotice).waitFor({ state: "detached" });
+    await page.getByText("● Live").waitFor();
+    const api = createRestApi(after.url);
+    await api.createApplication(root.key, shop);
+    api.close();
+    await page.getByText("Web shop was created by").waitFor();
+    await expectEventually(() => page.getByLabel("Actor").inputValue(), "half a name");
+    expect(await page.evaluate("JSON.stringify(sessionStorage)")).toContain(root.key);
+    expect(opened.faults).toEqual([]);
+  });
+});
