@@ -17,6 +17,7 @@ import { useBadInputTarget } from "../../support/api/bad-input.js";
 import { createGrpcApi } from "../../support/api/grpc.js";
 import { useReaders } from "../../support/api/streams.js";
 import { send } from "../../support/http/http.js";
+import { messagesIn } from "../../support/http/http2-wire.js";
 import { callRaw, detailsOf, envelope, type StreamResponse } from "../../support/http/raw-grpc.js";
 import { startServer, type TestServer } from "../../support/service/server.js";
 import { changed } from "../../support/service/store.js";
@@ -40,18 +41,8 @@ function call(path: string, body: Uint8Array, headers: object = {}): Promise<Str
   return callRaw(target.server, path, { headers: { ...key, ...headers }, body });
 }
 
-function splitMessages(body: Buffer): Buffer[] {
-  const messages: Buffer[] = [];
-  for (let rest = body; rest.length > 0; ) {
-    const end = 5 + rest.readUInt32BE(1);
-    messages.push(rest.subarray(5, end));
-    rest = rest.subarray(end);
-  }
-  return messages;
-}
-
 function decodeResults({ body }: StreamResponse) {
-  return splitMessages(body).map((bytes) => fromBinary(StreamCheckAccessResponseSchema, bytes));
+  return messagesIn(body).map((bytes) => fromBinary(StreamCheckAccessResponseSchema, bytes));
 }
 
 function expectRefusal(response: StreamResponse, code: Code, reason: string): void {
@@ -194,7 +185,7 @@ describe("a watch", () => {
     for (let milliseconds = 250; messages.length === 0; milliseconds *= 2) {
       const timeout = { "grpc-timeout": `${milliseconds}m` };
       const response = await call(watchRpc, encodeWatch({ heartbeatMs: 50 }), timeout);
-      messages = splitMessages(response.body);
+      messages = messagesIn(response.body);
       expect(response.headers["grpc-status"]).toBe(String(Code.DeadlineExceeded));
     }
   });
@@ -388,7 +379,7 @@ describe("a client that does not read", () => {
       ({ code, chunks, elapsed } = await readSlowly());
     }
     expect(code).toBe(constants.NGHTTP2_NO_ERROR);
-    expect(splitMessages(Buffer.concat(chunks))).toHaveLength(count);
+    expect(messagesIn(Buffer.concat(chunks))).toHaveLength(count);
     expect(elapsed).toBeGreaterThan(timeoutMs);
   });
 
@@ -397,7 +388,7 @@ describe("a client that does not read", () => {
     const empty = create(WatchCredentialsRequestSchema, { heartbeatMs: 60_000 });
     stream.end(envelope(toBinary(WatchCredentialsRequestSchema, empty)));
     const [chunk] = await once(stream, "data");
-    const [bytes = Buffer.alloc(0)] = splitMessages(chunk);
+    const [bytes = Buffer.alloc(0)] = messagesIn(chunk);
     expect(fromBinary(WatchCredentialsResponseSchema, bytes).resumeToken).not.toBe("");
     session.destroy();
     expect(await waitForLogLine(watchRpc)).toMatchObject({ level: 30, code: "canceled" });

@@ -4,7 +4,7 @@ import type { Event } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { makeKey } from "../../../src/auth/keys.js";
 import { newId } from "../../../src/lib/uuid.js";
 import { tokenRead } from "../../contract/api/grants.js";
-import { createTenant as fillTenant, type Tenant } from "../../contract/api/tenant.js";
+import { createTenant as createTenantWith, type Tenant } from "../../contract/api/tenant.js";
 import type { StreamingApi } from "../../support/api/api.js";
 import { createGrpcApi } from "../../support/api/grpc.js";
 import { useReaders } from "../../support/api/streams.js";
@@ -13,8 +13,8 @@ import { changed } from "../../support/service/store.js";
 
 const minute = 60_000;
 const service = "latchkey.v1.ApplicationService";
-/** The number of rounds, and of calls of each kind per round. */
 const bursts = 10;
+/** Calls of each kind per burst. */
 const burstSize = 20;
 
 describe.each(engines)("store=%s: denied calls", (engine) => {
@@ -32,31 +32,31 @@ describe.each(engines)("store=%s: denied calls", (engine) => {
     await base.close();
   });
 
-  const createTenant = () => fillTenant(base, api);
+  const createTenant = () => createTenantWith(base, api);
 
-  /** Makes calls to a separate server and returns the events it has written when closed. */
-  async function denialsOf(
+  /** Makes calls to a separate server, closes it, and returns the events that it wrote. */
+  async function recordDenials(
     { root }: Tenant,
     makeCalls: (api: StreamingApi) => Promise<unknown>,
   ): Promise<Event[]> {
-    const writing: Promise<unknown>[] = [];
+    const writes: Promise<unknown>[] = [];
     const add: typeof base.store.events.add = (events) => {
-      const added = base.store.events.add(events);
-      writing.push(added);
-      return added;
+      const write = base.store.events.add(events);
+      writes.push(write);
+      return write;
     };
     const server = await startServer(engine, { store: changed(base.store, { events: { add } }) });
-    const refusing = createGrpcApi(`127.0.0.1:${server.port}`);
-    await makeCalls(refusing);
-    refusing.close();
+    const client = createGrpcApi(`127.0.0.1:${server.port}`);
+    await makeCalls(client);
+    client.close();
     await server.close();
-    // Closing waits only two seconds; a slow machine may need longer.
-    await Promise.all(writing);
+    // Closing waits for writes for only two seconds; a slow machine may need longer.
+    await Promise.all(writes);
     const { data } = await api.listEvents(root.key, { kind: "access.denied", size: 100 });
     return data;
   }
 
-  const refuse = (call: Promise<unknown>, reason: string) =>
+  const expectRefusal = (call: Promise<unknown>, reason: string) =>
     expect(call).rejects.toMatchObject({ reason });
 
   it("are counted exactly under concurrency", async () => {
@@ -66,16 +66,16 @@ describe.each(engines)("store=%s: denied calls", (engine) => {
     const replaced = await make("private", tokenRead);
     await api.regenerateApplicationKey(root.key, replaced);
     const id = root.applicationId;
-    const events = await denialsOf(tenant, async (api) => {
+    const events = await recordDenials(tenant, async (api) => {
       const calls = [
-        () => refuse(api.deleteApplication(backend.key, { id }), "permission_denied"),
-        () => refuse(api.getApplication(other.key, { id }), "permission_denied"),
-        () => refuse(api.getApplication(shop.key, { id }), "permission_denied"),
-        () => refuse(api.whoAmI(replaced.key), "unauthenticated"),
-        // A guessing attacker: another key each time.
-        () => refuse(api.whoAmI(makeKey("pub", shop.id)), "unauthenticated"),
+        () => expectRefusal(api.deleteApplication(backend.key, { id }), "permission_denied"),
+        () => expectRefusal(api.getApplication(other.key, { id }), "permission_denied"),
+        () => expectRefusal(api.getApplication(shop.key, { id }), "permission_denied"),
+        () => expectRefusal(api.whoAmI(replaced.key), "unauthenticated"),
+        // An attacker who guesses another key each time.
+        () => expectRefusal(api.whoAmI(makeKey("pub", shop.id)), "unauthenticated"),
       ];
-      for (let part = 0; part < bursts; part++) {
+      for (let round = 0; round < bursts; round++) {
         const burst = Array.from({ length: burstSize }, () => calls.map((call) => call()));
         await Promise.all(burst.flat());
       }
@@ -85,13 +85,13 @@ describe.each(engines)("store=%s: denied calls", (engine) => {
       const name = `${reason} ${(actor ?? target)?.applicationId}`;
       counts.set(name, (counts.get(name) ?? 0) + count);
     }
-    const each = bursts * burstSize;
+    const callsPerKind = bursts * burstSize;
     expect(Object.fromEntries(counts)).toEqual({
-      [`permission_denied ${backend.id}`]: each,
-      [`permission_denied ${other.id}`]: each,
-      [`permission_denied ${shop.id}`]: each,
-      [`unknown_key ${replaced.id}`]: each,
-      [`unknown_key ${shop.id}`]: each,
+      [`permission_denied ${backend.id}`]: callsPerKind,
+      [`permission_denied ${other.id}`]: callsPerKind,
+      [`permission_denied ${shop.id}`]: callsPerKind,
+      [`unknown_key ${replaced.id}`]: callsPerKind,
+      [`unknown_key ${shop.id}`]: callsPerKind,
     });
   });
 
@@ -99,58 +99,68 @@ describe.each(engines)("store=%s: denied calls", (engine) => {
     const tenant = await createTenant();
     const { root, make } = tenant;
     const expiresAt = timestampFromMs(base.clock.now() + minute);
-    const [disabled, brief, rotated, guessed] = [
+    const [disabled, shortLived, rotated, guessed] = [
       await make("private", tokenRead),
       await make("private", { ...tokenRead, expiresAt }),
       await make("private", tokenRead),
       await make("private", tokenRead),
     ];
-    const gone = await tenant.open(tokenRead);
-    const { sessionId } = await api.whoAmI(gone.key);
+    const expired = await tenant.open(tokenRead);
+    const { sessionId } = await api.whoAmI(expired.key);
     const gracePeriod = durationFromMs(minute);
     await api.regenerateApplicationKey(root.key, { id: rotated.id, gracePeriod });
     const [, old] = (await api.listApplicationKeys(root.key, rotated)).data;
     await api.disableApplication(root.key, disabled);
     base.clock.advance(5 * minute);
 
-    const events = await denialsOf(tenant, async (api) => {
-      for (const { key } of [disabled, brief, rotated, gone]) {
-        await refuse(api.whoAmI(key), "unauthenticated");
+    const events = await recordDenials(tenant, async (api) => {
+      for (const { key } of [disabled, shortLived, rotated, expired]) {
+        await expectRefusal(api.whoAmI(key), "unauthenticated");
       }
-      await refuse(api.whoAmI(makeKey("prv", guessed.id)), "unauthenticated");
+      await expectRefusal(api.whoAmI(makeKey("prv", guessed.id)), "unauthenticated");
     });
-    const told = events.map(({ target, reason, count, actor }) => ({
-      ...{ applicationId: target?.applicationId, sessionId: target?.sessionId },
-      ...{ reason, count, actor },
+    const recorded = events.map(({ target, reason, count, actor }) => ({
+      applicationId: target?.applicationId,
+      sessionId: target?.sessionId,
+      reason,
+      count,
+      actor,
     }));
-    const ofKey = { actor: undefined, count: undefined, sessionId: undefined };
-    expect(told).toHaveLength(5);
-    expect(told).toEqual(
+    const common = { actor: undefined, count: undefined, sessionId: undefined };
+    expect(recorded).toHaveLength(5);
+    expect(recorded).toEqual(
       expect.arrayContaining([
-        { ...ofKey, applicationId: disabled.id, reason: "disabled" },
-        { ...ofKey, applicationId: brief.id, reason: "expired" },
-        { ...ofKey, applicationId: rotated.id, reason: "expired" },
-        { ...ofKey, applicationId: tenant.shop.id, sessionId, reason: "expired" },
-        { ...ofKey, applicationId: guessed.id, reason: "unknown_key" },
+        { ...common, applicationId: disabled.id, reason: "disabled" },
+        { ...common, applicationId: shortLived.id, reason: "expired" },
+        { ...common, applicationId: rotated.id, reason: "expired" },
+        { ...common, applicationId: tenant.shop.id, sessionId, reason: "expired" },
+        { ...common, applicationId: guessed.id, reason: "unknown_key" },
       ]),
     );
-    const ofRotated = events.find(({ target }) => target?.applicationId === rotated.id);
-    expect(ofRotated?.target?.keyId).toBe(old?.id);
+    const rotatedEvent = events.find(({ target }) => target?.applicationId === rotated.id);
+    expect(rotatedEvent?.target?.keyId).toBe(old?.id);
   });
 
-  it("leave no event for unknown keys or missing targets", async () => {
+  it("are not recorded for unknown keys or missing targets", async () => {
     const tenant = await createTenant();
     const { root, shop, make } = tenant;
     const deleted = await make("private", tokenRead);
     await api.deleteApplication(root.key, deleted);
     const { nonce } = await tenant.open();
-    const events = await denialsOf(tenant, async (api) => {
-      const bad = [undefined, "", "secret", `${shop.key}x`, makeKey("prv", newId(0)), nonce];
-      for (const key of [...bad, deleted.key]) {
-        await refuse(api.whoAmI(key), "unauthenticated");
+    const events = await recordDenials(tenant, async (api) => {
+      const invalidKeys = [
+        undefined,
+        "",
+        "secret",
+        `${shop.key}x`,
+        makeKey("prv", newId(0)),
+        nonce,
+      ];
+      for (const key of [...invalidKeys, deleted.key]) {
+        await expectRefusal(api.whoAmI(key), "unauthenticated");
       }
-      await refuse(api.getApplication(root.key, deleted), "application_not_found");
-      await refuse(api.getApplication(root.key, { id: "42" }), "invalid_request");
+      await expectRefusal(api.getApplication(root.key, deleted), "application_not_found");
+      await expectRefusal(api.getApplication(root.key, { id: "42" }), "invalid_request");
     });
     expect(events).toEqual([]);
   });
@@ -158,9 +168,9 @@ describe.each(engines)("store=%s: denied calls", (engine) => {
   it("include attempts to grant more than the caller holds", async () => {
     const tenant = await createTenant();
     const creator = await tenant.make("private", { permissions: ["application:create"] });
-    const events = await denialsOf(tenant, (api) => {
+    const events = await recordDenials(tenant, (api) => {
       const request = { name: "a", type: "private", permissions: ["application:delete"] };
-      return refuse(api.createApplication(creator.key, request), "permission_denied");
+      return expectRefusal(api.createApplication(creator.key, request), "permission_denied");
     });
     expect(events).toMatchObject([
       {
@@ -174,10 +184,14 @@ describe.each(engines)("store=%s: denied calls", (engine) => {
   it("include disallowed origins and addresses", async () => {
     const tenant = await createTenant();
     const { id, key } = await api.createApplication(tenant.root.key, {
-      ...{ name: "far away", type: "private", ...tokenRead },
+      name: "restricted",
+      type: "private",
+      ...tokenRead,
       allowedCidrs: ["203.0.113.0/24"],
     });
-    const events = await denialsOf(tenant, (api) => refuse(api.whoAmI(key), "address_not_allowed"));
+    const events = await recordDenials(tenant, (api) =>
+      expectRefusal(api.whoAmI(key), "address_not_allowed"),
+    );
     expect(events).toMatchObject([
       { actor: { applicationId: id }, reason: "address_not_allowed", address: "127.0.0.1" },
     ]);
@@ -187,7 +201,7 @@ describe.each(engines)("store=%s: denied calls", (engine) => {
     const tenant = await createTenant();
     const { root, backend, make } = tenant;
     const replaced = await make("private", { permissions: ["access:check"] });
-    const events = await denialsOf(tenant, async (api) => {
+    const events = await recordDenials(tenant, async (api) => {
       const watchers = [backend, replaced].map(({ key }) =>
         read((signal) => api.watchCredentials(key, { heartbeatMs: 50 }, signal)),
       );
