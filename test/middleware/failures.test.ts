@@ -38,10 +38,10 @@ async function startOn(store: Store, environment: Environment = {}): Promise<Tes
   return server;
 }
 
-const key = () => ({ "svc-api-key": root.key });
+const keyHeader = () => ({ "svc-api-key": root.key });
 
 /** A store whose list methods fail with the given error. */
-function failing(reason: unknown): Store {
+function createFailingStore(reason: unknown): Store {
   const list = () => Promise.reject(reason);
   return changed(base.store, { applications: { list } });
 }
@@ -51,15 +51,15 @@ describe("a call that takes longer than REQUEST_TIMEOUT", () => {
     const store = gated(base.store);
     const { url, port, logs } = await startOn(store, { REQUEST_TIMEOUT: "30ms" });
     store.shut();
-    const rest = await send({ port }, "/applications/key", { headers: key() });
+    const rest = await send({ port }, "/applications/key", { headers: keyHeader() });
     expectProblem(rest, 504, "deadline_exceeded");
     expect(rest.headers["retry-after"]).toBe("1");
-    const grpc = await callRaw({ url }, byKeyRpc, { headers: key(), body: envelope("") });
+    const grpc = await callRaw({ url }, byKeyRpc, { headers: keyHeader(), body: envelope("") });
     expect(grpc.headers["grpc-status"]).toBe(String(Code.DeadlineExceeded));
     expect(detailsOf(grpc).info?.reason).toBe("DEADLINE_EXCEEDED");
     const connect = await send({ port }, byKeyRpc, {
       method: "POST",
-      headers: { ...key(), "content-type": "application/json" },
+      headers: { ...keyHeader(), "content-type": "application/json" },
       body: "{}",
     });
     expect([connect.status, JSON.parse(connect.body).code]).toEqual([504, "deadline_exceeded"]);
@@ -67,7 +67,7 @@ describe("a call that takes longer than REQUEST_TIMEOUT", () => {
     store.open();
   });
 
-  it("may fail later without an unhandled rejection", async () => {
+  it("causes no unhandled rejection if it fails after the response", async () => {
     let fail = (_reason: Error) => {};
     const list = () =>
       new Promise<never>((_, reject) => {
@@ -75,7 +75,7 @@ describe("a call that takes longer than REQUEST_TIMEOUT", () => {
       });
     const store = changed(base.store, { applications: { list } });
     const { port } = await startOn(store, { REQUEST_TIMEOUT: "30ms" });
-    const response = await send({ port }, "/applications", { headers: key() });
+    const response = await send({ port }, "/applications", { headers: keyHeader() });
     expectProblem(response, 504, "deadline_exceeded");
     fail(new Error("too late"));
     expect((await send({ port }, "/healthz")).status).toBe(200);
@@ -83,7 +83,7 @@ describe("a call that takes longer than REQUEST_TIMEOUT", () => {
 
   it("includes the time to receive its body", async () => {
     const { port } = await startOn(base.store, { REQUEST_TIMEOUT: "30ms" });
-    const headers = { ...key(), "content-type": "application/json", "content-length": 100 };
+    const headers = { ...keyHeader(), "content-type": "application/json", "content-length": 100 };
     const response = await send({ port }, "/applications", { method: "POST", headers, body: "{" });
     expectProblem(response, 504, "deadline_exceeded");
   });
@@ -93,16 +93,16 @@ describe("an unreachable store", () => {
   const secret = "connect ECONNREFUSED mongodb://admin:hunter2@10.0.0.1:27017";
 
   it("returns 503 with Retry-After over REST, without driver messages", async () => {
-    const { port } = await startOn(failing(new StoreUnavailable(secret)));
-    const response = await send({ port }, "/applications", { headers: key() });
+    const { port } = await startOn(createFailingStore(new StoreUnavailable(secret)));
+    const response = await send({ port }, "/applications", { headers: keyHeader() });
     expectProblem(response, 503, "store_unavailable");
     expect(response.headers["retry-after"]).toBe("1");
     expect(response.body).not.toMatch(/ECONN|mongodb|10\.0\.0\.1|hunter2/);
   });
 
   it("returns UNAVAILABLE with RetryInfo over gRPC, without driver messages", async () => {
-    const { url } = await startOn(failing(new StoreUnavailable(secret)));
-    const response = await callRaw({ url }, listRpc, { headers: key(), body: envelope("") });
+    const { url } = await startOn(createFailingStore(new StoreUnavailable(secret)));
+    const response = await callRaw({ url }, listRpc, { headers: keyHeader(), body: envelope("") });
     expect(response.headers["grpc-status"]).toBe(String(Code.Unavailable));
     const { info, find } = detailsOf(response);
     expect(info?.reason).toBe("STORE_UNAVAILABLE");
@@ -111,8 +111,8 @@ describe("an unreachable store", () => {
   });
 
   it("is logged as a warning with the request id and the cause", async () => {
-    const { port, logs } = await startOn(failing(new StoreUnavailable(secret)));
-    const response = await send({ port }, "/applications", { headers: key() });
+    const { port, logs } = await startOn(createFailingStore(new StoreUnavailable(secret)));
+    const response = await send({ port }, "/applications", { headers: keyHeader() });
     expect(logs).toEqual([
       expect.objectContaining({
         level: 40,
@@ -127,18 +127,18 @@ describe("an unreachable store", () => {
   it("returns 503, not 401, if the key cannot be looked up", async () => {
     const find = () => Promise.reject(new StoreUnavailable(secret));
     const { port } = await startOn(changed(base.store, { applications: { find } }));
-    const response = await send({ port }, "/applications/key", { headers: key() });
+    const response = await send({ port }, "/applications/key", { headers: keyHeader() });
     expectProblem(response, 503, "store_unavailable");
   });
 });
 
 describe("the log line of a failed call", () => {
-  it.each<[what: string, reason: unknown]>([
-    ["as the store cannot be reached", new StoreUnavailable("away")],
-    ["by a mistake of ours", new Error("a mistake")],
-  ])("%s contains neither the key nor other headers", async (_what, reason) => {
-    const { port, url, logs } = await startOn(failing(reason));
-    const headers = { ...key(), authorization: "hunter2" };
+  it.each<[name: string, reason: unknown]>([
+    ["an unavailable store", new StoreUnavailable("unavailable")],
+    ["an unexpected error", new Error("unexpected")],
+  ])("contains neither the key nor other headers: %s", async (_name, reason) => {
+    const { port, url, logs } = await startOn(createFailingStore(reason));
+    const headers = { ...keyHeader(), authorization: "hunter2" };
     await send({ port }, "/applications", { headers });
     await callRaw({ url }, listRpc, { headers, body: envelope("") });
     expect(logs).toHaveLength(2);
@@ -148,19 +148,19 @@ describe("the log line of a failed call", () => {
 });
 
 describe("an unexpected store error", () => {
-  const reasons: [what: string, reason: unknown][] = [
+  const reasons: [name: string, reason: unknown][] = [
     ["an error", new Error("E11000 dup key in latchkey.applications at /srv/app/store.js:12")],
-    ["an error of a driver", Object.assign(new Error("hunter2"), { code: 11000, codeName: "x" })],
-    ["a text", "hunter2"],
-    ["nothing", undefined],
+    ["a driver error", Object.assign(new Error("hunter2"), { code: 11000, codeName: "x" })],
+    ["a string", "hunter2"],
+    ["undefined", undefined],
     ["null", null],
   ];
 
-  it.each(reasons)("returns 500 and INTERNAL without its message: %s", async (_what, reason) => {
-    const { port, url } = await startOn(failing(reason));
-    const rest = await send({ port }, "/applications", { headers: key() });
+  it.each(reasons)("returns 500 and INTERNAL without its message: %s", async (_name, reason) => {
+    const { port, url } = await startOn(createFailingStore(reason));
+    const rest = await send({ port }, "/applications", { headers: keyHeader() });
     expectProblem(rest, 500, "internal");
-    const grpc = await callRaw({ url }, listRpc, { headers: key(), body: envelope("") });
+    const grpc = await callRaw({ url }, listRpc, { headers: keyHeader(), body: envelope("") });
     expect(grpc.headers["grpc-status"]).toBe(String(Code.Internal));
     for (const text of [rest.body, JSON.stringify(grpc.headers)]) {
       expect(text).not.toMatch(/E11000|hunter2|\/srv|store\.js|at .*:\d+/);
@@ -168,26 +168,26 @@ describe("an unexpected store error", () => {
   });
 
   it("is logged as an error with the request id and its message", async () => {
-    const reason = new Error("what went wrong");
-    const { port, logs } = await startOn(failing(reason));
-    const response = await send({ port }, "/applications", { headers: key() });
+    const reason = new Error("the cause");
+    const { port, logs } = await startOn(createFailingStore(reason));
+    const response = await send({ port }, "/applications", { headers: keyHeader() });
     expect(logs).toEqual([
       expect.objectContaining({
         level: 50,
         request_id: response.headers["x-request-id"],
         code: "internal",
-        err: expect.objectContaining({ message: "what went wrong", stack: expect.any(String) }),
+        err: expect.objectContaining({ message: "the cause", stack: expect.any(String) }),
       }),
     ]);
   });
 
-  it("is handled the same way for a response that cannot be encoded", async () => {
+  it("is reported in the same way if the response cannot be encoded", async () => {
     const find: Store["applications"]["find"] = async (id) => {
       const found = await base.store.applications.find(id);
       return found && { ...(contentOf(found) as typeof found), createdAt: 9e15 };
     };
     const { port, logs } = await startOn(changed(base.store, { applications: { find } }));
-    const response = await send({ port }, "/applications/key", { headers: key() });
+    const response = await send({ port }, "/applications/key", { headers: keyHeader() });
     expectProblem(response, 500, "internal");
     await until(async () => logs.some(({ level }) => level === 50));
     expect(logs.find(({ level }) => level === 50)).toMatchObject({
@@ -197,10 +197,10 @@ describe("an unexpected store error", () => {
   });
 });
 
-describe("interceptors run in order: observe, deadline, authenticate, authorize, validate", () => {
+describe("the interceptors: observe, deadline, authenticate, authorize, validate", () => {
   /** A store that records its calls. */
   function recordCalls(calls: string[]): Store {
-    const note = <T extends object>(part: T, name: string): T =>
+    const record = <T extends object>(part: T, name: string): T =>
       Object.fromEntries(
         Object.entries(part).map(([method, run]) => [
           method,
@@ -212,13 +212,13 @@ describe("interceptors run in order: observe, deadline, authenticate, authorize,
       ) as T;
     const { applications, sessions } = base.store;
     return changed(base.store, {
-      applications: note(applications, "applications"),
-      sessions: note(sessions, "sessions"),
+      applications: record(applications, "applications"),
+      sessions: record(sessions, "sessions"),
     });
   }
 
-  it("stops at the first step that refuses", async () => {
-    const weak = keyOf(
+  it("stop at the first one that refuses the call", async () => {
+    const weakKey = keyOf(
       await createRestApi(base.url).createApplication(root.key, {
         name: "weak",
         type: "private",
@@ -227,19 +227,19 @@ describe("interceptors run in order: observe, deadline, authenticate, authorize,
     );
     const calls: string[] = [];
     const { port, logs } = await startOn(recordCalls(calls));
-    const put = (sent: string, body: string) =>
+    const put = (apiKey: string, body: string) =>
       send({ port }, `/applications/${newId(0)}`, {
         method: "PUT",
-        headers: { "svc-api-key": sent, "content-type": "application/json" },
+        headers: { "svc-api-key": apiKey, "content-type": "application/json" },
         body,
       });
-    const good = JSON.stringify({ name: "a", permissions: ["token:read"] });
+    const valid = JSON.stringify({ name: "a", permissions: ["token:read"] });
     expectProblem(await put("mistyped", "{"), 401, "unauthenticated");
     expect(calls).toEqual([]);
-    expectProblem(await put(weak, '{"name":""}'), 403, "permission_denied");
+    expectProblem(await put(weakKey, '{"name":""}'), 403, "permission_denied");
     expectProblem(await put(root.key, '{"name":""}'), 400, "invalid_request");
     expect(calls).toEqual(["applications.find", "applications.find"]);
-    expectProblem(await put(root.key, good), 404, "application_not_found");
+    expectProblem(await put(root.key, valid), 404, "application_not_found");
     expect(calls.slice(2)).toEqual(["applications.find", "applications.update"]);
     expect(logs.map(({ code }) => code)).toEqual([
       "unauthenticated",
@@ -249,11 +249,11 @@ describe("interceptors run in order: observe, deadline, authenticate, authorize,
     ]);
   });
 
-  it("applies the deadline to authentication", async () => {
+  it("include authentication in the deadline", async () => {
     const store = gated(base.store);
     const { port, logs } = await startOn(store, { REQUEST_TIMEOUT: "30ms" });
     store.shut();
-    const headers = { ...key(), "content-type": "application/json" };
+    const headers = { ...keyHeader(), "content-type": "application/json" };
     const response = await send({ port }, "/applications", { method: "POST", headers, body: "{" });
     expectProblem(response, 504, "deadline_exceeded");
     expect(logs).toEqual([expect.objectContaining({ code: "deadline_exceeded" })]);

@@ -12,14 +12,14 @@ import { until } from "../support/until.js";
 
 const permissions = ["application:read"];
 const origin = "https://shop.example.com";
-const office = "203.0.113.0/24";
-const client = "203.0.113.7";
+const officeCidr = "203.0.113.0/24";
+const clientAddress = "203.0.113.7";
 
-/** Tests with the same settings share a server, each with its own tenant. */
+/** By settings. Each test has its own tenant. */
 const servers = new Map<string, TestServer>();
 let server: TestServer;
 
-afterAll(() => Promise.all([...servers.values()].map((one) => one.close())));
+afterAll(() => Promise.all([...servers.values()].map((started) => started.close())));
 
 async function start(environment: Environment = {}) {
   const settings = JSON.stringify(environment);
@@ -27,9 +27,9 @@ async function start(environment: Environment = {}) {
   servers.set(settings, server);
   const root = await server.createTenant();
   const api = createRestApi(server.url);
-  const make = async (type: string, limits: object) =>
-    keyOf(await api.createApplication(root.key, { name: "a", type, permissions, ...limits }));
-  return { root, api, make };
+  const createKey = async (type: string, restrictions: object) =>
+    keyOf(await api.createApplication(root.key, { name: "a", type, permissions, ...restrictions }));
+  return { root, api, createKey };
 }
 
 const whoAmI = (key: string, headers: Record<string, string | string[]> = {}) =>
@@ -37,9 +37,9 @@ const whoAmI = (key: string, headers: Record<string, string | string[]> = {}) =>
 
 describe("a restricted origin over REST", () => {
   it("is echoed to the refused caller in escaped form", async () => {
-    const { make } = await start();
-    const key = await make("public", { allowedOrigins: [origin] });
-    for (const [sent, shown] of [
+    const { createKey } = await start();
+    const key = await createKey("public", { allowedOrigins: [origin] });
+    for (const [sent, echoed] of [
       ["https://evil.example", '"https://evil.example"'],
       ['https://a"b', '"https://a\\"b"'],
       [`https://${"x".repeat(2_000)}`, `"https://${"x".repeat(192)}…"`],
@@ -51,21 +51,21 @@ describe("a restricted origin over REST", () => {
         403,
         "origin_not_allowed",
       );
-      expect(detail).toContain(`from the origin ${shown}. Add your origin to the allowed_origins`);
+      expect(detail).toContain(`from the origin ${echoed}. Add your origin to the allowed_origins`);
       expect(detail).not.toContain(origin);
     }
   });
 
   it("is refused if sent twice", async () => {
-    const { make } = await start();
-    const key = await make("public", { allowedOrigins: [origin] });
+    const { createKey } = await start();
+    const key = await createKey("public", { allowedOrigins: [origin] });
     expectProblem(await whoAmI(key, { origin: [origin, origin] }), 403, "origin_not_allowed");
     expect((await whoAmI(key, { origin })).status).toBe(200);
   });
 
   it("is refused before the body is read", async () => {
-    const { make } = await start();
-    const key = await make("public", { allowedOrigins: [origin] });
+    const { createKey } = await start();
+    const key = await createKey("public", { allowedOrigins: [origin] });
     const [response] = await sendRaw(
       server,
       `POST /access/check HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${key}\r\n`,
@@ -75,17 +75,17 @@ describe("a restricted origin over REST", () => {
     expect(response?.body).toContain("origin_not_allowed");
   });
 
-  it("lets an allowed CORS origin read the refusal", async () => {
-    const { make } = await start({ CORS_ORIGINS: "https://evil.example" });
-    const key = await make("public", { allowedOrigins: [origin] });
+  it("gets CORS headers on the refusal if CORS_ORIGINS contains it", async () => {
+    const { createKey } = await start({ CORS_ORIGINS: "https://evil.example" });
+    const key = await createKey("public", { allowedOrigins: [origin] });
     const response = await whoAmI(key, { origin: "https://evil.example" });
     expectProblem(response, 403, "origin_not_allowed");
     expect(response.headers["access-control-allow-origin"]).toBe("https://evil.example");
   });
 
   it("is logged with the code and the key's owner", async () => {
-    const { make, api, root } = await start();
-    const key = await make("public", { allowedOrigins: [origin] });
+    const { createKey, api, root } = await start();
+    const key = await createKey("public", { allowedOrigins: [origin] });
     const { data } = await api.listApplications(root.key);
     await whoAmI(key);
     expect(server.logs.at(-1)).toMatchObject({
@@ -96,74 +96,82 @@ describe("a restricted origin over REST", () => {
 });
 
 describe("an address without TRUSTED_PROXIES", () => {
-  it("is that of the connection, whatever the headers claim", async () => {
-    const { make } = await start();
-    const near = await make("private", { allowedCidrs: ["127.0.0.1"] });
-    const far = await make("private", { allowedCidrs: [office] });
-    const headers = { "x-forwarded-for": client };
-    expect((await whoAmI(near, headers)).status).toBe(200);
-    const { detail } = expectProblem(await whoAmI(far, headers), 403, "address_not_allowed");
+  it("is the address of the connection, whatever the headers claim", async () => {
+    const { createKey } = await start();
+    const local = await createKey("private", { allowedCidrs: ["127.0.0.1"] });
+    const remote = await createKey("private", { allowedCidrs: [officeCidr] });
+    const headers = { "x-forwarded-for": clientAddress };
+    expect((await whoAmI(local, headers)).status).toBe(200);
+    const { detail } = expectProblem(await whoAmI(remote, headers), 403, "address_not_allowed");
     expect(detail).toContain("the address 127.0.0.1");
   });
 });
 
 describe("an address with TRUSTED_PROXIES", () => {
   it.each([
-    ["one proxy", "127.0.0.1", client],
-    ["one proxy, in a network", "127.0.0.0/8", client],
-    ["two proxies", "127.0.0.1, 10.0.0.0/8", `${client}, 10.0.0.2`],
-    ["something of its own before", "127.0.0.1", `198.51.100.1, ${client}`],
-    ["a lie of its own before", "127.0.0.1, 10.0.0.0/8", `10.0.0.1, ${client}, 10.0.0.2`],
-    ["rubbish of its own before", "127.0.0.1", `unknown, ;, ${client}`],
-    ["a port", "127.0.0.1", `${client}:4711`],
-    ["IPv4 in IPv6", "::ffff:127.0.0.1", `::ffff:${client}`],
-  ])("is the forwarded one: with %s", async (_case, trusted, forwarded) => {
-    const { make } = await start({ TRUSTED_PROXIES: trusted });
-    const key = await make("private", { allowedCidrs: [office] });
+    ["one proxy", "127.0.0.1", clientAddress],
+    ["one proxy, in a network", "127.0.0.0/8", clientAddress],
+    ["two proxies", "127.0.0.1, 10.0.0.0/8", `${clientAddress}, 10.0.0.2`],
+    ["an address from the client", "127.0.0.1", `198.51.100.1, ${clientAddress}`],
+    [
+      "a forged proxy address from the client",
+      "127.0.0.1, 10.0.0.0/8",
+      `10.0.0.1, ${clientAddress}, 10.0.0.2`,
+    ],
+    ["invalid entries from the client", "127.0.0.1", `unknown, ;, ${clientAddress}`],
+    ["a port", "127.0.0.1", `${clientAddress}:4711`],
+    ["IPv4 in IPv6", "::ffff:127.0.0.1", `::ffff:${clientAddress}`],
+  ])("is the forwarded one with %s", async (_case, trusted, forwarded) => {
+    const { createKey } = await start({ TRUSTED_PROXIES: trusted });
+    const key = await createKey("private", { allowedCidrs: [officeCidr] });
     expect((await whoAmI(key, { "x-forwarded-for": forwarded })).status).toBe(200);
-    const other = await make("private", { allowedCidrs: ["198.51.100.0/24"] });
+    const other = await createKey("private", { allowedCidrs: ["198.51.100.0/24"] });
     const refused = await whoAmI(other, { "x-forwarded-for": forwarded });
     const { detail } = expectProblem(refused, 403, "address_not_allowed");
-    expect(detail).toContain(`the address ${client}. Add it to the allowed_cidrs`);
+    expect(detail).toContain(`the address ${clientAddress}. Add it to the allowed_cidrs`);
   });
 
   it.each([
-    ["wrote itself", `${client}, 198.51.100.1`, "198.51.100.1"],
-    ["wrote itself, through two proxies", `${client}, 198.51.100.1, 10.0.0.2`, "198.51.100.1"],
-    ["put rubbish after", `${client}, unknown`, "127.0.0.1"],
-    ["put rubbish between", `${client}, x, 10.0.0.2`, "10.0.0.2"],
-    ["put nothing after", `${client},`, "127.0.0.1"],
-    ["did not send", undefined, "127.0.0.1"],
-  ])("is not the one that a caller %s", async (_case, forwarded, seen) => {
-    const { make } = await start({ TRUSTED_PROXIES: "127.0.0.1,10.0.0.0/8" });
-    const key = await make("private", { allowedCidrs: [office] });
+    ["a forged address", `${clientAddress}, 198.51.100.1`, "198.51.100.1"],
+    [
+      "a forged address through two proxies",
+      `${clientAddress}, 198.51.100.1, 10.0.0.2`,
+      "198.51.100.1",
+    ],
+    ["an invalid last entry", `${clientAddress}, unknown`, "127.0.0.1"],
+    ["an invalid entry in the middle", `${clientAddress}, x, 10.0.0.2`, "10.0.0.2"],
+    ["an empty last entry", `${clientAddress},`, "127.0.0.1"],
+    ["no header", undefined, "127.0.0.1"],
+  ])("is the last trustworthy one with %s", async (_case, forwarded, expected) => {
+    const { createKey } = await start({ TRUSTED_PROXIES: "127.0.0.1,10.0.0.0/8" });
+    const key = await createKey("private", { allowedCidrs: [officeCidr] });
     const refused = await whoAmI(
       key,
       forwarded === undefined ? {} : { "x-forwarded-for": forwarded },
     );
     const { detail } = expectProblem(refused, 403, "address_not_allowed");
-    expect(detail).toContain(`the address ${seen}.`);
+    expect(detail).toContain(`the address ${expected}.`);
   });
 
-  it("joins repeated headers into one list", async () => {
-    const { make } = await start({ TRUSTED_PROXIES: "127.0.0.1" });
-    const key = await make("private", { allowedCidrs: [office] });
-    const sent = [client, "198.51.100.1"];
+  it("is read from repeated headers as from one list", async () => {
+    const { createKey } = await start({ TRUSTED_PROXIES: "127.0.0.1" });
+    const key = await createKey("private", { allowedCidrs: [officeCidr] });
+    const sent = [clientAddress, "198.51.100.1"];
     expectProblem(await whoAmI(key, { "x-forwarded-for": sent }), 403, "address_not_allowed");
     expect((await whoAmI(key, { "x-forwarded-for": sent.toReversed() })).status).toBe(200);
   });
 
-  it("is that of the connection if the peer is not a trusted proxy", async () => {
-    const { make } = await start({ TRUSTED_PROXIES: "10.0.0.0/8" });
-    const key = await make("private", { allowedCidrs: [office] });
-    const refused = await whoAmI(key, { "x-forwarded-for": client });
+  it("is the address of the connection if the peer is not a trusted proxy", async () => {
+    const { createKey } = await start({ TRUSTED_PROXIES: "10.0.0.0/8" });
+    const key = await createKey("private", { allowedCidrs: [officeCidr] });
+    const refused = await whoAmI(key, { "x-forwarded-for": clientAddress });
     expectProblem(refused, 403, "address_not_allowed");
   });
 
-  it("shares the stream limit with its /64 network", async () => {
+  it("shares a stream limit with all addresses of its /64 network", async () => {
     await start({ TRUSTED_PROXIES: "127.0.0.1", CALLER_STREAM_LIMIT: "1" });
     const session = connect(server.url);
-    const statusOf = async (address: string) => {
+    const openStream = async (address: string) => {
       const forwarded = { "x-forwarded-for": address };
       const stream = session.request(grpcHeaders("/grpc.health.v1.Health/Watch", "", forwarded));
       stream.end(envelope(""));
@@ -171,17 +179,17 @@ describe("an address with TRUSTED_PROXIES", () => {
       stream.resume();
       return response["grpc-status"];
     };
-    expect(await statusOf("2001:db8:1:2::1")).toBeUndefined();
-    expect(await statusOf("2001:db8:1:2:3::4")).toBe("8");
-    expect(await statusOf("2001:db8:1:3::1")).toBeUndefined();
+    expect(await openStream("2001:db8:1:2::1")).toBeUndefined();
+    expect(await openStream("2001:db8:1:2:3::4")).toBe("8");
+    expect(await openStream("2001:db8:1:3::1")).toBeUndefined();
     session.destroy();
   });
 });
 
 describe("the audit log of a tenant", () => {
-  const headers = { "x-forwarded-for": `198.51.100.1, ${client}` };
+  const headers = { "x-forwarded-for": `198.51.100.1, ${clientAddress}` };
 
-  async function eventsOf(tenantId: string, kind: string) {
+  async function listEvents(tenantId: string, kind: string) {
     return (await server.store.events.list({ tenantId, kind, size: 10 })).items;
   }
 
@@ -190,21 +198,23 @@ describe("the audit log of a tenant", () => {
     const request = { name: "a", type: "private", permissions };
     for (const [key, address] of [
       [root.key, "127.0.0.1"],
-      [{ key: root.key, headers }, client],
+      [{ key: root.key, headers }, clientAddress],
     ] as const) {
       const { id } = await api.createApplication(key, request);
-      const events = await eventsOf(root.tenantId, "application.created");
+      const events = await listEvents(root.tenantId, "application.created");
       const event = events.find(({ target }) => target.applicationId === id);
       expect(event).toMatchObject({ address });
     }
   });
 
   it("records the use of a key from a disallowed address", async () => {
-    const { make, root } = await start({ TRUSTED_PROXIES: "127.0.0.1" });
-    const key = await make("public", { allowedOrigins: [origin] });
+    const { createKey, root } = await start({ TRUSTED_PROXIES: "127.0.0.1" });
+    const key = await createKey("public", { allowedOrigins: [origin] });
     expectProblem(await whoAmI(key, headers), 403, "origin_not_allowed");
-    const denied = () => eventsOf(root.tenantId, "access.denied");
-    await until(async () => (await denied()).length > 0);
-    expect(await denied()).toMatchObject([{ reason: "origin_not_allowed", address: client }]);
+    const listDenials = () => listEvents(root.tenantId, "access.denied");
+    await until(async () => (await listDenials()).length > 0);
+    expect(await listDenials()).toMatchObject([
+      { reason: "origin_not_allowed", address: clientAddress },
+    ]);
   });
 });

@@ -1,10 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import {
-  createCursorSealerFactory,
-  type CursorSealerFactory as Sealing,
-} from "../../src/auth/sealing.js";
+import { type CursorSealerFactory, createCursorSealerFactory } from "../../src/auth/sealing.js";
 import { Problem } from "../../src/errors.js";
 import { type CursorList, createCursors } from "../../src/services/cursors.js";
 import { createResumeTokens } from "../../src/services/streams.js";
@@ -13,8 +10,8 @@ import type { ListPosition } from "../../src/store/port/applications.js";
 const day = 24 * 3_600_000;
 let now = Date.UTC(2026, 0);
 
-/** The sealing of an instance on a store. */
-function createSealer(storeId = "this store", ...peppers: string[]) {
+/** The sealers of an instance on a store. */
+function createSealers(storeId = "this store", ...peppers: string[]) {
   return createCursorSealerFactory({
     peppers: peppers.length > 0 ? peppers : [""],
     storeId,
@@ -22,9 +19,9 @@ function createSealer(storeId = "this store", ...peppers: string[]) {
   });
 }
 
-const tokens = createResumeTokens(createSealer(), "credentials");
+const tokens = createResumeTokens(createSealers(), "credentials");
 
-function refusalOf(open: () => unknown): Problem {
+function catchProblem(open: () => unknown): Problem {
   try {
     open();
   } catch (problem) {
@@ -33,7 +30,7 @@ function refusalOf(open: () => unknown): Problem {
     }
     throw problem;
   }
-  throw new Error("the token was taken");
+  throw new Error("the token was accepted");
 }
 
 describe("a resume token", () => {
@@ -42,7 +39,7 @@ describe("a resume token", () => {
       fc.property(fc.uuid(), fc.string({ unit: "grapheme" }), (tenant, position) => {
         const token = tokens.seal(tenant, position);
         expect(token).toMatch(/^[\w-]+$/);
-        expect(createResumeTokens(createSealer(), "credentials").open(tenant, token)).toBe(
+        expect(createResumeTokens(createSealers(), "credentials").open(tenant, token)).toBe(
           position,
         );
       }),
@@ -62,9 +59,9 @@ describe("a resume token", () => {
     expect(new Set(lengths).size).toBe(1);
   });
 
-  it.each(["!!!!", " ", "=", "\n", "AAAA"])("is refused with trailing %j", (rest) => {
+  it.each(["!!!!", " ", "=", "\n", "AAAA"])("is refused with trailing %j", (suffix) => {
     const token = tokens.seal("a tenant", "7");
-    expect(refusalOf(() => tokens.open("a tenant", token + rest)).problemCode).toBe(
+    expect(catchProblem(() => tokens.open("a tenant", token + suffix)).problemCode).toBe(
       "invalid_request",
     );
   });
@@ -84,11 +81,11 @@ describe("a resume token", () => {
     for (const open of [
       () => tokens.open("another tenant", token),
       () =>
-        createResumeTokens(createSealer("another store"), "credentials").open("a tenant", token),
-      () => createResumeTokens(createSealer(), "events").open("a tenant", token),
+        createResumeTokens(createSealers("another store"), "credentials").open("a tenant", token),
+      () => createResumeTokens(createSealers(), "events").open("a tenant", token),
     ]) {
-      const { problemCode: word, violations } = refusalOf(open);
-      expect(word).toBe("invalid_request");
+      const { problemCode, violations } = catchProblem(open);
+      expect(problemCode).toBe("invalid_request");
       expect(violations).toMatchObject([{ field: "resume_token" }]);
     }
   });
@@ -99,93 +96,95 @@ describe("a resume token", () => {
       fc.property(fc.nat(sealed.length - 1), fc.nat(7), (at, bit) => {
         const changed = Buffer.from(sealed);
         changed.writeUInt8(changed.readUInt8(at) ^ (1 << bit), at);
-        refusalOf(() => tokens.open("a tenant", changed.toString("base64url")));
+        catchProblem(() => tokens.open("a tenant", changed.toString("base64url")));
       }),
     );
   });
 
-  it("is refused if made up, at any length", () => {
+  it("is refused if it was never issued, at any length", () => {
     fc.assert(
       fc.property(fc.string({ maxLength: 1_000 }), (text) => {
-        refusalOf(() => tokens.open("a tenant", text));
+        catchProblem(() => tokens.open("a tenant", text));
       }),
     );
   });
 });
 
-/** The error for a refused token. */
-function messageOf(open: () => unknown): string {
-  return refusalOf(open)
+function catchViolations(open: () => unknown): string {
+  return catchProblem(open)
     .violations.map(({ field, message }) => `${field} ${message}`)
     .join();
 }
 
 describe("a pepper that seals resume tokens and cursors", () => {
-  const first = "the first pepper of these";
-  const second = "the second pepper of these";
+  const first = "the first test pepper";
+  const second = "the second test pepper";
 
-  /** Everything that is sealed for callers, as round trips between two instances. */
-  const uses: [
-    string,
-    (sealing: Sealing) => string,
-    (opening: Sealing, text: string) => unknown,
+  /** Each kind of sealed text, with functions to seal and open it. */
+  const sealedKinds: [
+    name: string,
+    seal: (sealers: CursorSealerFactory) => string,
+    open: (sealers: CursorSealerFactory, text: string) => unknown,
   ][] = [
     [
       "resume token",
-      (sealing) => createResumeTokens(sealing, "events").seal(tenantId, "7"),
-      (opening, text) => createResumeTokens(opening, "events").open(tenantId, text),
+      (sealers) => createResumeTokens(sealers, "events").seal(tenantId, "7"),
+      (sealers, text) => createResumeTokens(sealers, "events").open(tenantId, text),
     ],
     [
       "cursor",
-      (sealing) => createCursors(sealing, "name").encode(tenantId, { after, value: "shop" }),
-      (opening, text) => createCursors(opening, "name").read(tenantId, text),
+      (sealers) => createCursors(sealers, "name").encode(tenantId, { after, value: "shop" }),
+      (sealers, text) => createCursors(sealers, "name").read(tenantId, text),
     ],
   ];
 
-  it.each(uses)(
-    "opens a %s for a day after it was replaced, then explains what to do",
+  it.each(sealedKinds)(
+    "opens a %s for a day after it was replaced, then returns a helpful error",
     (_, seal, open) => {
       for (const [before, ...replaced] of [
         [[first], second, first],
         [[""], first, ""],
-        [[second, first], "a third pepper of these", second, first],
+        [[second, first], "a third test pepper", second, first],
       ] as const) {
-        const opening = createSealer("this store", ...replaced);
-        const text = seal(createSealer("this store", ...before));
+        const sealers = createSealers("this store", ...replaced);
+        const text = seal(createSealers("this store", ...before));
         now += day;
-        expect(() => open(opening, text)).not.toThrow();
+        expect(() => open(sealers, text)).not.toThrow();
         now += 1;
-        expect(messageOf(() => open(opening, text))).toMatch(
+        expect(catchViolations(() => open(sealers, text))).toMatch(
           /^(start|resume_token) was created more than a day ago with a replaced key: /,
         );
       }
     },
   );
 
-  it.each(uses)("opens a %s as long as it is the current pepper", (_, seal, open) => {
-    const text = seal(createSealer("this store", first));
+  it.each(sealedKinds)("opens a %s as long as it is the current pepper", (_, seal, open) => {
+    const text = seal(createSealers("this store", first));
     now += 400 * day;
-    expect(() => open(createSealer("this store", first, second), text)).not.toThrow();
+    expect(() => open(createSealers("this store", first, second), text)).not.toThrow();
   });
 
-  it.each(uses)("opens no %s after its removal or of another store", (_, seal, open) => {
-    const text = seal(createSealer("this store", first));
-    for (const opening of [
-      createSealer("this store", second),
-      createSealer("this store", ""),
-      createSealer("another store", first),
-    ]) {
-      expect(messageOf(() => open(opening, text))).toContain(" is not ");
-    }
-  });
+  it.each(sealedKinds)(
+    "does not open a %s after its removal or on another store",
+    (_, seal, open) => {
+      const text = seal(createSealers("this store", first));
+      for (const sealers of [
+        createSealers("this store", second),
+        createSealers("this store", ""),
+        createSealers("another store", first),
+      ]) {
+        expect(catchViolations(() => open(sealers, text))).toContain(" is not ");
+      }
+    },
+  );
 });
 
 const tenantId = randomUUID();
 const after = randomUUID();
 
-function read(place: ListPosition, list: CursorList, other = list) {
-  const start = createCursors(createSealer(), list).encode(tenantId, place);
-  return () => createCursors(createSealer(), other).read(tenantId, start);
+function createReader(place: ListPosition, list: CursorList, other = list) {
+  const start = createCursors(createSealers(), list).encode(tenantId, place);
+  return () => createCursors(createSealers(), other).read(tenantId, start);
 }
 
 describe("a cursor", () => {
@@ -196,13 +195,13 @@ describe("a cursor", () => {
     ["name", { value: "" }],
     ["expires_at", { value: 1_794_755_211_668 }],
     ["last_used_at", { value: 0 }],
-  ] as const)("of the list %s holds its place", (list, value) => {
-    expect(read({ after, ...value }, list)()).toEqual({ after, ...value });
+  ] as const)("of the list %s contains its position", (list, value) => {
+    expect(createReader({ after, ...value }, list)()).toEqual({ after, ...value });
   });
 
   it("is valid only for its own list and tenant", () => {
-    expect(read({ after }, "newest", "sessions")).toThrow(Problem);
-    const cursors = createCursors(createSealer(), "newest");
+    expect(createReader({ after }, "newest", "sessions")).toThrow(Problem);
+    const cursors = createCursors(createSealers(), "newest");
     const start = cursors.encode(tenantId, { after });
     expect(() => cursors.read(randomUUID(), start)).toThrow(Problem);
   });
@@ -215,7 +214,7 @@ describe("a cursor", () => {
     ["last_used_at", "-1"],
     ["last_used_at", "NaN"],
     ["last_used_at", "1e400"],
-  ] as const)("of the list %s that was made up around %s is refused", (list, value) => {
-    expect(read({ after, value }, list)).toThrow("is not a cursor of this list");
+  ] as const)("of the list %s is refused with the invalid value %s", (list, value) => {
+    expect(createReader({ after, value }, list)).toThrow("is not a cursor of this list");
   });
 });

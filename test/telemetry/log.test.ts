@@ -28,8 +28,8 @@ beforeEach(() => {
 
 afterAll(() => server.close());
 
-/** Waits for the expected number of lines, and checks that no more follow before that of a later request. */
-async function lines(count: number): Promise<Record<string, unknown>[]> {
+/** Waits for the expected number of lines, and checks that no more precede the line of a later request. */
+async function waitForLines(count: number): Promise<Record<string, unknown>[]> {
   await until(async () => server.logs.length >= count);
   const written = await logLinesSoFar(server);
   expect(written).toHaveLength(count);
@@ -37,7 +37,7 @@ async function lines(count: number): Promise<Record<string, unknown>[]> {
 }
 
 describe("a request id", () => {
-  const good = [
+  const validIds = [
     "a",
     "42",
     "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
@@ -46,13 +46,13 @@ describe("a request id", () => {
     "x.".repeat(32),
   ];
 
-  it.each(good)("is used, returned and logged if it is plain: %s", async (id) => {
+  it.each(validIds)("is used, returned and logged if it is valid: %s", async (id) => {
     const headers = { "x-request-id": id, "svc-api-key": root.key };
     const rest = await send(server, "/applications/key", { headers });
     expect(rest.headers["x-request-id"]).toBe(id);
     const grpc = await callRaw(server, `/${byKey}`, { headers, body: envelope("") });
     expect(grpc.headers["x-request-id"]).toBe(id);
-    expect((await lines(2)).map(({ request_id }) => request_id)).toEqual([id, id]);
+    expect((await waitForLines(2)).map(({ request_id }) => request_id)).toEqual([id, id]);
   });
 
   it.each([
@@ -68,13 +68,13 @@ describe("a request id", () => {
     "é",
     "lk_prv_abc",
     "a-lk_prv_abc",
-  ])("is replaced otherwise: %j", async (id) => {
+  ])("is replaced if it is invalid: %j", async (id) => {
     const response = await send(server, "/healthz", {
       headers: { "x-request-id": Buffer.from(id).toString("latin1") },
     });
-    const given = response.headers["x-request-id"];
-    expect(given).toMatch(/^[0-9a-f-]{36}$/);
-    expect((await lines(1))[0]?.request_id).toBe(given);
+    const generated = response.headers["x-request-id"];
+    expect(generated).toMatch(/^[0-9a-f-]{36}$/);
+    expect((await waitForLines(1))[0]?.request_id).toBe(generated);
   });
 
   it("is replaced if sent twice", async () => {
@@ -117,11 +117,11 @@ describe("the log", () => {
         duration_ms: expect.any(Number),
       };
       const create = "latchkey.v1.ApplicationService/CreateApplication";
-      const who = { application_id: root.applicationId };
-      expect(await lines(3)).toEqual([
-        expect.objectContaining({ ...common, method: byKey, code: "ok", ...who }),
+      const caller = { application_id: root.applicationId };
+      expect(await waitForLines(3)).toEqual([
+        expect.objectContaining({ ...common, method: byKey, code: "ok", ...caller }),
         expect.objectContaining({ ...common, method: byKey, code: "unauthenticated" }),
-        expect.objectContaining({ ...common, method: create, code: "invalid_request", ...who }),
+        expect.objectContaining({ ...common, method: create, code: "invalid_request", ...caller }),
       ]);
       expect(server.logs[1]).not.toHaveProperty("application_id");
     },
@@ -130,15 +130,18 @@ describe("the log", () => {
   it("names the session of a call and its application", async () => {
     const api = createRestApi(server.url);
     const permissions = ["application:read"];
-    const make = (type: string) =>
+    const createApplication = (type: string) =>
       api.createApplication(root.key, { name: type, type, permissions });
-    const [privateOne, publicOne] = [await make("private"), await make("public")];
-    const { sessionKey, nonce } = await api.createSession(keyOf(publicOne));
-    await api.authorizeSession(keyOf(privateOne), { nonce, permissions });
+    const [privateApplication, publicApplication] = [
+      await createApplication("private"),
+      await createApplication("public"),
+    ];
+    const { sessionKey, nonce } = await api.createSession(keyOf(publicApplication));
+    await api.authorizeSession(keyOf(privateApplication), { nonce, permissions });
     server.logs.length = 0;
     await api.getApplicationByKey(sessionKey);
-    const [line] = await lines(1);
-    expect(line).toMatchObject({ code: "ok", application_id: publicOne.id });
+    const [line] = await waitForLines(1);
+    expect(line).toMatchObject({ code: "ok", application_id: publicApplication.id });
     expect(line?.session_id).toMatch(/^[0-9a-f-]{36}$/);
   });
 
@@ -160,24 +163,31 @@ describe("the log", () => {
       duration_ms: expect.any(Number),
       protocol: "rest",
     };
-    expect(await lines(5)).toEqual([
+    expect(await waitForLines(5)).toEqual([
       { ...common, method: "GET", path: "/healthz", status: 200 },
       { ...common, method: "GET", path: "/nothing", status: 404, code: "path_not_found" },
       {
-        ...{ ...common, method: "PATCH", path: "/applications" },
-        ...{ status: 405, code: "method_not_allowed" },
+        ...common,
+        method: "PATCH",
+        path: "/applications",
+        status: 405,
+        code: "method_not_allowed",
       },
       { ...common, method: "OPTIONS", path: "/applications", status: 204 },
       {
-        ...{ ...common, method: "POST", path: "/nothing.Nothing/Nothing", status: 200 },
-        ...{ protocol: "grpc", code: "unimplemented" },
+        ...common,
+        method: "POST",
+        path: "/nothing.Nothing/Nothing",
+        status: 200,
+        protocol: "grpc",
+        code: "unimplemented",
       },
     ]);
   });
 
   it("has a line for each invalid HTTP request, without its content", async () => {
     const [response] = await sendRaw(server, `${root.key} is no HTTP\r\n\r\n`);
-    const [line] = await lines(1);
+    const [line] = await waitForLines(1);
     expect(line).toMatchObject({ level: 30, request_id: response?.headers["x-request-id"] });
     expect(line).toMatchObject({ status: 400 });
     expect(JSON.stringify(line)).not.toContain(root.key);
@@ -188,7 +198,7 @@ describe("the log", () => {
     const body = "content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\nno size\r\n";
     const [response] = await sendRaw(server, head, body);
     expect(response?.status).toBe(400);
-    const [line] = await lines(1);
+    const [line] = await waitForLines(1);
     expect(`/${line?.method}`).toBe(createRpc);
   });
 
@@ -198,47 +208,50 @@ describe("the log", () => {
       const headers = { "content-type": type };
       await callRaw(server, createRpc, { headers, body: Buffer.from([0xff]) });
     }
-    const written = await lines(types.length);
+    const written = await waitForLines(types.length);
     expect(written.map(({ method }) => `/${method}`)).toEqual(types.map(() => createRpc));
   });
 });
 
-describe("no line of the log", () => {
-  it("exceeds the path limit or ends with a part of a key", async () => {
+describe("a log line", () => {
+  it("does not exceed the path limit or end with part of a key", async () => {
     const urlLimit = 8_192;
-    const beginning = `/${"a".repeat(20)}`.repeat(urlLimit / 21).slice(0, urlLimit - 20);
-    const path = `${beginning}/${root.key}/${"a/".repeat(1_000)}`;
+    const prefix = `/${"a".repeat(20)}`.repeat(urlLimit / 21).slice(0, urlLimit - 20);
+    const path = `${prefix}/${root.key}/${"a/".repeat(1_000)}`;
     expect((await send(server, path)).status).toBe(414);
-    const [line] = await lines(1);
+    const [line] = await waitForLines(1);
     expect(String(line?.path)).toHaveLength(urlLimit);
     expect(String(line?.path)).not.toContain(root.key.slice(0, 12));
   });
 
-  it("contains a key or a nonce, wherever it was sent", async () => {
+  it("never contains a key or a nonce, wherever it was sent", async () => {
     const secrets: string[] = [root.key];
     const api = createRestApi(server.url);
-    const make = async (type: string) => {
-      const made = await api.createApplication(root.key, {
+    const createApplication = async (type: string) => {
+      const created = await api.createApplication(root.key, {
         name: type,
         type,
         permissions: ["token:read"],
       });
-      secrets.push(keyOf(made));
-      return made;
+      secrets.push(keyOf(created));
+      return created;
     };
-    const [privateOne, publicOne] = [await make("private"), await make("public")];
-    const { sessionKey, nonce } = await api.createSession(keyOf(publicOne));
+    const [privateApplication, publicApplication] = [
+      await createApplication("private"),
+      await createApplication("public"),
+    ];
+    const { sessionKey, nonce } = await api.createSession(keyOf(publicApplication));
     secrets.push(sessionKey, nonce);
     const authorize = { nonce, permissions: ["token:read"] };
-    await api.authorizeSession(keyOf(privateOne), authorize);
-    await api.authorizeSession(keyOf(privateOne), authorize).catch(() => {});
-    const { key: renewed } = await api.regenerateApplicationKey(root.key, publicOne);
-    secrets.push(renewed ?? "");
-    await api.getApplicationByKey(keyOf(publicOne)).catch(() => {});
+    await api.authorizeSession(keyOf(privateApplication), authorize);
+    await api.authorizeSession(keyOf(privateApplication), authorize).catch(() => {});
+    const { key: regenerated } = await api.regenerateApplicationKey(root.key, publicApplication);
+    secrets.push(regenerated ?? "");
+    await api.getApplicationByKey(keyOf(publicApplication)).catch(() => {});
 
     for (const secret of secrets) {
       const encoded = [...secret]
-        .map((letter, at) => (at % 3 === 0 ? `%${letter.charCodeAt(0).toString(16)}` : letter))
+        .map((char, index) => (index % 3 === 0 ? `%${char.charCodeAt(0).toString(16)}` : char))
         .join("");
       for (const text of [secret, secret.replaceAll("_", "%5F"), encoded]) {
         for (const path of [
@@ -259,7 +272,7 @@ describe("no line of the log", () => {
       });
       await send(server, "/sessions/authorize", {
         method: "POST",
-        headers: { "svc-api-key": keyOf(privateOne), "content-type": "application/json" },
+        headers: { "svc-api-key": keyOf(privateApplication), "content-type": "application/json" },
         body: JSON.stringify({ nonce: secret, [secret]: secret }),
       });
       await callRaw(server, createRpc, { headers: { "content-type": secret }, body: secret });

@@ -38,7 +38,7 @@ function withService(
   });
 }
 
-/** Uses a new connection, so that workers respond in turn. */
+/** Uses a new connection, so that the workers alternate. */
 async function request(url: string, key = ""): Promise<{ status: number; body: string }> {
   const request = get(url, { headers: { "SVC-API-KEY": key }, agent: new Agent() });
   const [response] = await once(request, "response");
@@ -49,8 +49,8 @@ async function request(url: string, key = ""): Promise<{ status: number; body: s
   return { status: response.statusCode, body };
 }
 
-async function askTimes(count: number, { url, key }: Service): Promise<void> {
-  for (let at = 0; at < count; at++) {
+async function callTimes(count: number, { url, key }: Service): Promise<void> {
+  for (let call = 0; call < count; call++) {
     expect((await request(`${url}/applications/key`, key)).status).toBe(200);
   }
 }
@@ -62,22 +62,22 @@ async function scrape(url: string): Promise<Exposition> {
 }
 
 describe("the metrics of two workers", () => {
-  it("are summed on every worker, and survive the exit of a worker", () =>
+  it("are summed by every worker and survive the exit of one", () =>
     withService({ WORKERS: "2" }, async (service) => {
       const metrics = `${service.url}/metrics`;
       const calls = async () => (await scrape(metrics)).sum("latchkey_requests_total", byKey);
-      await askTimes(10, service);
+      await callTimes(10, service);
       expect(await Promise.all([calls(), calls(), calls()])).toEqual([10, 10, 10]);
       const { sum } = await scrape(metrics);
       expect(sum("latchkey_request_duration_seconds_count", byKey)).toBe(10);
       expect([sum("latchkey_workers"), sum("latchkey_worker_restarts_total")]).toEqual([2, 0]);
 
-      const [, victim] = /"worker_pid":(\d+)/.exec(await killOne(service)) ?? [];
-      expect(Number(victim)).toBeGreaterThan(0);
+      const [, workerPid] = /"worker_pid":(\d+)/.exec(await killWorker(service)) ?? [];
+      expect(Number(workerPid)).toBeGreaterThan(0);
       const isReplaced = async () => (await scrape(metrics)).sum("latchkey_workers") === 2;
       await until(isReplaced);
       expect(await calls()).toBe(10);
-      await askTimes(4, service);
+      await callTimes(4, service);
       expect(await calls()).toBe(14);
       expect((await scrape(metrics)).sum("latchkey_worker_restarts_total")).toBe(1);
     }));
@@ -86,13 +86,13 @@ describe("the metrics of two workers", () => {
 describe("METRICS_PORT", () => {
   it.each(isFullSuite ? ["1", "2"] : ["1"])(
     "is the only port that serves metrics, with WORKERS=%s",
-    (WORKERS) => withService({ WORKERS, METRICS_PORT: "0" }, expectOwnPort),
+    (WORKERS) => withService({ WORKERS, METRICS_PORT: "0" }, expectSeparatePort),
   );
 
-  it("must be free", async () => {
-    const taken = createServer().listen(0, "127.0.0.1");
-    await once(taken, "listening");
-    const { port } = taken.address() as AddressInfo;
+  it("in use by another program prevents the start", async () => {
+    const blocker = createServer().listen(0, "127.0.0.1");
+    await once(blocker, "listening");
+    const { port } = blocker.address() as AddressInfo;
     await withFolder(async (DATA_DIR) => {
       const environment = { DATA_DIR, PORT: "0", METRICS_PORT: String(port) };
       const service = runLatchkey(["serve"], environment);
@@ -102,13 +102,13 @@ describe("METRICS_PORT", () => {
         `latchkey: 127.0.0.1:${port} is already in use: stop the other program or set METRICS_PORT to another port\n`,
       );
     });
-    taken.close();
+    blocker.close();
   });
 });
 
-async function expectOwnPort(service: Service): Promise<void> {
+async function expectSeparatePort(service: Service): Promise<void> {
   const [, metrics = ""] = await service.until(/metrics at (http:\/\/127\.0\.0\.1:\d+\/metrics)"/);
-  await askTimes(4, service);
+  await callTimes(4, service);
   expect((await scrape(metrics)).sum("latchkey_requests_total", byKey)).toBe(4);
   expect((await request(`${service.url}/metrics`)).status).toBe(404);
   expect((await request(metrics.replace(/metrics$/, "applications/key"), service.key)).status).toBe(
@@ -117,7 +117,7 @@ async function expectOwnPort(service: Service): Promise<void> {
 }
 
 /** Kills a worker and returns the log line about it. */
-async function killOne({ child, until }: Service): Promise<string> {
+async function killWorker({ child, until }: Service): Promise<string> {
   const [worker] = childrenOf(child.pid as number) as [number];
   process.kill(worker, "SIGKILL");
   const [line] = await until(/.*worker exited with SIGKILL.*/);

@@ -25,39 +25,42 @@ const check = "/latchkey.v1.AccessService/CheckAccess";
 
 let server: TestServer;
 let root: BootstrapResult;
-let begun: number;
+let startedAt: number;
 
 beforeAll(async () => {
-  begun = performance.now();
+  startedAt = performance.now();
   server = await startServer();
   root = await server.createTenant();
 });
 
 afterAll(() => server.close());
 
-/** The increase of a metric during some work. */
-async function growth(
-  work: () => Promise<unknown>,
+/** Measures the increase of a metric during an action. */
+async function measureIncrease(
+  action: () => Promise<unknown>,
   name: string,
   labels: Record<string, string>,
 ): Promise<number> {
   const before = await scrape(server);
-  await work();
+  await action();
   return (await scrape(server)).sum(name, labels) - before.sum(name, labels);
 }
 
-function sessionsIn({ sum }: Exposition, state: string): number {
+function countSessions({ sum }: Exposition, state: string): number {
   return sum("latchkey_sessions_total", { state });
 }
 
 describe("the metrics parser of these tests", () => {
   it.each([
-    ["a_total 1", "a sample of no family"],
+    ["a_total 1", "a sample without a family"],
     ["# HELP a Help.\n# TYPE a counter\na{b=c} 1\n", "a label without quotes"],
-    ["# HELP a Help.\n# TYPE a counter\na 1\na 2\n", "a sample that is there twice"],
+    ["# HELP a Help.\n# TYPE a counter\na 1\na 2\n", "a duplicate sample"],
     ["# HELP a Help.\n# TYPE a counter\nb 1\n", "a sample of another family"],
-    ['# HELP a Help.\n# TYPE a histogram\na_bucket{le="1"} 2\na_bucket{le="+Inf"} 1\n', "buckets"],
-    ["# HELP a Help.\n# TYPE a counter\na 1", "a last line without an end"],
+    [
+      '# HELP a Help.\n# TYPE a histogram\na_bucket{le="1"} 2\na_bucket{le="+Inf"} 1\n',
+      "decreasing buckets",
+    ],
+    ["# HELP a Help.\n# TYPE a counter\na 1", "a missing newline at the end"],
   ])("refuses %j: %s", (text) => {
     expect(() => parseExposition(text)).toThrow();
   });
@@ -76,16 +79,18 @@ describe("/metrics", () => {
     const before = await scrape(server);
     await api.getApplicationByKey(root.key);
     await api.getApplicationByKey(root.key);
-    await api.getApplicationByKey("nobody's").catch(() => {});
+    await api.getApplicationByKey("unknown").catch(() => {});
     api.close();
     const after = await scrape(server);
-    const more = (code: string) => {
+    const getIncrease = (code: string) => {
       const labels = { method: byKey, protocol, code };
       return (
         after.sum("latchkey_requests_total", labels) - before.sum("latchkey_requests_total", labels)
       );
     };
-    expect([more("ok"), more("unauthenticated"), more("internal")]).toEqual([2, 1, 0]);
+    expect([getIncrease("ok"), getIncrease("unauthenticated"), getIncrease("internal")]).toEqual([
+      2, 1, 0,
+    ]);
     const count = "latchkey_request_duration_seconds_count";
     expect(after.sum(count, { method: byKey }) - before.sum(count, { method: byKey })).toBe(3);
     expect(after.sum("latchkey_requests_in_flight")).toBe(0);
@@ -98,18 +103,20 @@ describe("/metrics", () => {
   ])("recognizes %s in unusual requests", async (protocol, headers, body) => {
     const call = () =>
       callRaw(server, `/${byKey}`, { headers: { ...headers, "svc-api-key": root.key }, body });
-    expect(await growth(call, "latchkey_requests_total", { method: byKey, protocol })).toBe(1);
+    expect(
+      await measureIncrease(call, "latchkey_requests_total", { method: byKey, protocol }),
+    ).toBe(1);
   });
 
   it("reports call durations in seconds", async () => {
-    const sum = () =>
-      growth(
+    const measureDuration = () =>
+      measureIncrease(
         () => send(server, "/applications/key", { headers: { "svc-api-key": root.key } }),
         "latchkey_request_duration_seconds_sum",
         { method: byKey },
       );
     const before = performance.now();
-    const seconds = await sum();
+    const seconds = await measureDuration();
     // At most the test's own duration; milliseconds reported as seconds would exceed it.
     expect(seconds).toBeGreaterThan(0);
     expect(seconds).toBeLessThanOrEqual((performance.now() - before) / 1_000);
@@ -121,13 +128,13 @@ describe("/metrics", () => {
       AccessService,
       createGrpcTransport({ baseUrl: server.url }),
     );
-    const leaving = new AbortController();
+    const controller = new AbortController();
     const headers = { "SVC-API-KEY": root.key };
-    const stream = watchCredentials({}, { headers, signal: leaving.signal });
+    const stream = watchCredentials({}, { headers, signal: controller.signal });
     const messages = stream[Symbol.asyncIterator]();
     await messages.next();
     expect((await scrape(server)).sum("latchkey_streams_open", { method })).toBe(1);
-    leaving.abort();
+    controller.abort();
     await messages.next().catch(() => {});
     const hasEnded = async () =>
       (await scrape(server)).sum("latchkey_streams_open", { method }) === 0;
@@ -138,46 +145,54 @@ describe("/metrics", () => {
   });
 
   it("counts other HTTP requests by page and status", async () => {
-    const page =
+    const request =
       (path: string, method = "GET") =>
       () =>
         send(server, path, { method });
     const name = "latchkey_http_requests_total";
-    expect(await growth(page("/healthz"), name, { page: "healthz", status: "200" })).toBe(1);
-    expect(await growth(page("/readyz"), name, { page: "readyz", status: "200" })).toBe(1);
-    expect(await growth(page("/nothing"), name, { page: "other", status: "404" })).toBe(1);
-    expect(await growth(page("/healthz", "POST"), name, { page: "healthz", status: "405" })).toBe(
+    expect(
+      await measureIncrease(request("/healthz"), name, { page: "healthz", status: "200" }),
+    ).toBe(1);
+    expect(await measureIncrease(request("/readyz"), name, { page: "readyz", status: "200" })).toBe(
       1,
     );
-    const preflight = () =>
+    expect(await measureIncrease(request("/nothing"), name, { page: "other", status: "404" })).toBe(
+      1,
+    );
+    expect(
+      await measureIncrease(request("/healthz", "POST"), name, { page: "healthz", status: "405" }),
+    ).toBe(1);
+    const sendPreflight = () =>
       send(server, "/", { method: "OPTIONS", headers: { "access-control-request-method": "GET" } });
-    expect(await growth(preflight, name, { page: "preflight", status: "204" })).toBe(1);
-    const nonsense = () => sendRaw(server, "hello\r\n\r\n");
-    expect(await growth(nonsense, name, { page: "other", status: "400" })).toBe(1);
+    expect(await measureIncrease(sendPreflight, name, { page: "preflight", status: "204" })).toBe(
+      1,
+    );
+    const sendInvalid = () => sendRaw(server, "hello\r\n\r\n");
+    expect(await measureIncrease(sendInvalid, name, { page: "other", status: "400" })).toBe(1);
   });
 
   it("has no series from caller input", async () => {
-    const makeUp = async (words: string) => {
-      await send(server, `/${words}`, { headers: { "svc-api-key": words, "x-request-id": words } });
-      await send(server, `/applications/${words}`, { headers: { "svc-api-key": root.key } });
-      await send(server, `/applications?${words}=${words}`, { headers: { traceparent: words } });
-      await callRaw(server, `/${words}/${words}`, { body: envelope("") });
-      await callRaw(server, `/${byKey}`, { headers: { "content-type": words } });
-      await sendRaw(server, `${words} / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n`);
+    const sendEverywhere = async (text: string) => {
+      await send(server, `/${text}`, { headers: { "svc-api-key": text, "x-request-id": text } });
+      await send(server, `/applications/${text}`, { headers: { "svc-api-key": root.key } });
+      await send(server, `/applications?${text}=${text}`, { headers: { traceparent: text } });
+      await callRaw(server, `/${text}/${text}`, { body: envelope("") });
+      await callRaw(server, `/${byKey}`, { headers: { "content-type": text } });
+      await sendRaw(server, `${text} / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n`);
     };
-    await makeUp("first");
-    const namesOf = ({ samples }: Exposition) =>
+    await sendEverywhere("first");
+    const getSeries = ({ samples }: Exposition) =>
       samples
         .filter(({ name }) => name.startsWith("latchkey_"))
         .map(({ name, labels }) => `${name} ${JSON.stringify(labels)}`);
     await scrape(server);
-    const before = namesOf(await scrape(server));
-    for (let at = 0; at < 10; at++) {
-      await makeUp(`made-up-${at}`);
+    const before = getSeries(await scrape(server));
+    for (let index = 0; index < 10; index++) {
+      await sendEverywhere(`caller-text-${index}`);
     }
     const after = await scrape(server);
-    expect(namesOf(after)).toEqual(before);
-    expect(after.text).not.toContain("made-up");
+    expect(getSeries(after)).toEqual(before);
+    expect(after.text).not.toContain("caller-text");
     expect(after.text).not.toContain(root.key);
     expect(after.text).not.toContain(root.applicationId);
     expect(after.text).not.toContain(root.tenantId);
@@ -186,33 +201,38 @@ describe("/metrics", () => {
   it("counts opened, authorized and expired sessions once each", async () => {
     const api = createRestApi(server.url);
     const permissions = ["token:read"];
-    const make = (type: string) =>
+    const createApplication = (type: string) =>
       api.createApplication(root.key, { name: type, type, permissions });
-    const [privateOne, publicOne] = [await make("private"), await make("public")];
+    const [privateApplication, publicApplication] = [
+      await createApplication("private"),
+      await createApplication("public"),
+    ];
     const before = await scrape(server);
-    const open = () => api.createSession(keyOf(publicOne));
-    const [used, deleted] = [await open(), await open(), await open()];
+    const createSession = () => api.createSession(keyOf(publicApplication));
+    const [used, deleted] = [await createSession(), await createSession(), await createSession()];
     const authorize = { nonce: used.nonce, permissions };
-    await api.authorizeSession(keyOf(privateOne), authorize);
-    await api.authorizeSession(keyOf(privateOne), authorize).catch(() => {});
+    await api.authorizeSession(keyOf(privateApplication), authorize);
+    await api.authorizeSession(keyOf(privateApplication), authorize).catch(() => {});
     await api.deleteSession(root.key, deleted);
     server.clock.advance(200_000);
-    for (let at = 0; at < 3; at++) {
+    for (let attempt = 0; attempt < 3; attempt++) {
       await api.getApplicationByKey(used.sessionKey).catch(() => {});
     }
-    const more = async (state: string) =>
-      sessionsIn(await scrape(server), state) - sessionsIn(before, state);
-    await until(async () => (await more("expired")) >= 2);
+    const getIncrease = async (state: string) =>
+      countSessions(await scrape(server), state) - countSessions(before, state);
+    await until(async () => (await getIncrease("expired")) >= 2);
     const states = ["opened", "authorized", "expired"];
-    expect(await Promise.all(states.map(more))).toEqual([3, 1, 2]);
+    expect(await Promise.all(states.map(getIncrease))).toEqual([3, 1, 2]);
   });
 
   it("counts store calls by operation and outcome, with durations", async () => {
     const read = () => send(server, "/applications/key", { headers: { "svc-api-key": root.key } });
     const operation = "applications.find";
     const name = "latchkey_store_calls_total";
-    expect(await growth(read, name, { operation, outcome: "ok" })).toBe(1);
-    expect(await growth(read, "latchkey_store_call_duration_seconds_count", { operation })).toBe(1);
+    expect(await measureIncrease(read, name, { operation, outcome: "ok" })).toBe(1);
+    expect(
+      await measureIncrease(read, "latchkey_store_call_duration_seconds_count", { operation }),
+    ).toBe(1);
   });
 
   it("counts a failed precondition as refused, not as an error", async () => {
@@ -222,7 +242,7 @@ describe("/metrics", () => {
         headers: { "svc-api-key": root.key },
       });
     const labels = { operation: "applications.update", outcome: "refused" };
-    expect(await growth(disable, "latchkey_store_calls_total", labels)).toBe(1);
+    expect(await measureIncrease(disable, "latchkey_store_calls_total", labels)).toBe(1);
   });
 
   it.each<[cache: string, engine: Engine, path: string, body: (key: string) => object]>([
@@ -230,32 +250,33 @@ describe("/metrics", () => {
     ["rules", "lmdb", check, (key) => ({ key, permission: "token:read" })],
     ["records", "mongo", `/${byKey}`, () => ({})],
   ])("counts hits and misses of the %s cache", async (cache, engine, path, body) => {
-    const own = await startServer(engine);
-    const { key } = await own.createTenant();
+    const cachedServer = await startServer(engine);
+    const { key } = await cachedServer.createTenant();
     const send = () =>
-      callRaw(own, path, {
+      callRaw(cachedServer, path, {
         headers: { "svc-api-key": key, "content-type": "application/json" },
         body: JSON.stringify(body(key)),
       });
-    const countsOf = ({ sum }: Exposition) =>
-      ["hits", "misses"].map((figure) => sum(`latchkey_cache_${figure}_total`, { cache }));
-    const counts = async () => countsOf(await scrape(own));
+    const readCounts = async () => {
+      const { sum } = await scrape(cachedServer);
+      return ["hits", "misses"].map((result) => sum(`latchkey_cache_${result}_total`, { cache }));
+    };
     try {
-      const [noHits = 0, before = 0] = await counts();
+      const [initialHits = 0, initialMisses = 0] = await readCounts();
       await send();
-      const [stillNone, missed = 0] = await counts();
-      expect([stillNone, missed > before]).toEqual([noHits, true]);
-      // One of several computed entries is cached.
-      for (let at = 0; at < 20; at++) {
+      const [firstHits, firstMisses = 0] = await readCounts();
+      expect([firstHits, firstMisses > initialMisses]).toEqual([initialHits, true]);
+      // Only one of several computed entries is cached.
+      for (let attempt = 0; attempt < 20; attempt++) {
         await send();
       }
-      const [found = 0, hardly] = await counts();
+      const [warmHits = 0, warmMisses] = await readCounts();
       await send();
-      const [foundAgain, still] = await counts();
-      expect([found > noHits, Number(foundAgain) > found]).toEqual([true, true]);
-      expect(still).toBe(hardly);
+      const [finalHits, finalMisses] = await readCounts();
+      expect([warmHits > initialHits, Number(finalHits) > warmHits]).toEqual([true, true]);
+      expect(finalMisses).toBe(warmMisses);
     } finally {
-      await own.close();
+      await cachedServer.close();
     }
   });
 
@@ -295,20 +316,20 @@ describe("/metrics", () => {
   }
 
   it("reports the event loop lag", async () => {
-    const worst = async () =>
+    const getMaxLag = async () =>
       (await scrape(server)).sum("latchkey_event_loop_lag_seconds", { quantile: "1" });
     await blockEventLoop();
-    await until(async () => (await worst()) >= 0.15);
-    // In seconds, and at most the run time of this file.
-    expect(await worst()).toBeLessThan((performance.now() - begun) / 1_000);
+    await until(async () => (await getMaxLag()) >= 0.15);
+    // In seconds: at most the run time of this file.
+    expect(await getMaxLag()).toBeLessThan((performance.now() - startedAt) / 1_000);
   });
 
   it("reports the same lag to every scraper", async () => {
     const lag = watchEventLoopLag();
-    const worst = () => lag.families()[0]?.values.at(-1)?.value ?? 0;
+    const getMaxLag = () => lag.families()[0]?.values.at(-1)?.value ?? 0;
     await blockEventLoop();
-    await until(async () => worst() >= 0.15);
-    const reported = [worst(), worst(), worst()];
+    await until(async () => getMaxLag() >= 0.15);
+    const reported = [getMaxLag(), getMaxLag(), getMaxLag()];
     lag.stop();
     expect(reported[0]).toBeGreaterThanOrEqual(0.15);
     expect(new Set(reported).size).toBe(1);
@@ -316,35 +337,40 @@ describe("/metrics", () => {
 });
 
 describe("an unreachable store", () => {
-  it("shows in store calls, in codes and in readiness", async () => {
-    const failing = async () => {
-      throw new StoreUnavailable("no");
+  it("is counted in store calls and requests, and is not ready", async () => {
+    const fail = async () => {
+      throw new StoreUnavailable("unavailable");
     };
-    const store = changed(server.store, { applications: { find: failing }, ping: failing });
-    const broken = await startServer("lmdb", { store });
-    await send(broken, "/applications/key", { headers: { "svc-api-key": root.key } });
-    const { sum } = await scrape(broken);
+    const store = changed(server.store, { applications: { find: fail }, ping: fail });
+    const failingServer = await startServer("lmdb", { store });
+    await send(failingServer, "/applications/key", { headers: { "svc-api-key": root.key } });
+    const { sum } = await scrape(failingServer);
     const operation = "applications.find";
     expect(sum("latchkey_store_calls_total", { operation, outcome: "unavailable" })).toBe(1);
     expect(sum("latchkey_requests_total", { method: byKey, code: "store_unavailable" })).toBe(1);
     expect(sum("latchkey_store_ready")).toBe(0);
-    await broken.close();
+    await failingServer.close();
   });
 
   it("does not delay a scrape", async () => {
     const ping = () => new Promise<void>(() => {});
-    const silent = await startServer("lmdb", { store: changed(server.store, { ping }) });
-    expect((await scrape(silent)).sum("latchkey_store_ready")).toBe(0);
-    await silent.close();
+    const hangingServer = await startServer("lmdb", { store: changed(server.store, { ping }) });
+    expect((await scrape(hangingServer)).sum("latchkey_store_ready")).toBe(0);
+    await hangingServer.close();
   });
 });
 
 describe("the metrics", () => {
-  it("are not served if switched off", async () => {
-    const off = await startServer("lmdb", { store: server.store, environment: { METRICS: "off" } });
-    expect((await send(off, "/metrics")).status).toBe(404);
-    const read = await send(off, "/applications/key", { headers: { "svc-api-key": root.key } });
+  it("are not served if disabled", async () => {
+    const withoutMetrics = await startServer("lmdb", {
+      store: server.store,
+      environment: { METRICS: "off" },
+    });
+    expect((await send(withoutMetrics, "/metrics")).status).toBe(404);
+    const read = await send(withoutMetrics, "/applications/key", {
+      headers: { "svc-api-key": root.key },
+    });
     expect(read.status).toBe(200);
-    await off.close();
+    await withoutMetrics.close();
   });
 });

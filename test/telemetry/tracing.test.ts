@@ -57,24 +57,30 @@ afterAll(async () => {
   }
 });
 
-/** The spans so far, once the span of a call is among them. */
-async function spans(): Promise<ReadableSpan[]> {
-  const isThere = async () =>
+/** Waits for the span of a call and returns all spans so far. */
+async function waitForSpans(): Promise<ReadableSpan[]> {
+  const hasServerSpan = async () =>
     exporter.getFinishedSpans().some(({ kind }) => kind === SpanKind.SERVER);
-  await until(isThere);
+  await until(hasServerSpan);
   return exporter.getFinishedSpans();
 }
 
-const called = {
+const rpcAttributes = {
   "rpc.service": "latchkey.v1.ApplicationService",
   "rpc.method": "GetApplicationByKey",
 };
 
-describe("a call becomes a span in the trace of its caller", () => {
+describe("the span of a call", () => {
   const rest = { "http.request.method": "GET", "http.route": "/applications/key" };
   const connect = { "rpc.system": "connect_rpc", "http.request.method": "POST" };
   const grpc = { "rpc.system": "grpc" };
-  const clients: [name: string, connect: () => Api, what: object, good: object, bad: object][] = [
+  const clients: [
+    name: string,
+    connect: () => Api,
+    common: object,
+    onSuccess: object,
+    onFailure: object,
+  ][] = [
     [
       "REST",
       () => createRestApi(server.url),
@@ -105,64 +111,76 @@ describe("a call becomes a span in the trace of its caller", () => {
     ],
   ];
 
-  it.each(clients)("over %s", async (_name, connectTo, what, good, bad) => {
-    const api = connectTo();
-    const headers = { traceparent, "x-request-id": "a-request" };
-    await api.getApplicationByKey({ key: root.key, headers });
-    await api.getApplicationByKey({ key: "nobody's", headers }).catch(() => {});
-    api.close();
-    await until(async () => exporter.getFinishedSpans().length === 2 && server.logs.length === 2);
-    const [first, second] = await spans();
-    const common = { name: byKey, kind: SpanKind.SERVER, status: { code: SpanStatusCode.UNSET } };
-    const facts = { ...called, ...what, "latchkey.request_id": "a-request" };
-    expect(first).toMatchObject({ ...common, parentSpanContext: { traceId, spanId: parentId } });
-    expect(first?.attributes).toEqual({
-      ...{ ...facts, ...good },
-      "latchkey.application_id": root.applicationId,
-    });
-    expect(second).toMatchObject(common);
-    expect(second?.attributes).toEqual({ ...facts, ...bad, "error.type": "unauthenticated" });
-    expect(server.logs.map(({ trace_id }) => trace_id)).toEqual([traceId, traceId]);
-  });
+  it.each(clients)(
+    "over %s belongs to the caller's trace and has its attributes",
+    async (_name, connectTo, protocolAttributes, onSuccess, onFailure) => {
+      const api = connectTo();
+      const headers = { traceparent, "x-request-id": "a-request" };
+      await api.getApplicationByKey({ key: root.key, headers });
+      await api.getApplicationByKey({ key: "unknown", headers }).catch(() => {});
+      api.close();
+      await until(async () => exporter.getFinishedSpans().length === 2 && server.logs.length === 2);
+      const [first, second] = await waitForSpans();
+      const common = { name: byKey, kind: SpanKind.SERVER, status: { code: SpanStatusCode.UNSET } };
+      const attributes = {
+        ...rpcAttributes,
+        ...protocolAttributes,
+        "latchkey.request_id": "a-request",
+      };
+      expect(first).toMatchObject({ ...common, parentSpanContext: { traceId, spanId: parentId } });
+      expect(first?.attributes).toEqual({
+        ...attributes,
+        ...onSuccess,
+        "latchkey.application_id": root.applicationId,
+      });
+      expect(second).toMatchObject(common);
+      expect(second?.attributes).toEqual({
+        ...attributes,
+        ...onFailure,
+        "error.type": "unauthenticated",
+      });
+      expect(server.logs.map(({ trace_id }) => trace_id)).toEqual([traceId, traceId]);
+    },
+  );
 
-  it("with a new trace if the caller sends none", async () => {
+  it("starts a new trace if the caller sends none", async () => {
     await send(server, "/applications/key", { headers: { "svc-api-key": root.key } });
-    const [span] = await spans();
+    const [span] = await waitForSpans();
     expect(span?.parentSpanContext).toBeUndefined();
     expect(server.logs[0]?.trace_id).toBe(span?.spanContext().traceId);
   });
 
-  it("that lasts as long as its stream and contains its work", async () => {
+  it("lasts as long as its stream and is the parent of its store calls", async () => {
     // Asynchronous store calls become spans.
     const find = async (id: string) => server.store.applications.find(id);
     const store = changed(server.store, { applications: { find } });
-    const waiting = await startServer("lmdb", { store, tracing });
-    const transport = createGrpcTransport({ baseUrl: waiting.url });
+    const asyncServer = await startServer("lmdb", { store, tracing });
+    const transport = createGrpcTransport({ baseUrl: asyncServer.url });
     const { watchCredentials } = createClient(AccessService, transport);
-    const leaving = new AbortController();
+    const controller = new AbortController();
     const headers = { "SVC-API-KEY": root.key, traceparent };
-    const stream = watchCredentials({}, { headers, signal: leaving.signal });
+    const stream = watchCredentials({}, { headers, signal: controller.signal });
     const messages = stream[Symbol.asyncIterator]();
     await messages.next();
     // The key is looked up to open the stream, and again with its first message.
-    const lookUps = [...exporter.getFinishedSpans()];
-    expect(lookUps.map(({ name }) => name)).toEqual(["applications.find", "applications.find"]);
-    leaving.abort();
+    const lookups = [...exporter.getFinishedSpans()];
+    expect(lookups.map(({ name }) => name)).toEqual(["applications.find", "applications.find"]);
+    controller.abort();
     await messages.next().catch(() => {});
-    const span = (await spans()).at(-1);
+    const span = (await waitForSpans()).at(-1);
     expect(span?.attributes["rpc.method"]).toBe("WatchCredentials");
     expect(span?.spanContext().traceId).toBe(traceId);
     const { spanId } = span?.spanContext() ?? {};
-    expect(lookUps).toMatchObject(lookUps.map(() => ({ parentSpanContext: { spanId } })));
-    await waiting.close();
+    expect(lookups).toMatchObject(lookups.map(() => ({ parentSpanContext: { spanId } })));
+    await asyncServer.close();
   });
 
-  it("without any key", async () => {
+  it("contains no key", async () => {
     const misplaced = { "x-request-id": root.key, tracestate: `a=${root.key}` };
     await send(server, `/applications/${root.key}`, {
       headers: { "svc-api-key": root.key, traceparent, ...misplaced },
     });
-    const [span] = await spans();
+    const [span] = await waitForSpans();
     const { attributes, name, status, events } = span as ReadableSpan;
     const exported = JSON.stringify({ attributes, name, status, events });
     expect(exported).toContain("GetApplication");
@@ -170,10 +188,10 @@ describe("a call becomes a span in the trace of its caller", () => {
     expect(span?.spanContext()).toMatchObject({ traceId, traceState: undefined });
   });
 
-  it("with the caller's tracestate", async () => {
+  it("has the caller's tracestate", async () => {
     const headers = { "svc-api-key": root.key, traceparent, tracestate: "vendor=a-note" };
     await send(server, "/applications/key", { headers });
-    const [span] = await spans();
+    const [span] = await waitForSpans();
     expect(span?.spanContext().traceState?.serialize()).toBe("vendor=a-note");
   });
 });
@@ -181,12 +199,14 @@ describe("a call becomes a span in the trace of its caller", () => {
 describe("a server error", () => {
   it("marks the call span and the store span as failed", async () => {
     const find = async () => {
-      throw new StoreUnavailable("no");
+      throw new StoreUnavailable("unavailable");
     };
     const store = changed(server.store, { applications: { find } });
-    const broken = await startServer("lmdb", { store, tracing });
-    await send(broken, "/applications/key", { headers: { "svc-api-key": root.key, traceparent } });
-    const [storeCall, call] = await spans();
+    const failingServer = await startServer("lmdb", { store, tracing });
+    await send(failingServer, "/applications/key", {
+      headers: { "svc-api-key": root.key, traceparent },
+    });
+    const [storeCall, call] = await waitForSpans();
     const status = { code: SpanStatusCode.ERROR, message: "store_unavailable" };
     expect(call).toMatchObject({ status, attributes: { "http.response.status_code": 503 } });
     expect(storeCall).toMatchObject({
@@ -194,43 +214,43 @@ describe("a server error", () => {
       status: { code: SpanStatusCode.ERROR, message: "unavailable" },
       parentSpanContext: { spanId: call?.spanContext().spanId },
     });
-    expect(broken.logs[0]).toMatchObject({ code: "store_unavailable", trace_id: traceId });
-    await broken.close();
+    expect(failingServer.logs[0]).toMatchObject({ code: "store_unavailable", trace_id: traceId });
+    await failingServer.close();
   });
 });
 
 describe("MongoDB calls", () => {
   it("are child spans of the call", async () => {
-    const onMongo = await startServer("mongo", { tracing: createTracing("mongodb") });
-    const { key } = await onMongo.createTenant();
+    const mongoServer = await startServer("mongo", { tracing: createTracing("mongodb") });
+    const { key } = await mongoServer.createTenant();
     exporter.reset();
-    await send(onMongo, "/applications/key", { headers: { "svc-api-key": key, traceparent } });
-    const all = await spans();
+    await send(mongoServer, "/applications/key", { headers: { "svc-api-key": key, traceparent } });
+    const all = await waitForSpans();
     const call = all.find(({ kind }) => kind === SpanKind.SERVER);
-    const within = all.filter(
+    const children = all.filter(
       ({ parentSpanContext }) => parentSpanContext?.spanId === call?.spanContext().spanId,
     );
-    expect(within).toMatchObject([
+    expect(children).toMatchObject([
       {
         name: "applications.find",
         kind: SpanKind.CLIENT,
         attributes: { "db.system.name": "mongodb", "db.operation.name": "applications.find" },
       },
     ]);
-    await onMongo.close();
+    await mongoServer.close();
   });
 });
 
 describe("without a tracer", () => {
   it("the log contains the caller's trace id", async () => {
-    const plain = await startServer("lmdb", { store: server.store });
+    const untracedServer = await startServer("lmdb", { store: server.store });
     const headers = { "svc-api-key": root.key };
-    await send(plain, "/applications/key", { headers: { ...headers, traceparent } });
-    await send(plain, "/applications/key", { headers });
-    await until(async () => plain.logs.length === 2);
-    expect(plain.logs.map(({ trace_id }) => trace_id)).toEqual([traceId, undefined]);
+    await send(untracedServer, "/applications/key", { headers: { ...headers, traceparent } });
+    await send(untracedServer, "/applications/key", { headers });
+    await until(async () => untracedServer.logs.length === 2);
+    expect(untracedServer.logs.map(({ trace_id }) => trace_id)).toEqual([traceId, undefined]);
     expect(exporter.getFinishedSpans()).toEqual([]);
-    await plain.close();
+    await untracedServer.close();
   });
 
   it.each([
@@ -251,7 +271,9 @@ describe("a tracer registered before the service starts", () => {
   it("receives the spans of every worker", () =>
     withFolder(async (DATA_DIR) => {
       const { url, firstKey, process } = await start({
-        ...{ DATA_DIR, WORKERS: "2", OTEL_BSP_SCHEDULE_DELAY: "100" },
+        DATA_DIR,
+        WORKERS: "2",
+        OTEL_BSP_SCHEDULE_DELAY: "100",
         NODE_OPTIONS: "--import ./examples/telemetry.mjs",
       });
       const headers = { "svc-api-key": firstKey, traceparent };

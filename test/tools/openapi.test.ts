@@ -32,7 +32,7 @@ interface Media {
   readonly examples?: Readonly<Record<string, { readonly value: Record<string, JsonValue> }>>;
 }
 
-interface Answer {
+interface ResponseObject {
   readonly description: string;
   readonly headers: Readonly<Record<string, unknown>>;
   readonly content?: Readonly<Record<string, Media>>;
@@ -62,7 +62,7 @@ interface Operation {
     readonly required: boolean;
     readonly content: Readonly<Record<string, Media>>;
   };
-  readonly responses: Readonly<Record<string, Answer>>;
+  readonly responses: Readonly<Record<string, ResponseObject>>;
   readonly "x-required-permission"?: string;
   readonly "x-callers"?: readonly string[];
 }
@@ -86,9 +86,9 @@ const methods = services
     return { name: method.name, method: method as DescMethod, operation };
   });
 
-const application = ["paths", "/applications/{id}", "get"];
-const forbidden = [...application, "responses", "403", "content", "application/problem+json"];
-const answer = ["responses", "200", "content", "application/json"];
+const operationPath = ["paths", "/applications/{id}", "get"];
+const forbiddenBody = [...operationPath, "responses", "403", "content", "application/problem+json"];
+const successBody = ["responses", "200", "content", "application/json"];
 
 describe("the OpenAPI document", () => {
   it("passes a strict linter", () => {
@@ -97,8 +97,8 @@ describe("the OpenAPI document", () => {
 
   // The full suite checks that the linter still reports errors.
   if (isFullSuite) {
-    it("fails the linter when it is broken", () => {
-      const broken: [rule: string, place: string[], value: unknown][] = [
+    it("fails the linter if it is invalid", () => {
+      const violations: [rule: string, path: string[], value: unknown][] = [
         ["struct", ["servers"], "/"],
         ["info-license", ["info", "license"], undefined],
         ["no-unresolved-refs", ["components", "schemas", "Pagination"], undefined],
@@ -109,29 +109,33 @@ describe("the OpenAPI document", () => {
           { 200: { description: "It runs." } },
         ],
         ["operation-tag-defined", ["paths", "/healthz", "get", "tags"], ["Health"]],
-        ["no-invalid-parameter-examples", [...application, "parameters", "0", "example"], 7],
-        ["no-invalid-media-type-examples", [...application, ...answer, "example", "id"], "7"],
+        ["no-invalid-parameter-examples", [...operationPath, "parameters", "0", "example"], 7],
         [
           "no-invalid-media-type-examples",
-          [...forbidden, "examples", "permission_denied", "value", "status"],
+          [...operationPath, ...successBody, "example", "id"],
+          "7",
+        ],
+        [
+          "no-invalid-media-type-examples",
+          [...forbiddenBody, "examples", "permission_denied", "value", "status"],
           "403",
         ],
         ["no-invalid-schema-examples", ["components", "schemas", "Problem", "examples"], [{}]],
-        ["response-contains-header", [...application, "responses", "200", "headers"], {}],
+        ["response-contains-header", [...operationPath, "responses", "200", "headers"], {}],
       ];
       const problems = lint(
-        broken.reduce((whole, [, at, value]) => change(whole, at, value), openapi),
+        violations.reduce((document, [, path, value]) => setAt(document, path, value), openapi),
       );
       const found = problems.map(({ rule }) => rule);
-      for (const [rule] of broken) {
-        const at = found.indexOf(rule);
-        expect({ rule, isFound: at >= 0 }).toEqual({ rule, isFound: true });
-        found.splice(at, 1);
+      for (const [rule] of violations) {
+        const index = found.indexOf(rule);
+        expect({ rule, isFound: index >= 0 }).toEqual({ rule, isFound: true });
+        found.splice(index, 1);
       }
     });
   }
 
-  it("describes the methods with a path, the probes and itself, and nothing else", () => {
+  it("describes only the methods with a path, the probes and itself", () => {
     const names = methods.map(({ method }) => method.localName);
     expect(operations.map(({ operationId }) => operationId).sort()).toEqual(
       [...names, "getHealth", "getReadiness", "getOpenapi"].sort(),
@@ -148,8 +152,8 @@ describe("the OpenAPI document", () => {
   });
 
   it("requires a key everywhere except for the probes", () => {
-    const open = operations.filter(({ security }) => security?.length === 0);
-    expect(open.map(({ operationId }) => operationId)).toEqual([
+    const unauthenticated = operations.filter(({ security }) => security?.length === 0);
+    expect(unauthenticated.map(({ operationId }) => operationId)).toEqual([
       "getHealth",
       "getReadiness",
       "getOpenapi",
@@ -158,23 +162,23 @@ describe("the OpenAPI document", () => {
   });
 
   it("includes a key only in operations that create or check one", () => {
-    const showing = (part: (operation: Operation) => unknown) =>
+    const findWithKey = (part: (operation: Operation) => unknown) =>
       methods
         .filter(({ operation }) => /lk_(prv|pub|mgt|ses)_/.test(JSON.stringify(part(operation))))
         .map(({ name }) => name);
-    expect(showing(({ responses }) => responses)).toEqual([
+    expect(findWithKey(({ responses }) => responses)).toEqual([
       "CreateApplication",
       "RegenerateApplicationKey",
       "CreateSession",
     ]);
-    expect(showing(({ responses, ...asked }) => asked)).toEqual([
+    expect(findWithKey(({ responses, ...request }) => request)).toEqual([
       "CheckAccess",
       "BatchCheckAccess",
     ]);
   });
 });
 
-it("lists 414 and 431 for every operation of the OpenAPI document", () => {
+it("every operation of the OpenAPI document lists 414 and 431", () => {
   for (const [path, verbs] of Object.entries(paths)) {
     for (const [verb, { responses }] of Object.entries(verbs)) {
       expect([path, verb, Object.keys(responses)]).toEqual([
@@ -231,21 +235,21 @@ describe.each(methods)("the operation of $name", ({ method, operation }) => {
   it("requires a body only if the service does", () => {
     const { requestBody, parameters = [] } = operation;
     const path = parameters.filter((parameter) => parameter.in === "path");
-    const bare = Object.fromEntries(path.map(({ name, example }) => [name, example ?? null]));
+    const minimal = Object.fromEntries(path.map(({ name, example }) => [name, example ?? null]));
     const validator = createValidator({ registry: validationRules });
-    const result = validator.validate(method.input, fromJson(method.input, bare));
+    const result = validator.validate(method.input, fromJson(method.input, minimal));
     expect(requestBody?.required ?? false).toBe(requestBody !== undefined && !!result.error);
   });
 
   it("has an example response that matches its message", () => {
     const isEmpty = method.output.typeName === EmptySchema.typeName;
-    const [status, answer] = success ?? [];
+    const [status, response] = success ?? [];
     expect(Number(status)).toBe(getOption(method, http_status) || (isEmpty ? 204 : 200));
     if (isEmpty) {
-      expect(answer?.content).toBeUndefined();
+      expect(response?.content).toBeUndefined();
       return;
     }
-    const example = answer?.content?.["application/json"]?.example ?? null;
+    const example = response?.content?.["application/json"]?.example ?? null;
     const message = fromJson(method.output, example);
     expect(JSON.parse(createEncoder(method.output)(message).toString())).toEqual(example);
     for (const path of getOption(method, leaves_out)) {
@@ -254,16 +258,18 @@ describe.each(methods)("the operation of $name", ({ method, operation }) => {
   });
 
   it("puts header fields into headers only", () => {
-    const carried = ({ fields }: DescMessage) =>
+    const getHeaderFields = ({ fields }: DescMessage) =>
       fields.filter((field) => hasOption(field, http_header));
-    for (const field of carried(method.input)) {
+    for (const field of getHeaderFields(method.input)) {
       const name = getOption(field, http_header);
-      const places = operation.parameters?.filter((it) => [name, field.name].includes(it.name));
-      expect(places).toMatchObject([{ name, in: "header", required: false }]);
+      const parameters = operation.parameters?.filter((parameter) =>
+        [name, field.name].includes(parameter.name),
+      );
+      expect(parameters).toMatchObject([{ name, in: "header", required: false }]);
       const body = operation.requestBody?.content["application/json"]?.example ?? {};
       expect(body).not.toHaveProperty(field.name);
     }
-    for (const field of carried(method.output)) {
+    for (const field of getHeaderFields(method.output)) {
       expect(success?.[1].headers).toHaveProperty(getOption(field, http_header));
     }
   });
@@ -282,10 +288,10 @@ describe.each(methods)("the operation of $name", ({ method, operation }) => {
     const own = getOption(method, errors).map(
       (code) => new Problem(code as ProblemCode, "").status,
     );
-    const ofBody = operation.requestBody ? [413, 415] : [];
-    const ofReplay = getOption(method, replayable) ? [409, 422] : [];
+    const bodyErrors = operation.requestBody ? [413, 415] : [];
+    const replayErrors = getOption(method, replayable) ? [409, 422] : [];
     const shared = [400, 401, 403, 414, 429, 431, 500, 503, 504];
-    const all = new Set([...shared, ...own, ...ofBody, ...ofReplay]);
+    const all = new Set([...shared, ...own, ...bodyErrors, ...replayErrors]);
     expect(statuses.map(Number)).toEqual([...all].sort((a, b) => a - b));
   });
 });
@@ -305,18 +311,18 @@ describe.each(operations)("the description of $operationId", (operation) => {
       expect({ name, description }).toEqual({ name, description: expect.stringMatching(/\.$/) });
       const examples = [example ?? [], schema.examples ?? schema.items?.examples ?? []].flat();
       expect({ name, examples }).not.toEqual({ name, examples: [] });
-      // API explorers fill these in by default.
+      // API explorers prefill parameters that have their own example.
       expect({ name, hasOwn: example !== undefined }).toEqual({ name, hasOwn: required });
     }
     if (operation.requestBody) {
-      expect(examplesOf(operation.requestBody.content["application/json"])).toHaveLength(1);
+      expect(getExamples(operation.requestBody.content["application/json"])).toHaveLength(1);
     }
   });
 
-  it("has no timestamp in its example request, because it would become outdated", () => {
+  it("has no timestamp in its example request, which would become outdated", () => {
     const { parameters = [], requestBody } = operation;
-    const filledIn = [parameters.map(({ example }) => example), requestBody?.content ?? {}];
-    expect(JSON.stringify(filledIn)).not.toMatch(/\d{4}-\d\d-\d\dT/);
+    const examples = [parameters.map(({ example }) => example), requestBody?.content ?? {}];
+    expect(JSON.stringify(examples)).not.toMatch(/\d{4}-\d\d-\d\dT/);
   });
 
   it("describes every response with an example", () => {
@@ -326,7 +332,7 @@ describe.each(operations)("the description of $operationId", (operation) => {
     for (const [status, { description, content }] of Object.entries(operation.responses)) {
       expect(description).toMatch(/\.$/);
       if (status !== "204") {
-        const examples = Object.values(content ?? {}).map((media) => examplesOf(media));
+        const examples = Object.values(content ?? {}).map((media) => getExamples(media));
         expect({ status, media: examples.length }).toEqual({ status, media: 1 });
       }
     }
@@ -346,26 +352,26 @@ describe.each(operations)("the responses of $operationId", ({ responses }) => {
         continue;
       }
       expect(Object.keys(content ?? {})).toEqual(["application/problem+json"]);
-      const examples = examplesOf(content?.["application/problem+json"]);
+      const examples = getExamples(content?.["application/problem+json"]);
       for (const example of examples) {
-        const known = new Problem(example.code as ProblemCode, "");
-        expect(known.status).toBe(Number(status));
+        const problem = new Problem(example.code as ProblemCode, "");
+        expect(problem.status).toBe(Number(status));
         expect(example).toMatchObject({
-          type: `urn:latchkey:problem:${known.problemCode}`,
-          title: known.title,
-          status: known.status,
+          type: `urn:latchkey:problem:${problem.problemCode}`,
+          title: problem.title,
+          status: problem.status,
         });
       }
       expect("WWW-Authenticate" in headers).toBe(status === "401");
-      const mayHelp = examples.some(({ code }) => code === "idempotency_conflict");
-      expect("Retry-After" in headers).toBe(/^(429|50[34])$/.test(status) || mayHelp);
+      const isRetryable = examples.some(({ code }) => code === "idempotency_conflict");
+      expect("Retry-After" in headers).toBe(/^(429|50[34])$/.test(status) || isRetryable);
       expect("X-RateLimit-Reset" in headers).toBe(status === "429");
     }
   });
 });
 
-/** All examples of a body. */
-function examplesOf({ example, examples = {} }: Media = {}): Record<string, JsonValue>[] {
+/** Returns all examples of a body, at least one. */
+function getExamples({ example, examples = {} }: Media = {}): Record<string, JsonValue>[] {
   const all = [example ?? [], ...Object.values(examples).map(({ value }) => value)].flat();
   expect(all).not.toHaveLength(0);
   return all;
@@ -385,10 +391,10 @@ function lint(document: unknown): { rule: string; message: string }[] {
 }
 
 /** Copies an object with another value at a path. */
-function change<T extends object>(whole: T, [name = "", ...below]: string[], value: unknown): T {
-  const part = (whole as Record<string, object>)[name] ?? {};
-  const changed = below.length > 0 ? change(part, below, value) : value;
-  return Array.isArray(whole)
-    ? (whole.with(Number(name), changed) as T & unknown[])
-    : { ...whole, [name]: changed };
+function setAt<T extends object>(target: T, [name = "", ...rest]: string[], value: unknown): T {
+  const child = (target as Record<string, object>)[name] ?? {};
+  const changed = rest.length > 0 ? setAt(child, rest, value) : value;
+  return Array.isArray(target)
+    ? (target.with(Number(name), changed) as T & unknown[])
+    : { ...target, [name]: changed };
 }

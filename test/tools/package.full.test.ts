@@ -15,7 +15,7 @@ interface PackedFile {
   readonly path: string;
 }
 
-/** Runs a program to its end, and answers what it wrote, also where it failed. */
+/** Returns the output of a program. If it fails, the error contains the output. */
 async function run(command: string, args: readonly string[], cwd = "."): Promise<string> {
   const output = await promisify(execFile)(command, args, { cwd }).catch((failure) => {
     throw new Error(`${command} ${args[0]}: ${failure.stdout}${failure.stderr}`);
@@ -30,7 +30,7 @@ describe("the published package", () => {
   let tarball: string;
   let files: string[];
 
-  // What it holds was built before the first test: building once more would take it from others.
+  // Uses the build of the global setup: a rebuild would remove files that other tests use.
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "latchkey-package-"));
     const args = ["pack", "--json", "--ignore-scripts", "--pack-destination", folder];
@@ -41,7 +41,7 @@ describe("the published package", () => {
 
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  it("contains the program, its pages, the protos and the documents, and nothing else", () => {
+  it("contains only the program, its web pages, the protos and the documents", () => {
     const expected = [
       /^(LICENSE|README\.md|package\.json)$/,
       /^dist\/(src|gen)\/[^.]+(\.js|\.d\.ts)$/,
@@ -55,7 +55,7 @@ describe("the published package", () => {
   it(
     "passes publint",
     async () => {
-      // Its suggestions are left aside: `sideEffects` would speak of pages and examples as well.
+      // Suggestions are ignored: publint suggests `sideEffects`, which would also cover web pages.
       await runTool("publint", "run", tarball, "--level", "warning", "--strict");
     },
     timeout,
@@ -64,7 +64,7 @@ describe("the published package", () => {
   it(
     "has types for ES modules",
     async () => {
-      // There is nothing for `require` and for Node 10, which know no modules.
+      // The package is ESM only: no `require`, no Node 10 resolution.
       await runTool("attw", tarball, "--profile", "esm-only", "--no-definitely-typed");
     },
     timeout,
@@ -78,8 +78,8 @@ describe("the published package", () => {
       await mkdir(project);
       await writeFile(join(project, "package.json"), JSON.stringify({ type: "module" }));
       await writeFile(join(project, "program.ts"), program);
-      const quietly = ["--prefer-offline", "--no-audit", "--no-fund", "--ignore-scripts"];
-      await run("npm", ["install", tarball, ...quietly], project);
+      const options = ["--prefer-offline", "--no-audit", "--no-fund", "--ignore-scripts"];
+      await run("npm", ["install", tarball, ...options], project);
     }, timeout);
 
     it("can be imported in Node", async () => {
@@ -97,7 +97,7 @@ describe("the published package", () => {
       ["Node", ["--module", "node16"]],
       ["bundlers", ["--module", "esnext", "--moduleResolution", "bundler"]],
     ])(
-      "has types as %s resolve them",
+      "has types for the module resolution of %s",
       async (_, options) => {
         const compiler = resolve("node_modules", "typescript", "bin", "tsc");
         const strict = ["--noEmit", "--strict", "--target", "es2023"];
@@ -116,25 +116,27 @@ describe("the published package", () => {
         write: false,
         metafile: true,
       });
-      const own = Object.keys(metafile.inputs).filter((path) => path.includes("/latchkey/"));
-      expect(own).toContain("node_modules/latchkey/dist/src/client/browser.js");
-      expect(own.join()).not.toContain("create-guard");
+      const inputs = Object.keys(metafile.inputs).filter((path) => path.includes("/latchkey/"));
+      expect(inputs).toContain("node_modules/latchkey/dist/src/client/browser.js");
+      expect(inputs.join()).not.toContain("create-guard");
     });
 
     it(
-      "serves when started by its command",
+      "starts the service with its command",
       async () => {
         const child = spawn("npx", ["latchkey", "serve"], {
           cwd: project,
           env: { ...process.env, HOST: "127.0.0.1", PORT: "0", WORKERS: "1" },
-          // A group of its own, as npx starts another process.
+          // A separate process group, because npx starts another process.
           detached: true,
         });
         killWithParent(child, { group: true });
         const service = followProcess(child);
         const [, url] = await service.until(listeningLine);
-        const answers = ["/healthz", "/openapi.json", "/console"].map((path) => fetch(url + path));
-        expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([200, 200, 200]);
+        const responses = ["/healthz", "/openapi.json", "/console"].map((path) =>
+          fetch(url + path),
+        );
+        expect((await Promise.all(responses)).map(({ status }) => status)).toEqual([200, 200, 200]);
         process.kill(-(child.pid as number), "SIGTERM");
         await service.ended();
       },

@@ -9,28 +9,28 @@ import { problemCatalogue } from "../../src/contract/problems.js";
 const markdown = readFileSync("gen/proto.md", "utf8");
 const html = readFileSync("gen/proto.html", "utf8");
 const methods = services.flatMap((service) => service.methods);
-const messages = [...reachable(methods.flatMap(({ input, output }) => [input, output]))];
+const messages = [...findReachable(methods.flatMap(({ input, output }) => [input, output]))];
 
-/** The text between a heading and the next one. */
-function sectionOf(name: string): string {
-  const [, section, another] = markdown.split(new RegExp(`^#+ ${name}$`, "m"));
-  expect({ name, isThereOnce: section !== undefined && another === undefined }).toEqual({
+/** Returns the text between a heading and the next one. */
+function getSection(name: string): string {
+  const [, section, duplicate] = markdown.split(new RegExp(`^#+ ${name}$`, "m"));
+  expect({ name, isUnique: section !== undefined && duplicate === undefined }).toEqual({
     name,
-    isThereOnce: true,
+    isUnique: true,
   });
   return section?.split(/^#/m)[0] ?? "";
 }
 
 describe("the proto reference", () => {
   it.each(services)("lists the permissions of $name", (service) => {
-    const own = service.methods.map((method) => getOption(method, access).permission);
-    for (const permission of own.filter(Boolean)) {
-      expect(sectionOf(service.name)).toContain(`- \`${permission}\`: `);
+    const permissions = service.methods.map((method) => getOption(method, access).permission);
+    for (const permission of permissions.filter(Boolean)) {
+      expect(getSection(service.name)).toContain(`- \`${permission}\`: `);
     }
   });
 
   it.each(methods)("describes $name completely", (method) => {
-    const section = sectionOf(method.name);
+    const section = getSection(method.name);
     expect(section).toContain(`/${method.parent.typeName}/${method.name}\``);
     const { permission } = getOption(method, access);
     expect(section).toContain(permission ? `the permission \`${permission}\`` : "");
@@ -50,27 +50,27 @@ describe("the proto reference", () => {
   });
 
   it.each(messages)("lists every field of $name", (message) => {
-    const section = sectionOf(message.name);
+    const section = getSection(message.name);
     for (const field of message.fields) {
-      expect(section).toContain(`| \`${field.name}\` | ${field.number} | ${typeOf(field)}`);
+      expect(section).toContain(`| \`${field.name}\` | ${field.number} | ${renderType(field)}`);
     }
   });
 
   it("describes validation rules in sentences", () => {
-    const [name, , permissions] = rowsOf("CreateApplicationRequest");
+    const [name, , permissions] = getRows("CreateApplicationRequest");
     expect(name).toContain("| Required. At most 200 characters. Must be one line of text");
     expect(permissions).toContain(
       "| At most 50 items. No duplicates. Each: At most 100 characters.",
     );
-    expect(rowsOf("AccessRuleCondition")[1]).toContain("One of `starts_with` or `equals`.");
-    expect(rowsOf("ListSessionsRequest")[2]).toContain("Must be at least 1 and at most 100.");
-    expect(sectionOf("TokenReference")).toContain("Send the id of the token, its container,");
+    expect(getRows("AccessRuleCondition")[1]).toContain("One of `starts_with` or `equals`.");
+    expect(getRows("ListSessionsRequest")[2]).toContain("Must be at least 1 and at most 100.");
+    expect(getSection("TokenReference")).toContain("Send the id of the token, its container,");
   });
 
   it("describes every error of the methods", () => {
     for (const code of methods.flatMap((method) => getOption(method, errors))) {
       const { status } = problemCatalogue[code as keyof typeof problemCatalogue];
-      expect(sectionOf("Errors")).toMatch(
+      expect(getSection("Errors")).toMatch(
         new RegExp(`^\\| \`${code}\` \\| [A-Z_]+ \\| ${status} `, "m"),
       );
     }
@@ -90,28 +90,28 @@ describe("the proto reference", () => {
   });
 });
 
-function rowsOf(name: string): string[] {
-  return sectionOf(name)
+function getRows(name: string): string[] {
+  return getSection(name)
     .split("\n")
     .filter((line) => line.startsWith("| `"));
 }
 
-/** The start of a field's type: `repeated` for a list, and the link to a message. */
-function typeOf({ fieldKind, message }: DescField): string {
+/** Renders the start of a field's type: `repeated` for a list, and the link to a message. */
+function renderType({ fieldKind, message }: DescField): string {
   const label = fieldKind === "list" ? "repeated " : "";
-  return message && isOurs(message)
+  return message && isLatchkeyType(message)
     ? `${label}[${message.name}](#${message.name.toLowerCase()})`
     : label;
 }
 
-function isOurs({ typeName }: DescMessage): boolean {
+function isLatchkeyType({ typeName }: DescMessage): boolean {
   return typeName.startsWith("latchkey.");
 }
 
-function reachable(from: DescMessage[], found = new Set<DescMessage>()): Set<DescMessage> {
-  for (const message of from.filter((message) => isOurs(message) && !found.has(message))) {
+function findReachable(from: DescMessage[], found = new Set<DescMessage>()): Set<DescMessage> {
+  for (const message of from.filter((message) => isLatchkeyType(message) && !found.has(message))) {
     found.add(message);
-    reachable(
+    findReachable(
       message.fields.flatMap((field) => field.message ?? []),
       found,
     );

@@ -15,7 +15,7 @@ const lock = readLockfile();
 const manifest = readManifest();
 
 describe("the audit", () => {
-  /** Runs it against a registry that answers so. */
+  /** Runs the audit against a fake registry with this response. */
   const audit = (status: number, advisories: object, ...args: string[]) =>
     withFolder((cache) => auditWith(cache, status, advisories, args));
 
@@ -33,27 +33,33 @@ describe("the audit", () => {
       npm_config_cache: cache,
     };
     const command = ["--import", "tsx", "tools/supply-chain/check-audit.ts", "findings", ...args];
-    const ended = await run(process.execPath, command, { env }).then(
-      ({ stdout }) => ({ code: 0, said: stdout }),
-      ({ code, stdout, stderr }) => ({ code, said: stdout + stderr }),
+    const result = await run(process.execPath, command, { env }).then(
+      ({ stdout }) => ({ code: 0, output: stdout }),
+      ({ code, stdout, stderr }) => ({ code, output: stdout + stderr }),
     );
     registry.close();
-    return ended;
+    return result;
   }
-  const leak = { id: 1, url: "a", title: "It leaks", severity: "high", vulnerable_versions: "*" };
+  const advisory = {
+    id: 1,
+    url: "a",
+    title: "It leaks",
+    severity: "high",
+    vulnerable_versions: "*",
+  };
 
-  it("fails for a severe finding, and names it", async () => {
-    const { code, said } = await audit(200, { pino: [leak] }, "--if-answered");
-    expect(said).toContain("npm audit: pino: high, by It leaks (a)");
+  it("fails on a severe vulnerability and names it", async () => {
+    const { code, output } = await audit(200, { pino: [advisory] }, "--if-answered");
+    expect(output).toContain("npm audit: pino: high, by It leaks (a)");
     expect(code).toBe(1);
   });
 
   it("reports an unreachable registry, and fails unless --if-answered is given", async () => {
-    const { code, said } = await audit(405, {});
-    expect(said).toContain("npm audit: NOT CHECKED, the registry gave no answer: 405");
-    expect(said).not.toContain("http://");
+    const { code, output } = await audit(405, {});
+    expect(output).toContain("npm audit: NOT CHECKED, the registry gave no answer: 405");
+    expect(output).not.toContain("http://");
     expect(code).toBe(1);
-    expect(await audit(405, {}, "--if-answered")).toEqual({ code: 0, said });
+    expect(await audit(405, {}, "--if-answered")).toEqual({ code: 0, output });
   });
 });
 
@@ -71,7 +77,7 @@ it("the bill of materials lists every production dependency, and nothing else, w
       metadata: { component: { type: "application", name: "latchkey" } },
     });
     const production = packagesIn(lock).filter(({ dev }) => !dev);
-    const bytesOf = (integrity = "") => Buffer.from(integrity.slice("sha512-".length), "base64");
+    const decodeHash = (integrity = "") => Buffer.from(integrity.slice("sha512-".length), "base64");
     const listed = bom.components.map(({ name, version, purl, hashes, type }) => {
       expect({ type, purl: decodeURIComponent(purl) }).toEqual({
         type: "library",
@@ -79,13 +85,13 @@ it("the bill of materials lists every production dependency, and nothing else, w
       });
       return { name, version, hash: hashes?.[0]?.content };
     });
-    const byName = (one: { name: string }, other: { name: string }) =>
-      one.name < other.name ? -1 : 1;
+    const byName = (a: { name: string }, b: { name: string }) => (a.name < b.name ? -1 : 1);
     expect(listed.sort(byName)).toEqual(
       production
         .map(({ name, version, integrity }) => ({
-          ...{ name, version },
-          hash: bytesOf(integrity).toString("hex"),
+          name,
+          version,
+          hash: decodeHash(integrity).toString("hex"),
         }))
         .sort(byName),
     );

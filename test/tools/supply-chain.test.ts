@@ -12,30 +12,35 @@ const lock = readLockfile();
 const manifest = readManifest();
 
 describe("the lockfile", () => {
-  it("has a version and a hash for each package, and names no registry", () => {
+  it("has a version and a hash for each package and no registry URLs", () => {
     expect(faultsOf(lock, manifest)).toEqual([]);
   });
 
-  const changed = (at: string, change: object): Lockfile => ({
+  const changePackage = (path: string, change: object): Lockfile => ({
     ...lock,
-    packages: { ...lock.packages, [at]: { ...lock.packages[at], ...change } },
+    packages: { ...lock.packages, [path]: { ...lock.packages[path], ...change } },
   });
   const pino = "node_modules/pino";
-  const faulty: [what: string, Lockfile, Manifest, fault: string][] = [
-    ["a hash that is missing", changed(pino, { integrity: undefined }), manifest, "no sha512"],
-    ["a weak hash", changed(pino, { integrity: "sha1-abc=" }), manifest, "no sha512"],
-    ["a host", changed(pino, { resolved: "https://a.example/p.tgz" }), manifest, "where it is"],
-    ["a link", changed(pino, { link: true }), manifest, "is a link"],
+  const invalid: [name: string, Lockfile, Manifest, message: string][] = [
+    ["a missing hash", changePackage(pino, { integrity: undefined }), manifest, "no sha512"],
+    ["a weak hash", changePackage(pino, { integrity: "sha1-abc=" }), manifest, "no sha512"],
+    [
+      "a registry host",
+      changePackage(pino, { resolved: "https://a.example/p.tgz" }),
+      manifest,
+      "where it is",
+    ],
+    ["a link", changePackage(pino, { link: true }), manifest, "is a link"],
     ...["git+ssh://git@a.example/x.git", "https://a.example/x.tgz", "file:../x", "a/b"].map(
-      (from): (typeof faulty)[number] => [
+      (from): (typeof invalid)[number] => [
         `a dependency from ${from}`,
-        changed(pino, { dependencies: { x: from } }),
+        changePackage(pino, { dependencies: { x: from } }),
         manifest,
         "which is no registry",
       ],
     ),
     [
-      "other dependencies than package.json",
+      "dependencies that differ from package.json",
       lock,
       { ...manifest, dependencies: { ...manifest.dependencies, left: "1.0.0" } },
       "other dependencies",
@@ -47,27 +52,27 @@ describe("the lockfile", () => {
       "which is not one version",
     ],
     [
-      "an install script that nobody decided on",
-      changed(pino, { hasInstallScript: true }),
+      "an install script that allowScripts does not list",
+      changePackage(pino, { hasInstallScript: true }),
       manifest,
       "allowScripts says nothing of",
     ],
     [
-      "a decision on what has no install script",
+      "an allowScripts entry for a package without install script",
       lock,
       { ...manifest, allowScripts: { ...manifest.allowScripts, pino: true } },
       "which has no install script",
     ],
-    ["another version of itself", { ...lock, lockfileVersion: 2 }, manifest, "is 2, not 3"],
+    ["another lockfile version", { ...lock, lockfileVersion: 2 }, manifest, "is 2, not 3"],
   ];
 
-  it.each(faulty)("is refused with %s", (_what, lock, manifest, fault) => {
-    expect(faultsOf(lock, manifest).join("\n")).toContain(fault);
+  it.each(invalid)("is refused with %s", (_name, lock, manifest, message) => {
+    expect(faultsOf(lock, manifest).join("\n")).toContain(message);
   });
 });
 
 describe("the audit", () => {
-  it("passes without findings", () => {
+  it("passes without high or critical vulnerabilities", () => {
     const report = { metadata: {}, vulnerabilities: { a: { severity: "moderate" } } };
     expect(auditVerdict(JSON.stringify(report))).toEqual({
       passed: "no high or critical finding, 1 of less",
@@ -86,7 +91,7 @@ describe("the audit", () => {
     ],
     ['{"error":{"summary":"no such host"}}', { unanswered: "no such host" }],
     ["", { unanswered: "npm said nothing that can be read" }],
-  ])("reports signatures as %s", (report, verdict) => {
+  ])("evaluates the signature report %s", (report, verdict) => {
     expect(signaturesVerdict(report)).toEqual(verdict);
   });
 });

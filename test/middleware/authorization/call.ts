@@ -14,7 +14,6 @@ import { type ProblemCode, problemCatalogue } from "../../../src/contract/proble
 import type { Binding } from "../../../src/transport/rest/router.js";
 import { envelope, readDetails } from "../../support/http/raw-grpc.js";
 
-/** The response to a call. */
 export interface CallResult {
   /** The HTTP status of a refusal; absent on success. */
   readonly refusal?: number;
@@ -24,14 +23,12 @@ export interface CallResult {
 
 const keyHeader = "svc-api-key";
 
-/** Options of a call. */
 export interface CallOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** Called on 100 Continue. The body is sent when the promise resolves. */
   readonly beforeBody?: () => Promise<unknown>;
 }
 
-/** Makes a REST call. */
 export async function callRest(
   url: string,
   { method, verb, segments, hasBody, status }: Binding,
@@ -42,10 +39,12 @@ export async function callRest(
   const fields = toJson(method.input, message as MessageShape<typeof method.input>, {
     useProtoFieldName: true,
   }) as Record<string, string>;
-  const path = segments.map((it) => ("literal" in it ? it.literal : take(fields, it.field)));
-  const withHeader = method.input.fields.find((field) => headerOf(field) && field.name in fields);
-  if (withHeader) {
-    throw new Error(`${withHeader} goes in a header, which no sample needs yet`);
+  const path = segments.map((segment) =>
+    "literal" in segment ? segment.literal : takeField(fields, segment.field),
+  );
+  const headerField = method.input.fields.find((field) => headerOf(field) && field.name in fields);
+  if (headerField) {
+    throw new Error(`${headerField} is sent as a header, which is not implemented here`);
   }
   const query = hasBody ? "" : `?${new URLSearchParams(fields)}`;
   const outgoing = request(`${url}/${path.join("/")}${query}`, {
@@ -76,13 +75,13 @@ export async function callRest(
     : { text: response, refusal: incoming.statusCode ?? 0 };
 }
 
-function take(fields: Record<string, string>, name: string): string {
+function takeField(fields: Record<string, string>, name: string): string {
   const { [name]: value = "" } = fields;
   delete fields[name];
   return value;
 }
 
-/** Makes a gRPC call. Leaves a stream after its first message. */
+/** Cancels a stream after its first message. */
 export function callGrpc(
   session: ClientHttp2Session,
   method: DescMethod,
@@ -116,7 +115,7 @@ export function callGrpc(
     let text = "";
     const finish = (headers: Record<string, unknown>) => {
       if (headers["grpc-status"] !== undefined) {
-        resolve({ text, ...refusalIn(headers) });
+        resolve({ text, ...parseRefusal(headers) });
       }
     };
     stream.on("response", finish);
@@ -133,7 +132,7 @@ export function callGrpc(
   });
 }
 
-function refusalIn(headers: Record<string, unknown>): { refusal?: number } {
+function parseRefusal(headers: Record<string, unknown>): { refusal?: number } {
   if (headers["grpc-status"] === "0") {
     return {};
   }

@@ -15,23 +15,23 @@ import { createChangeGate, type Loss, losses } from "./lost-authority.js";
 import { sampleOf, type Target } from "./samples.js";
 import { createMatrixTenant, type MatrixTenant } from "./tenant.js";
 
-const changes = [ApplicationService, SessionService]
+const changeMethods = [ApplicationService, SessionService]
   .flatMap((service): DescMethod[] => service.methods)
   .filter(({ idempotency }) => idempotency !== Level.NO_SIDE_EFFECTS);
 
 type CallMethod = (target: Target, key: string, options?: CallOptions) => Promise<CallResult>;
 
-interface Asked {
+interface ProtocolCall {
   readonly call: CallMethod;
   readonly hasBody: boolean;
 }
 
-describe.each(engines)("a change on %s", (engine) => {
+describe.each(engines)("a change, store=%s", (engine) => {
   let server: TestServer;
   let session: ClientHttp2Session;
   let tenant: MatrixTenant;
   /** The target of refused calls, which must stay unchanged. */
-  let standing: Target;
+  let sharedTarget: Target;
   const gate = createChangeGate();
 
   beforeAll(async () => {
@@ -40,7 +40,7 @@ describe.each(engines)("a change on %s", (engine) => {
     server = await startServer(engine, { environment, wrapStore: gate.wrap });
     session = connect(server.url);
     tenant = await createMatrixTenant(server);
-    standing = await tenant.target();
+    sharedTarget = await tenant.createTarget();
   });
 
   afterAll(async () => {
@@ -48,7 +48,7 @@ describe.each(engines)("a change on %s", (engine) => {
     await server?.close();
   });
 
-  function callsOf(method: DescMethod): Asked[] {
+  function createCalls(method: DescMethod): ProtocolCall[] {
     const binding = readBinding(method) as Binding;
     return [
       {
@@ -65,7 +65,7 @@ describe.each(engines)("a change on %s", (engine) => {
   }
 
   /** The state that a call could have changed. */
-  async function stateOf({ applicationId }: Target): Promise<unknown> {
+  async function readState({ applicationId }: Target): Promise<unknown> {
     const { api, root } = tenant;
     const [{ pagination }, { data: sessions }, { version }] = await Promise.all([
       api.listApplications(root.key, { size: 1 }),
@@ -79,11 +79,11 @@ describe.each(engines)("a change on %s", (engine) => {
     };
   }
 
-  /** Pauses a call before its body is sent or before the store makes the change. */
-  const stops = {
-    beforeBody: (happen: () => Promise<unknown>): CallOptions => ({ beforeBody: happen }),
-    beforeCommit(happen: () => Promise<unknown>): CallOptions {
-      gate.stopNext(happen);
+  /** Runs a callback before the body is sent or before the store commits the change. */
+  const interrupts = {
+    beforeBody: (run: () => Promise<unknown>): CallOptions => ({ beforeBody: run }),
+    beforeCommit(run: () => Promise<unknown>): CallOptions {
+      gate.beforeNext(run);
       return {};
     },
   };
@@ -92,54 +92,60 @@ describe.each(engines)("a change on %s", (engine) => {
     call: CallMethod,
     method: DescMethod,
     loss: Loss,
-    stop: keyof typeof stops,
+    moment: keyof typeof interrupts,
   ): Promise<void> {
-    const caller = await loss.make(tenant, method);
+    const caller = await loss.createCaller(tenant, method);
     let before: unknown;
-    const options = stops[stop](async () => {
+    const options = interrupts[moment](async () => {
       await caller.lose();
-      before = await stateOf(standing);
+      before = await readState(sharedTarget);
     });
-    const { refusal } = await call(standing, caller.key, options);
+    const { refusal } = await call(sharedTarget, caller.key, options);
     expect(refusal).toBe(loss.refusal);
     expect(before).toBeDefined();
-    expect(await stateOf(standing)).toEqual(before);
+    expect(await readState(sharedTarget)).toEqual(before);
   }
 
-  /** On MongoDB, which is slower, the quick suite tests one of each kind. */
-  const someLosses = ["is deleted", "is a session that is deleted"];
-  const isTried = ([name]: readonly [string, Loss]) =>
-    isFullSuite || engine === "lmdb" || someLosses.includes(name);
+  // On MongoDB, which is slower, the quick suite tests one loss of each kind.
+  const quickLosses = ["is deleted", "is a session that is deleted"];
+  const isTested = ([name]: readonly [string, Loss]) =>
+    isFullSuite || engine === "lmdb" || quickLosses.includes(name);
 
-  describe.each(Object.entries(losses).filter(isTried))("if its caller %s", (_name, loss) => {
-    const tried = changes
+  describe.each(Object.entries(losses).filter(isTested))("whose caller %s", (_name, loss) => {
+    const tested = changeMethods
       .filter((method) => loss.appliesTo(method))
       .map((method) => [method.name, method] as const);
 
-    it.each(tried)("refuses it before its body arrives: %s", async (_name, method) => {
-      for (const { call } of callsOf(method).filter(({ hasBody }) => hasBody)) {
-        await expectRefused(call, method, loss, "beforeBody");
-      }
-    });
+    it.each(tested)(
+      "is refused if that happens before its body arrives: %s",
+      async (_name, method) => {
+        for (const { call } of createCalls(method).filter(({ hasBody }) => hasBody)) {
+          await expectRefused(call, method, loss, "beforeBody");
+        }
+      },
+    );
 
-    it.each(tried)("refuses it before the commit: %s", async (_name, method) => {
-      for (const { call } of callsOf(method)) {
+    it.each(tested)("is refused if that happens before the commit: %s", async (_name, method) => {
+      for (const { call } of createCalls(method)) {
         await expectRefused(call, method, loss, "beforeCommit");
       }
     });
 
-    const repeated = tried.filter(([, method]) => isReplayable(method) && !loss.leavesAnswers);
-    for (const [name, method] of repeated) {
-      it(`refuses it before a replayed response: ${name}`, async () => {
-        const [grpc, rest] = callsOf(method) as [Asked, Asked];
-        for (const [{ call }, stop] of [
-          [grpc, stops.beforeCommit],
-          [rest, rest.hasBody ? stops.beforeBody : stops.beforeCommit],
+    const replayable = tested.filter(([, method]) => isReplayable(method) && !loss.allowsReplay);
+    for (const [name, method] of replayable) {
+      it(`is refused if that happens before a replayed response: ${name}`, async () => {
+        const [grpc, rest] = createCalls(method) as [ProtocolCall, ProtocolCall];
+        for (const [{ call }, interrupt] of [
+          [grpc, interrupts.beforeCommit],
+          [rest, rest.hasBody ? interrupts.beforeBody : interrupts.beforeCommit],
         ] as const) {
           const headers = { "idempotency-key": newId(0) };
-          const [target, caller] = await Promise.all([tenant.target(), loss.make(tenant, method)]);
+          const [target, caller] = await Promise.all([
+            tenant.createTarget(),
+            loss.createCaller(tenant, method),
+          ]);
           expect(await call(target, caller.key, { headers })).not.toHaveProperty("refusal");
-          const options = stop(caller.lose);
+          const options = interrupt(caller.lose);
           const { refusal } = await call(target, caller.key, { headers, ...options });
           expect(refusal).toBe(loss.refusal);
         }

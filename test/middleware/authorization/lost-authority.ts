@@ -2,13 +2,13 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { accessOf } from "../../../src/contract/methods.js";
 import type { Store } from "../../../src/store/port/store.js";
-import { admittedType, type MadeApplication, type MatrixTenant } from "./tenant.js";
+import { type CreatedApplication, getAdmittedType, type MatrixTenant } from "./tenant.js";
 
 /** Shorter than the lifetime of an unauthorized session. */
 const minute = 60_000;
 
 /** A caller that can lose its authority. */
-interface DoomedCaller {
+interface RevocableCaller {
   readonly key: string;
   lose(): Promise<unknown>;
 }
@@ -17,52 +17,53 @@ interface DoomedCaller {
 export interface Loss {
   /** The status of the refusal. */
   readonly refusal: 401 | 403;
-  /** Whether this applies to callers of a method. */
   appliesTo(method: DescMethod): boolean;
   /** Whether the caller may still replay an earlier response. */
-  readonly leavesAnswers?: boolean;
-  make(tenant: MatrixTenant, method: DescMethod): Promise<DoomedCaller>;
+  readonly allowsReplay?: boolean;
+  createCaller(tenant: MatrixTenant, method: DescMethod): Promise<RevocableCaller>;
 }
 
-/** How a manager revokes an application's authority. */
+/** An application loses its authority through a manager. */
 function ofApplication(
-  lose: (tenant: MatrixTenant, caller: MadeApplication) => Promise<unknown>,
-): Pick<Loss, "make"> {
+  lose: (tenant: MatrixTenant, caller: CreatedApplication) => Promise<unknown>,
+): Pick<Loss, "createCaller"> {
   return {
-    async make(tenant, method) {
-      const caller = await tenant.application(admittedType(method), permissionsFor(method));
+    async createCaller(tenant, method) {
+      const caller = await tenant.createApplication(
+        getAdmittedType(method),
+        permissionsFor(method),
+      );
       return { key: caller.key, lose: () => lose(tenant, caller) };
     },
   };
 }
 
-/** How a session loses its authority. */
 function ofSession(
   lose: (tenant: MatrixTenant, session: { readonly id: string }) => Promise<unknown>,
 ): Loss {
   return {
     refusal: 401,
     appliesTo: (method) => accessOf(method).permission === "session:delete",
-    async make(tenant, method) {
+    async createCaller(tenant, method) {
       const expiresAt = timestampFromMs(tenant.now() + minute);
-      const session = await tenant.session(permissionsFor(method), { expiresAt });
+      const session = await tenant.createSession(permissionsFor(method), { expiresAt });
       return { key: session.sessionKey, lose: () => lose(tenant, session) };
     },
   };
 }
 
-/** How a session loses its authority through its authorizer. */
+/** A session loses its authority through its authorizer. */
 function ofAuthorizer(
   refusal: Loss["refusal"],
-  lose: (tenant: MatrixTenant, authorizer: MadeApplication) => Promise<unknown>,
+  lose: (tenant: MatrixTenant, authorizer: CreatedApplication) => Promise<unknown>,
 ): Loss {
   return {
     ...ofSession(async () => {}),
     refusal,
-    async make(tenant, method) {
+    async createCaller(tenant, method) {
       const { api, shop } = tenant;
       const permissions = permissionsFor(method);
-      const authorizer = await tenant.application("private", permissions);
+      const authorizer = await tenant.createApplication("private", permissions);
       const { sessionKey, nonce } = await api.createSession(shop.key);
       await api.authorizeSession(authorizer.key, { nonce, permissions });
       return { key: sessionKey, lose: () => lose(tenant, authorizer) };
@@ -70,26 +71,35 @@ function ofAuthorizer(
   };
 }
 
-function deleteIt({ api, root }: MatrixTenant, { id }: MadeApplication): Promise<unknown> {
+function deleteApplication(
+  { api, root }: MatrixTenant,
+  { id }: CreatedApplication,
+): Promise<unknown> {
   return api.deleteApplication(root.key, { id });
 }
 
-function disableIt({ api, root }: MatrixTenant, { id }: MadeApplication): Promise<unknown> {
+function disableApplication(
+  { api, root }: MatrixTenant,
+  { id }: CreatedApplication,
+): Promise<unknown> {
   return api.disableApplication(root.key, { id });
 }
 
-function stripIt({ api, root }: MatrixTenant, { id }: MadeApplication): Promise<unknown> {
-  return api.updateApplication(root.key, { id, name: "stripped", permissions: ["token:use"] });
+function removePermissions(
+  { api, root }: MatrixTenant,
+  { id }: CreatedApplication,
+): Promise<unknown> {
+  return api.updateApplication(root.key, { id, name: "changed", permissions: ["token:use"] });
 }
 
 const always = () => true;
 
-/** All ways, by what happens to the caller. */
+/** By what happens to the caller, for test titles. */
 export const losses: Readonly<Record<string, Loss>> = {
   "is deleted": {
     refusal: 401,
     appliesTo: always,
-    ...ofApplication(deleteIt),
+    ...ofApplication(deleteApplication),
   },
   "gets a new key": {
     refusal: 401,
@@ -99,26 +109,28 @@ export const losses: Readonly<Record<string, Loss>> = {
   "is disabled": {
     refusal: 401,
     appliesTo: always,
-    ...ofApplication(disableIt),
+    ...ofApplication(disableApplication),
   },
   "loses its permission": {
     refusal: 403,
     appliesTo: (method) => accessOf(method).permission !== "",
-    ...ofApplication(stripIt),
+    ...ofApplication(removePermissions),
   },
-  "loses what it hands on": {
+  "loses a permission that it grants to the session": {
     refusal: 403,
     appliesTo: ({ name }) => name === "AuthorizeSession",
-    leavesAnswers: true,
-    ...ofApplication(stripIt),
+    allowsReplay: true,
+    ...ofApplication(removePermissions),
   },
   expires: {
     refusal: 401,
     appliesTo: always,
-    async make(tenant, method) {
+    async createCaller(tenant, method) {
       const expiresAt = timestampFromMs(tenant.now() + minute);
       const permissions = permissionsFor(method);
-      const { key } = await tenant.application(admittedType(method), permissions, { expiresAt });
+      const { key } = await tenant.createApplication(getAdmittedType(method), permissions, {
+        expiresAt,
+      });
       return { key, lose: async () => tenant.advance(minute) };
     },
   },
@@ -129,9 +141,9 @@ export const losses: Readonly<Record<string, Loss>> = {
     api.revokeAllSessions(root.key, { id: shop.id }),
   ),
   "is a session that expires": ofSession(async (tenant) => tenant.advance(minute)),
-  "is a session whose authorizer is deleted": ofAuthorizer(401, deleteIt),
-  "is a session whose authorizer is disabled": ofAuthorizer(401, disableIt),
-  "is a session whose authorizer loses the permission": ofAuthorizer(403, stripIt),
+  "is a session whose authorizer is deleted": ofAuthorizer(401, deleteApplication),
+  "is a session whose authorizer is disabled": ofAuthorizer(401, disableApplication),
+  "is a session whose authorizer loses the permission": ofAuthorizer(403, removePermissions),
 };
 
 function permissionsFor(method: DescMethod): string[] {
@@ -139,11 +151,11 @@ function permissionsFor(method: DescMethod): string[] {
   return ["token:read", ...(permission === "" ? [] : [permission])];
 }
 
-/** Pauses the next change of a store before it is made. */
+/** Runs a callback before the next change of a store. */
 interface ChangeGate {
   wrap(store: Store): Store;
-  /** Runs something before the next change or the next lookup of a stored response. */
-  stopNext(happen: () => Promise<unknown>): void;
+  /** Also applies to the next lookup of a stored response. */
+  beforeNext(run: () => Promise<unknown>): void;
 }
 
 export function createChangeGate(): ChangeGate {
@@ -151,16 +163,16 @@ export function createChangeGate(): ChangeGate {
 
   function gated<A extends unknown[], R>(call: (...args: A) => Promise<R>) {
     return async (...args: A): Promise<R> => {
-      const happen = next;
+      const run = next;
       next = undefined;
-      await happen?.();
+      await run?.();
       return call(...args);
     };
   }
 
   return {
-    stopNext(happen) {
-      next = happen;
+    beforeNext(run) {
+      next = run;
     },
     wrap: (store) => ({
       ...store,

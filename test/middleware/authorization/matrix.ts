@@ -7,13 +7,13 @@ import { ApiFailure } from "../../support/api/api.js";
 import { forEachConcurrently } from "../../support/concurrency.js";
 import type { TestServer } from "../../support/service/server.js";
 import { type CallResult, callGrpc, callRest } from "./call.js";
-import { type CallerColumn, callerColumns, untilExpiry } from "./callers.js";
-import { expectedOutcome, type Holding, type Outcome } from "./expected-response.js";
+import { type CallerColumn, callerColumns, expiryDelayMs } from "./callers.js";
+import { getExpectedOutcome, type Holding, type Outcome } from "./expected-outcome.js";
 import { sampleOf, type Target } from "./samples.js";
 import {
-  admittedType,
   createLastManager,
   createMatrixTenant,
+  getAdmittedType,
   type MatrixTenant,
 } from "./tenant.js";
 
@@ -23,12 +23,12 @@ export interface Cell {
   readonly column: CallerColumn;
   readonly holding: Holding;
   readonly expected: Outcome;
-  /** The outcome, or a description of an unexpected one. */
-  readonly found: Outcome | string;
+  /** The actual outcome, or a description of an unexpected one. */
+  readonly actual: Outcome | string;
 }
 
-type OpenCell = Omit<Cell, "found">;
-type KeyFor = (cell: OpenCell) => Promise<string | undefined>;
+type PendingCell = Omit<Cell, "actual">;
+type KeyFor = (cell: PendingCell) => Promise<string | undefined>;
 
 /** Calls every method as every kind of caller over every protocol, and returns the outcomes. */
 export async function callMatrix(
@@ -36,63 +36,66 @@ export async function callMatrix(
   methods: readonly DescMethod[],
 ): Promise<Cell[]> {
   const tenant = await createMatrixTenant(server);
-  const keyFor = createKeys(tenant, await createMatrixTenant(server));
-  const cells = methods.flatMap(cellsOf);
-  // A caller that cannot be created fails again when it is to call.
-  const make = (isEnded: boolean) =>
+  const keyFor = createKeyFactory(tenant, await createMatrixTenant(server));
+  const cells = methods.flatMap(createCells);
+  // If a caller cannot be created, the error is reported when it is used.
+  const createCallers = (isInactive: boolean) =>
     Promise.allSettled(
-      cells.filter(({ column }) => (column.isEnded ?? false) === isEnded).map(keyFor),
+      cells.filter(({ column }) => (column.isInactive ?? false) === isInactive).map(keyFor),
     );
-  await make(true);
-  server.clock.advance(untilExpiry);
-  await make(false);
+  await createCallers(true);
+  server.clock.advance(expiryDelayMs);
+  await createCallers(false);
 
   const session = connect(server.url);
   try {
-    const standing = await tenant.target();
-    const callCell = createCellCaller({ server, session, tenant, keyFor, standing });
-    const before = await stateOf(tenant, standing);
-    const found = new Array<Cell>(cells.length);
+    const sharedTarget = await tenant.createTarget();
+    const callCell = createCellCaller({ server, session, tenant, keyFor, sharedTarget });
+    const before = await readState(tenant, sharedTarget);
+    const results = new Array<Cell>(cells.length);
     // A few at a time: a slow server would refuse some of hundreds of concurrent calls.
-    await forEachConcurrently(8, cells.entries(), async ([at, cell]) => {
-      found[at] = { ...cell, found: await callCell(cell) };
+    await forEachConcurrently(8, cells.entries(), async ([index, cell]) => {
+      results[index] = { ...cell, actual: await callCell(cell) };
     });
-    if ((await stateOf(tenant, standing)) !== before) {
-      throw new Error("a call that was refused has changed what it was aimed at");
+    if ((await readState(tenant, sharedTarget)) !== before) {
+      throw new Error("a refused call has changed its target");
     }
-    return found;
+    return results;
   } finally {
     session.destroy();
   }
 }
 
-function cellsOf(method: DescMethod): OpenCell[] {
+function createCells(method: DescMethod): PendingCell[] {
   return callerColumns.flatMap((column) => {
-    const isFixed = column.kindFor(method) === undefined || column.holdsNothing || column.aim;
+    const isFixed =
+      column.getOwnerKind(method) === undefined || column.hasNoPermissions || column.specialTarget;
     const holdings: Holding[] =
       isFixed || accessOf(method).permission === "" ? ["with"] : ["with", "without"];
     return holdings.map((holding) => ({
-      ...{ method, column, holding },
-      expected: expectedOutcome(method, column, holding),
+      method,
+      column,
+      holding,
+      expected: getExpectedOutcome(method, column, holding),
     }));
   });
 }
 
 /** Creates each caller once: with only the method's permission, or with all others. */
-function createKeys(tenant: MatrixTenant, elsewhere: MatrixTenant): KeyFor {
-  const made = new Map<string, Promise<string | undefined>>();
+function createKeyFactory(tenant: MatrixTenant, otherTenant: MatrixTenant): KeyFor {
+  const keys = new Map<string, Promise<string | undefined>>();
   return ({ method, column, holding }) => {
     const { permission } = accessOf(method);
-    const kind = column.kindFor(method) ?? "private";
+    const kind = column.getOwnerKind(method) ?? "private";
     const others = ownPermissions
       .map(({ name }) => name)
       .filter((name) => name !== permission && mayHold(kind, name));
-    const wanted = permission === "" ? [] : [permission];
-    const permissions = ["token:read", ...(holding === "with" ? wanted : others)];
+    const required = permission === "" ? [] : [permission];
+    const permissions = ["token:read", ...(holding === "with" ? required : others)];
     const id = JSON.stringify([column.name, kind, permissions]);
-    const home = column.isElsewhere ? elsewhere : tenant;
-    const key = made.get(id) ?? column.make(home, admittedType(method), permissions);
-    made.set(id, key);
+    const owner = column.isOtherTenant ? otherTenant : tenant;
+    const key = keys.get(id) ?? column.createKey(owner, getAdmittedType(method), permissions);
+    keys.set(id, key);
     return key;
   };
 }
@@ -102,53 +105,59 @@ interface CellCallerOptions {
   readonly session: ClientHttp2Session;
   readonly tenant: MatrixTenant;
   readonly keyFor: KeyFor;
-  /** The target of callers that must not be able to change it. */
-  readonly standing: Target;
+  /** The target of calls that must not change it. */
+  readonly sharedTarget: Target;
 }
 
-function createCellCaller({ server, session, tenant, keyFor, standing }: CellCallerOptions) {
-  /** The target and the key of a call. */
-  async function aimOf(cell: OpenCell): Promise<{ target: Target; key: string | undefined }> {
-    switch (cell.column.aim) {
-      case "itself, the last manager": {
+function createCellCaller({ server, session, tenant, keyFor, sharedTarget }: CellCallerOptions) {
+  async function prepareCall(
+    cell: PendingCell,
+  ): Promise<{ target: Target; key: string | undefined }> {
+    switch (cell.column.specialTarget) {
+      case "itself as last manager": {
         const target = await createLastManager(server);
         return { target, key: target.key };
       }
-      case "what holds more": {
-        const target = await tenant.target(["token:read", "application:read"]);
+      case "more privileged": {
+        const target = await tenant.createTarget(["token:read", "application:read"]);
         return { target, key: await keyFor(cell) };
       }
       default: {
         const { method, expected } = cell;
-        const isHarmless = method.idempotency === Level.NO_SIDE_EFFECTS || expected !== "done";
-        return { target: isHarmless ? standing : await tenant.target(), key: await keyFor(cell) };
+        const canShareTarget = method.idempotency === Level.NO_SIDE_EFFECTS || expected !== "done";
+        return {
+          target: canShareTarget ? sharedTarget : await tenant.createTarget(),
+          key: await keyFor(cell),
+        };
       }
     }
   }
 
-  async function outcomeOf(cell: OpenCell, call: CallMethod): Promise<Cell["found"]> {
+  async function getOutcome(cell: PendingCell, call: CallMethod): Promise<Cell["actual"]> {
     const { method, column } = cell;
-    const { target, key } = await aimOf(cell);
+    const { target, key } = await prepareCall(cell);
     const { refusal, text } = await call(target, key);
     if (refusal !== undefined) {
       return refusal;
     }
-    const shown = [tenant.id, target.applicationId, target.sessionId, target.keyId];
-    const isShown = shown.some((id) => text.includes(id));
-    if (column.isElsewhere) {
-      return isShown ? "shows another tenant" : "own";
+    const ids = [tenant.id, target.applicationId, target.sessionId, target.keyId];
+    const hasTargetData = ids.some((id) => text.includes(id));
+    if (column.isOtherTenant) {
+      return hasTargetData ? "returns data of another tenant" : "own";
     }
-    return isShown ||
-      column.aim ||
+    return hasTargetData ||
+      column.specialTarget ||
       method.idempotency !== Level.NO_SIDE_EFFECTS ||
-      isAboutAll(method)
+      isSameForAllTenants(method)
       ? "done"
-      : "shows nothing";
+      : "returns no data";
   }
 
-  return async (cell: OpenCell): Promise<Cell["found"]> => {
+  return async (cell: PendingCell): Promise<Cell["actual"]> => {
     try {
-      const outcomes = await Promise.all(callsOf(cell.method).map((call) => outcomeOf(cell, call)));
+      const outcomes = await Promise.all(
+        createCalls(cell.method).map((call) => getOutcome(cell, call)),
+      );
       const distinct = [...new Set(outcomes)];
       return distinct.length === 1 && distinct[0] !== undefined
         ? distinct[0]
@@ -158,7 +167,7 @@ function createCellCaller({ server, session, tenant, keyFor, standing }: CellCal
     }
   };
 
-  function callsOf(method: DescMethod): CallMethod[] {
+  function createCalls(method: DescMethod): CallMethod[] {
     const binding = readBinding(method);
     const overGrpc: CallMethod = (target, key) =>
       callGrpc(session, method, sampleOf(method, target), key);
@@ -170,8 +179,7 @@ function createCellCaller({ server, session, tenant, keyFor, standing }: CellCal
 
 type CallMethod = (target: Target, key: string | undefined) => Promise<CallResult>;
 
-/** Whether the response is the same for all tenants. */
-function isAboutAll({ name }: DescMethod): boolean {
+function isSameForAllTenants({ name }: DescMethod): boolean {
   return name === "ListPermissions";
 }
 
@@ -182,7 +190,7 @@ function isUngrantable(error: unknown): boolean {
 }
 
 /** The state that forbidden callers could have changed. */
-async function stateOf({ api, root }: MatrixTenant, target: Target): Promise<string> {
+async function readState({ api, root }: MatrixTenant, target: Target): Promise<string> {
   const { version } = await api.getApplication(root.key, { id: target.applicationId });
   const { state } = await api.getSession(root.key, { id: target.sessionId });
   return JSON.stringify([version, state]);

@@ -13,21 +13,23 @@ export interface Target {
 type Sample = (target: Target) => object;
 
 const permissions = ["token:read"];
-const nothing: Sample = () => ({});
+const empty: Sample = () => ({});
 const application: Sample = ({ applicationId: id }) => ({ id });
 const session: Sample = ({ sessionId: id }) => ({ id });
 const check: Sample = ({ key }) => ({ key, permission: "token:read" });
-const aboutApplication: Sample = ({ applicationId: target }) => ({ target });
+const byTarget: Sample = ({ applicationId: target }) => ({ target });
 const listServices: Sample = () => ({ messageRequest: { case: "listServices", value: "" } });
 
-/** A valid request of each method, by message type. */
+/** A valid request for each method, by message type. */
 const samples: Readonly<Record<string, Sample>> = {
-  "latchkey.v1.CreateApplicationRequest": () => ({ name: "made", type: "public", permissions }),
+  "latchkey.v1.CreateApplicationRequest": () => ({ name: "created", type: "public", permissions }),
   "latchkey.v1.ListApplicationsRequest": ({ applicationId }) => ({ id: [applicationId] }),
   "latchkey.v1.GetApplicationRequest": application,
-  "latchkey.v1.GetApplicationByKeyRequest": nothing,
+  "latchkey.v1.GetApplicationByKeyRequest": empty,
   "latchkey.v1.UpdateApplicationRequest": ({ applicationId: id }) => ({
-    ...{ id, name: "changed", permissions },
+    id,
+    name: "changed",
+    permissions,
   }),
   "latchkey.v1.RegenerateApplicationKeyRequest": application,
   "latchkey.v1.ListApplicationKeysRequest": application,
@@ -35,7 +37,7 @@ const samples: Readonly<Record<string, Sample>> = {
   "latchkey.v1.DisableApplicationRequest": application,
   "latchkey.v1.EnableApplicationRequest": application,
   "latchkey.v1.DeleteApplicationRequest": application,
-  "latchkey.v1.CreateSessionRequest": nothing,
+  "latchkey.v1.CreateSessionRequest": empty,
   "latchkey.v1.AuthorizeSessionRequest": ({ nonce }) => ({ nonce, permissions }),
   "latchkey.v1.ListSessionsRequest": ({ applicationId }) => ({ applicationId }),
   "latchkey.v1.GetSessionRequest": session,
@@ -44,23 +46,24 @@ const samples: Readonly<Record<string, Sample>> = {
   "latchkey.v1.CheckAccessRequest": check,
   "latchkey.v1.BatchCheckAccessRequest": (target) => ({ checks: [check(target)] }),
   "latchkey.v1.StreamCheckAccessRequest": (target) => ({
-    ...{ correlationId: "1", check: check(target) },
+    correlationId: "1",
+    check: check(target),
   }),
-  "latchkey.v1.WhoAmIRequest": nothing,
-  "latchkey.v1.ListPermissionsRequest": nothing,
-  "latchkey.v1.WatchCredentialsRequest": nothing,
-  "latchkey.v1.ListEventsRequest": aboutApplication,
-  "latchkey.v1.WatchEventsRequest": aboutApplication,
-  "grpc.health.v1.HealthCheckRequest": nothing,
+  "latchkey.v1.WhoAmIRequest": empty,
+  "latchkey.v1.ListPermissionsRequest": empty,
+  "latchkey.v1.WatchCredentialsRequest": empty,
+  "latchkey.v1.ListEventsRequest": byTarget,
+  "latchkey.v1.WatchEventsRequest": byTarget,
+  "grpc.health.v1.HealthCheckRequest": empty,
   "grpc.reflection.v1.ServerReflectionRequest": listServices,
   "grpc.reflection.v1alpha.ServerReflectionRequest": listServices,
 };
 
-/** A valid request of a method for the target. */
+/** Returns a valid request of a method for the target. */
 export function sampleOf({ input }: DescMethod, target: Target): Message {
   const sample = samples[input.typeName];
   if (!sample) {
-    throw new Error(`Nobody knows who may call a method with ${input.typeName}: add a sample`);
+    throw new Error(`no sample request for ${input.typeName}: add one to samples.ts`);
   }
   return create(input, sample(target) as never);
 }

@@ -10,7 +10,7 @@ import { createRestApi } from "../../support/api/rest.js";
 import type { TestServer } from "../../support/service/server.js";
 import type { Target } from "./samples.js";
 
-export interface MadeApplication {
+export interface CreatedApplication {
   readonly id: string;
   readonly key: string;
 }
@@ -21,22 +21,21 @@ export interface MatrixTenant {
   readonly api: Api;
   readonly root: { readonly key: string };
   /** The application that creates sessions. */
-  readonly shop: MadeApplication;
+  readonly shop: CreatedApplication;
   now(): number;
   /** Advances the clock of the server. */
   advance(milliseconds: number): void;
-  application(
+  createApplication(
     type: ApplicationType,
     permissions: string[],
     more?: MessageInitShape<typeof CreateApplicationRequestSchema>,
-  ): Promise<MadeApplication>;
+  ): Promise<CreatedApplication>;
   /** Creates a session, and authorizes it if permissions are given. */
-  session(
+  createSession(
     permissions?: string[],
     more?: { readonly expiresAt: Timestamp },
   ): Promise<CreateSessionResponse>;
-  /** Creates a target with these permissions. */
-  target(permissions?: string[]): Promise<Target>;
+  createTarget(permissions?: string[]): Promise<Target>;
 }
 
 const day = 86_400_000;
@@ -46,15 +45,19 @@ export async function createMatrixTenant(server: TestServer): Promise<MatrixTena
   const root = await server.createTenant();
   const { now, advance } = server.clock;
 
-  const application: MatrixTenant["application"] = async (type, permissions, more = {}) => {
-    const request = { name: `${type} one`, type, permissions, ...more };
-    const made = await api.createApplication(root.key, request);
-    return { id: made.id, key: keyOf(made) };
+  const createApplication: MatrixTenant["createApplication"] = async (
+    type,
+    permissions,
+    more = {},
+  ) => {
+    const request = { name: `${type} application`, type, permissions, ...more };
+    const created = await api.createApplication(root.key, request);
+    return { id: created.id, key: keyOf(created) };
   };
 
-  const own = ownPermissions.map(({ name }) => name);
-  const backend = await application("private", [...own, "token:read"]);
-  const shop = await application("public", ["token:read"]);
+  const all = ownPermissions.map(({ name }) => name);
+  const backend = await createApplication("private", [...all, "token:read"]);
+  const shop = await createApplication("public", ["token:read"]);
 
   return {
     id: root.tenantId,
@@ -63,9 +66,9 @@ export async function createMatrixTenant(server: TestServer): Promise<MatrixTena
     shop,
     now,
     advance,
-    application,
+    createApplication,
 
-    async session(permissions, more = { expiresAt: timestampFromMs(now() + day) }) {
+    async createSession(permissions, more = { expiresAt: timestampFromMs(now() + day) }) {
       const session = await api.createSession(shop.key);
       if (permissions) {
         await api.authorizeSession(backend.key, { nonce: session.nonce, permissions, ...more });
@@ -73,10 +76,10 @@ export async function createMatrixTenant(server: TestServer): Promise<MatrixTena
       return session;
     },
 
-    async target(permissions = ["token:read"]) {
-      const { id } = await application("public", permissions);
-      const grace = { id, gracePeriod: durationFromMs(day) };
-      const key = keyOf(await api.regenerateApplicationKey(root.key, grace));
+    async createTarget(permissions = ["token:read"]) {
+      const { id } = await createApplication("public", permissions);
+      const request = { id, gracePeriod: durationFromMs(day) };
+      const key = keyOf(await api.regenerateApplicationKey(root.key, request));
       const { data } = await api.listApplicationKeys(root.key, { id });
       const { id: sessionId, nonce } = await api.createSession(key);
       return { applicationId: id, key, keyId: data[1]?.id ?? "", sessionId, nonce };
@@ -84,7 +87,7 @@ export async function createMatrixTenant(server: TestServer): Promise<MatrixTena
   };
 }
 
-/** A tenant whose only manager is the target. Another application creates the session. */
+/** Creates a tenant whose only manager is the target. Another application creates the session. */
 export async function createLastManager(server: TestServer): Promise<Target> {
   const api = createRestApi(server.url);
   const { applicationId, key } = await server.createTenant();
@@ -95,8 +98,8 @@ export async function createLastManager(server: TestServer): Promise<Target> {
   return { applicationId, key, keyId: data[0]?.id ?? "", sessionId, nonce };
 }
 
-/** An application type that a method admits. */
-export function admittedType(method: DescMethod): ApplicationType {
+/** Returns an application type that a method admits. */
+export function getAdmittedType(method: DescMethod): ApplicationType {
   const { callers } = accessOf(method);
   return callers.includes(CallerKind.PUBLIC) ? "public" : "private";
 }

@@ -12,41 +12,41 @@ import type { TestServer } from "../../support/service/server.js";
 import { callGrpc } from "./call.js";
 import { sampleOf, type Target } from "./samples.js";
 
-/** Health and reflection. */
-export const openServices: readonly DescService[] = [
+export const unauthenticatedServices: readonly DescService[] = [
   Health,
   ServerReflection,
   ServerReflectionAlpha,
 ];
 
-/** The pages that need no key. */
-const openPages: readonly string[] = systemEndpointNames.map((name) => `/${name}`);
+const unauthenticatedPages: readonly string[] = systemEndpointNames.map((name) => `/${name}`);
 
 const noTarget: Target = { applicationId: "", key: "", keyId: "", sessionId: "", nonce: "" };
 
-/** Calls everything that needs no key with the given keys, and returns whether all calls succeeded. */
-export async function areOpen(
+/** Calls every method and page that needs no key with each key, and returns whether all calls succeeded. */
+export async function checkUnauthenticatedAccess(
   { url }: TestServer,
   keys: readonly (string | undefined)[],
 ): Promise<Record<string, boolean>> {
   const session = connect(url);
-  const methods = openServices.flatMap((service) => service.methods);
-  const isServed = async (method: DescMethod, key: string | undefined) => {
+  const methods = unauthenticatedServices.flatMap((service) => service.methods);
+  const canCall = async (method: DescMethod, key: string | undefined) => {
     const { refusal } = await callGrpc(session, method, sampleOf(method, noTarget), key);
     return refusal === undefined;
   };
-  const isShown = async (path: string, key: string | undefined) => {
+  const canRead = async (path: string, key: string | undefined) => {
     const headers = key === undefined ? {} : { "svc-api-key": key };
     return (await fetch(url + path, { headers })).status === 200;
   };
-  const all = async (name: string, call: (key: string | undefined) => Promise<boolean>) =>
-    [name, (await Promise.all(keys.map(call))).every(Boolean)] as const;
+  const allowsEveryKey = async (
+    name: string,
+    call: (key: string | undefined) => Promise<boolean>,
+  ) => [name, (await Promise.all(keys.map(call))).every(Boolean)] as const;
   try {
     return Object.fromEntries(
       await Promise.all([
-        ...openPages.map((path) => all(path, (key) => isShown(path, key))),
+        ...unauthenticatedPages.map((path) => allowsEveryKey(path, (key) => canRead(path, key))),
         ...methods.map((method) =>
-          all(`${method.parent.typeName}/${method.name}`, (key) => isServed(method, key)),
+          allowsEveryKey(`${method.parent.typeName}/${method.name}`, (key) => canCall(method, key)),
         ),
       ]),
     );
@@ -55,8 +55,7 @@ export async function areOpen(
   }
 }
 
-/** The names of all services that reflection lists. */
-export async function reflectedServices({ url }: TestServer): Promise<string[]> {
+export async function listReflectedServices({ url }: TestServer): Promise<string[]> {
   const session = connect(url);
   try {
     const method = ServerReflection.method.serverReflectionInfo;

@@ -17,6 +17,7 @@ import { useBadInputTarget } from "../../support/api/bad-input.js";
 import { createGrpcApi } from "../../support/api/grpc.js";
 import { useReaders } from "../../support/api/streams.js";
 import { send } from "../../support/http/http.js";
+import { messagesIn } from "../../support/http/http2-wire.js";
 import { callRaw, detailsOf, envelope, type StreamResponse } from "../../support/http/raw-grpc.js";
 import { startServer, type TestServer } from "../../support/service/server.js";
 import { changed } from "../../support/service/store.js";
@@ -26,31 +27,21 @@ const target = useBadInputTarget();
 const streamRpc = "/latchkey.v1.AccessService/StreamCheckAccess";
 const watchRpc = "/latchkey.v1.AccessService/WatchCredentials";
 
-function framed(request: MessageInitShape<typeof StreamCheckAccessRequestSchema>): Buffer {
+function encodeCheck(request: MessageInitShape<typeof StreamCheckAccessRequestSchema>): Buffer {
   const message = create(StreamCheckAccessRequestSchema, request);
   return envelope(toBinary(StreamCheckAccessRequestSchema, message));
 }
 
-const checkOf = (key: string) => ({ key, permission: "token:read" });
-const good = () => framed({ correlationId: "good", check: checkOf(target.privateKey) });
+const createCheck = (key: string) => ({ key, permission: "token:read" });
+const validCheck = () =>
+  encodeCheck({ correlationId: "good", check: createCheck(target.privateKey) });
 
 function call(path: string, body: Uint8Array, headers: object = {}): Promise<StreamResponse> {
   const key = { "svc-api-key": target.root.key };
   return callRaw(target.server, path, { headers: { ...key, ...headers }, body });
 }
 
-/** The messages in a gRPC body. */
-function messagesIn(body: Buffer): Buffer[] {
-  const messages: Buffer[] = [];
-  for (let rest = body; rest.length > 0; ) {
-    const end = 5 + rest.readUInt32BE(1);
-    messages.push(rest.subarray(5, end));
-    rest = rest.subarray(end);
-  }
-  return messages;
-}
-
-function answersIn({ body }: StreamResponse) {
+function decodeResults({ body }: StreamResponse) {
   return messagesIn(body).map((bytes) => fromBinary(StreamCheckAccessResponseSchema, bytes));
 }
 
@@ -70,39 +61,42 @@ afterEach(() => {
 });
 
 describe("a check stream", () => {
-  it.each<[what: string, bad: Uint8Array]>([
-    ["bytes that are no message", envelope(Buffer.from([0xff, 0xff, 0xff]))],
-    ["a field that is cut short", envelope(Buffer.from([0x0a, 0x7f, 0x61]))],
+  it.each<[name: string, bad: Uint8Array]>([
+    ["invalid protobuf", envelope(Buffer.from([0xff, 0xff, 0xff]))],
+    ["a truncated field", envelope(Buffer.from([0x0a, 0x7f, 0x61]))],
     ["text that is not UTF-8", envelope(Buffer.from([0x0a, 0x01, 0xff]))],
-    ["half of a prefix", Buffer.from([0, 0, 0])],
-    ["a message shorter than its prefix says", envelope("abc", 0, 10)],
-    ["a compressed message without a compression", envelope("abc", 1)],
-  ])("ends with INVALID_ARGUMENT at an invalid frame: %s", async (_what, bad) => {
-    const response = await call(streamRpc, Buffer.concat([good(), bad]));
+    ["a truncated prefix", Buffer.from([0, 0, 0])],
+    ["a message shorter than its prefix", envelope("abc", 0, 10)],
+    ["a compressed message without an encoding", envelope("abc", 1)],
+  ])("ends with INVALID_ARGUMENT at an invalid frame: %s", async (_name, bad) => {
+    const response = await call(streamRpc, Buffer.concat([validCheck(), bad]));
     expectRefusal(response, Code.InvalidArgument, "INVALID_REQUEST");
   });
 
   it("ends with RESOURCE_EXHAUSTED at a message over the limit", async () => {
-    const long = framed({ correlationId: "x".repeat(1024 * 1024 + 1) });
-    expectRefusal(await call(streamRpc, long), Code.ResourceExhausted, "BODY_TOO_LARGE");
-    const lie = envelope("", 0, 0xffff_ffff);
-    expectRefusal(await call(streamRpc, lie), Code.ResourceExhausted, "BODY_TOO_LARGE");
+    const tooLong = encodeCheck({ correlationId: "x".repeat(1024 * 1024 + 1) });
+    expectRefusal(await call(streamRpc, tooLong), Code.ResourceExhausted, "BODY_TOO_LARGE");
+    const falsePrefix = envelope("", 0, 0xffff_ffff);
+    expectRefusal(await call(streamRpc, falsePrefix), Code.ResourceExhausted, "BODY_TOO_LARGE");
   });
 
   it("reports each invalid check and continues with the valid ones", async () => {
     const bad = [
-      framed({ correlationId: "empty" }),
+      encodeCheck({ correlationId: "empty" }),
       envelope(""),
-      framed({ correlationId: "nonce", check: checkOf(generateKey("non", newId(0))) }),
-      framed({ correlationId: "permission", check: { key: target.privateKey } }),
-      framed({
+      encodeCheck({ correlationId: "nonce", check: createCheck(generateKey("non", newId(0))) }),
+      encodeCheck({ correlationId: "permission", check: { key: target.privateKey } }),
+      encodeCheck({
         correlationId: "container",
-        check: { ...checkOf(target.privateKey), token: { container: "//" } },
+        check: { ...createCheck(target.privateKey), token: { container: "//" } },
       }),
     ];
-    const response = await call(streamRpc, Buffer.concat([...bad.flatMap((one) => [one, good()])]));
+    const response = await call(
+      streamRpc,
+      Buffer.concat([...bad.flatMap((check) => [check, validCheck()])]),
+    );
     expect(response.headers["grpc-status"]).toBe("0");
-    const reported = answersIn(response).map(({ correlationId, result }) => [
+    const reported = decodeResults(response).map(({ correlationId, result }) => [
       correlationId,
       result?.reason ?? result?.allowed,
     ]);
@@ -123,16 +117,20 @@ describe("a check stream", () => {
 
   it.each([
     ["no key", {}, Code.Unauthenticated, "UNAUTHENTICATED"],
-    ["a key that is none", { "svc-api-key": "secret" }, Code.Unauthenticated, "UNAUTHENTICATED"],
-  ])("is refused with %s, like a watch", async (_what, headers, code, reason) => {
+    ["an invalid key", { "svc-api-key": "secret" }, Code.Unauthenticated, "UNAUTHENTICATED"],
+  ])("is refused with %s, like a watch", async (_name, headers, code, reason) => {
     for (const path of [streamRpc, watchRpc]) {
-      expectRefusal(await callRaw(target.server, path, { headers, body: good() }), code, reason);
+      expectRefusal(
+        await callRaw(target.server, path, { headers, body: validCheck() }),
+        code,
+        reason,
+      );
     }
   });
 
   it("is refused without access:check, like a watch", async () => {
     for (const path of [streamRpc, watchRpc]) {
-      const response = await call(path, good(), { "svc-api-key": target.privateKey });
+      const response = await call(path, validCheck(), { "svc-api-key": target.privateKey });
       expectRefusal(response, Code.PermissionDenied, "PERMISSION_DENIED");
     }
   });
@@ -149,7 +147,7 @@ describe("a check stream", () => {
 });
 
 describe("a watch", () => {
-  const watchOf = (request: MessageInitShape<typeof WatchCredentialsRequestSchema>) =>
+  const encodeWatch = (request: MessageInitShape<typeof WatchCredentialsRequestSchema>) =>
     envelope(
       toBinary(
         WatchCredentialsRequestSchema,
@@ -163,18 +161,20 @@ describe("a watch", () => {
     ["heartbeat_ms", { heartbeatMs: 60_001 }],
     ["heartbeat_ms", { heartbeatMs: -(2 ** 31) }],
     ["resume_token", { resumeToken: "" }],
-    ["resume_token", { resumeToken: "nonsense" }],
+    ["resume_token", { resumeToken: "invalid" }],
     ["resume_token", { resumeToken: "x".repeat(1_001) }],
     ["resume_token", { resumeToken: "\u0000" }],
   ])("is refused with an invalid %s", async (field, request) => {
-    const response = await call(watchRpc, watchOf(request));
+    const response = await call(watchRpc, encodeWatch(request));
     expectRefusal(response, Code.InvalidArgument, "INVALID_REQUEST");
-    const fields = detailsOf(response).badRequest?.fieldViolations.map((one) => one.field);
+    const fields = detailsOf(response).badRequest?.fieldViolations.map(
+      (violation) => violation.field,
+    );
     expect([...new Set(fields)]).toEqual([field]);
   });
 
   it("does not echo a key sent as a resume token", async () => {
-    const response = await call(watchRpc, watchOf({ resumeToken: target.privateKey }));
+    const response = await call(watchRpc, encodeWatch({ resumeToken: target.privateKey }));
     expectRefusal(response, Code.InvalidArgument, "INVALID_REQUEST");
     expect(JSON.stringify(response.headers)).not.toContain(target.privateKey.slice(30, 60));
   });
@@ -184,7 +184,7 @@ describe("a watch", () => {
     // A slow machine needs longer for the first message.
     for (let milliseconds = 250; messages.length === 0; milliseconds *= 2) {
       const timeout = { "grpc-timeout": `${milliseconds}m` };
-      const response = await call(watchRpc, watchOf({ heartbeatMs: 50 }), timeout);
+      const response = await call(watchRpc, encodeWatch({ heartbeatMs: 50 }), timeout);
       messages = messagesIn(response.body);
       expect(response.headers["grpc-status"]).toBe(String(Code.DeadlineExceeded));
     }
@@ -202,10 +202,9 @@ describe("a client that does not read", () => {
   let server: TestServer;
   let session: ClientHttp2Session;
   let root: { key: string; tenantId: string; applicationId: string };
-  /** The number of key lookups. */
-  let finds: number;
+  let keyLookups: number;
   /** How long the server waits for a client that does not read. */
-  const cutOffAfter = 500;
+  const timeoutMs = 500;
 
   beforeAll(async () => {
     base = await startServer();
@@ -215,18 +214,18 @@ describe("a client that does not read", () => {
 
   beforeEach(async () => {
     root = await base.createTenant();
-    finds = 0;
+    keyLookups = 0;
     const { findMany } = base.store.applications;
-    const counting = changed(base.store, {
+    const countingStore = changed(base.store, {
       applications: {
         findMany: (ids) => {
-          finds += ids.length;
+          keyLookups += ids.length;
           return findMany(ids);
         },
       },
     });
-    const environment = { REQUEST_TIMEOUT: `${cutOffAfter}ms` };
-    server = await startServer("lmdb", { environment, store: counting });
+    const environment = { REQUEST_TIMEOUT: `${timeoutMs}ms` };
+    server = await startServer("lmdb", { environment, store: countingStore });
     session = connect(server.url);
   });
 
@@ -235,7 +234,7 @@ describe("a client that does not read", () => {
     await server.close();
   });
 
-  function open(path: string, on = session): ClientHttp2Stream {
+  function openStream(path: string, on = session): ClientHttp2Stream {
     const stream = on.request({
       ":method": "POST",
       ":path": path,
@@ -248,22 +247,22 @@ describe("a client that does not read", () => {
   }
 
   /** Resolves when a stream is closed for any reason. */
-  function closeOf(stream: ClientHttp2Stream): Promise<void> {
+  function waitForClose(stream: ClientHttp2Stream): Promise<void> {
     return new Promise((resolve) => stream.on("close", resolve));
   }
 
-  /** The log line of a stream, once it has ended. */
-  async function lineOf(path: string): Promise<Record<string, unknown> | undefined> {
+  /** Waits for the log line of a stream, which is written when it ends. */
+  async function waitForLogLine(path: string): Promise<Record<string, unknown> | undefined> {
     const find = () => server.logs.find(({ method }) => `/${method}` === path);
     await until(async () => find() !== undefined);
     return find();
   }
 
   /** Retries if the machine was too slow for REQUEST_TIMEOUT. */
-  async function expectOthersServed({ port } = server): Promise<void> {
+  async function expectOtherCallersServed({ port } = server): Promise<void> {
     const api = createGrpcApi(`127.0.0.1:${port}`);
     await until(async () => {
-      const response = await api.checkAccess(root.key, checkOf(root.key)).catch((failure) => {
+      const response = await api.checkAccess(root.key, createCheck(root.key)).catch((failure) => {
         expect(failure).toMatchObject({ status: Code.DeadlineExceeded });
       });
       return response?.reason === "permission_missing";
@@ -271,61 +270,61 @@ describe("a client that does not read", () => {
     api.close();
   }
 
-  const many = 6_000;
+  const checkCount = 6_000;
 
   /** Sends checks without reading the responses, so the stream's window stays closed. */
   function sendChecks(stream: ClientHttp2Stream): void {
     const chunk = Buffer.concat(
       Array.from({ length: 100 }, () => {
-        const check = checkOf(generateKey("prv", newId(0)));
-        return framed({ correlationId: "x".repeat(100), check });
+        const check = createCheck(generateKey("prv", newId(0)));
+        return encodeCheck({ correlationId: "x".repeat(100), check });
       }),
     );
-    for (let sent = 0; sent < many; sent += 100) {
+    for (let sent = 0; sent < checkCount; sent += 100) {
       stream.write(chunk);
     }
   }
 
-  it("does not delay others", async () => {
-    const patient = connect(base.url);
-    const stream = open(streamRpc, patient);
+  it("does not delay other callers", async () => {
+    const slowSession = connect(base.url);
+    const stream = openStream(streamRpc, slowSession);
     sendChecks(stream);
-    await expectOthersServed(base);
+    await expectOtherCallersServed(base);
     expect(stream.closed).toBe(false);
-    patient.destroy();
+    slowSession.destroy();
   });
 
-  it("gets backpressure on checks, then is disconnected, while others are served", async () => {
-    const stream = open(streamRpc);
-    const closed = closeOf(stream);
+  it("gets backpressure on checks, then is disconnected, without effect on other callers", async () => {
+    const stream = openStream(streamRpc);
+    const closed = waitForClose(stream);
     sendChecks(stream);
     await closed;
     expect(stream.rstCode).toBe(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-    expect(finds).toBeGreaterThan(0);
-    expect(finds).toBeLessThan(many / 2);
-    await expectOthersServed();
-    expect(await lineOf(streamRpc)).toMatchObject({ level: 30, code: "canceled" });
+    expect(keyLookups).toBeGreaterThan(0);
+    expect(keyLookups).toBeLessThan(checkCount / 2);
+    await expectOtherCallersServed();
+    expect(await waitForLogLine(streamRpc)).toMatchObject({ level: 30, code: "canceled" });
   });
 
   it("can queue only a few large messages on the server", async () => {
     session.destroy();
     session = connect(server.url, { settings: { initialWindowSize: 0 } });
-    const stream = open("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo");
-    const closed = closeOf(stream);
+    const stream = openStream("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo");
+    const closed = waitForClose(stream);
     const large = create(ServerReflectionRequestSchema, {
       host: "x".repeat(900_000),
       messageRequest: { case: "listServices", value: "" },
     });
     const message = envelope(toBinary(ServerReflectionRequestSchema, large));
-    let taken = 0;
+    let accepted = 0;
     for (let sent = 0; sent < 100; sent++) {
       stream.write(message, (error) => {
-        taken += error ? 0 : 1;
+        accepted += error ? 0 : 1;
       });
     }
     await closed;
     expect(stream.rstCode).toBe(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-    expect(taken).toBeLessThan(10);
+    expect(accepted).toBeLessThan(10);
   });
 
   it("is disconnected from a watch and can reconnect", async () => {
@@ -340,70 +339,70 @@ describe("a client that does not read", () => {
     );
     session.destroy();
     session = connect(server.url, { settings: { initialWindowSize: 0 } });
-    const stream = open(watchRpc);
-    const closed = closeOf(stream);
+    const stream = openStream(watchRpc);
+    const closed = waitForClose(stream);
     const { resumeToken } = first;
     const request = create(WatchCredentialsRequestSchema, { resumeToken, heartbeatMs: 50 });
     stream.end(envelope(toBinary(WatchCredentialsRequestSchema, request)));
     await closed;
     expect(stream.rstCode).toBe(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-    const back = read((signal) => api.watchCredentials(root.key, { resumeToken }, signal));
-    const { changes, reset } = await back.next();
+    const resumed = read((signal) => api.watchCredentials(root.key, { resumeToken }, signal));
+    const { changes, reset } = await resumed.next();
     expect(reset).toBe(false);
     expect(changes.length).toBeGreaterThan(0);
     api.close();
   });
 
   it("is not disconnected if it reads slowly", async () => {
-    const check = framed({ correlationId: "x".repeat(100), check: checkOf(root.key) });
+    const check = encodeCheck({ correlationId: "x".repeat(100), check: createCheck(root.key) });
     const count = 2_000;
-    // 64 KiB in a fifth of a second; all responses take longer than the server waits.
-    const pauseFor = (bytes: number) => (50 * bytes) / 16_384;
+    // 64 KiB in 200 ms: all responses together take longer than the timeout.
+    const getPauseMs = (bytes: number) => (50 * bytes) / 16_384;
     async function readSlowly() {
-      const stream = open(streamRpc);
+      const stream = openStream(streamRpc);
       stream.end(Buffer.concat(Array.from({ length: count }, () => check)));
       const chunks: Buffer[] = [];
-      const begun = performance.now();
+      const startedAt = performance.now();
       try {
         for await (const chunk of stream) {
           chunks.push(chunk);
-          await new Promise((resolve) => setTimeout(resolve, pauseFor(chunk.length)));
+          await new Promise((resolve) => setTimeout(resolve, getPauseMs(chunk.length)));
         }
       } catch {
-        // The code shows that it was disconnected.
+        // The reset code is checked below.
       }
-      return { code: stream.rstCode, chunks, took: performance.now() - begun };
+      return { code: stream.rstCode, chunks, elapsed: performance.now() - startedAt };
     }
-    let { code, chunks, took } = await readSlowly();
-    // It may be disconnected only if the machine stood still for as long as the server waits.
-    for (let again = 0; again < 5 && code !== constants.NGHTTP2_NO_ERROR; again++) {
-      ({ code, chunks, took } = await readSlowly());
+    let { code, chunks, elapsed } = await readSlowly();
+    // A machine that stalls for the length of the timeout may cause a disconnect.
+    for (let retry = 0; retry < 5 && code !== constants.NGHTTP2_NO_ERROR; retry++) {
+      ({ code, chunks, elapsed } = await readSlowly());
     }
     expect(code).toBe(constants.NGHTTP2_NO_ERROR);
     expect(messagesIn(Buffer.concat(chunks))).toHaveLength(count);
-    expect(took).toBeGreaterThan(cutOffAfter);
+    expect(elapsed).toBeGreaterThan(timeoutMs);
   });
 
-  it("ends its stream when it disconnects, without harm to the process", async () => {
-    const stream = open(watchRpc);
+  it("ends its stream when it disconnects, without effect on other callers", async () => {
+    const stream = openStream(watchRpc);
     const empty = create(WatchCredentialsRequestSchema, { heartbeatMs: 60_000 });
     stream.end(envelope(toBinary(WatchCredentialsRequestSchema, empty)));
     const [chunk] = await once(stream, "data");
     const [bytes = Buffer.alloc(0)] = messagesIn(chunk);
     expect(fromBinary(WatchCredentialsResponseSchema, bytes).resumeToken).not.toBe("");
     session.destroy();
-    expect(await lineOf(watchRpc)).toMatchObject({ level: 30, code: "canceled" });
-    await expectOthersServed();
+    expect(await waitForLogLine(watchRpc)).toMatchObject({ level: 30, code: "canceled" });
+    await expectOtherCallersServed();
   });
 });
 
 describe("a checked key", () => {
   it("never appears in the log", async () => {
-    const check = create(CheckAccessRequestSchema, checkOf(target.privateKey));
+    const check = create(CheckAccessRequestSchema, createCheck(target.privateKey));
     const body = envelope(toBinary(CheckAccessRequestSchema, check));
     await call("/latchkey.v1.AccessService/CheckAccess", body);
-    await call(streamRpc, Buffer.concat([good(), envelope("x"), good()]));
-    await call(streamRpc, good(), { "svc-api-key": target.privateKey });
+    await call(streamRpc, Buffer.concat([validCheck(), envelope("x"), validCheck()]));
+    await call(streamRpc, validCheck(), { "svc-api-key": target.privateKey });
     expect(target.server.logs.length).toBeGreaterThan(0);
   });
 });

@@ -17,14 +17,14 @@ const service = "/latchkey.v1.AccessService";
 const nonce = generateKey("non", newId(0));
 const permission = "token:read";
 
-/** A check of a valid key with another field replaced. */
-const withKey = (change: JsonObject = {}): JsonObject => ({
+/** A valid check with some fields replaced. */
+const checkWith = (change: JsonObject = {}): JsonObject => ({
   key: target.privateKey,
   permission,
   ...change,
 });
 
-const inToken = (token: JsonObject) => () => withKey({ token });
+const checkWithToken = (token: JsonObject) => () => checkWith({ token });
 
 function post(path: string, body: unknown) {
   const text = typeof body === "string" ? body : JSON.stringify(body);
@@ -43,7 +43,7 @@ beforeAll(() => {
   secrets = [target.root.key, target.privateKey, target.publicKey, nonce];
 });
 
-/** No part of a key is returned or logged. */
+/** Checks that no part of a key is returned or logged. */
 function expectNoSecretIn(text: string): void {
   for (const secret of secrets) {
     expect(text).not.toContain(secret.slice(30, 60));
@@ -53,45 +53,53 @@ function expectNoSecretIn(text: string): void {
 afterEach(() => expectNoSecretIn(JSON.stringify(target.server.logs)));
 
 describe("an invalid check names its field, over REST and gRPC", () => {
-  it.each<[what: string, field: string, body: () => JsonObject]>([
+  it.each<[name: string, field: string, body: () => JsonObject]>([
     ["no key", "key", () => ({ permission })],
     ["an empty key", "key", () => ({ key: "", permission })],
     ["a key in another format", "key", () => ({ key: "secret", permission })],
-    ["a nonce for a key", "key", () => ({ key: nonce, permission })],
-    ["a key that is one short", "key", () => withKey({ key: target.privateKey.slice(0, -1) })],
-    ["a key with one too many", "key", () => withKey({ key: `${target.privateKey}0` })],
-    ["a key and a new line", "key", () => withKey({ key: `${target.privateKey}\n` })],
-    ["a space and a key", "key", () => withKey({ key: ` ${target.privateKey}` })],
-    ["a key of another kind", "key", () => withKey({ key: `lk_adm_${"a".repeat(61)}` })],
-    ["a foreign key of 15 characters", "key", () => withKey({ key: "a".repeat(15) })],
-    ["a foreign key of 201 characters", "key", () => withKey({ key: "a".repeat(201) })],
-    ["a foreign key with a space", "key", () => withKey({ key: `${"a".repeat(20)} a` })],
-    ["a key with another alphabet", "key", () => withKey({ key: `lk_prv_${"é".repeat(61)}` })],
-    ["a key of 100,000 letters", "key", () => withKey({ key: "a".repeat(100_000) })],
+    ["a nonce as the key", "key", () => ({ key: nonce, permission })],
+    [
+      "a key with a missing character",
+      "key",
+      () => checkWith({ key: target.privateKey.slice(0, -1) }),
+    ],
+    ["a key with an extra character", "key", () => checkWith({ key: `${target.privateKey}0` })],
+    ["a key and a newline", "key", () => checkWith({ key: `${target.privateKey}\n` })],
+    ["a space and a key", "key", () => checkWith({ key: ` ${target.privateKey}` })],
+    ["a key of another kind", "key", () => checkWith({ key: `lk_adm_${"a".repeat(61)}` })],
+    ["a foreign key of 15 characters", "key", () => checkWith({ key: "a".repeat(15) })],
+    ["a foreign key of 201 characters", "key", () => checkWith({ key: "a".repeat(201) })],
+    ["a foreign key with a space", "key", () => checkWith({ key: `${"a".repeat(20)} a` })],
+    ["a key with invalid characters", "key", () => checkWith({ key: `lk_prv_${"é".repeat(61)}` })],
+    ["a key of 100,000 characters", "key", () => checkWith({ key: "a".repeat(100_000) })],
     ["no permission", "permission", () => ({ key: target.privateKey })],
-    ["an empty permission", "permission", () => withKey({ permission: "" })],
-    ["a blank permission", "permission", () => withKey({ permission: " " })],
-    ["a permission of one segment", "permission", () => withKey({ permission: "token" })],
-    ["a permission of four segments", "permission", () => withKey({ permission: "a:b:c:d" })],
-    ["a permission in capitals", "permission", () => withKey({ permission: "Token:Read" })],
-    ["a wildcard", "permission", () => withKey({ permission: "token:*" })],
-    ["two permissions", "permission", () => withKey({ permission: "a:b,c:d" })],
-    ["a permission and a new line", "permission", () => withKey({ permission: "a:b\n" })],
-    ["a long permission", "permission", () => withKey({ permission: `a:${"b".repeat(99)}` })],
-    ["a key for a permission", "permission", () => withKey({ permission: target.privateKey })],
-    ["a token of nothing", "token", inToken({})],
-    ["an empty id", "token.id", inToken({ id: "" })],
-    ["a blank id", "token.id", inToken({ id: "  " })],
-    ["an id of two lines", "token.id", inToken({ id: "a\nb" })],
-    ["a long id", "token.id", inToken({ id: "a".repeat(501) })],
-    ["an empty container", "token.container", inToken({ container: "" })],
-    ["a container with an empty segment", "token.container", inToken({ container: "/a//b/" })],
-    ["two slashes", "token.container", inToken({ container: "//" })],
-    ["a container that goes up", "token.container", inToken({ container: "/a/../b/" })],
-    ["a container that goes nowhere", "token.container", inToken({ container: "./a" })],
-    ["a NUL in a container", "token.container", inToken({ container: "/a\u0000/" })],
-    ["a long container", "token.container", inToken({ container: `/${"a".repeat(500)}` })],
-  ])("%s", async (_what, field, body) => {
+    ["an empty permission", "permission", () => checkWith({ permission: "" })],
+    ["a blank permission", "permission", () => checkWith({ permission: " " })],
+    ["a permission of one segment", "permission", () => checkWith({ permission: "token" })],
+    ["a permission of four segments", "permission", () => checkWith({ permission: "a:b:c:d" })],
+    ["a permission in upper case", "permission", () => checkWith({ permission: "Token:Read" })],
+    ["a wildcard", "permission", () => checkWith({ permission: "token:*" })],
+    ["two permissions", "permission", () => checkWith({ permission: "a:b,c:d" })],
+    ["a permission and a newline", "permission", () => checkWith({ permission: "a:b\n" })],
+    ["a long permission", "permission", () => checkWith({ permission: `a:${"b".repeat(99)}` })],
+    ["a key as the permission", "permission", () => checkWith({ permission: target.privateKey })],
+    ["an empty token", "token", checkWithToken({})],
+    ["an empty id", "token.id", checkWithToken({ id: "" })],
+    ["a blank id", "token.id", checkWithToken({ id: "  " })],
+    ["an id of two lines", "token.id", checkWithToken({ id: "a\nb" })],
+    ["a long id", "token.id", checkWithToken({ id: "a".repeat(501) })],
+    ["an empty container", "token.container", checkWithToken({ container: "" })],
+    [
+      "a container with an empty segment",
+      "token.container",
+      checkWithToken({ container: "/a//b/" }),
+    ],
+    ["two slashes", "token.container", checkWithToken({ container: "//" })],
+    ["a container with ..", "token.container", checkWithToken({ container: "/a/../b/" })],
+    ["a container with .", "token.container", checkWithToken({ container: "./a" })],
+    ["a NUL in a container", "token.container", checkWithToken({ container: "/a\u0000/" })],
+    ["a long container", "token.container", checkWithToken({ container: `/${"a".repeat(500)}` })],
+  ])("%s", async (_name, field, body) => {
     const response = await post("/access/check", body());
     const { errors } = expectProblem(response, 400, "invalid_request");
     expect(Object.keys(errors ?? {})).toEqual([field]);
@@ -117,28 +125,28 @@ describe("an invalid check names its field, over REST and gRPC", () => {
   });
 });
 
-describe("a check with invalid JSON is refused", () => {
-  it.each<[what: string, field: string, body: () => JsonObject]>([
-    ["an unknown field", "tenant", () => withKey({ tenant: "a" })],
-    ["an unknown attribute of the token", "token.name", inToken({ id: "a", name: "b" })],
-    ["a mistyped attribute", "token.containers", inToken({ containers: "/a/" })],
-    ["a token that is a text", "token", () => withKey({ token: "card-1" })],
-    ["a token that is a list", "token", () => withKey({ token: [{ id: "a" }] })],
-    ["an id that is a number", "token.id", inToken({ id: 42 })],
-    ["a key that is a list", "key", () => withKey({ key: [target.privateKey] })],
-    ["a permission that is an object", "permission", () => withKey({ permission: {} })],
-    ["a key that is null", "key", () => withKey({ key: null })],
-  ])("over REST on its field: %s", async (_what, field, body) => {
+describe("a check with an invalid JSON type or name is refused", () => {
+  it.each<[name: string, field: string, body: () => JsonObject]>([
+    ["an unknown field", "tenant", () => checkWith({ tenant: "a" })],
+    ["an unknown attribute of the token", "token.name", checkWithToken({ id: "a", name: "b" })],
+    ["a mistyped attribute", "token.containers", checkWithToken({ containers: "/a/" })],
+    ["a token that is a string", "token", () => checkWith({ token: "card-1" })],
+    ["a token that is a list", "token", () => checkWith({ token: [{ id: "a" }] })],
+    ["an id that is a number", "token.id", checkWithToken({ id: 42 })],
+    ["a key that is a list", "key", () => checkWith({ key: [target.privateKey] })],
+    ["a permission that is an object", "permission", () => checkWith({ permission: {} })],
+    ["a key that is null", "key", () => checkWith({ key: null })],
+  ])("over REST, naming the field: %s", async (_name, field, body) => {
     const response = await post("/access/check", body());
     const { errors } = expectProblem(response, 400, "invalid_request");
     expect(Object.keys(errors ?? {})).toEqual([field]);
     expectNoSecretIn(response.body);
   });
 
-  it.each<[what: string, body: () => JsonObject]>([
-    ["an unknown attribute", inToken({ id: "a", name: "b" })],
-    ["a token that is a text", () => withKey({ token: "card-1" })],
-  ])("over Connect: %s", async (_what, body) => {
+  it.each<[name: string, body: () => JsonObject]>([
+    ["an unknown attribute", checkWithToken({ id: "a", name: "b" })],
+    ["a token that is a string", () => checkWith({ token: "card-1" })],
+  ])("over Connect: %s", async (_name, body) => {
     const response = await post(`${service}/CheckAccess`, body());
     expect(response.status).toBe(400);
     expect(JSON.parse(response.body).code).toBe("invalid_argument");
@@ -146,17 +154,17 @@ describe("a check with invalid JSON is refused", () => {
   });
 
   it("accepts a null token as absent", async () => {
-    const response = await post("/access/check", withKey({ token: null }));
+    const response = await post("/access/check", checkWith({ token: null }));
     expect(JSON.parse(response.body)).toMatchObject({ allowed: true });
   });
 });
 
-describe("a batch is refused as a whole if", () => {
-  it.each<[what: string, length: number]>([
-    ["of nothing", 0],
+describe("a batch of checks", () => {
+  it.each<[name: string, length: number]>([
+    ["without items", 0],
     ["of 1,001 items", 1_001],
-  ])("%s, over REST and gRPC", async (_what, length) => {
-    const checks = Array.from({ length }, () => withKey());
+  ])("%s is refused over REST and gRPC", async (_name, length) => {
+    const checks = Array.from({ length }, () => checkWith());
     const response = await post("/access/check-batch", { checks });
     const { errors } = expectProblem(response, 400, "invalid_request");
     expect(Object.keys(errors ?? {})).toEqual(["checks"]);
@@ -166,27 +174,27 @@ describe("a batch is refused as a whole if", () => {
     expect(badRequest?.fieldViolations.map(({ field }) => field)).toEqual(["checks"]);
   });
 
-  it.each<[what: string, field: string, body: () => unknown]>([
+  it.each<[name: string, field: string, body: () => unknown]>([
     ["without checks", "checks", () => ({})],
-    ["of checks that are an object", "checks", () => ({ checks: withKey() })],
-    ["of texts", "checks[0]", () => ({ checks: ["token:read"] })],
-    ["of nulls", "checks[1]", () => ({ checks: [withKey(), null] })],
-    ["with an unknown field", "checks[1].keys", () => ({ checks: [withKey(), { keys: "a" }] })],
-  ])("it cannot be decoded over REST: %s", async (_what, field, body) => {
+    ["of checks that are an object", "checks", () => ({ checks: checkWith() })],
+    ["of strings", "checks[0]", () => ({ checks: ["token:read"] })],
+    ["of nulls", "checks[1]", () => ({ checks: [checkWith(), null] })],
+    ["with an unknown field", "checks[1].keys", () => ({ checks: [checkWith(), { keys: "a" }] })],
+  ])("%s is refused over REST", async (_name, field, body) => {
     const response = await post("/access/check-batch", body());
     const { errors } = expectProblem(response, 400, "invalid_request");
     expect(Object.keys(errors ?? {})).toEqual([field]);
     expectNoSecretIn(response.body);
   });
 
-  it("it exceeds the body limit", async () => {
+  it("above the body limit is refused with 413", async () => {
     const token = { id: "é".repeat(500), container: "é".repeat(500) };
-    const checks = Array.from({ length: 1_000 }, () => withKey({ token }));
+    const checks = Array.from({ length: 1_000 }, () => checkWith({ token }));
     expectProblem(await post("/access/check-batch", { checks }), 413, "body_too_large");
   });
 
-  it("reports invalid items individually otherwise", async () => {
-    const items = [{}, { key: nonce, permission }, withKey({ token: {} }), withKey()];
+  it("with some invalid items reports these individually", async () => {
+    const items = [{}, { key: nonce, permission }, checkWith({ token: {} }), checkWith()];
     const { status, body } = await post("/access/check-batch", { checks: items });
     expect(status).toBe(200);
     const { results } = JSON.parse(body);
@@ -198,7 +206,7 @@ describe("a batch is refused as a whole if", () => {
   });
 });
 
-describe("the permission catalogue is refused", () => {
+describe("a request for the permission catalogue is refused", () => {
   it.each(["session", "Public", "private,public", "lk_prv_0"])(
     "for the type %j, over REST and gRPC",
     async (type) => {
@@ -247,13 +255,13 @@ describe("the access paths", () => {
   it("return an identical response for keys of another tenant and unknown keys", async () => {
     const other = await target.server.createTenant();
     secrets.push(other.key);
-    const [strange, random] = await Promise.all(
+    const [otherTenant, unknown] = await Promise.all(
       [other.key, generateKey("mgt", newId(0))].map((key) =>
-        post("/access/check", withKey({ key })),
+        post("/access/check", checkWith({ key })),
       ),
     );
-    expect(strange?.body).toBe(random?.body);
-    expect(JSON.parse(strange?.body ?? "")).toEqual({
+    expect(otherTenant?.body).toBe(unknown?.body);
+    expect(JSON.parse(otherTenant?.body ?? "")).toEqual({
       allowed: false,
       reason: "unknown_key",
       detail: expect.any(String),

@@ -5,12 +5,15 @@ import type { ApplicationType } from "../../../src/contract/grants.js";
 import { Problem } from "../../../src/errors.js";
 import { checkRestrictions } from "../../../src/validation/restrictions.js";
 
-const nowhere = { allowedOrigins: [], allowedCidrs: [] };
+const noRestrictions = { allowedOrigins: [], allowedCidrs: [] };
 
-/** The validation messages by field. */
-function faultsIn(given: Partial<typeof nowhere | Record<string, string[]>>, type = "public") {
+/** Returns the validation messages by field. */
+function validate(
+  restrictions: Partial<typeof noRestrictions | Record<string, string[]>>,
+  type = "public",
+) {
   try {
-    checkRestrictions(type as ApplicationType, { ...nowhere, ...given });
+    checkRestrictions(type as ApplicationType, { ...noRestrictions, ...restrictions });
   } catch (problem) {
     const { violations } = problem as Problem;
     expect(problem).toBeInstanceOf(Problem);
@@ -30,7 +33,7 @@ describe("allowed origins", () => {
     "https://*.shop.example",
     "http://*.eu.shop.example:8080",
   ])("accept %s", (origin) => {
-    expect(faultsIn({ allowedOrigins: [origin] })).toEqual({});
+    expect(validate({ allowedOrigins: [origin] })).toEqual({});
   });
 
   it.each([
@@ -43,16 +46,16 @@ describe("allowed origins", () => {
     ["https://shop.exam\nple.com", "https://shop.example.com"],
     ["http://0x7f.1", "http://127.0.0.1"],
     ["http://[0:0::1]", "http://[::1]"],
-  ])("refuse %p, which browsers send as %s", (origin, sent) => {
-    expect(faultsIn({ allowedOrigins: ["https://a.example", origin] })).toEqual({
-      "allowed_origins[1]": `must be written as browsers send it: ${sent}`,
+  ])("refuse %p, which browsers send as %s", (origin, normalized) => {
+    expect(validate({ allowedOrigins: ["https://a.example", origin] })).toEqual({
+      "allowed_origins[1]": `must be written as browsers send it: ${normalized}`,
     });
   });
 
   it.each(["https://:80", "https://256.1.1.1", "https://a:99999", "https://a b", "null", "*"])(
     "refuse %p",
     (origin) => {
-      expect(faultsIn({ allowedOrigins: [origin] })).toEqual({
+      expect(validate({ allowedOrigins: [origin] })).toEqual({
         "allowed_origins[0]": "is not a valid web origin, for example https://app.example.com",
       });
     },
@@ -70,7 +73,7 @@ describe("allowed origins", () => {
     "https://*.a.example.*",
     "https://*..a.example",
   ])("refuse the wildcard in %s", (origin) => {
-    expect(faultsIn({ allowedOrigins: [origin] })).toEqual({
+    expect(validate({ allowedOrigins: [origin] })).toEqual({
       "allowed_origins[0]": expect.stringContaining("only as its leftmost label"),
     });
   });
@@ -78,19 +81,19 @@ describe("allowed origins", () => {
   it.each([
     ["https://*.Shop.example", "https://*.shop.example"],
     ["https://*.shop.example:443", "https://*.shop.example"],
-  ])("refuse %s, which is written %s", (origin, written) => {
-    expect(faultsIn({ allowedOrigins: [origin] })).toEqual({
-      "allowed_origins[0]": `must be written as browsers send it: ${written}`,
+  ])("refuse %s, which browsers send as %s", (origin, normalized) => {
+    expect(validate({ allowedOrigins: [origin] })).toEqual({
+      "allowed_origins[0]": `must be written as browsers send it: ${normalized}`,
     });
   });
 
   it.each(["private", "management"])("are refused for %s applications with a reason", (type) => {
-    const { allowed_origins: why, ...others } = faultsIn(
+    const { allowed_origins: message, ...others } = validate(
       { allowedOrigins: ["https://shop.example.com"] },
       type,
     );
-    expect(why).toContain(`use allowed_cidrs for a ${type} application`);
-    expect(why).toContain("allowed_cidrs");
+    expect(message).toContain(`use allowed_cidrs for a ${type} application`);
+    expect(message).toContain("allowed_cidrs");
     expect(others).toEqual({});
   });
 
@@ -98,8 +101,8 @@ describe("allowed origins", () => {
     fc.assert(
       fc.property(fc.webUrl({ validSchemes: ["http", "https"] }), (page) => {
         const { origin } = new URL(page);
-        expect(faultsIn({ allowedOrigins: [origin] })).toEqual({});
-        expect(page === origin || faultsIn({ allowedOrigins: [page] })).not.toEqual({});
+        expect(validate({ allowedOrigins: [origin] })).toEqual({});
+        expect(page === origin || validate({ allowedOrigins: [page] })).not.toEqual({});
       }),
     );
   });
@@ -110,7 +113,7 @@ describe("allowed networks", () => {
     "are validated one by one for %s applications",
     (type) => {
       const allowedCidrs = ["10.0.0.0/8", "10.1.2.3/8", "2001:db8::/32", "1.2.3.4", "1.2.3.400"];
-      expect(faultsIn({ allowedCidrs }, type)).toEqual({
+      expect(validate({ allowedCidrs }, type)).toEqual({
         "allowed_cidrs[1]": expect.stringContaining("use 10.0.0.0/8 for the network"),
         "allowed_cidrs[4]": expect.stringContaining("must be a network"),
       });
@@ -119,14 +122,21 @@ describe("allowed networks", () => {
 });
 
 describe("the restriction check", () => {
-  const application = (version: number, allowedCidrs: string[], allowedOrigins: string[] = []) => ({
-    ...{ id: "a", version, allowedCidrs, allowedOrigins },
+  const createApplication = (
+    version: number,
+    allowedCidrs: string[],
+    allowedOrigins: string[] = [],
+  ) => ({
+    id: "a",
+    version,
+    allowedCidrs,
+    allowedOrigins,
   });
 
   it("uses the current version of an application", () => {
     const { allowsAddress } = createRestrictionCheck();
     for (let version = 1; version < 50; version++) {
-      const allowed = application(version, [`10.0.0.${version}`]);
+      const allowed = createApplication(version, [`10.0.0.${version}`]);
       for (let times = 0; times < 3; times++) {
         expect(allowsAddress(allowed, `10.0.0.${version}`)).toBe(true);
         expect(allowsAddress(allowed, `10.0.0.${version - 1}`)).toBe(false);
@@ -137,7 +147,7 @@ describe("the restriction check", () => {
   it("allows exactly the subdomains of a wildcard origin", () => {
     const { allowsOrigin } = createRestrictionCheck();
     const allowed = ["https://*.a.example", "http://*.b.example:8080", "https://c.example"];
-    const isAllowed = (origin: string) => allowsOrigin(application(1, [], allowed), origin);
+    const isAllowed = (origin: string) => allowsOrigin(createApplication(1, [], allowed), origin);
     expect(
       [
         "https://www.a.example",
@@ -174,15 +184,17 @@ describe("the restriction check", () => {
 
   it("refuses an unknown origin or address unless there are no restrictions", () => {
     const { allowsAddress, allowsOrigin } = createRestrictionCheck();
-    const everywhere = ["0.0.0.0/0", "::/0"];
+    const anyNetwork = ["0.0.0.0/0", "::/0"];
     for (const address of [undefined, "", "unknown", "/run/app.sock", "10.0.0.1:80"]) {
-      expect(allowsAddress(application(1, everywhere), address)).toBe(false);
-      expect(allowsAddress(application(2, []), address)).toBe(true);
+      expect(allowsAddress(createApplication(1, anyNetwork), address)).toBe(false);
+      expect(allowsAddress(createApplication(2, []), address)).toBe(true);
     }
     for (const origin of [undefined, "", "null", "https://a.example/", "https://A.example"]) {
-      expect(allowsOrigin(application(1, [], ["https://a.example"]), origin)).toBe(false);
-      expect(allowsOrigin(application(2, [], []), origin)).toBe(true);
+      expect(allowsOrigin(createApplication(1, [], ["https://a.example"]), origin)).toBe(false);
+      expect(allowsOrigin(createApplication(2, [], []), origin)).toBe(true);
     }
-    expect(allowsOrigin(application(1, [], ["https://a.example"]), "https://a.example")).toBe(true);
+    expect(allowsOrigin(createApplication(1, [], ["https://a.example"]), "https://a.example")).toBe(
+      true,
+    );
   });
 });

@@ -14,7 +14,7 @@ import {
 
 const tenantId = randomUUID();
 
-function aDenial(fields: Partial<Denial> = {}): Denial {
+function createDenial(fields: Partial<Denial> = {}): Denial {
   return {
     tenantId,
     actor: { applicationId: "a" },
@@ -27,21 +27,21 @@ function aDenial(fields: Partial<Denial> = {}): Denial {
   };
 }
 
-const totalOf = (taken: readonly CountedDenials[]) =>
+const sumCounts = (taken: readonly CountedDenials[]) =>
   taken.reduce((total, { count }) => total + count, 0);
 
 describe("denial counts", () => {
   it("groups similar denials under the first", () => {
     const counts = createDenialCounts();
-    const first = aDenial();
+    const first = createDenial();
     counts.add(first, 1);
-    counts.add(aDenial(), 1);
-    counts.add(aDenial(), 3);
+    counts.add(createDenial(), 1);
+    counts.add(createDenial(), 3);
     expect(counts.take(0)).toEqual([{ denial: first, count: 5 }]);
     expect(counts.take(delayPerEvent)).toEqual([]);
   });
 
-  it.each<[what: string, fields: Partial<Denial>]>([
+  it.each<[field: string, fields: Partial<Denial>]>([
     ["tenant", { tenantId: randomUUID() }],
     ["actor", { actor: { applicationId: "b" } }],
     ["actor's key", { actor: { applicationId: "a", keyId: "k" } }],
@@ -50,19 +50,19 @@ describe("denial counts", () => {
     ["reason", { reason: "origin_not_allowed" }],
     ["method", { method: "n" }],
     ["address", { address: "192.0.2.2" }],
-  ])("separates denials by %s", (_what, fields) => {
+  ])("separates denials by %s", (_field, fields) => {
     const counts = createDenialCounts();
-    counts.add(aDenial(), 1);
-    counts.add(aDenial(fields), 1);
+    counts.add(createDenial(), 1);
+    counts.add(createDenial(fields), 1);
     expect(counts.take(0).map(({ count }) => count)).toEqual([1, 1]);
   });
 
-  it("counts the overflow of one tenant together, and not that of others", () => {
+  it("merges the overflow of one tenant without effect on others", () => {
     const counts = createDenialCounts();
-    for (let kind = 0; kind < maxGroupsPerTenant + 100; kind++) {
-      counts.add(aDenial({ address: String(kind) }), 1);
+    for (let index = 0; index < maxGroupsPerTenant + 100; index++) {
+      counts.add(createDenial({ address: String(index) }), 1);
     }
-    const other = aDenial({ tenantId: randomUUID() });
+    const other = createDenial({ tenantId: randomUUID() });
     counts.add(other, 1);
     const taken = counts.take(0);
     expect(taken).toHaveLength(maxGroupsPerTenant + 2);
@@ -78,35 +78,35 @@ describe("denial counts", () => {
       },
     ]);
     expect(taken).toContainEqual({ denial: other, count: 1 });
-    expect(totalOf(taken)).toBe(maxGroupsPerTenant + 101);
+    expect(sumCounts(taken)).toBe(maxGroupsPerTenant + 101);
   });
 
-  it("only counts denials of tenants above the maximum", () => {
+  it("drops and counts denials of tenants above the maximum", () => {
     const counts = createDenialCounts();
     const tenants = Array.from({ length: maxTenants + 10 }, () => randomUUID());
     for (const tenantId of tenants) {
-      counts.add(aDenial({ tenantId }), 2);
-      counts.add(aDenial({ tenantId, method: "n" }), 1);
+      counts.add(createDenial({ tenantId }), 2);
+      counts.add(createDenial({ tenantId, method: "n" }), 1);
     }
     const taken = counts.take(0);
-    const several = taken.filter(({ denial }) => denial.reason === severalReasons);
-    expect(taken.length - several.length).toBe(maxGroups);
-    expect(totalOf(taken)).toBe(3 * maxTenants);
+    const merged = taken.filter(({ denial }) => denial.reason === severalReasons);
+    expect(taken.length - merged.length).toBe(maxGroups);
+    expect(sumCounts(taken)).toBe(3 * maxTenants);
     expect(counts.takeDropped()).toBe(30);
     expect(counts.takeDropped()).toBe(0);
   });
 
-  it("frees room when groups are taken and tenants are quiet", () => {
+  it("frees the capacity of taken groups and idle tenants", () => {
     const counts = createDenialCounts();
-    for (let turn = 0; turn < 3; turn++) {
-      const at = turn * 10 * delayPerEvent;
+    for (let round = 0; round < 3; round++) {
+      const now = round * 10 * delayPerEvent;
       for (let tenant = 0; tenant < maxTenants; tenant++) {
-        counts.add(aDenial({ tenantId: randomUUID() }), 1);
+        counts.add(createDenial({ tenantId: randomUUID() }), 1);
       }
-      const taken = counts.take(at);
+      const taken = counts.take(now);
       expect(taken).toHaveLength(maxTenants);
       expect(taken.filter(({ denial }) => denial.reason === severalReasons)).toEqual([]);
-      expect(counts.take(at + delayPerEvent)).toEqual([]);
+      expect(counts.take(now + delayPerEvent)).toEqual([]);
     }
     expect(counts.takeDropped()).toBe(0);
   });
@@ -120,18 +120,18 @@ describe("denial counts", () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 200, size: "max" }), (steps) => {
         const counts = createDenialCounts();
-        let [now, added, told, events] = [0, 0, 0, 0];
+        let [now, added, returned, events] = [0, 0, 0, 0];
         for (const { kind, count, wait } of steps) {
-          counts.add(aDenial({ address: String(kind) }), count);
+          counts.add(createDenial({ address: String(kind) }), count);
           added += count;
           now += wait;
           const taken = counts.take(now);
-          told += totalOf(taken);
+          returned += sumCounts(taken);
           events += taken.length;
           expect(events).toBeLessThanOrEqual(now / delayPerEvent + maxGroupsPerTenant + 1);
         }
-        told += totalOf(counts.take(Number.POSITIVE_INFINITY));
-        expect(told).toBe(added);
+        returned += sumCounts(counts.take(Number.POSITIVE_INFINITY));
+        expect(returned).toBe(added);
       }),
     );
   });

@@ -12,8 +12,8 @@ import { changed } from "../../support/service/store.js";
 
 const minute = 60_000;
 const service = "latchkey.v1.ApplicationService";
-/** The number of rounds, and of calls of each kind per round. */
 const bursts = 10;
+/** Calls of each kind per burst. */
 const burstSize = 20;
 
 describe.each(engines)("store=%s: denied calls", (engine) => {
@@ -33,48 +33,48 @@ describe.each(engines)("store=%s: denied calls", (engine) => {
 
   const createTenant = () => seedTenant(base, api);
 
-  /** Makes calls to a separate server and returns the events it has written when closed. */
-  async function denialsOf(
+  /** Makes calls to a separate server, closes it, and returns the events that it wrote. */
+  async function recordDenials(
     { root }: Tenant,
     makeCalls: (api: StreamingApi) => Promise<unknown>,
   ): Promise<Event[]> {
-    const writing: Promise<unknown>[] = [];
+    const writes: Promise<unknown>[] = [];
     const add: typeof base.store.events.add = (events) => {
-      const added = base.store.events.add(events);
-      writing.push(added);
-      return added;
+      const write = base.store.events.add(events);
+      writes.push(write);
+      return write;
     };
     const server = await startServer(engine, { store: changed(base.store, { events: { add } }) });
-    const refusing = createGrpcApi(`127.0.0.1:${server.port}`);
-    await makeCalls(refusing);
-    refusing.close();
+    const client = createGrpcApi(`127.0.0.1:${server.port}`);
+    await makeCalls(client);
+    client.close();
     await server.close();
-    // Closing waits only two seconds; a slow machine may need longer.
-    await Promise.all(writing);
+    // Closing waits for writes for only two seconds; a slow machine may need longer.
+    await Promise.all(writes);
     const { data } = await api.listEvents(root.key, { kind: "access.denied", size: 100 });
     return data;
   }
 
-  const refuse = (call: Promise<unknown>, reason: string) =>
+  const expectRefusal = (call: Promise<unknown>, reason: string) =>
     expect(call).rejects.toMatchObject({ reason });
 
   it("are counted exactly under concurrency", async () => {
     const tenant = await createTenant();
-    const { root, backend, shop, createApplication: make } = tenant;
-    const other = await make("private", tokenRead);
-    const replaced = await make("private", tokenRead);
+    const { root, backend, shop, createApplication } = tenant;
+    const other = await createApplication("private", tokenRead);
+    const replaced = await createApplication("private", tokenRead);
     await api.regenerateApplicationKey(root.key, replaced);
     const id = root.applicationId;
-    const events = await denialsOf(tenant, async (api) => {
+    const events = await recordDenials(tenant, async (api) => {
       const calls = [
-        () => refuse(api.deleteApplication(backend.key, { id }), "permission_denied"),
-        () => refuse(api.getApplication(other.key, { id }), "permission_denied"),
-        () => refuse(api.getApplication(shop.key, { id }), "permission_denied"),
-        () => refuse(api.whoAmI(replaced.key), "unauthenticated"),
-        // A guessing attacker: another key each time.
-        () => refuse(api.whoAmI(generateKey("pub", shop.id)), "unauthenticated"),
+        () => expectRefusal(api.deleteApplication(backend.key, { id }), "permission_denied"),
+        () => expectRefusal(api.getApplication(other.key, { id }), "permission_denied"),
+        () => expectRefusal(api.getApplication(shop.key, { id }), "permission_denied"),
+        () => expectRefusal(api.whoAmI(replaced.key), "unauthenticated"),
+        // An attacker who guesses another key each time.
+        () => expectRefusal(api.whoAmI(generateKey("pub", shop.id)), "unauthenticated"),
       ];
-      for (let part = 0; part < bursts; part++) {
+      for (let round = 0; round < bursts; round++) {
         const burst = Array.from({ length: burstSize }, () => calls.map((call) => call()));
         await Promise.all(burst.flat());
       }
@@ -84,72 +84,82 @@ describe.each(engines)("store=%s: denied calls", (engine) => {
       const name = `${reason} ${(actor ?? target)?.applicationId}`;
       counts.set(name, (counts.get(name) ?? 0) + count);
     }
-    const each = bursts * burstSize;
+    const callsPerKind = bursts * burstSize;
     expect(Object.fromEntries(counts)).toEqual({
-      [`permission_denied ${backend.id}`]: each,
-      [`permission_denied ${other.id}`]: each,
-      [`permission_denied ${shop.id}`]: each,
-      [`unknown_key ${replaced.id}`]: each,
-      [`unknown_key ${shop.id}`]: each,
+      [`permission_denied ${backend.id}`]: callsPerKind,
+      [`permission_denied ${other.id}`]: callsPerKind,
+      [`permission_denied ${shop.id}`]: callsPerKind,
+      [`unknown_key ${replaced.id}`]: callsPerKind,
+      [`unknown_key ${shop.id}`]: callsPerKind,
     });
   });
 
   it("are recorded with the invalid key's id and the reason", async () => {
     const tenant = await createTenant();
-    const { root, createApplication: make } = tenant;
+    const { root, createApplication } = tenant;
     const expiresAt = timestampFromMs(base.clock.now() + minute);
-    const [disabled, brief, rotated, guessed] = [
-      await make("private", tokenRead),
-      await make("private", { ...tokenRead, expiresAt }),
-      await make("private", tokenRead),
-      await make("private", tokenRead),
+    const [disabled, shortLived, rotated, guessed] = [
+      await createApplication("private", tokenRead),
+      await createApplication("private", { ...tokenRead, expiresAt }),
+      await createApplication("private", tokenRead),
+      await createApplication("private", tokenRead),
     ];
-    const gone = await tenant.openSession(tokenRead);
-    const { sessionId } = await api.whoAmI(gone.key);
+    const expired = await tenant.openSession(tokenRead);
+    const { sessionId } = await api.whoAmI(expired.key);
     const gracePeriod = durationFromMs(minute);
     await api.regenerateApplicationKey(root.key, { id: rotated.id, gracePeriod });
     const [, old] = (await api.listApplicationKeys(root.key, rotated)).data;
     await api.disableApplication(root.key, disabled);
     base.clock.advance(5 * minute);
 
-    const events = await denialsOf(tenant, async (api) => {
-      for (const { key } of [disabled, brief, rotated, gone]) {
-        await refuse(api.whoAmI(key), "unauthenticated");
+    const events = await recordDenials(tenant, async (api) => {
+      for (const { key } of [disabled, shortLived, rotated, expired]) {
+        await expectRefusal(api.whoAmI(key), "unauthenticated");
       }
-      await refuse(api.whoAmI(generateKey("prv", guessed.id)), "unauthenticated");
+      await expectRefusal(api.whoAmI(generateKey("prv", guessed.id)), "unauthenticated");
     });
-    const told = events.map(({ target, reason, count, actor }) => ({
-      ...{ applicationId: target?.applicationId, sessionId: target?.sessionId },
-      ...{ reason, count, actor },
+    const recorded = events.map(({ target, reason, count, actor }) => ({
+      applicationId: target?.applicationId,
+      sessionId: target?.sessionId,
+      reason,
+      count,
+      actor,
     }));
-    const ofKey = { actor: undefined, count: undefined, sessionId: undefined };
-    expect(told).toHaveLength(5);
-    expect(told).toEqual(
+    const common = { actor: undefined, count: undefined, sessionId: undefined };
+    expect(recorded).toHaveLength(5);
+    expect(recorded).toEqual(
       expect.arrayContaining([
-        { ...ofKey, applicationId: disabled.id, reason: "disabled" },
-        { ...ofKey, applicationId: brief.id, reason: "expired" },
-        { ...ofKey, applicationId: rotated.id, reason: "expired" },
-        { ...ofKey, applicationId: tenant.shop.id, sessionId, reason: "expired" },
-        { ...ofKey, applicationId: guessed.id, reason: "unknown_key" },
+        { ...common, applicationId: disabled.id, reason: "disabled" },
+        { ...common, applicationId: shortLived.id, reason: "expired" },
+        { ...common, applicationId: rotated.id, reason: "expired" },
+        { ...common, applicationId: tenant.shop.id, sessionId, reason: "expired" },
+        { ...common, applicationId: guessed.id, reason: "unknown_key" },
       ]),
     );
-    const ofRotated = events.find(({ target }) => target?.applicationId === rotated.id);
-    expect(ofRotated?.target?.keyId).toBe(old?.id);
+    const rotatedEvent = events.find(({ target }) => target?.applicationId === rotated.id);
+    expect(rotatedEvent?.target?.keyId).toBe(old?.id);
   });
 
-  it("leave no event for unknown keys or missing targets", async () => {
+  it("are not recorded for unknown keys or missing targets", async () => {
     const tenant = await createTenant();
-    const { root, shop, createApplication: make } = tenant;
-    const deleted = await make("private", tokenRead);
+    const { root, shop, createApplication } = tenant;
+    const deleted = await createApplication("private", tokenRead);
     await api.deleteApplication(root.key, deleted);
     const { nonce } = await tenant.openSession();
-    const events = await denialsOf(tenant, async (api) => {
-      const bad = [undefined, "", "secret", `${shop.key}x`, generateKey("prv", newId(0)), nonce];
-      for (const key of [...bad, deleted.key]) {
-        await refuse(api.whoAmI(key), "unauthenticated");
+    const events = await recordDenials(tenant, async (api) => {
+      const invalidKeys = [
+        undefined,
+        "",
+        "secret",
+        `${shop.key}x`,
+        generateKey("prv", newId(0)),
+        nonce,
+      ];
+      for (const key of [...invalidKeys, deleted.key]) {
+        await expectRefusal(api.whoAmI(key), "unauthenticated");
       }
-      await refuse(api.getApplication(root.key, deleted), "application_not_found");
-      await refuse(api.getApplication(root.key, { id: "42" }), "invalid_request");
+      await expectRefusal(api.getApplication(root.key, deleted), "application_not_found");
+      await expectRefusal(api.getApplication(root.key, { id: "42" }), "invalid_request");
     });
     expect(events).toEqual([]);
   });
@@ -159,9 +169,9 @@ describe.each(engines)("store=%s: denied calls", (engine) => {
     const creator = await tenant.createApplication("private", {
       permissions: ["application:create"],
     });
-    const events = await denialsOf(tenant, (api) => {
+    const events = await recordDenials(tenant, (api) => {
       const request = { name: "a", type: "private", permissions: ["application:delete"] };
-      return refuse(api.createApplication(creator.key, request), "permission_denied");
+      return expectRefusal(api.createApplication(creator.key, request), "permission_denied");
     });
     expect(events).toMatchObject([
       {
@@ -175,10 +185,14 @@ describe.each(engines)("store=%s: denied calls", (engine) => {
   it("include disallowed origins and addresses", async () => {
     const tenant = await createTenant();
     const { id, key } = await api.createApplication(tenant.root.key, {
-      ...{ name: "far away", type: "private", ...tokenRead },
+      name: "restricted",
+      type: "private",
+      ...tokenRead,
       allowedCidrs: ["203.0.113.0/24"],
     });
-    const events = await denialsOf(tenant, (api) => refuse(api.whoAmI(key), "address_not_allowed"));
+    const events = await recordDenials(tenant, (api) =>
+      expectRefusal(api.whoAmI(key), "address_not_allowed"),
+    );
     expect(events).toMatchObject([
       { actor: { applicationId: id }, reason: "address_not_allowed", address: "127.0.0.1" },
     ]);
@@ -186,9 +200,9 @@ describe.each(engines)("store=%s: denied calls", (engine) => {
 
   it("include streams that end because the caller lost access", async () => {
     const tenant = await createTenant();
-    const { root, backend, createApplication: make } = tenant;
-    const replaced = await make("private", { permissions: ["access:check"] });
-    const events = await denialsOf(tenant, async (api) => {
+    const { root, backend, createApplication } = tenant;
+    const replaced = await createApplication("private", { permissions: ["access:check"] });
+    const events = await recordDenials(tenant, async (api) => {
       const watchers = [backend, replaced].map(({ key }) =>
         read((signal) => api.watchCredentials(key, { heartbeatMs: 50 }, signal)),
       );

@@ -42,17 +42,17 @@ describe.each(engines)("store=%s: expiry events", (engine) => {
 
   const createTenant = () => seedTenant(base, api);
 
-  /** Runs several instances at once, each until nothing is left to write. */
-  async function look(instances = 1, log = noLog): Promise<void> {
-    const lookOnce = async () => {
-      let isDone = () => {};
+  /** Runs several instances concurrently, each until nothing is left to write. */
+  async function runWarnings(instances = 1, log = noLog): Promise<void> {
+    const runInstance = async () => {
+      let finish = () => {};
       const done = new Promise<void>((resolve) => {
-        isDone = resolve;
+        finish = resolve;
       });
       const addExpirationEvents: EventStore["addExpirationEvents"] = async (lead, toEvents) => {
         const count = await base.store.events.addExpirationEvents(lead, toEvents);
         if (lead === 0 && count === 0) {
-          isDone();
+          finish();
         }
         return count;
       };
@@ -61,10 +61,10 @@ describe.each(engines)("store=%s: expiry events", (engine) => {
       await done;
       await warnings.close();
     };
-    await Promise.all(Array.from({ length: instances }, lookOnce));
+    await Promise.all(Array.from({ length: instances }, runInstance));
   }
 
-  async function warningsOf({ root }: Tenant, target: string): Promise<Event[]> {
+  async function listWarnings({ root }: Tenant, target: string): Promise<Event[]> {
     const { data } = await api.listEvents(root.key, { target, size: 100 });
     return data
       .filter(({ kind }) => /expir/.test(kind))
@@ -72,9 +72,9 @@ describe.each(engines)("store=%s: expiry events", (engine) => {
       .toReversed();
   }
 
-  const kindsOf = (events: readonly Event[]) => events.map(({ kind }) => kind);
+  const getKinds = (events: readonly Event[]) => events.map(({ kind }) => kind);
 
-  it("warn of the last manager of a tenant, in events and in the log", async () => {
+  it("warn about the last manager of a tenant, also in the log", async () => {
     const tenant = await createTenant();
     const { applicationId: rootId } = tenant.root;
     const expiresAt = timestampFromMs(base.clock.now() + 30 * day);
@@ -83,15 +83,20 @@ describe.each(engines)("store=%s: expiry events", (engine) => {
       expiresAt,
     });
     await api.deleteApplication(key, { id: rootId });
-    const heir = await api.createApplication(key, {
-      ...{ name: "reader", type: "management", permissions: ["event:read"] },
+    const reader = await api.createApplication(key, {
+      name: "reader",
+      type: "management",
+      permissions: ["event:read"],
       expiresAt,
     });
     base.clock.advance(23 * day);
     const lines: Record<string, unknown>[] = [];
-    await look(1, pino({}, { write: (line: string) => lines.push(JSON.parse(line)) }));
-    const written = await warningsOf({ ...tenant, root: { ...tenant.root, key: keyOf(heir) } }, id);
-    expect(kindsOf(written)).toEqual(["application.expiring", "last_manager.expiring"]);
+    await runWarnings(1, pino({}, { write: (line: string) => lines.push(JSON.parse(line)) }));
+    const written = await listWarnings(
+      { ...tenant, root: { ...tenant.root, key: keyOf(reader) } },
+      id,
+    );
+    expect(getKinds(written)).toEqual(["application.expiring", "last_manager.expiring"]);
     expect(written[1]?.endsAt).toEqual(expiresAt);
     expect(lines).toMatchObject([{ tenant: tenant.root.tenantId, application: id }]);
     expect(lines[0]?.msg).toMatch(/^the last application .* expires soon/);
@@ -101,22 +106,23 @@ describe.each(engines)("store=%s: expiry events", (engine) => {
     const tenant = await createTenant();
     const expiresAt = timestampFromMs(base.clock.now() + 30 * day);
     const { id } = await tenant.createApplication("private", { ...tokenRead, expiresAt });
-    const written = async () => kindsOf(await warningsOf(tenant, id));
-    await look();
+    const written = async () => getKinds(await listWarnings(tenant, id));
+    await runWarnings();
     expect(await written()).toEqual([]);
     base.clock.advance(23 * day);
-    await look(2);
-    await look(2);
+    await runWarnings(2);
+    await runWarnings(2);
     expect(await written()).toEqual(["application.expiring"]);
     base.clock.advance(6 * day);
-    await look(2);
+    await runWarnings(2);
     expect(await written()).toEqual(["application.expiring", "application.expiring"]);
     base.clock.advance(day);
-    await look(2);
-    await look();
-    const warnings = await warningsOf(tenant, id);
-    expect(kindsOf(warnings)).toEqual([
-      ...["application.expiring", "application.expiring"],
+    await runWarnings(2);
+    await runWarnings();
+    const warnings = await listWarnings(tenant, id);
+    expect(getKinds(warnings)).toEqual([
+      "application.expiring",
+      "application.expiring",
       "application.expired",
     ]);
     for (const warning of warnings) {
@@ -137,13 +143,13 @@ describe.each(engines)("store=%s: expiry events", (engine) => {
     const [, old] = (await api.listApplicationKeys(root.key, shop)).data;
     const keyId = old?.id ?? "";
     base.clock.advance(3 * day);
-    await look(2);
+    await runWarnings(2);
     base.clock.advance(6 * day);
-    await look(2);
+    await runWarnings(2);
     base.clock.advance(day);
-    await look(2);
-    const warnings = await warningsOf(tenant, keyId);
-    expect(kindsOf(warnings)).toEqual(["key.expiring", "key.expiring", "key.expired"]);
+    await runWarnings(2);
+    const warnings = await listWarnings(tenant, keyId);
+    expect(getKinds(warnings)).toEqual(["key.expiring", "key.expiring", "key.expired"]);
     for (const warning of warnings) {
       expect(warning).toMatchObject({
         target: { applicationId: shop.id, keyId },
@@ -155,19 +161,21 @@ describe.each(engines)("store=%s: expiry events", (engine) => {
   it("are written for many expirations, each in its own tenant", async () => {
     const tenants = [await createTenant(), await createTenant()];
     const expiresAt = timestampFromMs(base.clock.now() + 2 * day);
-    const makeOne = (at: number) =>
-      tenants[at % 2]?.createApplication("private", { ...tokenRead, expiresAt });
-    const made: Awaited<ReturnType<typeof makeOne>>[] = [];
-    while (made.length < 150) {
+    const createExpiring = (index: number) =>
+      tenants[index % 2]?.createApplication("private", { ...tokenRead, expiresAt });
+    const created: Awaited<ReturnType<typeof createExpiring>>[] = [];
+    while (created.length < 150) {
       // A few at a time, for slow machines.
-      made.push(...(await Promise.all(times(10, makeOne))));
+      created.push(...(await Promise.all(times(10, createExpiring))));
     }
     base.clock.advance(2 * day);
-    await look(2);
-    for (const [at, { root }] of tenants.entries()) {
+    await runWarnings(2);
+    for (const [index, { root }] of tenants.entries()) {
       const { data } = await api.listEvents(root.key, { kind: "application.expired", size: 100 });
-      const mine = made.filter((_, place) => place % 2 === at).map((it) => it?.id);
-      expect(data.map(({ target }) => target?.applicationId).sort()).toEqual(mine.sort());
+      const expected = created
+        .filter((_, position) => position % 2 === index)
+        .map((application) => application?.id);
+      expect(data.map(({ target }) => target?.applicationId).sort()).toEqual(expected.sort());
     }
   });
 
@@ -179,7 +187,7 @@ describe.each(engines)("store=%s: expiry events", (engine) => {
     const servers = await Promise.all(
       Array.from({ length: 2 }, () => startServer(engine, { store: base.store })),
     );
-    const written = async () => kindsOf(await warningsOf(tenant, id));
+    const written = async () => getKinds(await listWarnings(tenant, id));
     await until(async () => (await written()).includes("application.expired"));
     await Promise.all(servers.map((server) => server.close()));
     expect((await written()).filter((kind) => kind === "application.expired")).toHaveLength(1);
@@ -192,14 +200,14 @@ describe.each(engines)("store=%s: expiry events", (engine) => {
     const expiresAt = timestampFromMs(base.clock.now() + 3 * day);
     const { id } = await tenant.createApplication("private", { ...tokenRead, expiresAt });
     base.clock.advance(3 * day);
-    const isTold = async () =>
-      kindsOf(await warningsOf(tenant, id)).includes("application.expired");
-    await until(isTold);
+    const isWritten = async () =>
+      getKinds(await listWarnings(tenant, id)).includes("application.expired");
+    await until(isWritten);
     await warnings.close();
   });
 });
 
-describe("with a failing store", () => {
+describe("expiry checks with a failing store", () => {
   beforeEach(() => {
     jest.useFakeTimers();
   });
@@ -208,11 +216,11 @@ describe("with a failing store", () => {
     jest.useRealTimers();
   });
 
-  it("expiry checks are retried and logged, and stop when closed", async () => {
+  it("are logged and retried, and stop when closed", async () => {
     let calls = 0;
     const addExpirationEvents: EventStore["addExpirationEvents"] = async () => {
       if (calls++ < 3) {
-        throw new Error("it is broken");
+        throw new Error("store failure");
       }
       return 0;
     };
@@ -230,7 +238,7 @@ describe("with a failing store", () => {
     expect(lines).toHaveLength(3);
     expect(JSON.parse(lines[0] ?? "")).toMatchObject({
       level: 40,
-      err: { message: "it is broken" },
+      err: { message: "store failure" },
     });
     const callsBefore = calls;
     await jest.advanceTimersByTimeAsync(60 * second);

@@ -9,7 +9,7 @@ const fingerprint = fc.uint8Array({ minLength: 32, maxLength: 32 });
 const response = fc.uint8Array({ maxLength: 2_000 });
 const id = fc
   .uint8Array({ minLength: 32, maxLength: 32 })
-  .map((it) => Buffer.from(it).toString("hex"));
+  .map((bytes) => Buffer.from(bytes).toString("hex"));
 const stored = fc.record({ fingerprint, response });
 const secrets = fc.record({
   apiKey: fc.string({ minLength: 1 }),
@@ -45,12 +45,12 @@ describe("a sealed response", () => {
       fc.property(secrets, id, stored, fc.nat(), fc.nat(7), (key, id, stored, at, bit) => {
         const seal = createResponseSeal(key, id);
         const sealed = seal.seal(stored);
-        const place = at % sealed.length;
+        const index = at % sealed.length;
         const changed = Buffer.from(sealed);
-        changed[place] = (sealed[place] as number) ^ (1 << bit);
+        changed[index] = (sealed[index] as number) ^ (1 << bit);
         expect(seal.open(changed)).toBeUndefined();
-        expect(seal.open(sealed.subarray(0, place))).toBeUndefined();
-        expect(seal.open(sealed.subarray(place + 1))).toBeUndefined();
+        expect(seal.open(sealed.subarray(0, index))).toBeUndefined();
+        expect(seal.open(sealed.subarray(index + 1))).toBeUndefined();
       }),
     );
   });
@@ -58,8 +58,8 @@ describe("a sealed response", () => {
   it("differs each time and reveals none of its content", () => {
     const key = "lk_prv_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw";
     const stored = { fingerprint: Buffer.alloc(32), response: Buffer.from(key) };
-    const callers = { apiKey: "the caller's key", idempotencyKey: "the call" };
-    const seal = createResponseSeal(callers, "00".repeat(32));
+    const callSecrets = { apiKey: "the caller's key", idempotencyKey: "the call" };
+    const seal = createResponseSeal(callSecrets, "00".repeat(32));
     const [one, other] = [seal.seal(stored), seal.seal(stored)];
     expect(one.equals(other)).toBe(false);
     for (let start = 0; start + 4 <= one.length; start++) {

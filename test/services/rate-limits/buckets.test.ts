@@ -45,62 +45,62 @@ function createTestLog() {
   return { lines, log: pino({}, { write: (line) => lines.push(JSON.parse(line)) }) };
 }
 
-/** The largest excess of given tokens over the refill between any two moments. */
-function mostAtOnce(given: readonly number[], { count, interval }: Rate): number {
+/** Returns the largest excess of granted tokens over the refill in any interval. */
+function getLargestBurst(granted: readonly number[], { count, interval }: Rate): number {
   let [least, most] = [Number.POSITIVE_INFINITY, 0];
-  for (const [before, moment] of given.entries()) {
-    const surplus = before - ((moment - (given[0] as number)) * count) / interval;
+  for (const [before, time] of granted.entries()) {
+    const surplus = before - ((time - (granted[0] as number)) * count) / interval;
     least = Math.min(least, surplus);
     most = Math.max(most, surplus - least + 1);
   }
   return most;
 }
 
-/** Floating-point tolerance. */
-const error = 1e-6;
+/** For floating-point errors. */
+const tolerance = 1e-6;
 
 describe("a token bucket", () => {
   it("never gives more than its burst plus the refill in any interval", () => {
     const property = fc.property(rates, calls, (rate, calls) => {
-      const { now, advance: skip } = freezeTime(1_000);
+      const { now, advance } = freezeTime(1_000);
       const { take } = createBuckets(rate);
-      const given: number[] = [];
+      const granted: number[] = [];
       for (const { pause, count, tokens } of calls) {
-        skip(pause);
+        advance(pause);
         for (let i = 0; i < count; i++) {
           if (tokens <= rate.burst && take("a", tokens) === 0) {
-            given.push(...Array(tokens).fill(now()));
+            granted.push(...Array(tokens).fill(now()));
           }
         }
       }
-      expect(mostAtOnce(given, rate)).toBeLessThanOrEqual(rate.burst + error);
+      expect(getLargestBurst(granted, rate)).toBeLessThanOrEqual(rate.burst + tolerance);
     });
     fc.assert(property, { numRuns: 60 });
   });
 
   it("has a token after the returned wait and not sooner", () => {
     const property = fc.property(rates, (rate) => {
-      const { advance: skip } = freezeTime(1_000);
+      const { advance } = freezeTime(1_000);
       const { take } = createBuckets(rate);
       const waits = Array.from({ length: rate.burst }, () => take("a"));
       expect(Math.max(...waits)).toBe(0);
       const wait = take("a");
       expect(wait).toBeGreaterThanOrEqual(1);
-      skip(wait - 1);
+      advance(wait - 1);
       expect(take("a")).toBeGreaterThan(0);
       // Fractions may add up to slightly less than a token.
-      skip(2);
+      advance(2);
       expect(take("a")).toBe(0);
     });
     fc.assert(property, { numRuns: 100 });
   });
 
   it("gives many tokens after the returned wait and keeps its tokens until then", () => {
-    const { advance: skip } = freezeTime(1_000);
+    const { advance } = freezeTime(1_000);
     const { take } = createBuckets({ count: 1, interval: 1_000, burst: 10 });
     expect([take("a", 8), take("a", 8)]).toEqual([0, 6_000]);
     expect(take("a", 2)).toBe(0);
-    skip(6_000);
+    advance(6_000);
     expect([take("a", 7), take("a", 6)]).toEqual([1_000, 0]);
   });
 
@@ -133,8 +133,8 @@ describe("a token bucket", () => {
   });
 });
 
-/** A fake store with the same clock. */
-function createModelCounts(now: () => number) {
+/** A fake store of shared counts. */
+function createFakeCounts(now: () => number) {
   const buckets = new Map<string, { tokens: number; at: number }>();
   let draws = 0;
   const counts: RateCounts = {
@@ -153,34 +153,36 @@ function createModelCounts(now: () => number) {
 describe("shared token buckets", () => {
   const rate: Rate = { count: 1_000, interval: 1_000, burst: 2_000 };
 
-  it("never give more in total than the burst, the refill and one second ahead", async () => {
+  it("never give more in total than the burst, the refill and one second in advance", async () => {
     const property = fc.asyncProperty(rates, calls, async (rate, calls) => {
-      const { now, advance: skip } = freezeTime(1_000);
-      const { counts } = createModelCounts(now);
+      const { now, advance } = freezeTime(1_000);
+      const { counts } = createFakeCounts(now);
       const { log } = createTestLog();
       const processes = [0, 1, 2].map(() =>
         createSharedBuckets("kind", rate, counts, createStoreStatus(log)),
       );
-      const given: number[] = [];
+      const granted: number[] = [];
       for (const { pause, count, tokens } of calls) {
-        skip(pause);
+        advance(pause);
         const take = (_: unknown, i: number) =>
           tokens > rate.burst ? 1 : processes[i % 3]?.take("a", tokens);
         for (const wait of await Promise.all(Array.from({ length: count }, take))) {
           if (wait === 0) {
-            given.push(...Array(tokens).fill(now()));
+            granted.push(...Array(tokens).fill(now()));
           }
         }
       }
-      const aSecond = (1_000 * rate.count) / rate.interval;
-      expect(mostAtOnce(given, rate)).toBeLessThanOrEqual(rate.burst + aSecond + error);
+      const refillPerSecond = (1_000 * rate.count) / rate.interval;
+      expect(getLargestBurst(granted, rate)).toBeLessThanOrEqual(
+        rate.burst + refillPerSecond + tolerance,
+      );
     });
     await fc.assert(property, { numRuns: 60 });
   });
 
-  it("draw from the store for few calls, and for none while empty", async () => {
-    const { now, advance: skip } = freezeTime(1_000);
-    const { counts, draws } = createModelCounts(now);
+  it("draw tokens in batches, but not while the bucket is empty", async () => {
+    const { now, advance } = freezeTime(1_000);
+    const { counts, draws } = createFakeCounts(now);
     const { log } = createTestLog();
     const { take } = createSharedBuckets("kind", rate, counts, createStoreStatus(log));
     const waits = await Promise.all(Array.from({ length: 3_000 }, () => take("a")));
@@ -188,28 +190,28 @@ describe("shared token buckets", () => {
     expect(draws()).toBe(rate.burst / 100 + 1);
     expect(take("a")).toBe(1);
     expect(draws()).toBe(rate.burst / 100 + 1);
-    skip(1);
+    advance(1);
     expect(await take("a")).toBe(0);
   });
 
-  it("give many tokens after the returned wait, even if drawn one by one", async () => {
-    const { now, advance: skip } = freezeTime(1_000);
-    const { counts } = createModelCounts(now);
+  it("give many tokens after the returned wait, even if single tokens are taken meanwhile", async () => {
+    const { now, advance } = freezeTime(1_000);
+    const { counts } = createFakeCounts(now);
     const { log } = createTestLog();
-    const slow: Rate = { count: 10, interval: 1_000, burst: 100 };
-    const { take } = createSharedBuckets("kind", slow, counts, createStoreStatus(log));
+    const slowRate: Rate = { count: 10, interval: 1_000, burst: 100 };
+    const { take } = createSharedBuckets("kind", slowRate, counts, createStoreStatus(log));
     expect(await take("a", 60)).toBe(0);
     expect(await take("a", 60)).toBe(2_000);
     expect(await take("a")).toBe(0);
-    skip(1_999);
+    advance(1_999);
     expect(await take("a", 60)).toBeGreaterThan(0);
-    skip(102);
+    advance(102);
     expect(await take("a", 60)).toBe(0);
   });
 
   it("use tokens that the process has already drawn", async () => {
     const { now } = freezeTime(1_000);
-    const { counts, draws } = createModelCounts(now);
+    const { counts, draws } = createFakeCounts(now);
     const { log } = createTestLog();
     const { take } = createSharedBuckets("kind", rate, counts, createStoreStatus(log));
     expect(await take("a")).toBe(0);
@@ -218,8 +220,8 @@ describe("shared token buckets", () => {
   });
 
   it("discard unused tokens of a process", async () => {
-    const { now, advance: skip } = freezeTime(1_000);
-    const { counts } = createModelCounts(now);
+    const { now, advance } = freezeTime(1_000);
+    const { counts } = createFakeCounts(now);
     const { log } = createTestLog();
     const processes = Array.from({ length: 20 }, () =>
       createSharedBuckets("kind", rate, counts, createStoreStatus(log)),
@@ -229,22 +231,22 @@ describe("shared token buckets", () => {
       return waits.filter((wait) => wait === 0).length;
     };
     expect(await takeFromEach()).toBe(processes.length);
-    skip(10_000);
-    let given = 0;
+    advance(10_000);
+    let granted = 0;
     for (let round = 0; round < 200; round++) {
-      given += await takeFromEach();
+      granted += await takeFromEach();
     }
-    expect(given).toBe(rate.burst);
+    expect(granted).toBe(rate.burst);
   });
 
-  it("refuse calls rather than queue them while tokens arrive singly", async () => {
+  it("refuse calls instead of queuing them while tokens refill one at a time", async () => {
     let now = 1_000;
     // Each clock read advances the time.
     jest.spyOn(performance, "now").mockImplementation(() => {
       now += 0.05;
       return now;
     });
-    const { counts, draws } = createModelCounts(() => now);
+    const { counts, draws } = createFakeCounts(() => now);
     const { log } = createTestLog();
     const { take } = createSharedBuckets(
       "kind",
@@ -257,21 +259,23 @@ describe("shared token buckets", () => {
   });
 
   it("count locally while the store is unavailable, and log it once", async () => {
-    const { advance: skip } = freezeTime(1_000);
-    let isAway = true;
+    const { advance } = freezeTime(1_000);
+    let isUnavailable = true;
     const counts: RateCounts = {
       draw: () =>
-        isAway ? Promise.reject(new Error("away")) : Promise.resolve({ tokens: 1, wait: 1 }),
+        isUnavailable
+          ? Promise.reject(new Error("unavailable"))
+          : Promise.resolve({ tokens: 1, wait: 1 }),
     };
     const { log, lines } = createTestLog();
-    const few = { ...rate, burst: 2 };
-    const { take } = createSharedBuckets("kind", few, counts, createStoreStatus(log));
+    const smallRate = { ...rate, burst: 2 };
+    const { take } = createSharedBuckets("kind", smallRate, counts, createStoreStatus(log));
     expect(await take("a")).toBe(0);
     expect([take("a"), take("a")]).toEqual([0, 1]);
-    skip(1_500);
+    advance(1_500);
     expect(await take("a")).toBe(0);
-    isAway = false;
-    skip(1_500);
+    isUnavailable = false;
+    advance(1_500);
     expect(await take("a")).toBe(0);
     expect(lines.map(({ msg }) => msg)).toEqual([
       "shared rate limits unavailable: counting in this process only",
@@ -281,19 +285,19 @@ describe("shared token buckets", () => {
 });
 
 describe("an address key", () => {
-  const countedAddressOf = createAddressKey(createReadAddressOf([]));
+  const getAddressKey = createAddressKey(createReadAddressOf([]));
 
   it.each([
     ["203.0.113.7", "203.0.113.7"],
     ["2001:db8:1:2::1", "20010db800010002/64"],
     ["", ""],
-  ])("%s is counted as %s each time", (address, counted) => {
+  ])("of %s is %s each time", (address, expected) => {
     const call = {
       requestId: "",
       peer: { address, headers: {} },
       cancellation: new Cancellation(),
     };
     const values = createContextValues().set(callKey, call);
-    expect([countedAddressOf(values), countedAddressOf(values)]).toEqual([counted, counted]);
+    expect([getAddressKey(values), getAddressKey(values)]).toEqual([expected, expected]);
   });
 });

@@ -16,7 +16,9 @@ afterAll(() => Promise.all(started.map((server) => server.close())));
 /** Starts an instance with shared rate limits. */
 async function start(store: TestServer["store"], limits: Record<string, string>) {
   const environment = {
-    ...{ MONGODB_URI: uri, RATE_LIMIT_SCOPE: "shared", TRUSTED_PROXIES: "127.0.0.1" },
+    MONGODB_URI: uri,
+    RATE_LIMIT_SCOPE: "shared",
+    TRUSTED_PROXIES: "127.0.0.1",
     ...limits,
   };
   const server = await startServer("mongo", { environment, store });
@@ -42,11 +44,11 @@ describe("token buckets in MongoDB", () => {
   const mongo = useMongo();
 
   it("give the tokens they hold and return the wait for the next", async () => {
-    // Far ahead, so that MongoDB's TTL does not remove a bucket in use.
+    // Far in the future, so that MongoDB's TTL does not remove a bucket in use.
     let now = Date.UTC(2100, 0);
     const { rateCounts } = await mongo.open(mongo.createDatabase(), { clock: () => now });
     const rate = { count: 10, interval: 1_000, burst: 5 };
-    const draw = (most: number) => rateCounts?.draw("a", rate, most);
+    const draw = (maximum: number) => rateCounts?.draw("a", rate, maximum);
     expect(await draw(3)).toMatchObject({ tokens: 3 });
     expect(await draw(3)).toMatchObject({ tokens: 2 });
     expect(await draw(3)).toEqual({ tokens: 0, wait: 100 });
@@ -77,7 +79,7 @@ describe("token buckets in MongoDB", () => {
     const rate = { count: 1, interval: hour, burst: 50 };
     const now = Date.now();
 
-    const drawTogether = (bucket: string) =>
+    const drawConcurrently = (bucket: string) =>
       Array.from({ length: 100 }, (_, i) => {
         clock.mockReturnValue(i % 2 === 0 ? now + hour : now - hour);
         return stores[i % 2]?.rateCounts?.draw(bucket, rate, 3);
@@ -85,10 +87,12 @@ describe("token buckets in MongoDB", () => {
 
     const clock = jest.spyOn(Date, "now");
     try {
-      // A draw times out after half a second on a busy machine: then another bucket is tried.
+      // On a busy machine a draw may time out after 500 ms: retry with a new bucket.
       for (let attempt = 0; ; attempt++) {
-        const draws = await Promise.allSettled(drawTogether(`b${attempt}`));
-        const tokens = draws.map((it) => (it.status === "fulfilled" ? (it.value?.tokens ?? 0) : 0));
+        const draws = await Promise.allSettled(drawConcurrently(`b${attempt}`));
+        const tokens = draws.map((draw) =>
+          draw.status === "fulfilled" ? (draw.value?.tokens ?? 0) : 0,
+        );
         const drawn = tokens.reduce((sum, count) => sum + count, 0);
         expect(drawn).toBeLessThanOrEqual(50);
         if (draws.every(({ status }) => status === "fulfilled")) {
@@ -128,8 +132,8 @@ describe("two instances with shared rate limits", () => {
     tenant = await seedTenant(first, createRestApi(first.url));
   });
 
-  /** Calls each instance in turn and counts the status codes. */
-  async function askInTurn(key: string, address: string, count: number) {
+  /** Alternates between the instances and counts the status codes. */
+  async function callAlternately(key: string, address: string, count: number) {
     const counts: Record<number, number> = {};
     for (let i = 0; i < count; i++) {
       const status = await whoAmI(instances[i % 2] as TestServer, key, address);
@@ -139,10 +143,10 @@ describe("two instances with shared rate limits", () => {
   }
 
   /**
-   * Does something again until no instance has lost MongoDB meanwhile: one that
-   * waits for it for half a second, as on a slow machine, counts by itself.
+   * Retries until no instance lost the shared counts during the attempt: on a slow machine an
+   * instance may wait for MongoDB for more than 500 ms and then counts locally.
    */
-  async function whileInContact<T>(attempt: (index: number) => Promise<T>): Promise<T> {
+  async function retryUntilShared<T>(attempt: (index: number) => Promise<T>): Promise<T> {
     const lines = () => instances.map(({ logs }) => logs.filter(isAboutSharedLimits));
     for (let index = 1; ; index++) {
       const before = lines().flat().length;
@@ -154,26 +158,26 @@ describe("two instances with shared rate limits", () => {
     }
   }
 
-  it("allow a key the rate of one instance", async () => {
-    const counts = await whileInContact(async () => {
+  it("allow a key the same rate in total as one instance", async () => {
+    const counts = await retryUntilShared(async () => {
       const { key } = await tenant.createApplication("private", { permissions: ["access:check"] });
-      return askInTurn(key, "203.0.113.1", 16);
+      return callAlternately(key, "203.0.113.1", 16);
     });
     expect(counts).toEqual({ 200: 10, 429: 6 });
   });
 
   it("count the checks of batches together and refuse a batch above the remainder", async () => {
-    const statuses = await whileInContact(async () => {
+    const statuses = await retryUntilShared(async () => {
       const { key } = await tenant.createApplication("private", { permissions: ["access:check"] });
-      const checkBatch = async (at: number, size: number) => {
-        const response = await send(instances[at] as TestServer, "/access/check-batch", {
+      const checkBatch = async (instance: number, size: number) => {
+        const response = await send(instances[instance] as TestServer, "/access/check-batch", {
           method: "POST",
           headers: { "svc-api-key": key, "content-type": "application/json" },
           body: JSON.stringify({ checks: Array(size).fill({ key, permission: "access:check" }) }),
         });
         return response.status;
       };
-      // The call that is refused takes the one token of every call.
+      // The refused call still takes one token.
       return [
         await checkBatch(0, 4),
         await checkBatch(1, 4),
@@ -185,14 +189,16 @@ describe("two instances with shared rate limits", () => {
     expect(statuses).toEqual([200, 200, 429, 200, 429]);
   });
 
-  it("allow together as many invalid keys as one instance", async () => {
-    const counts = await whileInContact((index) => askInTurn("guess", `198.51.100.${index}`, 10));
+  it("allow as many invalid keys in total as one instance", async () => {
+    const counts = await retryUntilShared((index) =>
+      callAlternately("guess", `198.51.100.${index}`, 10),
+    );
     expect(counts).toEqual({ 401: 6, 429: 4 });
     expect(await whoAmI(instances[0] as TestServer, tenant.root.key)).toBe(200);
   });
 });
 
-describe("an instance without shared counts", () => {
+describe("an instance that loses the shared counts", () => {
   let mongo: FailingMongo;
 
   beforeAll(async () => {
@@ -204,7 +210,7 @@ describe("an instance without shared counts", () => {
     await mongo.stop();
   });
 
-  it.each<[what: string, data: object]>([
+  it.each<[failure: string, data: object]>([
     ["fails", { failCommands: ["findAndModify"], errorCode: 10107 }],
     [
       "does not respond",

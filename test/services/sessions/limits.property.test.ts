@@ -38,10 +38,10 @@ const sessionRule = fc.record({
   conditions: fc.array(condition, { minLength: 1, maxLength: 2 }),
 });
 
-const ofApplication = fc
+const applicationGrants = fc
   .record({ permissions: anyPermissions, rules: fc.array(applicationRule, { maxLength: 3 }) })
   .filter(({ permissions, rules }) => permissions.length + rules.length > 0);
-const ofSession = fc
+const sessionGrants = fc
   .record({ permissions: anyPermissions, rules: fc.array(sessionRule, { maxLength: 3 }) })
   .filter(({ permissions, rules }) => permissions.length + rules.length > 0);
 const token = fc.record({ id: fc.constantFrom("x", "xy", "z"), container });
@@ -58,35 +58,36 @@ beforeAll(async () => {
 
 afterAll(() => server.close());
 
-function shownBy({ allowed, transform = "" }: CheckAccessResponse): number {
+/** Ranks a decision by how much of the token it reveals. */
+function getExposure({ allowed, transform = "" }: CheckAccessResponse): number {
   return allowed ? ["redact", "mask", "reveal"].indexOf(transform) : -1;
 }
 
-/** The part of the grants that the authorizer holds; more would be refused. */
-function heldOf(wanted: GrantsInit, held: GrantsInit): GrantsInit | undefined {
+/** Restricts the grants to what the authorizer holds; more would be refused. */
+function restrictGrants(wanted: GrantsInit, held: GrantsInit): GrantsInit | undefined {
   const names = new Set(
     [held, ...(held.rules ?? [])].flatMap(({ permissions = [] }) => permissions),
   );
-  const among = (list: readonly string[] = []) => list.filter((name) => names.has(name));
+  const keepHeld = (list: readonly string[] = []) => list.filter((name) => names.has(name));
   const rules = (wanted.rules ?? [])
-    .map((rule) => ({ ...rule, permissions: among(rule.permissions) }))
+    .map((rule) => ({ ...rule, permissions: keepHeld(rule.permissions) }))
     .filter((rule) => rule.permissions.length > 0);
-  const grants = { permissions: among(wanted.permissions), rules };
+  const grants = { permissions: keepHeld(wanted.permissions), rules };
   return grants.permissions.length + rules.length > 0 ? grants : undefined;
 }
 
 describe("an authorized session", () => {
-  it("has at most its authorizer's current access, and no stronger view of a token", async () => {
+  it("has at most its authorizer's current access, with no weaker transform", async () => {
     let allowed = 0;
     let limited = 0;
     await fc.assert(
       fc.asyncProperty(
-        ofApplication,
-        ofSession,
-        ofApplication,
+        applicationGrants,
+        sessionGrants,
+        applicationGrants,
         fc.array(token, { minLength: 3, maxLength: 3 }),
         async (held, wanted, later, tokens) => {
-          const grants = heldOf(wanted, held);
+          const grants = restrictGrants(wanted, held);
           fc.pre(grants !== undefined);
           const backend = await tenant.createApplication("private", held);
           const { sessionKey, nonce } = await api.createSession(tenant.shop.key);
@@ -107,9 +108,11 @@ describe("an authorized session", () => {
                     api.checkAccess(tenant.root.key, { key, permission, token }),
                   ),
                 );
-                const shown = shownBy(bySession as CheckAccessResponse);
-                expect(shown).toBeLessThanOrEqual(shownBy(byAuthorizer as CheckAccessResponse));
-                allowed += shown >= 0 ? 1 : 0;
+                const exposure = getExposure(bySession as CheckAccessResponse);
+                expect(exposure).toBeLessThanOrEqual(
+                  getExposure(byAuthorizer as CheckAccessResponse),
+                );
+                allowed += exposure >= 0 ? 1 : 0;
                 limited += bySession?.limitedBy === "authorizer" ? 1 : 0;
               }
             }

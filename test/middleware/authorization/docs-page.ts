@@ -2,16 +2,16 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { accessOf } from "../../../src/contract/methods.js";
 import { readBinding } from "../../../src/transport/rest/router.js";
 import { type CallerColumn, callerColumns } from "./callers.js";
-import type { Outcome } from "./expected-response.js";
+import type { Outcome } from "./expected-outcome.js";
 import type { Cell } from "./matrix.js";
 
-const marks: Readonly<Record<string, string>> = { done: "✓", own: "own", impossible: "–" };
+const symbols: Readonly<Record<string, string>> = { done: "✓", own: "own", impossible: "–" };
 
 /** Renders docs/reference/authorization.md from the recorded outcomes. */
 export function renderPage(
   methods: readonly DescMethod[],
   cells: readonly Cell[],
-  open: readonly string[],
+  unauthenticated: readonly string[],
 ): string {
   const refused = callerColumns.filter((column) => isAlwaysUnauthenticated(column, cells));
   const others = callerColumns.filter((column) => !refused.includes(column));
@@ -27,11 +27,11 @@ fails if a result differs from the contract or from this page.
 Every method refuses these callers with 401 (gRPC \`UNAUTHENTICATED\`). Expired and revoked keys are of a type that the method
 accepts.
 
-${tableOf(["Caller", "Description"], refused.map(describeColumn))}
+${renderTable(["Caller", "Description"], refused.map(describeColumn))}
 
 ## Other callers
 
-${tableOf(["Caller", "Description"], others.map(describeColumn))}
+${renderTable(["Caller", "Description"], others.map(describeColumn))}
 
 The table shows callers that hold the required permission and no other permission of this service (except *last manager*).
 Without the required permission each of them gets 403, even with all others.
@@ -43,26 +43,26 @@ Without the required permission each of them gets 403, even with all others.
 | 403, 404, 409 | Refused with this status; over gRPC \`PERMISSION_DENIED\`, \`NOT_FOUND\` or \`FAILED_PRECONDITION\`. |
 | – | Not possible: this type of caller cannot hold the permission. |
 
-${tableOf(
+${renderTable(
   ["Method", "Requires", ...others.map(({ name }) => name)],
-  methods.map((method) => rowOf(method, others, cells)),
+  methods.map((method) => renderRow(method, others, cells)),
 )}
 
 ## No key required
 
-These succeed for everyone, whatever key is sent. \`/metrics\` returns 404 if it has a port of its own or is off.
+These succeed for everyone, whatever key is sent. \`/metrics\` returns 404 if it is off or served on a separate port.
 
-${open.map((name) => `- \`${name}\``).join("\n")}
+${unauthenticated.map((name) => `- \`${name}\``).join("\n")}
 `;
 }
 
-function describeColumn({ name, who }: CallerColumn): string[] {
-  return [name, who];
+function describeColumn({ name, description }: CallerColumn): string[] {
+  return [name, description];
 }
 
-/** Whether every method refuses the caller with 401, apart from combinations that cannot exist. */
+/** Whether every method refuses the caller with 401, except in impossible combinations. */
 function isAlwaysUnauthenticated(column: CallerColumn, cells: readonly Cell[]): boolean {
-  const outcomes = cells.filter((cell) => cell.column === column).map(({ found }) => found);
+  const outcomes = cells.filter((cell) => cell.column === column).map(({ actual }) => actual);
   return outcomes.every((outcome) => outcome === 401 || outcome === "impossible");
 }
 
@@ -72,8 +72,8 @@ function checkDeniedWithoutPermission(
   cells: readonly Cell[],
 ): void {
   const exceptions = cells.filter(
-    ({ column, holding, found }) =>
-      columns.includes(column) && holding === "without" && found !== 403,
+    ({ column, holding, actual }) =>
+      columns.includes(column) && holding === "without" && actual !== 403,
   );
   if (exceptions.length > 0) {
     const names = exceptions.map(({ method, column }) => `${method.name} by ${column.name}`);
@@ -81,29 +81,29 @@ function checkDeniedWithoutPermission(
   }
 }
 
-function rowOf(
+function renderRow(
   method: DescMethod,
   columns: readonly CallerColumn[],
   cells: readonly Cell[],
 ): string[] {
   const { permission, callers } = accessOf(method);
   const required = callers.length > 0 ? "type of key" : "any key";
-  const foundFor = (column: CallerColumn) =>
+  const findOutcome = (column: CallerColumn) =>
     cells.find(
       (cell) => cell.method === method && cell.column === column && cell.holding === "with",
-    )?.found;
+    )?.actual;
   return [
     `${method.name}${readBinding(method) ? "" : " (stream)"}`,
     permission === "" ? required : `\`${permission}\``,
-    ...columns.map((column) => markOf(foundFor(column))),
+    ...columns.map((column) => renderOutcome(findOutcome(column))),
   ];
 }
 
-function markOf(outcome: Outcome | string | undefined): string {
-  return marks[String(outcome)] ?? String(outcome);
+function renderOutcome(outcome: Outcome | string | undefined): string {
+  return symbols[String(outcome)] ?? String(outcome);
 }
 
-function tableOf(headings: readonly string[], rows: readonly (readonly string[])[]): string {
+function renderTable(headings: readonly string[], rows: readonly (readonly string[])[]): string {
   const lines = [headings, headings.map(() => "---"), ...rows];
   return lines.map((cells) => `| ${cells.join(" | ")} |`).join("\n");
 }

@@ -10,13 +10,13 @@ import {
 } from "../../../gen/latchkey/v1/event_service_pb.js";
 
 /** The allowed values of a message's `kind`. */
-function kindsIn({ field }: DescMessage): readonly string[] {
+function getAllowedKinds({ field }: DescMessage): readonly string[] {
   const { type } = getOption(field.kind as NonNullable<typeof field.kind>, fieldRules);
   return type.case === "string" ? type.value.in : [];
 }
 
-/** The literal kinds in the source. Expiry kinds are composed. */
-function kindsInSource(): string[] {
+/** Finds the kinds that are literals in the source. Expiry kinds are composed. */
+function findKindsInSource(): string[] {
   const files = readdirSync("src", { recursive: true, encoding: "utf8" });
   const kinds = files
     .filter((file) => file.endsWith(".ts"))
@@ -29,17 +29,19 @@ function kindsInSource(): string[] {
   return [...new Set(kinds)];
 }
 
-const kindsOfEnds = ["application", "key", "last_manager"].flatMap((what) => [
-  `${what}.expiring`,
-  `${what}.expired`,
+const expiryKinds = ["application", "key", "last_manager"].flatMap((subject) => [
+  `${subject}.expiring`,
+  `${subject}.expired`,
 ]);
 
 describe("the event kinds in the contract", () => {
   it("match the kinds that the service writes", () => {
-    expect([...kindsInSource(), ...kindsOfEnds].sort()).toEqual([...kindsIn(EventSchema)].sort());
+    expect([...findKindsInSource(), ...expiryKinds].sort()).toEqual(
+      [...getAllowedKinds(EventSchema)].sort(),
+    );
   });
 
   it.each([ListEventsRequestSchema, WatchEventsRequestSchema])("match those of %s", (schema) => {
-    expect(kindsIn(schema)).toEqual(kindsIn(EventSchema));
+    expect(getAllowedKinds(schema)).toEqual(getAllowedKinds(EventSchema));
   });
 });

@@ -17,28 +17,28 @@ const minute = 60_000;
 const application = { id: newId(1), tenantId: newId(2), type: "private" } as ApplicationRecord;
 
 let denials: Denials;
-let added: NewEvent[];
-let found: string[];
+let written: NewEvent[];
+let lookups: string[];
 let lines: Record<string, unknown>[];
-let isBroken: boolean;
+let isFailing: boolean;
 
 beforeEach(() => {
   jest.useFakeTimers();
-  [added, found, lines, isBroken] = [[], [], [], false];
+  [written, lookups, lines, isFailing] = [[], [], [], false];
   const store = {
     applications: {
       find(id: string) {
-        found.push(id);
+        lookups.push(id);
         return id === application.id ? { ...application, keys: [] } : undefined;
       },
       findExpired: () => undefined,
     },
     events: {
       async add(events: readonly NewEvent[]) {
-        if (isBroken) {
-          throw new Error("it is broken");
+        if (isFailing) {
+          throw new Error("store failure");
         }
-        added.push(...events);
+        written.push(...events);
       },
     },
   };
@@ -55,8 +55,8 @@ afterEach(() => {
   jest.useRealTimers();
 });
 
-/** A call by a caller, or with a key. */
-function aRequest(by: { caller?: Caller; key?: string }): UnaryRequest {
+/** Creates a request of a caller, or with a key. */
+function createRequest(by: { caller?: Caller; key?: string }): UnaryRequest {
   const call = {
     requestId: randomUUID(),
     startedAt: 0,
@@ -72,90 +72,92 @@ function aRequest(by: { caller?: Caller; key?: string }): UnaryRequest {
   } as never;
 }
 
-const deny = () => denials.record(aRequest({ caller: { application } }), permissionDenied("No."));
-const refuseKey = (key: string) => denials.record(aRequest({ key }), unauthenticated(keyHeader));
-const countOf = (events: readonly NewEvent[]) =>
+const deny = () =>
+  denials.record(createRequest({ caller: { application } }), permissionDenied("No."));
+const refuseKey = (key: string) =>
+  denials.record(createRequest({ key }), unauthenticated(keyHeader));
+const sumCounts = (events: readonly NewEvent[]) =>
   events.reduce((sum, { count = 1 }) => sum + count, 0);
 const warnings = () => lines.filter(({ level }) => level === 40);
 
-describe("denied calls", () => {
-  it("cause no lookup and no write before the response", async () => {
+describe("denial recording", () => {
+  it("makes no lookup and no write before the response", async () => {
     deny();
     refuseKey(generateKey("prv", application.id));
-    expect([added, found]).toEqual([[], []]);
+    expect([written, lookups]).toEqual([[], []]);
     await jest.advanceTimersByTimeAsync(1_000);
-    expect(added.map(({ reason }) => reason)).toEqual(["permission_denied", "unknown_key"]);
-    expect(found).toEqual([application.id]);
+    expect(written.map(({ reason }) => reason)).toEqual(["permission_denied", "unknown_key"]);
+    expect(lookups).toEqual([application.id]);
   });
 
-  it("in a steady flow write one event every few seconds with the full count", async () => {
+  it("writes one event every few seconds under a steady load, with the full count", async () => {
     for (let second = 0; second < 600; second++) {
       deny();
       deny();
       await jest.advanceTimersByTimeAsync(1_000);
     }
-    expect(added.length).toBeLessThanOrEqual(600 / 5 + 1);
+    expect(written.length).toBeLessThanOrEqual(600 / 5 + 1);
     await denials.close();
-    expect(countOf(added)).toBe(1_200);
+    expect(sumCounts(written)).toBe(1_200);
   });
 
-  it("are written later if the store fails, which is logged", async () => {
-    isBroken = true;
+  it("logs a store failure and retries the write", async () => {
+    isFailing = true;
     deny();
     await jest.advanceTimersByTimeAsync(1_000);
     deny();
     await jest.advanceTimersByTimeAsync(minute);
-    expect(added).toEqual([]);
+    expect(written).toEqual([]);
     expect(warnings()).toContainEqual(
-      expect.objectContaining({ err: expect.objectContaining({ message: "it is broken" }) }),
+      expect.objectContaining({ err: expect.objectContaining({ message: "store failure" }) }),
     );
-    isBroken = false;
+    isFailing = false;
     deny();
     await jest.advanceTimersByTimeAsync(minute);
-    expect(countOf(added)).toBe(3);
+    expect(sumCounts(written)).toBe(3);
   });
 
-  it("with made-up keys cause a bounded number of lookups, and the rest is logged as a number", async () => {
-    for (let at = 0; at < maxPending + 100; at++) {
-      refuseKey(generateKey("prv", newId(at)));
+  it("bounds the lookups of unknown keys and logs how many were dropped", async () => {
+    for (let index = 0; index < maxPending + 100; index++) {
+      refuseKey(generateKey("prv", newId(index)));
     }
     await jest.advanceTimersByTimeAsync(1_000);
-    while (found.length < maxPending) {
+    while (lookups.length < maxPending) {
       await jest.advanceTimersByTimeAsync(1);
     }
     await jest.advanceTimersByTimeAsync(1);
-    expect(found).toHaveLength(maxPending);
+    expect(lookups).toHaveLength(maxPending);
     expect(warnings()).toMatchObject([{ dropped: 100 }]);
-    expect(added).toEqual([]);
+    expect(written).toEqual([]);
   });
 
-  it("with many keys of the same id cause one lookup, and all are counted", async () => {
-    for (let at = 0; at < 5_000; at++) {
+  it("makes one lookup for many keys of the same id and counts them all", async () => {
+    for (let index = 0; index < 5_000; index++) {
       refuseKey(generateKey("prv", application.id));
     }
     await jest.advanceTimersByTimeAsync(1_000);
-    expect(found).toEqual([application.id]);
-    expect(countOf(added)).toBe(5_000);
+    expect(lookups).toEqual([application.id]);
+    expect(sumCounts(written)).toBe(5_000);
     expect(warnings()).toEqual([]);
   });
 
-  it("leave no key in events or log", async () => {
+  it("writes no key to events or the log", async () => {
     const keys = [generateKey("prv", application.id), generateKey("prv", application.id)];
     keys.forEach(refuseKey);
-    isBroken = true;
+    isFailing = true;
     await jest.advanceTimersByTimeAsync(1_000);
-    isBroken = false;
+    isFailing = false;
     await denials.close();
-    expect(countOf(added)).toBe(2);
-    expect(JSON.stringify([added, lines])).not.toContain("lk_");
+    expect(sumCounts(written)).toBe(2);
+    expect(JSON.stringify([written, lines])).not.toContain("lk_");
   });
 
-  it("are all written when the server closes", async () => {
+  it("writes all pending denials when it closes", async () => {
     deny();
     await jest.advanceTimersByTimeAsync(1_000);
     deny();
     refuseKey(generateKey("prv", application.id));
     await denials.close();
-    expect(countOf(added)).toBe(3);
+    expect(sumCounts(written)).toBe(3);
   });
 });
