@@ -5,16 +5,21 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { describe, expect, it } from "@jest/globals";
 import { StreamCheckAccessRequestSchema } from "../../gen/latchkey/v1/access_service_pb.js";
 import { endHeaders, endStream, frame, frameType, request } from "../support/http/http2-frames.js";
-import { grpcHeaders, responseOf } from "../support/http/http2-wire.js";
-import { onFrames, openRaw, openRawHttp2, twoLooks } from "../support/http/raw-connection.js";
+import { grpcHeaders, readResponse } from "../support/http/http2-wire.js";
+import {
+  onFrames,
+  openRaw,
+  openRawHttp2,
+  waitForConnectionChecks,
+} from "../support/http/raw-connection.js";
 import { envelope } from "../support/http/raw-grpc.js";
 import { scrape } from "../support/service/exposition.js";
 import { until } from "../support/until.js";
-import { noTimeouts, useAttacked } from "./support/attacked.js";
+import { noTimeouts, useAttackedService } from "./support/attacked.js";
 
 // What is sent here is little, and within every limit. It is prepared on many
 // connections, so that all of it is to be served in one moment.
-const attacked = useAttacked({ ...noTimeouts, BODY_BUDGET: "64mb" });
+const attacked = useAttackedService({ ...noTimeouts, BODY_BUDGET: "64mb" });
 
 const createRpc = "/latchkey.v1.ApplicationService/CreateApplication";
 const asJson = { "content-type": "application/json" };
@@ -100,7 +105,7 @@ describe("idle streams", () => {
       }
       const open = () => streams.filter(({ closed }) => !closed).length;
       await until(async () => open() <= 1_000);
-      await others.areServed(10);
+      await others.waitForResponses(10);
       expect(open()).toBeGreaterThan(0);
       for (const session of sessions) {
         session.destroy();
@@ -183,7 +188,7 @@ describe("simultaneous HTTP/2 calls on hundreds of connections", () => {
 
   it("do not block callers that arrive later", async () => {
     const atOnce = async () => {};
-    await attacked.during((others) => flood(compressed, atOnce, () => others.areServed(20)));
+    await attacked.during((others) => flood(compressed, atOnce, () => others.waitForResponses(20)));
   });
 });
 
@@ -202,7 +207,7 @@ describe("thousands of simultaneous valid calls", () => {
         Array.from({ length: 100 }, () => {
           const stream = session.request(headers);
           stream.end(body);
-          return responseOf(stream);
+          return readResponse(stream);
         }),
       ),
     );
@@ -223,10 +228,10 @@ describe("a connection that has received most of a body at once, after a pause",
     });
     stream.resume();
     stream.write(" ");
-    await twoLooks(attacked.port);
+    await waitForConnectionChecks(attacked.port);
     stream.end(" ".repeat(200_000));
     await once(stream, "close");
-    await twoLooks(attacked.port);
+    await waitForConnectionChecks(attacked.port);
     expect(session.destroyed).toBe(false);
     session.destroy();
   });
@@ -261,7 +266,7 @@ describe("hundreds of check streams that send without a pause", () => {
       const one = envelope(toBinary(StreamCheckAccessRequestSchema, message));
       const checks = Buffer.concat(Array.from({ length: 200 }, () => one));
       const streams = Array.from({ length: 200 }, () => ask(checks));
-      await others.areServed(40);
+      await others.waitForResponses(40);
       await until(async () => streams.every(({ received }) => received() > 0));
       for (const { end } of streams) {
         end();

@@ -7,9 +7,9 @@ import { openRaw, openRawHttp2 } from "../support/http/raw-connection.js";
 import { callRaw, envelope } from "../support/http/raw-grpc.js";
 import { scrape } from "../support/service/exposition.js";
 import { until } from "../support/until.js";
-import { noTimeouts, useAttacked } from "./support/attacked.js";
+import { noTimeouts, useAttackedService } from "./support/attacked.js";
 
-const attacked = useAttacked(noTimeouts);
+const attacked = useAttackedService(noTimeouts);
 
 const megabyte = 1024 * 1024;
 const block = Buffer.alloc(megabyte, " ");
@@ -200,7 +200,7 @@ describe("a decompression bomb", () => {
 
 describe("disconnects a caller that does not read its responses", () => {
   const timeout = 1_000;
-  const hasty = useAttacked({ BODY_TIMEOUT: "1s", HEADER_TIMEOUT: "1s" });
+  const hasty = useAttackedService({ BODY_TIMEOUT: "1s", HEADER_TIMEOUT: "1s" });
 
   /**
    * The connection that the good client keeps, and the one that asks for

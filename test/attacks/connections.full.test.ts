@@ -6,7 +6,7 @@ import { frame, frameType } from "../support/http/http2-frames.js";
 import { openRaw, openRawHttp2, type RawConnection } from "../support/http/raw-connection.js";
 import { scrape } from "../support/service/exposition.js";
 import { until } from "../support/until.js";
-import { noTimeouts, useAttacked } from "./support/attacked.js";
+import { noTimeouts, useAttackedService } from "./support/attacked.js";
 import { openRawTls, tlsEnvironment } from "./support/raw-tls.js";
 
 const wanted = 10_000;
@@ -63,7 +63,7 @@ async function closeAll(connections: readonly RawConnection[]): Promise<void> {
 }
 
 describe("thousands of connections from one address", () => {
-  const attacked = useAttacked(noTimeouts);
+  const attacked = useAttackedService(noTimeouts);
 
   it.each<[what: string, count: number, start: string]>([
     ["that say nothing", mostConnections(), ""],
@@ -73,7 +73,7 @@ describe("thousands of connections from one address", () => {
     await attacked.during(async (others) => {
       const connections = await openMany(attacked.port, count, start);
       await until(async () => open(connections) <= 1_000);
-      await others.areServed(10);
+      await others.waitForResponses(10);
       await closeAll(connections);
     });
   });
@@ -81,7 +81,7 @@ describe("thousands of connections from one address", () => {
 
 describe("ten thousand connections within the limit", () => {
   const many = String(2 * wanted);
-  const attacked = useAttacked({
+  const attacked = useAttackedService({
     ...noTimeouts,
     ...{ CONNECTION_LIMIT: many, ADDRESS_CONNECTION_LIMIT: many },
   });
@@ -91,7 +91,7 @@ describe("ten thousand connections within the limit", () => {
     await attacked.during(async (others) => {
       const connections = await openMany(attacked.port, most, "");
       await until(async () => (await scrape(attacked)).sum("latchkey_connections_open") >= most);
-      await others.areServed(10);
+      await others.waitForResponses(10);
       expect(open(connections)).toBe(most);
       await closeAll(connections);
     });
@@ -99,7 +99,7 @@ describe("ten thousand connections within the limit", () => {
 });
 
 describe("TLS connections over the limit per address", () => {
-  const attacked = useAttacked({
+  const attacked = useAttackedService({
     ...{ ...noTimeouts, ...tlsEnvironment, ADDRESS_CONNECTION_LIMIT: "20" },
   });
 
@@ -115,7 +115,7 @@ describe("TLS connections over the limit per address", () => {
 
 describe("connections that stay open with unauthenticated calls", () => {
   const limit = 50;
-  const attacked = useAttacked({ ...noTimeouts, ADDRESS_CONNECTION_LIMIT: String(limit) });
+  const attacked = useAttackedService({ ...noTimeouts, ADDRESS_CONNECTION_LIMIT: String(limit) });
   const unfinished =
     "POST /grpc.health.v1.Health/Check HTTP/1.1\r\nhost: a\r\n" +
     "content-type: application/json\r\ncontent-length: 9\r\n\r\n{";
@@ -125,7 +125,7 @@ describe("connections that stay open with unauthenticated calls", () => {
       const connections: RawConnection[] = [];
       for (let round = 0; round < 50; round++) {
         connections.push(...(await openMany(attacked.port, limit / 2 - 5, unfinished)));
-        await others.areServed(1);
+        await others.waitForResponses(1);
       }
       await closeAll(connections);
     });
@@ -147,7 +147,7 @@ describe("connections that stay open with unauthenticated calls", () => {
 
 describe("connections over the limit per address", () => {
   const limit = 20;
-  const attacked = useAttacked({ ...noTimeouts, ADDRESS_CONNECTION_LIMIT: String(limit) });
+  const attacked = useAttackedService({ ...noTimeouts, ADDRESS_CONNECTION_LIMIT: String(limit) });
 
   function statusOver(agent: Agent, key?: string): Promise<number> {
     return new Promise((resolve, reject) => {
@@ -210,7 +210,7 @@ describe("connections over the limit per address", () => {
 });
 
 describe("connections from a trusted proxy", () => {
-  const attacked = useAttacked({
+  const attacked = useAttackedService({
     ...{ ADDRESS_CONNECTION_LIMIT: "5", CONNECTION_LIMIT: "30", TRUSTED_PROXIES: "127.0.0.1" },
     ...noTimeouts,
   });
@@ -218,13 +218,13 @@ describe("connections from a trusted proxy", () => {
   it("count only against the total limit", async () => {
     const connections = await openMany(attacked.port, 40, "");
     await until(async () => open(connections) === 30);
-    await attacked.during((others) => others.areServed(10));
+    await attacked.during((others) => others.waitForResponses(10));
     await closeAll(connections);
   });
 });
 
 describe("an HTTP/2 connection without calls", () => {
-  const attacked = useAttacked({ HEADER_TIMEOUT: "1s", IDLE_TIMEOUT: "1h" });
+  const attacked = useAttackedService({ HEADER_TIMEOUT: "1s", IDLE_TIMEOUT: "1h" });
 
   it("is closed after its timeout and not before, even if it sends pings", async () => {
     const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));

@@ -9,9 +9,9 @@ import {
   settings,
 } from "../support/http/http2-frames.js";
 import { openRawHttp2, type RawConnection } from "../support/http/raw-connection.js";
-import { type Others, useAttacked } from "./support/attacked.js";
+import { type Others, useAttackedService } from "./support/attacked.js";
 
-const attacked = useAttacked({ HEADER_TIMEOUT: "1s" });
+const attacked = useAttackedService({ HEADER_TIMEOUT: "1s" });
 
 const attackers = 5;
 
@@ -137,7 +137,7 @@ describe("serves others while an HTTP/2 client", () => {
     await attack(
       () => () => block,
       open(1),
-      (others) => others.areServed(40),
+      (others) => others.waitForResponses(40),
     );
   });
 });

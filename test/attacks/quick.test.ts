@@ -2,12 +2,12 @@ import { describe, expect, it } from "@jest/globals";
 import { readSettings } from "../../src/config/settings.js";
 import { endHeaders, frame, frameType, request } from "../support/http/http2-frames.js";
 import { openRaw, openRawHttp2 } from "../support/http/raw-connection.js";
-import { cutOffWithResponse, slowHeaders } from "./slow-callers.js";
-import { useAttacked } from "./support/attacked.js";
+import { sendSlowBodyUntilResponse, slowHeaders } from "./slow-callers.js";
+import { useAttackedService } from "./support/attacked.js";
 
 // One attack of each kind. The other files of this folder try all of them.
 const timeout = 1_000;
-const attacked = useAttacked({
+const attacked = useAttackedService({
   ...{ HEADER_TIMEOUT: "1s", BODY_TIMEOUT: "1s", REQUEST_TIMEOUT: "24h" },
 });
 
@@ -43,7 +43,7 @@ describe("serves others while it disconnects", () => {
   it("slow headers and bodies, after their timeout and not before", async () => {
     const begin = slowHeaders["letter by letter"] as (typeof slowHeaders)[string];
     const [headers, body] = await attacked.during(async () =>
-      Promise.all([(await begin(attacked, attacked)).over, cutOffWithResponse(attacked)]),
+      Promise.all([(await begin(attacked, attacked)).over, sendSlowBodyUntilResponse(attacked)]),
     );
     expect(headers.after).toBeGreaterThan(timeout);
     expect(body.after).toBeGreaterThan(timeout);

@@ -5,13 +5,13 @@ import { describe, expect, it } from "@jest/globals";
 import { CreateApplicationRequestSchema } from "../../gen/latchkey/v1/application_service_pb.js";
 import { forEachConcurrently } from "../support/concurrency.js";
 import { exchangeRaw, expectProblem, send } from "../support/http/http.js";
-import { grpcHeaders, responseOf } from "../support/http/http2-wire.js";
+import { grpcHeaders, readResponse } from "../support/http/http2-wire.js";
 import { openRaw } from "../support/http/raw-connection.js";
 import { callRaw, detailsOf, envelope } from "../support/http/raw-grpc.js";
 import { until } from "../support/until.js";
-import { useAttacked } from "./support/attacked.js";
+import { useAttackedService } from "./support/attacked.js";
 
-const attacked = useAttacked({ CALLER_STREAM_LIMIT: "3", REQUEST_TIMEOUT: "24h" });
+const attacked = useAttackedService({ CALLER_STREAM_LIMIT: "3", REQUEST_TIMEOUT: "24h" });
 
 const byKeyRpc = "/latchkey.v1.ApplicationService/GetApplicationByKey";
 const createRpc = "/latchkey.v1.ApplicationService/CreateApplication";
@@ -53,7 +53,7 @@ describe("refuses a request", () => {
     const headers = Object.fromEntries(manyHeaders.split("\r\n").map((line) => line.split(": ")));
     await flood(async () => {
       const session = connectHttp2(attacked.url);
-      const { code } = await responseOf(session.request({ ":path": "/healthz", ...headers }));
+      const { code } = await readResponse(session.request({ ":path": "/healthz", ...headers }));
       expect(code).toBe(11);
       session.destroy();
     });
@@ -200,7 +200,7 @@ describe("streams of one caller", () => {
       return headers["grpc-status"] === undefined;
     };
     const streams = [open(), open(), open()];
-    const refused = await responseOf(open());
+    const refused = await readResponse(open());
     expect(refused.headers["grpc-status"]).toBe("8");
     const details = detailsOf({
       status: 200,

@@ -10,22 +10,22 @@ import { createGrpcApi } from "../support/api/grpc.js";
 import { createRestApi } from "../support/api/rest.js";
 import { send } from "../support/http/http.js";
 import { type Mongod, startMongod } from "../support/mongo/mongod.js";
-import { runLatchkey, withFolder } from "../support/service/process.js";
+import { runLatchkey, withTempFolder } from "../support/service/process.js";
 import { useServices } from "../support/service/service-process.js";
 import { hangTimeout, until } from "../support/until.js";
-import { liveThrough, refused, wrongKeys } from "./support/full-life.js";
-import { misplace } from "./support/misplaced-keys.js";
+import { callEveryMethod, invalidKeys, refused } from "./support/full-life.js";
+import { sendMisplacedKeys } from "./support/misplaced-keys.js";
 import {
   decoded,
-  keepMessages,
   type Run,
   recorded,
+  recordMessages,
   textOf,
   type Written,
-  whileWatching,
+  withWatchers,
 } from "./support/recorded-run.js";
 import { createSecretFinder, type SecretFinder } from "./support/secret-finder.js";
-import { createSeenProcesses } from "./support/seen-processes.js";
+import { createProcessInspector } from "./support/seen-processes.js";
 
 jest.setTimeout(4 * hangTimeout);
 
@@ -43,10 +43,10 @@ async function useAll(run: Run): Promise<void> {
     ofTransport("Connect", createConnectTransport({ baseUrl, httpVersion: "1.1" })),
     ofTransport("gRPC-Web", createGrpcWebTransport({ baseUrl, httpVersion: "1.1" })),
   ];
-  await whileWatching(streaming, run, async () => {
+  await withWatchers(streaming, run, async () => {
     for (const api of [rest, ...streaming.map(([, api]) => api)]) {
-      await liveThrough(api, root);
-      for (const wrong of wrongKeys(root)) {
+      await callEveryMethod(api, root);
+      for (const wrong of invalidKeys(root)) {
         finder.add(wrong);
         await refused(api.whoAmI(wrong));
         await api.checkAccess(root, { key: wrong, permission: "token:read" }).catch(() => {});
@@ -56,9 +56,9 @@ async function useAll(run: Run): Promise<void> {
       rest.createApplication(root, { name: "Misplaced", type, permissions: ["token:read"] });
     const mine = keyOf(await make("private"));
     const { sessionKey, nonce } = await rest.createSession(keyOf(await make("public")));
-    const secrets = [mine, sessionKey, nonce, wrongKeys(mine)[0] as string];
-    await Promise.all(secrets.map((secret) => misplace(secret, run)));
-    await keepMessages("gRPC", grpc.streamCheckAccess(root, checksOf(secrets), unending), run);
+    const secrets = [mine, sessionKey, nonce, invalidKeys(mine)[0] as string];
+    await Promise.all(secrets.map((secret) => sendMisplacedKeys(secret, run)));
+    await recordMessages("gRPC", grpc.streamCheckAccess(root, checksOf(secrets), unending), run);
     for (const path of ["/openapi.json", "/healthz", "/readyz", "/metrics", "/"]) {
       written.push([path, textOf(await send(run, path))]);
     }
@@ -133,7 +133,7 @@ async function leaksOf(
   const first = runLatchkey(["bootstrap", "--json"], store);
   await first.ended();
   const { key: root } = JSON.parse(first.output.stdout);
-  const seen = createSeenProcesses(folder);
+  const seen = createProcessInspector(folder);
   const service = await start({ ...store, ...seen.environment, LOG_LEVEL: "trace" });
   const finder = createSecretFinder();
   finder.add(root);
@@ -193,13 +193,13 @@ function mustHaveLooked(written: Written, { WORKERS = "1" }: Readonly<Record<str
 
 describe("after every method was called, no key or nonce appears in files, logs, traces, memory or the process list", () => {
   it("on the embedded store", () =>
-    withFolder(async (folder) => {
+    withTempFolder(async (folder) => {
       const DATA_DIR = join(folder, "store");
       expect(await leaksOf(folder, { DATA_DIR }, () => filesIn(DATA_DIR))).toEqual([]);
     }));
 
   it("on MongoDB, with workers that share counts", () =>
-    withFolder(async (folder) => {
+    withTempFolder(async (folder) => {
       const mongod = await startMongod();
       try {
         const store = { MONGODB_URI: mongod.uri, WORKERS: "2", RATE_LIMIT_SCOPE: "shared" };

@@ -12,7 +12,7 @@ import { until } from "../support/until.js";
 import { openRawTls } from "./support/raw-tls.js";
 
 /** A caller that sends slowly, for as long as it is let. */
-export interface SlowCaller {
+export interface SlowClient {
   isOpen(): boolean;
   hangUp(): void;
   /** Resolves when the server has cut it off, or it hangs up. */
@@ -36,7 +36,7 @@ interface Target {
 const pace = 100;
 
 /** Goes on to write something small. */
-function drip(connection: RawConnection, next: () => string | Uint8Array): SlowCaller {
+function drip(connection: RawConnection, next: () => string | Uint8Array): SlowClient {
   const { socket, write, ended, received } = connection;
   const timer = setInterval(() => write(next()), pace);
   return {
@@ -50,7 +50,7 @@ function drip(connection: RawConnection, next: () => string | Uint8Array): SlowC
   };
 }
 
-function dripBytes(connection: RawConnection, bytes: Buffer): SlowCaller {
+function dripBytes(connection: RawConnection, bytes: Buffer): SlowClient {
   let at = 0;
   return drip(connection, () => bytes.subarray(at, ++at));
 }
@@ -110,7 +110,7 @@ const slowText = Buffer.from(`GET / HTTP/1.1\r\nhost: a\r\nx-a: ${long}`);
 
 /** Ways to send headers slowly, over TLS where the second target is used. */
 export const slowHeaders: Readonly<
-  Record<string, (clear: Target, secure: Target) => SlowCaller | Promise<SlowCaller>>
+  Record<string, (clear: Target, secure: Target) => SlowClient | Promise<SlowClient>>
 > = {
   "nothing at all": ({ port }) => drip(openRaw(port), () => ""),
   "letter by letter": ({ port }) => dripBytes(openRaw(port), slowText),
@@ -138,7 +138,7 @@ export const slowHeaders: Readonly<
 };
 
 /** Sends a body byte by byte over HTTP/1.1. */
-export function slowBodyHttp1({ port, firstKey }: Target): SlowCaller {
+export function slowBodyHttp1({ port, firstKey }: Target): SlowClient {
   const connection = begun(
     openRaw(port),
     `POST /applications HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${firstKey}\r\n` +
@@ -151,7 +151,7 @@ export function slowBodyHttp1({ port, firstKey }: Target): SlowCaller {
  * Sends slow bodies until one is cut off with a response. A byte that arrives
  * after the server closed resets the connection, and its response is lost.
  */
-export async function cutOffWithResponse(target: Target): Promise<CutOff> {
+export async function sendSlowBodyUntilResponse(target: Target): Promise<CutOff> {
   for (;;) {
     const cutOff = await slowBodyHttp1(target).over;
     if (cutOff.answer !== "") {
@@ -165,7 +165,7 @@ export function slowBodyHttp2(
   { url, firstKey }: Target,
   path: string,
   headers: OutgoingHttpHeaders,
-): SlowCaller {
+): SlowClient {
   const session = connectHttp2(url);
   session.on("error", () => {});
   const begunAt = performance.now();

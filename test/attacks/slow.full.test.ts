@@ -2,36 +2,36 @@ import { connect as connectHttp2 } from "node:http2";
 import { describe, expect, it } from "@jest/globals";
 import { endHeaders, frame, frameType, request } from "../support/http/http2-frames.js";
 import { grpcHeaders } from "../support/http/http2-wire.js";
-import { answerPings, openRawHttp2 } from "../support/http/raw-connection.js";
+import { acknowledgePings, openRawHttp2 } from "../support/http/raw-connection.js";
 import { useService } from "../support/service/service-process.js";
 import {
   checkRpc,
-  cutOffWithResponse,
-  type SlowCaller,
+  type SlowClient,
+  sendSlowBodyUntilResponse,
   slowBodies,
   slowBodyHttp1,
   slowBodyHttp2,
   slowHeaders,
 } from "./slow-callers.js";
-import { noTimeouts, useAttacked } from "./support/attacked.js";
+import { noTimeouts, useAttackedService } from "./support/attacked.js";
 import { tlsEnvironment } from "./support/raw-tls.js";
 
 const attackers = 5;
 
 describe("without timeouts for slow callers", () => {
-  const patient = useAttacked(noTimeouts);
+  const patient = useAttackedService(noTimeouts);
   const secure = useService({ ...noTimeouts, ...tlsEnvironment });
 
   it("slow callers delay no other caller", async () => {
     await patient.during(async (others) => {
-      const slow: SlowCaller[] = await Promise.all([
+      const slow: SlowClient[] = await Promise.all([
         ...Object.values(slowHeaders).map((begin) => begin(patient, secure)),
         ...Array.from({ length: attackers }, () => slowBodyHttp1(patient)),
         ...slowBodies.flatMap(([, path, headers]) =>
           Array.from({ length: attackers }, () => slowBodyHttp2(patient, path, headers)),
         ),
       ]);
-      await others.areServed(50);
+      await others.waitForResponses(50);
       // Others were served before the first of them was done.
       expect(slow.filter((caller) => !caller.isOpen())).toEqual([]);
       for (const caller of slow) {
@@ -44,10 +44,10 @@ describe("without timeouts for slow callers", () => {
 describe("with short timeouts", () => {
   const timeout = 1_000;
   const short = { HEADER_TIMEOUT: "1s", BODY_TIMEOUT: "1s", REQUEST_TIMEOUT: "24h" };
-  const hasty = useAttacked(short);
+  const hasty = useAttackedService(short);
   // Where a body has a day, only the time of headers can be what cuts them off.
   const slowBodiesToo = { ...short, BODY_TIMEOUT: "24h" };
-  const hastyWithHeaders = useAttacked(slowBodiesToo);
+  const hastyWithHeaders = useAttackedService(slowBodiesToo);
   const secure = useService({ ...slowBodiesToo, ...tlsEnvironment });
 
   const begin = (name: string) => {
@@ -68,7 +68,7 @@ describe("with short timeouts", () => {
 
   it("refuses a slow body with 408 and disconnects over HTTP/1.1", async () => {
     await hasty.during(async () => {
-      const slow = Array.from({ length: attackers }, () => cutOffWithResponse(hasty));
+      const slow = Array.from({ length: attackers }, () => sendSlowBodyUntilResponse(hasty));
       for (const { after, answer } of await Promise.all(slow)) {
         expect(after).toBeGreaterThan(timeout);
         expect(answer).toBe("408");
@@ -105,7 +105,7 @@ describe("with short timeouts", () => {
 
   it("lets a connection with a stream send other frames longer than the header timeout", async () => {
     const connection = openRawHttp2(hasty.port);
-    answerPings(connection);
+    acknowledgePings(connection);
     const headers = grpcHeaders(checkRpc, hasty.firstKey);
     const { ":method": _method, ":path": _path, ...rest } = headers;
     const fields = request(checkRpc, rest as Record<string, string>, "POST");

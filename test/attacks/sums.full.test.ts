@@ -7,11 +7,11 @@ import { send } from "../support/http/http.js";
 import { callRaw, detailsOf, envelope } from "../support/http/raw-grpc.js";
 import { scrape } from "../support/service/exposition.js";
 import { until } from "../support/until.js";
-import { noTimeouts, useAttacked } from "./support/attacked.js";
+import { noTimeouts, useAttackedService } from "./support/attacked.js";
 
 // What one caller may send, keep open or leave unread is little. Here it is
 // sent over many connections, on many streams each.
-const attacked = useAttacked(noTimeouts);
+const attacked = useAttackedService(noTimeouts);
 
 const megabyte = 1024 * 1024;
 const streams = 100;
@@ -150,7 +150,7 @@ describe("many bodies that never finish", () => {
       const unanswered = Math.floor((32 * megabyte) / part.length);
       const tally = await attacked.during((others) =>
         flood({ connections: 3, path, headers: all, body, isWhole: false, unanswered }).finally(
-          () => others.areServed(5),
+          () => others.waitForResponses(5),
         ),
       );
       expect(tally[code]).toBeGreaterThanOrEqual(3 * streams - unanswered);
@@ -230,7 +230,7 @@ describe("unread metrics responses", () => {
       });
       // Their headers have come: nothing keeps their bodies from coming but the window.
       await Promise.all(answers);
-      await others.areServed(20);
+      await others.waitForResponses(20);
       for (const session of sessions) {
         session.destroy();
       }

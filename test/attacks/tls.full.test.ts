@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { connect } from "node:http2";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
-import { grpcHeaders, responseOf } from "../support/http/http2-wire.js";
+import { grpcHeaders, readResponse } from "../support/http/http2-wire.js";
 import { envelope } from "../support/http/raw-grpc.js";
 import { useService } from "../support/service/service-process.js";
 import { noTimeouts } from "./support/attacked.js";
@@ -21,7 +21,7 @@ describe("thousands of simultaneous unauthenticated calls over TLS", () => {
         Array.from({ length: 100 }, () => {
           const stream = session.request(grpcHeaders(byKeyRpc, ""));
           stream.end(body);
-          return responseOf(stream);
+          return readResponse(stream);
         }),
       ),
     );

@@ -15,7 +15,7 @@ import type { Store } from "../../src/store/port/store.js";
 import { aGrant, anApplication, aSession, hour } from "../contract/store/fixtures.js";
 import { characters } from "../support/generators/characters.js";
 import { startServer, type TestServer } from "../support/service/server.js";
-import { changed } from "../support/service/store.js";
+import { overrideStore } from "../support/service/store.js";
 
 // The new pepper and the old one, as during a rotation.
 const keyring = createKeyring(["new", "old"]);
@@ -126,7 +126,7 @@ describe("store lookups", () => {
   async function readsFor(asked: readonly string[]): Promise<string[][]> {
     const reads: string[][] = [];
     const { applications, sessions } = server.store;
-    const noting = changed(server.store, {
+    const noting = overrideStore(server.store, {
       applications: {
         findMany(ids) {
           reads.push(["applications", ...ids]);
@@ -177,7 +177,11 @@ it("rejects once if one of several lookups fails", async () => {
     },
   };
   const foreign = createKeyring([""], { foreignKeys: true });
-  const identifyAny = createAuthenticateMany(changed(store, { applications }), foreign, "held");
+  const identifyAny = createAuthenticateMany(
+    overrideStore(store, { applications }),
+    foreign,
+    "held",
+  );
   const own = makeKey("prv", newId(Date.now()));
   await expect(identifyAny(["sk_live_51H8vXbKq2mNpR7t", own])).rejects.toThrow("away");
 });

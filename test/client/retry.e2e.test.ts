@@ -44,7 +44,7 @@ describe.each([
     const { server, proxy, key, answers } = await start();
     const { applications, access } = createClient({ url: proxy.url, key });
     await access.whoAmI({});
-    proxy.holdAnswers();
+    proxy.holdResponses();
     const call = applications.createApplication(request);
     await until(async () => answers().length === 1);
     proxy.cut();

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { afterEach } from "@jest/globals";
 import { killWithParent } from "../support/service/child-process.js";
-import { type FollowedProcess, followProcess } from "../support/service/process.js";
+import { type CapturedProcess, captureOutput } from "../support/service/process.js";
 
 /** The commands on a page that stand below a label, `<!-- tour: curl -->`, in order, as one script. */
 export function scriptIn(page: string, label: string): string {
@@ -16,14 +16,14 @@ export function scriptIn(page: string, label: string): string {
 
 /** Runs examples by the commands of their page, and ends those that outlive their test. */
 export function useExamples() {
-  let running: FollowedProcess[] = [];
+  let running: CapturedProcess[] = [];
 
   afterEach(async () => {
     await Promise.all(running.map(stopExample));
     running = [];
   });
 
-  return (name: string, environment: Readonly<Record<string, string>>): FollowedProcess => {
+  return (name: string, environment: Readonly<Record<string, string>>): CapturedProcess => {
     const script = scriptIn("examples/README.md", `example: ${name}`);
     const child = spawn("bash", ["-euo", "pipefail", "-c", script], {
       env: { ...process.env, ...environment },
@@ -31,14 +31,14 @@ export function useExamples() {
       detached: true,
     });
     killWithParent(child, { group: true });
-    const example = followProcess(child);
+    const example = captureOutput(child);
     running.push(example);
     return example;
   };
 }
 
 /** Ends an example as Ctrl+C does, with all that it started, and waits until it is gone. */
-export async function stopExample({ child, ended }: FollowedProcess): Promise<void> {
+export async function stopExample({ child, ended }: CapturedProcess): Promise<void> {
   if (child.pid && child.exitCode === null && child.signalCode === null) {
     process.kill(-child.pid, "SIGINT");
   }

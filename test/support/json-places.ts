@@ -2,22 +2,22 @@
 export type Path = readonly (string | number)[];
 
 /** Every place in a JSON value. */
-export function placesIn(value: unknown, path: Path = []): Path[] {
+export function listJsonPaths(value: unknown, path: Path = []): Path[] {
   const inside =
     typeof value === "object" && value !== null
       ? Object.entries(value).flatMap(([name, item]) =>
-          placesIn(item, [...path, Array.isArray(value) ? Number(name) : name]),
+          listJsonPaths(item, [...path, Array.isArray(value) ? Number(name) : name]),
         )
       : [];
   return [path, ...inside];
 }
 
 /** A copy of a JSON value with another in one of its places. */
-export function replaced(value: unknown, [first, ...rest]: Path, by: unknown): unknown {
+export function replaceAtPath(value: unknown, [first, ...rest]: Path, by: unknown): unknown {
   if (first === undefined) {
     return by;
   }
   const copy = structuredClone(value) as Record<string | number, unknown>;
-  copy[first] = replaced(copy[first], rest, by);
+  copy[first] = replaceAtPath(copy[first], rest, by);
   return copy;
 }

@@ -4,12 +4,12 @@ import { readFile, writeFile } from "node:fs/promises";
 export async function watchMemory(pid: number | undefined) {
   if (process.platform !== "linux") {
     process.stderr.write(`memory is not measured on ${process.platform}\n`);
-    return { grown: async () => 0 };
+    return { growth: async () => 0 };
   }
   // From here on the system notes anew how much it was at most.
   await writeFile(`/proc/${pid}/clear_refs`, "5");
   const before = await peakOf(pid);
-  return { grown: async () => (await peakOf(pid)) - before };
+  return { growth: async () => (await peakOf(pid)) - before };
 }
 
 async function peakOf(pid: number | undefined): Promise<number> {

@@ -17,7 +17,7 @@ import { send, sendRaw } from "../support/http/http.js";
 import { callRaw, envelope } from "../support/http/raw-grpc.js";
 import { type Exposition, parseExposition, scrape } from "../support/service/exposition.js";
 import { type Engine, startServer, type TestServer } from "../support/service/server.js";
-import { changed } from "../support/service/store.js";
+import { overrideStore } from "../support/service/store.js";
 import { until } from "../support/until.js";
 
 const byKey = "latchkey.v1.ApplicationService/GetApplicationByKey";
@@ -320,7 +320,7 @@ describe("an unreachable store", () => {
     const failing = async () => {
       throw new StoreUnavailable("no");
     };
-    const store = changed(server.store, { applications: { find: failing }, ping: failing });
+    const store = overrideStore(server.store, { applications: { find: failing }, ping: failing });
     const broken = await startServer("lmdb", { store });
     await send(broken, "/applications/key", { headers: { "svc-api-key": root.key } });
     const { sum } = await scrape(broken);
@@ -333,7 +333,7 @@ describe("an unreachable store", () => {
 
   it("does not delay a scrape", async () => {
     const ping = () => new Promise<void>(() => {});
-    const silent = await startServer("lmdb", { store: changed(server.store, { ping }) });
+    const silent = await startServer("lmdb", { store: overrideStore(server.store, { ping }) });
     expect((await scrape(silent)).sum("latchkey_store_ready")).toBe(0);
     await silent.close();
   });

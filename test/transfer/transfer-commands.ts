@@ -17,7 +17,7 @@ import {
 } from "../contract/store/transfer-fixtures.js";
 import { useMongo } from "../support/mongo/mongo.js";
 import { uri } from "../support/mongo/uri.js";
-import { type LatchkeyProcess, runLatchkey, withFolder } from "../support/service/process.js";
+import { type LatchkeyProcess, runLatchkey, withTempFolder } from "../support/service/process.js";
 import { until } from "../support/until.js";
 
 /** The settings of a store of its own. */
@@ -81,7 +81,7 @@ export function useTransfer() {
       const { databaseName } = mongo.createDatabase();
       return use({ KEY_PEPPER, MONGODB_URI: uri, MONGODB_DATABASE: databaseName });
     }
-    return withFolder((DATA_DIR) => use({ KEY_PEPPER, DATA_DIR }));
+    return withTempFolder((DATA_DIR) => use({ KEY_PEPPER, DATA_DIR }));
   }
 
   function start(args: string[], environment: Environment): LatchkeyProcess {
@@ -98,7 +98,7 @@ export function useTransfer() {
 
   /** Moves an installation by file and by pipe, and expects it to be there whole, with keys that work. */
   function expectMove(from: Kind, to: Kind): Promise<void> {
-    return withFolder((folder) =>
+    return withTempFolder((folder) =>
       withStore(from, async (source) => {
         const keys = await withOpened(source, (store) => fill(store, Date.now));
         const path = join(folder, "latchkey.ndjson");
@@ -135,7 +135,7 @@ export function useTransfer() {
 
   /** Kills an import halfway, and expects the next to finish it. */
   function expectFinishedImport(kind: Kind): Promise<void> {
-    return withFolder((folder) =>
+    return withTempFolder((folder) =>
       withStore(kind, async (target) => {
         const { records, lines } = manyLines(2_000);
         const halfway = start(["import", "-"], target);

@@ -53,7 +53,7 @@ import { services, validationRules } from "../../src/contract/methods.js";
 import { newId } from "../../src/lib/uuid.js";
 import { createQuickCheck } from "../../src/validation/compiled/checks.js";
 import { readExpression, readPattern } from "../../src/validation/compiled/expressions.js";
-import { fields, recursiveSchema, schemaOf } from "../support/generators/schemas.js";
+import { createSchema, fields, recursiveSchema } from "../support/generators/schemas.js";
 import { repetitions } from "../support/jest/suite.js";
 
 type Init = MessageInitShape<DescMessage>;
@@ -185,7 +185,7 @@ describe("single rules", () => {
       { requiredKeys: [] },
     );
     expectAgreement(
-      rules.map((rules) => schemaOf(fields[kind], rules)),
+      rules.map((rules) => createSchema(fields[kind], rules)),
       fc.oneof(values, fc.constant(undefined)),
     );
   });
@@ -207,7 +207,7 @@ describe("single rules", () => {
       { requiredKeys: [] },
     );
     expectAgreement(
-      rules.map((rules) => schemaOf(fields.int32, rules)),
+      rules.map((rules) => createSchema(fields.int32, rules)),
       fc.integer({ min: -4, max: 4 }),
     );
   });
@@ -240,7 +240,7 @@ describe("single rules", () => {
 
   it("agree on a duration", () => {
     expectAgreement(
-      rulesOfDuration.map((rules) => schemaOf(fields.duration, rules)),
+      rulesOfDuration.map((rules) => createSchema(fields.duration, rules)),
       fc.oneof(duration, fc.constant(undefined)),
     );
   });
@@ -248,7 +248,7 @@ describe("single rules", () => {
   it("agree on durations in a list", () => {
     expectAgreement(
       rulesOfDuration.map((items) =>
-        schemaOf(fields.durations, { type: { case: "repeated", value: { items } } }),
+        createSchema(fields.durations, { type: { case: "repeated", value: { items } } }),
       ),
       fc.array(duration, { maxLength: 3 }),
     );
@@ -261,7 +261,7 @@ describe("single rules", () => {
     ["lte", "1s", ["-1s", "0s", "0.999999999s", "1s"]],
   ])("accept durations that are %s %s: %j", (kind, bound, sure) => {
     const value = fromJson(DurationRulesSchema, { [kind]: bound });
-    const schema = schemaOf(fields.duration, { type: { case: "duration", value } });
+    const schema = createSchema(fields.duration, { type: { case: "duration", value } });
     const texts = ["-1s", "0s", "0.999999999s", "1s", "1.000000001s", "2s"];
     expect(
       texts.filter((text) => isSure(schema, { value: fromJson(DurationSchema, text) })),
@@ -289,7 +289,7 @@ describe("single rules", () => {
       { requiredKeys: [] },
     );
     expectAgreement(
-      rules.map((rules) => schemaOf(fields.strings, rules)),
+      rules.map((rules) => createSchema(fields.strings, rules)),
       fc.array(values, { maxLength: 12 }),
     );
   });
@@ -301,7 +301,7 @@ describe("single rules", () => {
     ["has(this.value) || !has(this.value) && has(this.value)"],
   ])("agree on %s", (expression) => {
     expectAgreement(
-      fc.constant(schemaOf(fields.optionalString, {}, [expression])),
+      fc.constant(createSchema(fields.optionalString, {}, [expression])),
       fc.oneof(values, fc.constant(undefined)),
     );
   });
@@ -312,7 +312,7 @@ describe("single rules", () => {
     ["!(this.value.size() > 1) && (this.value.size() > 0 || this.value.size() == 0)"],
   ])("agree on %s", (expression) => {
     expectAgreement(
-      fc.constant(schemaOf(fields.strings, {}, [expression])),
+      fc.constant(createSchema(fields.strings, {}, [expression])),
       fc.array(values, { maxLength: 3 }),
     );
   });
@@ -327,12 +327,12 @@ describe("single rules", () => {
     ["this.matches('a')"],
     [""],
   ])("leave unsupported expressions to protovalidate: %s", (expression) => {
-    expect(createQuickCheck(schemaOf(fields.optionalString, {}, [expression]))).toBeUndefined();
+    expect(createQuickCheck(createSchema(fields.optionalString, {}, [expression]))).toBeUndefined();
   });
 
   it("leave ignored messages with lists to protovalidate, because the lists may be too long", () => {
     const itemsWith = (ignore: Ignore) =>
-      schemaOf(fields.messages, {
+      createSchema(fields.messages, {
         type: { case: "repeated", value: { items: { ignore } } },
       });
     expect(createQuickCheck(itemsWith(Ignore.ALWAYS))).toBeUndefined();
@@ -347,7 +347,7 @@ describe("single rules", () => {
     const value = create(StringRulesSchema);
     setExtension(value, permission_name, false);
     expect(
-      createQuickCheck(schemaOf(fields.string, { type: { case: "string", value } })),
+      createQuickCheck(createSchema(fields.string, { type: { case: "string", value } })),
     ).toBeUndefined();
   });
 
@@ -355,7 +355,7 @@ describe("single rules", () => {
     const value = create(DurationRulesSchema);
     value.$unknown = [{ no: 7, wireType: 2, data: Uint8Array.from([0]) }];
     expect(
-      createQuickCheck(schemaOf(fields.duration, { type: { case: "duration", value } })),
+      createQuickCheck(createSchema(fields.duration, { type: { case: "duration", value } })),
     ).toBeUndefined();
   });
 
@@ -363,7 +363,7 @@ describe("single rules", () => {
     const value = create(StringRulesSchema);
     value.$unknown = [{ no: 7, wireType: 2, data: Uint8Array.from([1, 0x61]) }];
     expect(
-      createQuickCheck(schemaOf(fields.string, { type: { case: "string", value } })),
+      createQuickCheck(createSchema(fields.string, { type: { case: "string", value } })),
     ).toBeUndefined();
   });
 });
@@ -374,7 +374,7 @@ describe("patterns", () => {
   const schemas = ownRules.map((rule) => {
     const value = create(StringRulesSchema);
     setExtension(value, rule, true);
-    return schemaOf(fields.string, { type: { case: "string", value } });
+    return createSchema(fields.string, { type: { case: "string", value } });
   });
   const validators = ownRules.map(() => createValidator({ registry: validationRules }));
 
@@ -452,7 +452,7 @@ describe("patterns", () => {
   );
 
   it("are not matched against very long text", () => {
-    const schema = schemaOf(fields.string, {
+    const schema = createSchema(fields.string, {
       type: { case: "string", value: { pattern: "^(a|b)*$" } },
     });
     expect(isSure(schema, { value: "a".repeat(1_000) })).toBe(true);

@@ -3,7 +3,11 @@ import { isFullSuite } from "../../support/jest/suite.js";
 import type { ServiceProcess } from "../../support/service/service-process.js";
 import { useService } from "../../support/service/service-process.js";
 import { watchMemory } from "../../support/watch-memory.js";
-import { type GoodClient, type GoodClientReport, startGoodClient } from "./good-client.js";
+import {
+  type LegitimateClient,
+  type LegitimateClientReport,
+  startLegitimateClient,
+} from "./good-client.js";
 
 /** How many bytes an attack may cost. */
 const memoryAllowed = 128 * 1024 * 1024;
@@ -34,7 +38,7 @@ export const noTimeouts = {
 };
 
 /** What an attack can know about the other clients. */
-export type Others = Pick<GoodClient, "areServed">;
+export type Others = Pick<LegitimateClient, "waitForResponses">;
 
 /** A service in a process of its own, which is attacked. */
 interface Attacked extends ServiceProcess {
@@ -45,21 +49,21 @@ interface Attacked extends ServiceProcess {
   during<T>(attack: (others: Others) => Promise<T>, workAllowed?: number): Promise<T>;
 }
 
-interface Outcome<T> extends GoodClientReport {
+interface Outcome<T> extends LegitimateClientReport {
   readonly value: T;
   /** By how many bytes the memory of the service grew. */
-  readonly grown: number;
+  readonly memoryGrowth: number;
 }
 
 /** Starts the service for the tests of a file. */
-export function useAttacked(environment: Readonly<Record<string, string>> = {}): Attacked {
+export function useAttackedService(environment: Readonly<Record<string, string>> = {}): Attacked {
   jest.setTimeout(longestTest);
   const service = useService(environment);
   let cost: number | undefined;
 
   async function attackOnce<T>(attack: (others: Others) => Promise<T>): Promise<Outcome<T>> {
     const { child } = service.process;
-    const good = await startGoodClient(service, cost);
+    const good = await startLegitimateClient(service, cost);
     cost = good.cost;
     const memory = await watchMemory(child.pid);
     const [outcome] = await Promise.allSettled([attack(good)]);
@@ -68,7 +72,7 @@ export function useAttacked(environment: Readonly<Record<string, string>> = {}):
     if (outcome.status === "rejected") {
       throw outcome.reason;
     }
-    const result = { ...report, grown: await memory.grown(), value: outcome.value };
+    const result = { ...report, memoryGrowth: await memory.growth(), value: outcome.value };
     print(result);
     expect(report.failures).toEqual([]);
     expect(Math.min(...report.served)).toBeGreaterThan(0);
@@ -81,21 +85,21 @@ export function useAttacked(environment: Readonly<Record<string, string>> = {}):
       for (let attempt = 1; attempt < attempts && outcome.work > workAllowed; attempt++) {
         outcome = await attackOnce(attack);
       }
-      const { work, grown, value } = outcome;
+      const { work, memoryGrowth, value } = outcome;
       expect(work).toBeLessThanOrEqual(workAllowed);
       if (isFullSuite) {
-        expect(grown).toBeLessThan(memoryAllowed);
+        expect(memoryGrowth).toBeLessThan(memoryAllowed);
       }
       return value;
     },
   });
 }
 
-function print({ failures, served, work, slowest, grown }: Outcome<unknown>): void {
+function print({ failures, served, work, slowest, memoryGrowth }: Outcome<unknown>): void {
   const { currentTestName = "" } = expect.getState();
   process.stdout.write(
     `${currentTestName}: others had ${served.join(" + ")} answers and ${failures.length} failures, ` +
       `waited for the work of ${work} calls at most (${slowest} ms); ` +
-      `${(grown / 1024 / 1024).toFixed(1)} MiB more memory\n`,
+      `${(memoryGrowth / 1024 / 1024).toFixed(1)} MiB more memory\n`,
   );
 }

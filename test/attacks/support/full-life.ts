@@ -13,7 +13,7 @@ export const refused = (call: Promise<unknown>) =>
   );
 
 /** Does all there is to do. */
-export async function liveThrough(api: Api, root: string): Promise<void> {
+export async function callEveryMethod(api: Api, root: string): Promise<void> {
   const again = (key: string) => ({
     key,
     headers: { "idempotency-key": `${newId(Date.now())}-${Math.random()}` },
@@ -74,7 +74,7 @@ export async function liveThrough(api: Api, root: string): Promise<void> {
 }
 
 /** Keys that work for nobody: made up, of another's id, or one that is good but for a letter. */
-export function wrongKeys(good: string): string[] {
+export function invalidKeys(good: string): string[] {
   const id = parseKey(good)?.id ?? "";
   const withAnother = (place: number) =>
     good.slice(0, place) + (good[place] === "a" ? "b" : "a") + good.slice(place + 1);

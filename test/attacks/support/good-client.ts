@@ -3,7 +3,7 @@ import { once } from "node:events";
 import type { ServiceProcess } from "../../support/service/service-process.js";
 
 /** How the service treated a client with a key that works. */
-export interface GoodClientReport {
+export interface LegitimateClientReport {
   /** How many calls were answered on a connection that was kept, and on a new one each. */
   readonly served: readonly [kept: number, fresh: number];
   readonly failures: readonly string[];
@@ -14,21 +14,21 @@ export interface GoodClientReport {
 }
 
 /** A client in a process of its own that calls again and again. */
-export interface GoodClient {
+export interface LegitimateClient {
   /** The CPU time that a call costs the service, in clock ticks. */
   readonly cost: number;
   /** Resolves when it was answered so many times on either kind of connection, counting only calls that begin from now on. */
-  areServed(times: number): Promise<void>;
-  stop(): Promise<GoodClientReport>;
+  waitForResponses(times: number): Promise<void>;
+  stop(): Promise<LegitimateClientReport>;
 }
 
 type Served = Pick<ServiceProcess, "port" | "firstKey" | "process">;
 
 /** Starts a client that calls from the attacker's address. It measures what a call costs unless that is known. */
-export async function startGoodClient(
+export async function startLegitimateClient(
   { port, firstKey, process: { child: service } }: Served,
   cost?: number,
-): Promise<GoodClient> {
+): Promise<LegitimateClient> {
   const args = [port, firstKey, service.pid, ...(cost === undefined ? [] : [cost])].map(String);
   const child = fork("test/attacks/support/good-client-child.mjs", args, { execArgv: [] });
 
@@ -53,7 +53,7 @@ export async function startGoodClient(
   const { cost: measured } = await nextMessage<{ cost: number }>();
   return {
     cost: measured,
-    async areServed(times) {
+    async waitForResponses(times) {
       child.send({ serve: times });
       await nextMessage();
     },

@@ -7,7 +7,7 @@ const getRpc = "/latchkey.v1.ApplicationService/GetApplication";
 const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
 /** Puts a key where none belongs, over HTTP/1.1 and HTTP/2. */
-export async function misplace(secret: string, run: Run): Promise<void> {
+export async function sendMisplacedKeys(secret: string, run: Run): Promise<void> {
   const { root, finder, written } = run;
   finder.add(secret);
   const keep = (what: string, answer: unknown) =>

@@ -57,15 +57,15 @@ export function recorded<A extends Api>(name: string, api: A, { finder, written 
 }
 
 /** Follows what happens over several protocols while something does. */
-export async function whileWatching(
+export async function withWatchers(
   apis: readonly [name: string, api: StreamingApi][],
   run: Run,
   work: () => Promise<void>,
 ): Promise<void> {
   const end = new AbortController();
   const streams = apis.flatMap(([name, api]) => [
-    keepMessages(name, api.watchEvents(run.root, {}, end.signal), run),
-    keepMessages(name, api.watchCredentials(run.root, {}, end.signal), run),
+    recordMessages(name, api.watchEvents(run.root, {}, end.signal), run),
+    recordMessages(name, api.watchCredentials(run.root, {}, end.signal), run),
   ]);
   await work();
   end.abort();
@@ -73,7 +73,7 @@ export async function whileWatching(
 }
 
 /** Keeps all that a stream tells, and how it ends. */
-export async function keepMessages(
+export async function recordMessages(
   name: string,
   messages: AsyncIterable<unknown>,
   { written }: Run,

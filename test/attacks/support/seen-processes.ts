@@ -19,7 +19,7 @@ interface SeenProcesses {
 }
 
 /** What is seen is written to a folder. */
-export function createSeenProcesses(folder: string): SeenProcesses {
+export function createProcessInspector(folder: string): SeenProcesses {
   const HEAP_SNAPSHOT = join(folder, "heap");
   const SPAN_FILE = join(folder, "spans");
   const preloads = ["heap-snapshot", "span-file"].map(

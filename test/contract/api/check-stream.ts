@@ -6,7 +6,7 @@ import {
 import { makeKey } from "../../../src/auth/keys.js";
 import { newId } from "../../../src/lib/uuid.js";
 import type { StreamedCheck, StreamingApi } from "../../support/api/api.js";
-import { createOutbox, useReaders } from "../../support/api/streams.js";
+import { createRequestStream, useReaders } from "../../support/api/streams.js";
 import { type Engine, startServer, type TestServer } from "../../support/service/server.js";
 import { keepsRules } from "./keeps-rules.js";
 import { expectRefused, type Refusal } from "./refused.js";
@@ -40,8 +40,8 @@ export function describeCheckStream({ engine, connect }: CheckStreamSuiteOptions
   const createTenant = () => createTenantIn(server, api);
 
   function open(key: string | undefined) {
-    const outbox = createOutbox<StreamedCheck>();
-    const reader = read((signal) => api.streamCheckAccess(key, outbox, signal));
+    const requests = createRequestStream<StreamedCheck>();
+    const reader = read((signal) => api.streamCheckAccess(key, requests, signal));
     const next = async () => keepsRules(StreamCheckAccessResponseSchema, await reader.next());
 
     async function take(count: number): Promise<StreamCheckAccessResponse[]> {
@@ -52,7 +52,7 @@ export function describeCheckStream({ engine, connect }: CheckStreamSuiteOptions
       return answers;
     }
 
-    return { ...reader, send: outbox.send, hangUp: outbox.end, next, take };
+    return { ...reader, send: requests.send, hangUp: requests.end, next, take };
   }
 
   describe("a stream of checks", () => {

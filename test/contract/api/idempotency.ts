@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
-import { type Key, type KeyAndMore, keyOf } from "../../support/api/api.js";
+import { type Key, type KeyWithHeaders, keyOf } from "../../support/api/api.js";
 import { tokenRead } from "./grants.js";
 import type { ApiSubject } from "./subject.js";
 import { createTenant as fillTenant } from "./tenant.js";
@@ -20,7 +20,7 @@ function naming(key: string, idempotencyKey: string = randomUUID()) {
       sent.replays += headers.get("idempotent-replayed") === "true" ? 1 : 0;
     },
   };
-  return sent satisfies KeyAndMore;
+  return sent satisfies KeyWithHeaders;
 }
 
 /** Calls that are sent again. */

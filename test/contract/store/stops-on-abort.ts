@@ -1,9 +1,9 @@
 import { expect } from "@jest/globals";
-import type { FollowerOf } from "../../support/api/followers.js";
+import type { BatchFollower } from "../../support/api/followers.js";
 
 /** Sees that one who follows ends when the signal is given, whether it waits or not. */
 export async function endsWithSignal<Batch>(
-  follow: (options?: { signal: AbortSignal }) => FollowerOf<Batch, unknown>,
+  follow: (options?: { signal: AbortSignal }) => BatchFollower<Batch, unknown>,
 ): Promise<void> {
   const end = { done: true, value: undefined };
   const waits = follow();

@@ -19,7 +19,7 @@ import { useReaders } from "../../support/api/streams.js";
 import { send } from "../../support/http/http.js";
 import { callRaw, detailsOf, envelope, type StreamResponse } from "../../support/http/raw-grpc.js";
 import { startServer, type TestServer } from "../../support/service/server.js";
-import { changed } from "../../support/service/store.js";
+import { overrideStore } from "../../support/service/store.js";
 import { until } from "../../support/until.js";
 
 const target = useBadInputTarget();
@@ -40,7 +40,7 @@ function call(path: string, body: Uint8Array, headers: object = {}): Promise<Str
 }
 
 /** The messages in a gRPC body. */
-function messagesIn(body: Buffer): Buffer[] {
+function parseGrpcMessages(body: Buffer): Buffer[] {
   const messages: Buffer[] = [];
   for (let rest = body; rest.length > 0; ) {
     const end = 5 + rest.readUInt32BE(1);
@@ -51,7 +51,7 @@ function messagesIn(body: Buffer): Buffer[] {
 }
 
 function answersIn({ body }: StreamResponse) {
-  return messagesIn(body).map((bytes) => fromBinary(StreamCheckAccessResponseSchema, bytes));
+  return parseGrpcMessages(body).map((bytes) => fromBinary(StreamCheckAccessResponseSchema, bytes));
 }
 
 function expectRefusal(response: StreamResponse, code: Code, reason: string): void {
@@ -185,7 +185,7 @@ describe("a watch", () => {
     for (let milliseconds = 250; messages.length === 0; milliseconds *= 2) {
       const timeout = { "grpc-timeout": `${milliseconds}m` };
       const response = await call(watchRpc, watchOf({ heartbeatMs: 50 }), timeout);
-      messages = messagesIn(response.body);
+      messages = parseGrpcMessages(response.body);
       expect(response.headers["grpc-status"]).toBe(String(Code.DeadlineExceeded));
     }
   });
@@ -217,7 +217,7 @@ describe("a client that does not read", () => {
     root = await base.createTenant();
     finds = 0;
     const { findMany } = base.store.applications;
-    const counting = changed(base.store, {
+    const counting = overrideStore(base.store, {
       applications: {
         findMany: (ids) => {
           finds += ids.length;
@@ -380,7 +380,7 @@ describe("a client that does not read", () => {
       ({ code, chunks, took } = await readSlowly());
     }
     expect(code).toBe(constants.NGHTTP2_NO_ERROR);
-    expect(messagesIn(Buffer.concat(chunks))).toHaveLength(count);
+    expect(parseGrpcMessages(Buffer.concat(chunks))).toHaveLength(count);
     expect(took).toBeGreaterThan(cutOffAfter);
   });
 
@@ -389,7 +389,7 @@ describe("a client that does not read", () => {
     const empty = create(WatchCredentialsRequestSchema, { heartbeatMs: 60_000 });
     stream.end(envelope(toBinary(WatchCredentialsRequestSchema, empty)));
     const [chunk] = await once(stream, "data");
-    const [bytes = Buffer.alloc(0)] = messagesIn(chunk);
+    const [bytes = Buffer.alloc(0)] = parseGrpcMessages(chunk);
     expect(fromBinary(WatchCredentialsResponseSchema, bytes).resumeToken).not.toBe("");
     session.destroy();
     expect(await lineOf(watchRpc)).toMatchObject({ level: 30, code: "canceled" });

@@ -28,7 +28,7 @@ import { useEventFollowers, useFollowers } from "../../support/api/followers.js"
 import { createTestClock } from "../../support/clock.js";
 import { repetitions } from "../../support/jest/suite.js";
 import { useLmdbFolder } from "../../support/lmdb/folder.js";
-import { openLog } from "../../support/lmdb/numbered-log.js";
+import { openChangeLog } from "../../support/lmdb/numbered-log.js";
 import { scriptCommand, useChildren } from "../../support/service/child-process.js";
 import { until } from "../../support/until.js";
 
@@ -48,7 +48,7 @@ async function makeChanges(store: Store, count: number): Promise<void> {
 async function openSwept() {
   const { now, advance } = createTestClock();
   const store = await folder.open({ clock: now, sweepInterval: 5 });
-  const log = openLog(folder.path());
+  const log = openChangeLog(folder.path());
   const numbers = () => log.entries().map(({ number }) => number);
   const untilNumbersAre = async (expected: number[]) => {
     await until(async () => String(numbers()) === String(expected));
@@ -430,7 +430,7 @@ describe("LMDB after a process was killed", () => {
     const lines: Record<string, string | number>[] = [];
     for (let round = 0; round < repetitions({ quick: 2, full: 4 }); round++) {
       const writer = start(
-        scriptCommand("test/support/lmdb/child.ts", "leaveTrails", folder.path(), tenantId),
+        scriptCommand("test/support/lmdb/child.ts", "writeAuditLog", folder.path(), tenantId),
       );
       // Eight workers write six lines each before the first delete.
       await writer.line(50);

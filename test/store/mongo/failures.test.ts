@@ -115,7 +115,7 @@ describe("a change whose caller is deleted during the last write", () => {
     const events = [anEvent()];
     const trail = trailBy(caller, events);
     const [application, session] = [anApplication(), aSession(owner)];
-    const hasCome = await failing.lag("update");
+    const hasCome = await failing.delayNext("update");
     const change = Promise.allSettled([
       kind === "an application"
         ? store.applications.create(application, trail)
@@ -393,7 +393,7 @@ describe("a killed MongoDB", () => {
   it("is unavailable and ends subscriptions", async () => {
     const killed = await startFailingMongo();
     try {
-      const impatient = await killed.openImpatient();
+      const impatient = await killed.openWithShortTimeout();
       const { tenantId } = killed.application;
       const follower = follow(impatient, tenantId, { heartbeat: 1 });
       await follower.next();

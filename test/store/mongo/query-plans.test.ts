@@ -20,7 +20,7 @@ import {
 } from "../../contract/store/transfer-fixtures.js";
 import { useFollowers } from "../../support/api/followers.js";
 import { useMongo } from "../../support/mongo/mongo.js";
-import { type Plan, plansOf, profile } from "../../support/mongo/query-plans.js";
+import { explainPlans, type Plan, profile } from "../../support/mongo/query-plans.js";
 import { uri, withOptions } from "../../support/mongo/uri.js";
 
 const { createDatabase, open, shared } = useMongo();
@@ -282,7 +282,7 @@ describe("MongoDB, in a store with many other records,", () => {
     // Prepares anew where the profiler missed a command.
     for (let looks = 0; looks < 10 && plans.length < bounds.length; looks++) {
       const prepared = (await prepare?.()) as never;
-      plans = inOrder((await plansOf(db, async () => work(prepared), 0)).map(toSeen));
+      plans = inOrder((await explainPlans(db, async () => work(prepared), 0)).map(toSeen));
     }
     expect(plans.map(nameOf)).toEqual(bounds.map(nameOf));
     for (const [n, [, , keys, documents]] of plans.entries()) {
@@ -338,7 +338,7 @@ describe("MongoDB, in a store with many other records,", () => {
       const first = await applications.list({ ...search, from: { page: 1 } });
       expect(first).toMatchObject({ total: 4, more: true });
       const place = placeOf(query.order ?? "newest", must(first.items.at(-1)));
-      const plans = await plansOf(db, () => applications.list({ ...search, from: place }));
+      const plans = await explainPlans(db, () => applications.list({ ...search, from: place }));
       const [seen] = plans.map(toSeen);
       expect(seen?.slice(0, 2)).toEqual(["find applications", index]);
       expect(Math.max(...plans.map(({ keysExamined }) => keysExamined))).toBeLessThanOrEqual(6);
@@ -348,7 +348,7 @@ describe("MongoDB, in a store with many other records,", () => {
   it("reads the indexes of both collections to find expirations", async () => {
     const follower = follow(store, tenantId, { heartbeat: 1 });
     await follower.next();
-    const plans = await plansOf(db, async () => {
+    const plans = await explainPlans(db, async () => {
       for (let beats = 0; beats < 3; beats++) {
         await follower.next();
       }

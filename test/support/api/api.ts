@@ -37,10 +37,10 @@ import type {
 } from "../../../gen/latchkey/v1/session_service_pb.js";
 
 /** A key, or `undefined` for a caller that sends none, or a key with more. */
-export type Key = string | undefined | KeyAndMore;
+export type Key = string | undefined | KeyWithHeaders;
 
 /** A key, and what else goes with the call. */
-export interface KeyAndMore {
+export interface KeyWithHeaders {
   readonly key: string;
   /** Headers, which over gRPC are metadata. */
   readonly headers: Readonly<Record<string, string>>;
@@ -59,7 +59,7 @@ export function headersFor(key: Key): Record<string, string> {
 }
 
 /** Tells whoever wants to know what headers an answer had. */
-export function tellHeaders(key: Key, headers: Headers): void {
+export function reportHeaders(key: Key, headers: Headers): void {
   if (typeof key === "object") {
     key.onHeaders?.(headers);
   }
@@ -175,7 +175,7 @@ export class ApiFailure extends Error {
 }
 
 /** A failure from the status of gRPC and the details that came with it. */
-export function failureOf(
+export function toApiFailure(
   code: number,
   message: string,
   info: ErrorInfo | undefined,

@@ -16,11 +16,11 @@ import { EventService } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
 import {
   type ApiFailure,
-  failureOf,
   headersFor,
   type Key,
+  reportHeaders,
   type StreamingApi,
-  tellHeaders,
+  toApiFailure,
 } from "./api.js";
 
 /** The contract through a Connect transport, whichever protocol it speaks. */
@@ -77,7 +77,7 @@ export function createConnectApi(transport: Transport, close = () => {}): Stream
 }
 
 function as(key: Key): CallOptions {
-  return { headers: headersFor(key), onHeader: (headers) => tellHeaders(key, headers) };
+  return { headers: headersFor(key), onHeader: (headers) => reportHeaders(key, headers) };
 }
 
 async function told<T>(call: Promise<T>): Promise<T> {
@@ -100,5 +100,5 @@ function toFailure(error: ConnectError): ApiFailure {
   const [info] = error.findDetails(ErrorInfoSchema);
   const [badRequest] = error.findDetails(BadRequestSchema);
   const hasRetryHint = error.findDetails(RetryInfoSchema).length > 0;
-  return failureOf(error.code, error.rawMessage, info, badRequest, hasRetryHint);
+  return toApiFailure(error.code, error.rawMessage, info, badRequest, hasRetryHint);
 }

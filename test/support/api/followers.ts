@@ -4,7 +4,7 @@ import type { Store } from "../../../src/store/port/store.js";
 import { useCleanup } from "../cleanup.js";
 
 /** Someone who follows what happens in a tenant. */
-export interface FollowerOf<Batch, Item> {
+export interface BatchFollower<Batch, Item> {
   /** The next batch, when it comes. */
   next(): Promise<Batch>;
   /** All from here to one, when that comes. */
@@ -16,8 +16,8 @@ export interface FollowerOf<Batch, Item> {
   stop(): void;
 }
 
-export type Follower = FollowerOf<ChangeBatch, Change>;
-type EventFollower = FollowerOf<EventBatch, EventRecord>;
+export type Follower = BatchFollower<ChangeBatch, Change>;
+type EventFollower = BatchFollower<EventBatch, EventRecord>;
 
 /** So long that a test would run out of time before it passes. */
 const never = 3_600_000;
@@ -67,7 +67,7 @@ function createFollower<Batch extends { readonly position: string }, Item>(
   itemsOf: (batch: Batch) => readonly Item[],
   stop: () => void,
   after = "",
-): FollowerOf<Batch, Item> {
+): BatchFollower<Batch, Item> {
   const batches = followed[Symbol.asyncIterator]();
   let position = after;
   return {

@@ -18,11 +18,11 @@ import { SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { readDetails } from "../http/raw-grpc.js";
 import {
   type ApiFailure,
-  failureOf,
   headersFor,
   type Key,
+  reportHeaders,
   type StreamingApi,
-  tellHeaders,
+  toApiFailure,
 } from "./api.js";
 
 /** The contract through @grpc/grpc-js, which shares no code with the server. */
@@ -45,7 +45,7 @@ export function createGrpcApi(address: string): StreamingApi {
           error ? reject(toFailure(error)) : resolve(message as never),
         )
         .on("metadata", (metadata: Metadata) =>
-          tellHeaders(key, new Headers(metadata.toHttp2Headers() as Record<string, string>)),
+          reportHeaders(key, new Headers(metadata.toHttp2Headers() as Record<string, string>)),
         );
     });
   }
@@ -151,5 +151,5 @@ function toFailure(error: ServiceError): ApiFailure {
   const [status = ""] = error.metadata.get("grpc-status-details-bin");
   const { find, info, badRequest } = readDetails(Buffer.from(status));
   const hasRetryHint = find(RetryInfoSchema) !== undefined;
-  return failureOf(error.code, error.details, info, badRequest, hasRetryHint);
+  return toApiFailure(error.code, error.details, info, badRequest, hasRetryHint);
 }

@@ -34,7 +34,7 @@ import {
   ListSessionsResponseSchema,
   SessionSchema,
 } from "../../../gen/latchkey/v1/session_service_pb.js";
-import { type Api, ApiFailure, headersFor, type Key, tellHeaders } from "./api.js";
+import { type Api, ApiFailure, headersFor, type Key, reportHeaders } from "./api.js";
 
 /** The contract through fetch, by the documented paths. */
 export function createRestApi(url: string): Api {
@@ -58,7 +58,7 @@ export function createRestApi(url: string): Api {
     const text = await response.text();
     if (response.ok) {
       expectStatus(response.status, status, text);
-      tellHeaders(key, response.headers);
+      reportHeaders(key, response.headers);
       return text;
     }
     const problem = JSON.parse(text);

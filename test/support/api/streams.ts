@@ -79,12 +79,12 @@ export function useReaders() {
 }
 
 /** What a client sends, one after the other, until it ends it. */
-interface Outbox<T> extends AsyncIterable<T> {
+interface RequestStream<T> extends AsyncIterable<T> {
   send(...items: T[]): void;
   end(): void;
 }
 
-export function createOutbox<T>(): Outbox<T> {
+export function createRequestStream<T>(): RequestStream<T> {
   const waiting: T[] = [];
   let isEnded = false;
   let wake = () => {};

@@ -29,11 +29,11 @@ export const button = (page: Page, name: string): Locator =>
   page.getByRole("button", { name, exact: true });
 
 /** Waits until a control has the focus. */
-export const focused = (control: Locator): Promise<void> =>
+export const waitForFocus = (control: Locator): Promise<void> =>
   control.and(control.page().locator("*:focus")).waitFor();
 
 /** Reads the new key from its dialog and closes it. The page must not store the key. */
-export async function takeKey({ page, faults }: OpenedPage): Promise<string> {
+export async function readNewKey({ page, faults }: OpenedPage): Promise<string> {
   const dialog = page.getByRole("dialog", { name: "Store the new key now" });
   const key = (await dialog.getByTestId("new-key").textContent()) ?? "";
   for (const _ of ["once", "twice", "thrice"]) {

@@ -55,7 +55,7 @@ export const fields = {
 } satisfies Record<string, Field>;
 
 /** Makes the schema of a message with one field, `value`, and the rules given. */
-export function schemaOf(field: Field, rules: Rules, expressions: string[] = []): DescMessage {
+export function createSchema(field: Field, rules: Rules, expressions: string[] = []): DescMessage {
   const options = create(FieldOptionsSchema);
   setExtension(options, fieldRules, create(fieldRulesSchema, rules));
   const messageOptions = create(MessageOptionsSchema);

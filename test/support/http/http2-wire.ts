@@ -21,9 +21,9 @@ export interface Frame {
 export interface WireSession {
   readonly session: ClientHttp2Session;
   /** What the server sent on a stream that carries an answer: its headers, data and trailers. */
-  answerFrames(stream: ClientHttp2Stream): readonly Frame[];
+  responseFrames(stream: ClientHttp2Stream): readonly Frame[];
   /** Resolves when the server has read all that was sent. */
-  arrival(): Promise<void>;
+  waitUntilReceived(): Promise<void>;
   /** Ends the connection as a machine does that is switched off. */
   reset(): void;
 }
@@ -68,9 +68,9 @@ export function useWireSessions() {
     stopAfterTest(() => session.destroy());
     return {
       session,
-      answerFrames: ({ id }) =>
+      responseFrames: ({ id }) =>
         frames.filter(({ stream, type }) => stream === id && /^(DATA|HEADERS)$/.test(type)),
-      arrival: () => new Promise((resolve) => void session.ping(() => resolve())),
+      waitUntilReceived: () => new Promise((resolve) => void session.ping(() => resolve())),
       reset: () => void socket.resetAndDestroy(),
     };
   };
@@ -117,7 +117,7 @@ export interface WireResponse {
 }
 
 /** Reads an answer to its end, however it ends. */
-export function responseOf(stream: ClientHttp2Stream): Promise<WireResponse> {
+export function readResponse(stream: ClientHttp2Stream): Promise<WireResponse> {
   const chunks: Buffer[] = [];
   let headers: WireResponse["headers"] = {};
   let trailers: WireResponse["trailers"];
@@ -137,7 +137,7 @@ export function responseOf(stream: ClientHttp2Stream): Promise<WireResponse> {
 }
 
 /** The messages in a body of gRPC, none of them compressed. */
-export function messagesIn(body: Buffer): Buffer[] {
+export function parseGrpcMessages(body: Buffer): Buffer[] {
   const messages: Buffer[] = [];
   for (let rest = body; rest.length > 0; ) {
     const end = 5 + rest.readUInt32BE(1);
@@ -150,12 +150,12 @@ export function messagesIn(body: Buffer): Buffer[] {
 /** Sends parts one after the other, each in a frame of its own that has arrived before the next is sent. */
 export async function sendParts(
   stream: ClientHttp2Stream,
-  { arrival }: WireSession,
+  { waitUntilReceived }: WireSession,
   parts: readonly Uint8Array[],
 ): Promise<void> {
   for (const part of parts) {
     stream.write(part);
-    await arrival();
+    await waitUntilReceived();
   }
   stream.end();
 }

@@ -62,7 +62,7 @@ export function onFrames({ socket }: RawConnection, take: (frames: readonly Fram
 }
 
 /** Answers every ping of the server, as any client does. */
-export function answerPings(connection: RawConnection): void {
+export function acknowledgePings(connection: RawConnection): void {
   onFrames(connection, (frames) => {
     for (const { type, isLast: isAnswer, payload } of frames) {
       if (type === "PING" && !isAnswer) {
@@ -77,7 +77,7 @@ export function answerPings(connection: RawConnection): void {
  * ends a connection that sends much and makes no call, but only when it has
  * seen that between two looks.
  */
-export async function twoLooks(port: number): Promise<void> {
+export async function waitForConnectionChecks(port: number): Promise<void> {
   const connection = openRawHttp2(port);
   const update = frame(frameType.windowUpdate, 0, 0, Buffer.from([0, 0, 0, 1]));
   const updates = Buffer.concat(Array.from({ length: 1_000 }, () => update));

@@ -23,19 +23,19 @@ export interface TcpProxy {
   /** When each was made so far, as `performance.now()` tells time. */
   attempts(): readonly number[];
   /** The most connections at any one time that were open and had not been answered yet. */
-  mostUnanswered(): number;
+  peakUnanswered(): number;
   /** Lets nothing pass in either direction, and keeps all connections. What was held back passes on `restore`. */
   pause(): void;
   /** Lets requests pass, and holds back all that is answered. It passes on `restore`. */
-  holdAnswers(): void;
+  holdResponses(): void;
   /** Ends all connections, and each new one at once. */
   cut(): void;
   /** Lets nothing pass on the connections that there are, ever again; new ones work. */
-  abandon(): void;
+  blackhole(): void;
   /** Works again. */
   restore(): void;
   /** Leads new connections to another port, and ends those that there are. */
-  leadTo(port: number): void;
+  retarget(port: number): void;
   close(): Promise<void>;
 }
 
@@ -44,24 +44,24 @@ type Pair = readonly [near: Socket, far: Socket];
 
 export async function startProxy(port: number): Promise<TcpProxy> {
   const pairs = new Set<Pair>();
-  const abandoned = new Set<Pair>();
+  const blackholed = new Set<Pair>();
   let state: "open" | "paused" | "holding" | "cut" = "open";
 
   function endAll(): void {
-    for (const socket of [...pairs, ...abandoned].flat()) {
+    for (const socket of [...pairs, ...blackholed].flat()) {
       socket.destroy();
     }
     pairs.clear();
-    abandoned.clear();
+    blackholed.clear();
   }
 
   const attempts: number[] = [];
   const unanswered = new Set<Socket>();
-  let mostUnanswered = 0;
+  let peakUnanswered = 0;
 
   function noteUntilAnswered(near: Socket, far: Socket): void {
     unanswered.add(near);
-    mostUnanswered = Math.max(mostUnanswered, unanswered.size);
+    peakUnanswered = Math.max(peakUnanswered, unanswered.size);
     far.once("data", () => unanswered.delete(near));
     near.once("close", () => unanswered.delete(near));
   }
@@ -91,14 +91,14 @@ export async function startProxy(port: number): Promise<TcpProxy> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     connections: () => pairs.size,
     attempts: () => attempts,
-    mostUnanswered: () => mostUnanswered,
+    peakUnanswered: () => peakUnanswered,
 
     pause() {
       state = "paused";
       pairs.forEach(stop);
     },
 
-    holdAnswers() {
+    holdResponses() {
       state = "holding";
       pairs.forEach(holdBack);
     },
@@ -108,10 +108,10 @@ export async function startProxy(port: number): Promise<TcpProxy> {
       endAll();
     },
 
-    abandon() {
+    blackhole() {
       for (const pair of pairs) {
         stop(pair);
-        abandoned.add(pair);
+        blackholed.add(pair);
       }
       pairs.clear();
     },
@@ -123,7 +123,7 @@ export async function startProxy(port: number): Promise<TcpProxy> {
       }
     },
 
-    leadTo(other) {
+    retarget(other) {
       port = other;
       endAll();
     },

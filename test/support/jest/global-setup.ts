@@ -5,14 +5,14 @@ import type * as mongod from "../mongo/mongod.js";
 
 // jest loads this file in a way that does not know that our imports, which
 // name files as Node will see them, mean TypeScript.
-const { quickFolder, startMongod }: typeof mongod = require("./mongod.ts");
+const { findFastTempFolder, startMongod }: typeof mongod = require("./mongod.ts");
 
 declare global {
   var testMongod: mongod.Mongod | undefined;
 }
 
 export default async function setup(): Promise<void> {
-  process.env.TMPDIR = await quickFolder();
+  process.env.TMPDIR = await findFastTempFolder();
   await Promise.all([provideMongod(), build()]);
 }
 

@@ -23,7 +23,7 @@ import {
   rule,
   times,
 } from "../../contract/store/fixtures.js";
-import { openLog } from "./numbered-log.js";
+import { openChangeLog } from "./numbered-log.js";
 
 const [, , task = "", path = "", argument = ""] = process.argv;
 
@@ -102,7 +102,7 @@ const tasks: Record<string, () => Promise<void>> = {
   },
 
   /** Makes changes that leave audit in the tenant given, several at a time, until it is killed. */
-  async leaveTrails() {
+  async writeAuditLog() {
     const store = await openLmdbStore({ path });
     const trail = (kind: string): ChangeContext<ApplicationRecord> => ({
       entriesFor: ({ id, tenantId, name, permissions, rules }) => {
@@ -154,10 +154,10 @@ const tasks: Record<string, () => Promise<void>> = {
   },
 
   /** Makes changes, and sees to it that all but the last are pruned. */
-  async outlive() {
+  async pruneChanges() {
     let now = Date.now();
     const store = await openLmdbStore({ path, clock: () => now, sweepInterval: 5 });
-    const log = openLog(path);
+    const log = openChangeLog(path);
     const { id, tenantId } = must(await store.applications.find(argument));
     for (let count = 0; count < 4; count++) {
       await store.applications.update(tenantId, id, () => ({ modifiedBy: id }));

@@ -3,17 +3,17 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { pipeSockets } from "../http/tcp-proxy.js";
 
 /** The way to a server that knows who comes along it, and can be closed for some. */
-export interface Bridge {
+export interface PartitionProxy {
   readonly port: number;
   /** Lets nothing pass between the server and a caller. */
-  block(caller: string, how: Blockade): void;
+  block(caller: string, how: PartitionMode): void;
   /** Lets a caller pass again, on new connections. */
   unblock(caller: string): void;
   close(): Promise<void>;
 }
 
 /** `silent`: no connection is seen to end, as in a broken network. `refused`: all end, and new ones at once. */
-export type Blockade = "silent" | "refused";
+export type PartitionMode = "silent" | "refused";
 
 interface Connection {
   readonly near: Socket;
@@ -22,10 +22,10 @@ interface Connection {
 }
 
 /** Starts a way to a port. `nameOf` tells the caller of a connection by the first bytes that it sends. */
-export async function startBridge(
+export async function startPartitionProxy(
   port: number,
   nameOf: (firstBytes: Buffer) => string,
-): Promise<Bridge> {
+): Promise<PartitionProxy> {
   const connections = new Set<Connection>();
   const blocked = new Map<string, (connection: Connection) => void>();
 

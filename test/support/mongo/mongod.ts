@@ -42,7 +42,7 @@ export async function startMongod(): Promise<Mongod> {
   const binary = await findMongod();
   // Overrides the version that the memory server would choose.
   process.env.MONGOMS_SYSTEM_BINARY_VERSION_CHECK = "false";
-  const dbPath = await mkdtemp(join(await quickFolder(), "latchkey-mongod-"));
+  const dbPath = await mkdtemp(join(await findFastTempFolder(), "latchkey-mongod-"));
   try {
     const set = await MongoMemoryReplSet.create({
       binary: { systemBinary: binary.path },
@@ -70,7 +70,7 @@ export async function startMongod(): Promise<Mongod> {
 }
 
 /** In memory if there is space: faster, and data survives a killed process as on disk. */
-export async function quickFolder(): Promise<string> {
+export async function findFastTempFolder(): Promise<string> {
   const memory = "/dev/shm";
   const { bavail, bsize } = await statfs(memory).catch(() => ({ bavail: 0, bsize: 0 }));
   return bavail * bsize > 4 * 2 ** 30 ? memory : tmpdir();

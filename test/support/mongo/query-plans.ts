@@ -39,7 +39,11 @@ export interface Plan {
 }
 
 /** Runs work, then explains the plans of its commands. */
-export async function plansOf(db: Db, work: () => Promise<unknown>, atLeast = 1): Promise<Plan[]> {
+export async function explainPlans(
+  db: Db,
+  work: () => Promise<unknown>,
+  atLeast = 1,
+): Promise<Plan[]> {
   const plans: Plan[] = [];
   for (const entry of await profile(db, work, atLeast)) {
     const command = commandOf(entry);

@@ -4,7 +4,7 @@ import { mkdir } from "node:fs/promises";
 import { type Document, MongoClient } from "mongodb";
 import { killWithParent } from "../service/child-process.js";
 import { until } from "../until.js";
-import { type Bridge, startBridge } from "./bridge.js";
+import { type PartitionProxy, startPartitionProxy } from "./bridge.js";
 import { type MongodBinary, mongodArgs } from "./mongod.js";
 
 /** A member of a replica set. Other members and clients connect to it over a bridge. */
@@ -13,7 +13,7 @@ export interface Member {
   readonly host: string;
   /** Its name at the bridges of the other members. */
   readonly name: string;
-  readonly bridge: Bridge;
+  readonly bridge: PartitionProxy;
   isRunning(): boolean;
   start(): Promise<void>;
   kill(): Promise<void>;
@@ -31,7 +31,7 @@ interface MemberOptions {
 }
 
 export async function createMember({ binary, port, folder, set }: MemberOptions): Promise<Member> {
-  const bridge = await startBridge(port, callerIn);
+  const bridge = await startPartitionProxy(port, callerIn);
   let child: ChildProcess | undefined;
 
   async function command(command: Document, serverSelectionTimeoutMS = 3_000): Promise<Document> {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Document } from "mongodb";
 import { reservePorts } from "../service/lasting-ports.js";
 import { hangTimeout, until } from "../until.js";
-import type { Blockade } from "./bridge.js";
+import type { PartitionMode } from "./bridge.js";
 import { findMongod } from "./mongod.js";
 import { createMember, type Member } from "./replica-set-member.js";
 
@@ -18,7 +18,7 @@ export interface ReplicaSet {
   /** Resolves with the primary of the majority. */
   primary(): Promise<Member>;
   /** Disconnects a member from all others in both directions. */
-  isolate(member: Member, how?: Blockade): void;
+  isolate(member: Member, how?: PartitionMode): void;
   /** Disconnects a client from a member. */
   cutOff(client: string, member: Member): void;
   /** Makes a member primary immediately. It must be connected to a majority. */
@@ -43,7 +43,7 @@ export async function startReplicaSet(electionTimeout = 2_000): Promise<ReplicaS
   const [first] = members as [Member];
   let undo: (() => void | Promise<void>)[] = [];
 
-  function block(caller: string, member: Member, how: Blockade = "silent"): void {
+  function block(caller: string, member: Member, how: PartitionMode = "silent"): void {
     member.bridge.block(caller, how);
     undo.push(() => member.bridge.unblock(caller));
   }

@@ -20,4 +20,4 @@ const longTimeouts = {
 };
 
 /** The same, with long timeouts for busy machines. */
-export const patientUri = withOptions(uri, longTimeouts);
+export const longTimeoutUri = withOptions(uri, longTimeouts);

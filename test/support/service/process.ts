@@ -15,7 +15,7 @@ import { join } from "node:path";
 export const latchkeyPath = "dist/src/main.js";
 
 /** A process whose output is read as it comes. */
-export interface FollowedProcess {
+export interface CapturedProcess {
   readonly child: ChildProcess;
   /** All that it wrote so far. */
   readonly output: { stdout: string; stderr: string };
@@ -26,7 +26,7 @@ export interface FollowedProcess {
 }
 
 /** The command `latchkey` in a process of its own. */
-export type LatchkeyProcess = FollowedProcess;
+export type LatchkeyProcess = CapturedProcess;
 
 export interface RunOptions extends Pick<SpawnOptions, "detached"> {
   /** A command that runs the command line after it, such as `setpriv --bounding-set …`. */
@@ -46,10 +46,10 @@ export function runLatchkey(
     stdio: "pipe",
     detached,
   });
-  return followProcess(child);
+  return captureOutput(child);
 }
 
-export function followProcess(child: ChildProcessWithoutNullStreams): FollowedProcess {
+export function captureOutput(child: ChildProcessWithoutNullStreams): CapturedProcess {
   const output = { stdout: "", stderr: "" };
   child.stdout.on("data", (text) => {
     output.stdout += text;
@@ -135,7 +135,7 @@ function isZombie(pid: number): boolean {
 }
 
 /** Gives a test a folder of its own and removes it afterwards. */
-export async function withFolder<T>(use: (folder: string) => Promise<T>): Promise<T> {
+export async function withTempFolder<T>(use: (folder: string) => Promise<T>): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), "latchkey-process-"));
   try {
     return await use(folder);

@@ -13,7 +13,7 @@ import { openMongoStore } from "../../../src/store/mongo/store.js";
 import type { Clock, Store } from "../../../src/store/port/store.js";
 import type { Tracing } from "../../../src/telemetry/tracing.js";
 import { createTestClock, type TestClock } from "../clock.js";
-import { patientUri, uri } from "../mongo/uri.js";
+import { longTimeoutUri, uri } from "../mongo/uri.js";
 
 export type Engine = "lmdb" | "mongo";
 export const engines: readonly Engine[] = ["lmdb", "mongo"];
@@ -124,7 +124,7 @@ const openers: Readonly<Record<Engine, Opener>> = {
 
   async mongo(clock) {
     const database = `latchkey-${newId(Date.now()).slice(-17)}`;
-    const store = await openMongoStore({ uri: patientUri, database, clock });
+    const store = await openMongoStore({ uri: longTimeoutUri, database, clock });
     async function withDatabase<T>(use: (db: Db) => Promise<T>): Promise<T> {
       const client = await new MongoClient(uri).connect();
       try {

@@ -53,7 +53,7 @@ export interface ServiceProcess {
 type Environment = Readonly<Record<string, string>>;
 
 /** What the service says when it listens. */
-export const listeningLine = /listening at (https?:\/\/[^"]+)"/;
+export const listeningPattern = /listening at (https?:\/\/[^"]+)"/;
 export const firstKeyPattern = /lk_mgt_[A-Za-z0-9]+/;
 
 /** Starts the service, on a port that is free where none is named, and comes back when it listens. */
@@ -91,7 +91,7 @@ function begin(environment: Environment, options?: RunOptions) {
 }
 
 async function whenListening(process: LatchkeyProcess, isFirst: boolean): Promise<ServiceProcess> {
-  const [, url = ""] = await process.until(listeningLine);
+  const [, url = ""] = await process.until(listeningPattern);
   const [firstKey] = isFirst ? await process.until(firstKeyPattern) : [""];
   return { url, port: Number(new URL(url).port), firstKey, process };
 }

@@ -4,8 +4,8 @@ import { afterAll, beforeAll, describe, expect, it, jest } from "@jest/globals";
 import { StreamCheckAccessRequestSchema } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { grpcHeaders } from "../../support/http/http2-wire.js";
 import { envelope } from "../../support/http/raw-grpc.js";
-import { latchkeyPath, withFolder } from "../../support/service/process.js";
-import { firstKeyPattern, listeningLine } from "../../support/service/service-process.js";
+import { latchkeyPath, withTempFolder } from "../../support/service/process.js";
+import { firstKeyPattern, listeningPattern } from "../../support/service/service-process.js";
 import { type Probed, type Spent, startProbed } from "./probed.js";
 import { callEach, callOnce, sendEach } from "./steady-load.js";
 
@@ -42,7 +42,7 @@ beforeAll(async () => {
   });
   bare = startProbed(["test/transport/allocations/bare-servers.mjs"]);
   [key] = await service.until(firstKeyPattern);
-  const [, url = ""] = await service.until(listeningLine);
+  const [, url = ""] = await service.until(listeningPattern);
   const [floor] = await bare.until(/{.*}/);
   ports = { service: Number(new URL(url).port), ...JSON.parse(floor) };
 });
@@ -56,7 +56,7 @@ afterAll(() => {
 /** A temporary folder. */
 function takeFolder(): Promise<string> {
   return new Promise((resolve) => {
-    void withFolder(
+    void withTempFolder(
       (folder) =>
         new Promise<void>((done) => {
           release = done;

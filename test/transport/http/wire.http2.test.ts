@@ -5,7 +5,7 @@ import { ListApplicationsRequestSchema } from "../../../gen/latchkey/v1/applicat
 import type { BootstrapResult } from "../../../src/bootstrap.js";
 import { anApplication, createLarge, times } from "../../contract/store/fixtures.js";
 import {
-  responseOf,
+  readResponse,
   sendParts,
   useWireSessions,
   type WireResponse,
@@ -59,19 +59,19 @@ async function call(ask: Ask, body?: Uint8Array | string, on = wire): Promise<Wi
   if (body !== undefined) {
     stream.end(body);
   }
-  return responseOf(stream);
+  return readResponse(stream);
 }
 
 const get: Ask = { method: "GET", path: "/applications/key" };
 
 function typesOf(stream: ClientHttp2Stream): string[] {
-  return wire.answerFrames(stream).map(({ type, isLast }) => (isLast ? `${type} end` : type));
+  return wire.responseFrames(stream).map(({ type, isLast }) => (isLast ? `${type} end` : type));
 }
 
 describe("a response over HTTP/2", () => {
   it("consists of headers with a length, and data", async () => {
     const stream = open(get, wire, true);
-    const { headers, body } = await responseOf(stream);
+    const { headers, body } = await readResponse(stream);
     expect(headers).toMatchObject({ ":status": 200, "content-length": String(body.length) });
     expect(JSON.parse(body.toString())).toMatchObject({ id: root.applicationId });
     expect(typesOf(stream)[0]).toBe("HEADERS");
@@ -82,7 +82,7 @@ describe("a response over HTTP/2", () => {
     for (const path of ["/applications/key", "/healthz", "/openapi.json", "/nothing"]) {
       const got = await call({ method: "GET", path });
       const stream = open({ method: "HEAD", path }, wire, true);
-      const { headers, body } = await responseOf(stream);
+      const { headers, body } = await readResponse(stream);
       expect(body).toHaveLength(0);
       expect(typesOf(stream)).toEqual(["HEADERS end"]);
       for (const name of [":status", "content-type", "content-length"]) {
@@ -95,7 +95,7 @@ describe("a response over HTTP/2", () => {
     const { tenantId } = root;
     const { id } = await server.store.applications.create(anApplication({ tenantId }));
     const stream = open({ method: "DELETE", path: `/applications/${id}` }, wire, true);
-    const { headers } = await responseOf(stream);
+    const { headers } = await readResponse(stream);
     expect(headers[":status"]).toBe(204);
     expect(headers).not.toHaveProperty("content-length");
     expect(typesOf(stream)).toEqual(["HEADERS end"]);
@@ -130,7 +130,7 @@ describe("a body over HTTP/2", () => {
     for (let at = 0; at <= body.length; at++) {
       const stream = open({ path: listRpc, headers: json });
       const parts = [body.subarray(0, at), body.subarray(at)];
-      const [answer] = await Promise.all([responseOf(stream), sendParts(stream, wire, parts)]);
+      const [answer] = await Promise.all([readResponse(stream), sendParts(stream, wire, parts)]);
       const { data } = JSON.parse(answer.body.toString());
       expect(data.map(({ id }: { id: string }) => id)).toEqual([root.applicationId]);
     }
@@ -148,9 +148,9 @@ describe("a body over HTTP/2", () => {
   ])("of %s may be empty, however it ends", async (_protocol, ask, status) => {
     const atOnce = open(ask, wire, true);
     const [soon, late] = [open(ask), open(ask)];
-    const answers = [atOnce, soon, late].map(responseOf);
+    const answers = [atOnce, soon, late].map(readResponse);
     soon.end();
-    await wire.arrival();
+    await wire.waitUntilReceived();
     late.end();
     const statuses = (await Promise.all(answers)).map(({ headers }) => headers[":status"]);
     expect(statuses).toEqual([status, status, status]);
@@ -158,10 +158,10 @@ describe("a body over HTTP/2", () => {
 
   it("of a GET is discarded, whether it ends or not", async () => {
     const [ending, staying] = [open(get), open(get)];
-    const answers = [ending, staying].map(responseOf);
+    const answers = [ending, staying].map(readResponse);
     ending.end("nobody asked for this");
     staying.write("nor for this");
-    await until(async () => wire.answerFrames(staying).length > 1);
+    await until(async () => wire.responseFrames(staying).length > 1);
     staying.end();
     for (const { headers } of await Promise.all(answers)) {
       expect(headers[":status"]).toBe(200);
@@ -204,11 +204,11 @@ describe("an HTTP/2 connection", () => {
 
   it("has room for new streams while answered ones stay open", async () => {
     const left = times(100, () => open({ path: "/nothing", headers: json }));
-    const answers = left.map(responseOf);
+    const answers = left.map(readResponse);
     for (const stream of left) {
       stream.write("{");
     }
-    await until(async () => left.every((stream) => wire.answerFrames(stream).length > 1));
+    await until(async () => left.every((stream) => wire.responseFrames(stream).length > 1));
     expect((await call(get)).headers[":status"]).toBe(200);
     for (const stream of left) {
       stream.end();

@@ -43,7 +43,7 @@ function field(number: number, bytes: Uint8Array | string): Buffer {
 }
 
 describe("every row of the error table", () => {
-  async function failureOf(run: (api: Api) => Promise<unknown>) {
+  async function toApiFailure(run: (api: Api) => Promise<unknown>) {
     const api = createGrpcApi(`127.0.0.1:${target.port}`);
     const failure = await run(api).then(
       () => new Error("it was not refused"),
@@ -87,7 +87,11 @@ describe("every row of the error table", () => {
       (api) => api.createApplication(target.root.key, { name: "a".repeat(bodyLimit) }),
     ],
   ])("%s returns code %d", async (reason, code, run) => {
-    expect(await failureOf(run)).toEqual({ reason, code, requestId: expect.stringMatching(/./) });
+    expect(await toApiFailure(run)).toEqual({
+      reason,
+      code,
+      requestId: expect.stringMatching(/./),
+    });
   });
 });
 

@@ -16,8 +16,8 @@ import type { Environment } from "../../../src/config/settings.js";
 import { times } from "../../contract/store/fixtures.js";
 import {
   grpcHeaders,
-  messagesIn,
-  responseOf,
+  parseGrpcMessages,
+  readResponse,
   sendParts,
   useWireSessions,
   type WireResponse,
@@ -70,7 +70,7 @@ const checksNamed = (names: readonly string[]) =>
 
 /** The names of the checks in the responses. All of them must have succeeded. */
 function answeredIn({ body }: Pick<WireResponse, "body">): string[] {
-  return messagesIn(body).map((bytes) => {
+  return parseGrpcMessages(body).map((bytes) => {
     const { correlationId, result } = fromBinary(StreamCheckAccessResponseSchema, bytes);
     expect(result).toMatchObject({ allowed: true, applicationId: root.applicationId });
     return correlationId;
@@ -106,7 +106,7 @@ describe("checks in a gRPC stream", () => {
     const bytes = times(body.length, (at) => body.subarray(at, at + 1));
     for (const parts of [...cuts, bytes]) {
       const stream = open();
-      const [answer] = await Promise.all([responseOf(stream), sendParts(stream, wire, parts)]);
+      const [answer] = await Promise.all([readResponse(stream), sendParts(stream, wire, parts)]);
       expect(answer.trailers).toMatchObject({ "grpc-status": "0" });
       expect(answeredIn(answer)).toEqual(names);
     }
@@ -115,7 +115,7 @@ describe("checks in a gRPC stream", () => {
   it("may arrive in one frame in large numbers, and get their responses in order", async () => {
     const names = namesOf(1_000);
     const stream = open();
-    const answer = responseOf(stream);
+    const answer = readResponse(stream);
     stream.end(checksNamed(names));
     expect(answeredIn(await answer)).toEqual(names);
     expect((await answer).trailers).toMatchObject({ "grpc-status": "0" });
@@ -135,10 +135,10 @@ describe("checks in a gRPC stream", () => {
   it("that arrive together get their responses in fewer frames", async () => {
     const names = namesOf(200);
     const stream = open();
-    const answer = responseOf(stream);
+    const answer = readResponse(stream);
     stream.end(checksNamed(names));
     expect(answeredIn(await answer)).toEqual(names);
-    const types = wire.answerFrames(stream).map(({ type }) => type);
+    const types = wire.responseFrames(stream).map(({ type }) => type);
     expect(types.at(0)).toBe("HEADERS");
     expect(types.at(-1)).toBe("HEADERS");
     expect(types.slice(1, -1).every((type) => type === "DATA")).toBe(true);
@@ -149,11 +149,11 @@ describe("checks in a gRPC stream", () => {
     const names = namesOf(1_500);
     const narrow = openSession(server, { settings: { initialWindowSize: 500 } });
     const stream = open({}, narrow);
-    const answer = responseOf(stream);
+    const answer = readResponse(stream);
     stream.end(checksNamed(names));
     expect(answeredIn(await answer)).toEqual(names);
     expect((await answer).trailers).toMatchObject({ "grpc-status": "0" });
-    const sizes = narrow.answerFrames(stream).map(({ payload }) => payload.length);
+    const sizes = narrow.responseFrames(stream).map(({ payload }) => payload.length);
     expect(Math.max(...sizes)).toBeLessThanOrEqual(500);
   });
 
@@ -161,14 +161,14 @@ describe("checks in a gRPC stream", () => {
     const long = envelope(bytesOf({ correlationId: "x".repeat(bodyLimit - 10) }));
     const body = Buffer.concat([checksNamed(["a"]), long, checksNamed(["b"])]);
     const stream = open();
-    const answer = responseOf(stream);
+    const answer = readResponse(stream);
     for (let at = 0; at < body.length; at += 700) {
       if (!stream.write(body.subarray(at, at + 700)) || at % 7_000 === 0) {
-        await wire.arrival();
+        await wire.waitUntilReceived();
       }
     }
     stream.end();
-    const told = messagesIn((await answer).body).map((bytes) =>
+    const told = parseGrpcMessages((await answer).body).map((bytes) =>
       fromBinary(StreamCheckAccessResponseSchema, bytes),
     );
     expect(told.map(({ result }) => result?.reason)).toEqual([
@@ -181,22 +181,22 @@ describe("checks in a gRPC stream", () => {
 
   it("are requested with 100 Continue if the client expects it", async () => {
     const stream = open({ expect: "100-continue" });
-    const answer = responseOf(stream);
+    const answer = readResponse(stream);
     stream.on("continue", () => stream.end(checksNamed(["a"])));
     expect(answeredIn(await answer)).toEqual(["a"]);
   });
 
   it("are absent if the headers end the stream, and the response is only the status", async () => {
     const atOnce = wire.session.request(grpcHeaders(streamRpc, root.key), { endStream: true });
-    const { headers } = await responseOf(atOnce);
+    const { headers } = await readResponse(atOnce);
     expect(headers).toMatchObject({ "grpc-status": "0" });
-    expect(wire.answerFrames(atOnce)).toMatchObject([{ type: "HEADERS", isLast: true }]);
+    expect(wire.responseFrames(atOnce)).toMatchObject([{ type: "HEADERS", isLast: true }]);
   });
 
   it("may be compressed", async () => {
     const names = namesOf(20);
     const stream = open({ "grpc-encoding": "gzip", "grpc-accept-encoding": "identity" });
-    const answer = responseOf(stream);
+    const answer = readResponse(stream);
     const body = names.map((name) => envelope(gzipSync(checkNamed(name)), 1));
     stream.end(Buffer.concat(body));
     expect(answeredIn(await answer)).toEqual(names);
@@ -214,7 +214,7 @@ describe("a gRPC stream", () => {
     expect(await lineOf(stream)).toMatchObject({ level: 30, code: "canceled" });
     const other = open({}, openSession(server));
     other.end(checksNamed(["b"]));
-    expect(answeredIn(await responseOf(other))).toEqual(["b"]);
+    expect(answeredIn(await readResponse(other))).toEqual(["b"]);
   });
 
   it("ends when its client cancels it, and other streams of the connection continue", async () => {
@@ -251,7 +251,7 @@ describe("a gRPC stream", () => {
     // A slow machine needs longer to respond to the first check.
     for (let milliseconds = 250; answered.length === 0; milliseconds *= 2) {
       const stream = open({ "grpc-timeout": `${milliseconds}m` });
-      const answer = responseOf(stream);
+      const answer = readResponse(stream);
       stream.write(checksNamed(["a"]));
       const { headers, trailers, body } = await answer;
       answered = answeredIn({ body });
@@ -264,7 +264,7 @@ describe("a gRPC stream", () => {
 
   it("ends as DEADLINE_EXCEEDED while it waits for its only message", async () => {
     const stream = open({ "grpc-timeout": "100m" }, wire, watchRpc);
-    const answer = responseOf(stream);
+    const answer = readResponse(stream);
     stream.write(envelope("abc", 0, 100));
     const { headers } = await answer;
     expect(headers).toMatchObject({ "grpc-status": String(Code.DeadlineExceeded) });
@@ -274,9 +274,9 @@ describe("a gRPC stream", () => {
   it("is not aborted when its client stops sending long before the last response", async () => {
     const names = namesOf(300);
     const stream = open();
-    const answer = responseOf(stream);
+    const answer = readResponse(stream);
     stream.end(checksNamed(names));
-    await until(async () => wire.answerFrames(stream).length > 0);
+    await until(async () => wire.responseFrames(stream).length > 0);
     expect(answeredIn(await answer)).toEqual(names);
     expect((await answer).code).toBe(constants.NGHTTP2_NO_ERROR);
   });
