@@ -5,7 +5,7 @@ import type * as mongod from "../mongo/mongod.js";
 
 // jest loads this file in a way that does not know that our imports, which
 // name files as Node will see them, mean TypeScript.
-const { findFastTempFolder, startMongod }: typeof mongod = require("./mongod.ts");
+const { findFastTempFolder, startMongod }: typeof mongod = require("../mongo/mongod.ts");
 
 declare global {
   var testMongod: mongod.Mongod | undefined;
