@@ -7,7 +7,7 @@ import { openRaw, openRawHttp2 } from "../support/http/raw-connection.js";
 import { callRaw, envelope } from "../support/http/raw-grpc.js";
 import { scrape } from "../support/service/exposition.js";
 import { until } from "../support/until.js";
-import { noTimeouts, useAttackedService } from "./support/attacked.js";
+import { noTimeouts, useAttackedService } from "./support/attacked-service.js";
 
 const attacked = useAttackedService(noTimeouts);
 

@@ -6,7 +6,7 @@ import { frame, frameType } from "../support/http/http2-frames.js";
 import { openRaw, openRawHttp2, type RawConnection } from "../support/http/raw-connection.js";
 import { scrape } from "../support/service/exposition.js";
 import { until } from "../support/until.js";
-import { noTimeouts, useAttackedService } from "./support/attacked.js";
+import { noTimeouts, useAttackedService } from "./support/attacked-service.js";
 import { openRawTls, tlsEnvironment } from "./support/raw-tls.js";
 
 const wanted = 10_000;

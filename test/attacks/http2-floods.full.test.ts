@@ -9,7 +9,7 @@ import {
   settings,
 } from "../support/http/http2-frames.js";
 import { openRawHttp2, type RawConnection } from "../support/http/raw-connection.js";
-import { type Others, useAttackedService } from "./support/attacked.js";
+import { type Others, useAttackedService } from "./support/attacked-service.js";
 
 const attacked = useAttackedService({ HEADER_TIMEOUT: "1s" });
 

@@ -2,8 +2,8 @@ import { describe, expect, it } from "@jest/globals";
 import { readSettings } from "../../src/config/settings.js";
 import { endHeaders, frame, frameType, request } from "../support/http/http2-frames.js";
 import { openRaw, openRawHttp2 } from "../support/http/raw-connection.js";
-import { sendSlowBodyUntilResponse, slowHeaders } from "./slow-callers.js";
-import { useAttackedService } from "./support/attacked.js";
+import { useAttackedService } from "./support/attacked-service.js";
+import { sendSlowBodyUntilResponse, slowHeaders } from "./support/slow-clients.js";
 
 // One attack of each kind. The other files of this folder try all of them.
 const timeout = 1_000;

@@ -9,7 +9,7 @@ import { grpcHeaders, readResponse } from "../support/http/http2-wire.js";
 import { openRaw } from "../support/http/raw-connection.js";
 import { callRaw, detailsOf, envelope } from "../support/http/raw-grpc.js";
 import { until } from "../support/until.js";
-import { useAttackedService } from "./support/attacked.js";
+import { useAttackedService } from "./support/attacked-service.js";
 
 const attacked = useAttackedService({ CALLER_STREAM_LIMIT: "3", REQUEST_TIMEOUT: "24h" });
 

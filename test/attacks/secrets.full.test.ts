@@ -13,8 +13,9 @@ import { type Mongod, startMongod } from "../support/mongo/mongod.js";
 import { runLatchkey, withTempFolder } from "../support/service/process.js";
 import { useServices } from "../support/service/service-process.js";
 import { hangTimeout, until } from "../support/until.js";
-import { callEveryMethod, invalidKeys, refused } from "./support/full-life.js";
+import { callEveryMethod, invalidKeys, refused } from "./support/api-calls.js";
 import { sendMisplacedKeys } from "./support/misplaced-keys.js";
+import { createProcessInspector } from "./support/process-inspector.js";
 import {
   decoded,
   type Run,
@@ -23,9 +24,8 @@ import {
   textOf,
   type Written,
   withWatchers,
-} from "./support/recorded-run.js";
+} from "./support/recording.js";
 import { createSecretFinder, type SecretFinder } from "./support/secret-finder.js";
-import { createProcessInspector } from "./support/seen-processes.js";
 
 jest.setTimeout(4 * hangTimeout);
 

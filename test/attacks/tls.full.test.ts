@@ -5,7 +5,7 @@ import { describe, expect, it } from "@jest/globals";
 import { grpcHeaders, readResponse } from "../support/http/http2-wire.js";
 import { envelope } from "../support/http/raw-grpc.js";
 import { useService } from "../support/service/service-process.js";
-import { noTimeouts } from "./support/attacked.js";
+import { noTimeouts } from "./support/attacked-service.js";
 
 const tls = { TLS_CERT: "test/fixtures/localhost.crt", TLS_KEY: "test/fixtures/localhost.key" };
 const byKeyRpc = "/latchkey.v1.ApplicationService/GetApplicationByKey";

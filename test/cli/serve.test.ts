@@ -7,10 +7,10 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it, jest } from "@jest/globals";
 import { useCleanup } from "../support/cleanup.js";
+import { watchHealth } from "../support/http/raw-grpc.js";
 import { isFullSuite } from "../support/jest/suite.js";
 import { useMongo } from "../support/mongo/mongo.js";
 import { uri } from "../support/mongo/uri.js";
-import { watchHealth } from "../support/service/health-watch.js";
 import { type LatchkeyProcess, runLatchkey, withTempFolder } from "../support/service/process.js";
 import { listeningPattern, useServices } from "../support/service/service-process.js";
 

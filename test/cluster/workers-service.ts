@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { Agent, get } from "node:http";
 import { type ClientHttp2Session, connect } from "node:http2";
 import { useCleanup } from "../support/cleanup.js";
-import { watchHealth } from "../support/service/health-watch.js";
+import { watchHealth } from "../support/http/raw-grpc.js";
 import { childrenOf, type LatchkeyProcess, withTempFolder } from "../support/service/process.js";
 import {
   firstKeyPattern,

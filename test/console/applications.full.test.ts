@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { BootstrapResult } from "../../src/bootstrap.js";
 import { createLatchkeyClient } from "../../src/client/node.js";
-import { accessibilityViolations } from "../support/browser/axe.js";
 import { describeInBrowser } from "../support/browser/browser.js";
 import {
+  accessibilityViolations,
   button,
   expectEventually,
   horizontalOverflow,

@@ -4,10 +4,14 @@ import type { Page } from "playwright-core";
 import type { BootstrapResult } from "../../src/bootstrap.js";
 import { type Api, keyOf } from "../support/api/api.js";
 import { createRestApi } from "../support/api/rest.js";
-import { accessibilityViolations } from "../support/browser/axe.js";
 import { describeInBrowser } from "../support/browser/browser.js";
-import { expectEventually, openSignedIn, signIn } from "../support/browser/console.js";
-import { reservePorts } from "../support/service/lasting-ports.js";
+import {
+  accessibilityViolations,
+  expectEventually,
+  openSignedIn,
+  signIn,
+} from "../support/browser/console.js";
+import { reservePorts } from "../support/service/ports.js";
 import { startServer, type TestServer } from "../support/service/server.js";
 import { until } from "../support/until.js";
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { BootstrapResult } from "../../src/bootstrap.js";
-import { accessibilityViolations } from "../support/browser/axe.js";
 import { describeInBrowser } from "../support/browser/browser.js";
+import { accessibilityViolations } from "../support/browser/console.js";
 import { startServer, type TestServer } from "../support/service/server.js";
 
 describeInBrowser("console sign-in", (browser) => {

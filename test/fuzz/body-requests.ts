@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { listJsonPaths, replaceAtPath } from "../support/json-places.js";
+import { listJsonPaths, replaceAtPath } from "../support/json-paths.js";
 import { anyJson, hostileNames } from "./hostile.js";
 import type { RawAnswer } from "./pipeline.js";
 import { type HttpInput, request } from "./request.js";

@@ -1,6 +1,6 @@
 import { send, sendRaw } from "../../support/http/http.js";
 import { callRaw, envelope } from "../../support/http/raw-grpc.js";
-import { decoded, type Run, textOf } from "./recorded-run.js";
+import { decoded, type Run, textOf } from "./recording.js";
 
 const createRpc = "/latchkey.v1.ApplicationService/CreateApplication";
 const getRpc = "/latchkey.v1.ApplicationService/GetApplication";

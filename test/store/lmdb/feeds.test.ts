@@ -27,8 +27,8 @@ import { anAnswer, anAnswerId, keepAnswer } from "../../contract/store/trailed-c
 import { useEventFollowers, useFollowers } from "../../support/api/followers.js";
 import { createTestClock } from "../../support/clock.js";
 import { repetitions } from "../../support/jest/suite.js";
+import { openChangeLog } from "../../support/lmdb/change-log.js";
 import { useLmdbFolder } from "../../support/lmdb/folder.js";
-import { openChangeLog } from "../../support/lmdb/numbered-log.js";
 import { scriptCommand, useChildren } from "../../support/service/child-process.js";
 import { until } from "../../support/until.js";
 

@@ -2,9 +2,8 @@ import { describe, expect, it, jest } from "@jest/globals";
 import { newId } from "../../../src/lib/uuid.js";
 import { anApplication, times } from "../../contract/store/fixtures.js";
 import { useFollowers } from "../../support/api/followers.js";
-import { useLmdbFolder } from "../../support/lmdb/folder.js";
-import { openChangeLog } from "../../support/lmdb/numbered-log.js";
-import { useLmdbProcesses } from "../../support/lmdb/processes.js";
+import { openChangeLog } from "../../support/lmdb/change-log.js";
+import { useLmdbFolder, useLmdbProcesses } from "../../support/lmdb/folder.js";
 import { useChildren } from "../../support/service/child-process.js";
 import { hangTimeout } from "../../support/until.js";
 

@@ -1,7 +1,22 @@
+import { readFileSync } from "node:fs";
 import { expect } from "@jest/globals";
+import type { AxeResults } from "axe-core";
 import type { Locator, Page } from "playwright-core";
 import { until } from "../until.js";
 import type { OpenedPage, TestBrowser } from "./browser.js";
+
+const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+
+/** What keeps people from using a page, each with where it is; nothing where all is well. */
+export async function accessibilityViolations(page: Page): Promise<string[]> {
+  // The policy of the page lets no script in but its own: this one comes by the debugger.
+  const violations = await page.evaluate<AxeResults["violations"]>(
+    `${axe}; axe.run(document).then(({ violations }) => violations)`,
+  );
+  return violations.flatMap(({ id, help, nodes }) =>
+    nodes.map(({ target }) => `${id}: ${help} at ${target.join(" ")}`),
+  );
+}
 
 /** Opens a console page and signs in. */
 export async function openSignedIn(

@@ -1,8 +1,21 @@
-import { type ClientHttp2Session, connect, type OutgoingHttpHeaders } from "node:http2";
+import type { ClientHttp2Session, ClientHttp2Stream } from "node:http2";
+import { connect, type OutgoingHttpHeaders } from "node:http2";
 import { type DescMessage, fromBinary, type MessageShape } from "@bufbuild/protobuf";
 import { BinaryReader } from "@bufbuild/protobuf/wire";
 import { type Any, AnySchema, anyUnpack } from "@bufbuild/protobuf/wkt";
 import { BadRequestSchema, ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
+
+/** Asks over gRPC for the health of what is at the other end, and for every change of it. */
+export function watchHealth(session: ClientHttp2Session): ClientHttp2Stream {
+  const stream = session.request({
+    ":method": "POST",
+    ":path": "/grpc.health.v1.Health/Watch",
+    "content-type": "application/grpc",
+    te: "trailers",
+  });
+  stream.end(Buffer.alloc(5));
+  return stream;
+}
 
 /** What came back on a stream of HTTP/2, whole. */
 export interface StreamResponse {

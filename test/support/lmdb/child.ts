@@ -23,7 +23,7 @@ import {
   rule,
   times,
 } from "../../contract/store/fixtures.js";
-import { openChangeLog } from "./numbered-log.js";
+import { openChangeLog } from "./change-log.js";
 
 const [, , task = "", path = "", argument = ""] = process.argv;
 

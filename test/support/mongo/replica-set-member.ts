@@ -4,8 +4,8 @@ import { mkdir } from "node:fs/promises";
 import { type Document, MongoClient } from "mongodb";
 import { killWithParent } from "../service/child-process.js";
 import { until } from "../until.js";
-import { type PartitionProxy, startPartitionProxy } from "./bridge.js";
 import { type MongodBinary, mongodArgs } from "./mongod.js";
+import { type PartitionProxy, startPartitionProxy } from "./partition-proxy.js";
 
 /** A member of a replica set. Other members and clients connect to it over a bridge. */
 export interface Member {

@@ -2,10 +2,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Document } from "mongodb";
-import { reservePorts } from "../service/lasting-ports.js";
+import { reservePorts } from "../service/ports.js";
 import { hangTimeout, until } from "../until.js";
-import type { PartitionMode } from "./bridge.js";
 import { findMongod } from "./mongod.js";
+import type { PartitionMode } from "./partition-proxy.js";
 import { createMember, type Member } from "./replica-set-member.js";
 
 /** A replica set of real mongods with injectable faults. */

@@ -4,7 +4,7 @@ import { newId } from "../../../src/lib/uuid.js";
 import { useBadInputTarget } from "../../support/api/bad-input.js";
 import { expectProblem, type HttpResponse, send } from "../../support/http/http.js";
 import { repetitions } from "../../support/jest/suite.js";
-import { listJsonPaths, type Path, replaceAtPath } from "../../support/json-places.js";
+import { listJsonPaths, type Path, replaceAtPath } from "../../support/json-paths.js";
 
 const target = useBadInputTarget();
 

@@ -2,8 +2,8 @@ import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import { describe, expect, it } from "@jest/globals";
 import { callRaw, detailsOf, envelope } from "../../support/http/raw-grpc.js";
 import { repetitions } from "../../support/jest/suite.js";
+import { watchMemory } from "../../support/memory.js";
 import { useService } from "../../support/service/service-process.js";
-import { watchMemory } from "../../support/watch-memory.js";
 
 // In a separate process, because its memory is measured, and because the library
 // cannot distinguish zlib errors in jest's sandbox.

@@ -1,13 +1,13 @@
 import { expect, jest } from "@jest/globals";
 import { isFullSuite } from "../../support/jest/suite.js";
+import { watchMemory } from "../../support/memory.js";
 import type { ServiceProcess } from "../../support/service/service-process.js";
 import { useService } from "../../support/service/service-process.js";
-import { watchMemory } from "../../support/watch-memory.js";
 import {
   type LegitimateClient,
   type LegitimateClientReport,
   startLegitimateClient,
-} from "./good-client.js";
+} from "./legitimate-client.js";
 
 /** How many bytes an attack may cost. */
 const memoryAllowed = 128 * 1024 * 1024;

@@ -4,7 +4,7 @@ import { basename, dirname, join } from "node:path";
 import { familyOf } from "../../../bench/processes.js";
 import type { LatchkeyProcess } from "../../support/service/process.js";
 import { until } from "../../support/until.js";
-import type { Written } from "./recorded-run.js";
+import type { Written } from "./recording.js";
 
 /** What can be seen of a service from outside: of the process that was started, and of its workers. */
 interface SeenProcesses {

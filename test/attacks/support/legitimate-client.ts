@@ -30,7 +30,7 @@ export async function startLegitimateClient(
   cost?: number,
 ): Promise<LegitimateClient> {
   const args = [port, firstKey, service.pid, ...(cost === undefined ? [] : [cost])].map(String);
-  const child = fork("test/attacks/support/good-client-child.mjs", args, { execArgv: [] });
+  const child = fork("test/attacks/support/legitimate-client-child.mjs", args, { execArgv: [] });
 
   const exited = once(child, "exit").then(([code]): never => {
     throw new Error(`The good client ended with ${code}.`);

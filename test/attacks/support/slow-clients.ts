@@ -6,10 +6,10 @@ import {
   frameType,
   preface,
   request,
-} from "../support/http/http2-frames.js";
-import { openRaw, openRawHttp2, type RawConnection } from "../support/http/raw-connection.js";
-import { until } from "../support/until.js";
-import { openRawTls } from "./support/raw-tls.js";
+} from "../../support/http/http2-frames.js";
+import { openRaw, openRawHttp2, type RawConnection } from "../../support/http/raw-connection.js";
+import { until } from "../../support/until.js";
+import { openRawTls } from "./raw-tls.js";
 
 /** A caller that sends slowly, for as long as it is let. */
 export interface SlowClient {

@@ -4,6 +4,8 @@ import { endHeaders, frame, frameType, request } from "../support/http/http2-fra
 import { grpcHeaders } from "../support/http/http2-wire.js";
 import { acknowledgePings, openRawHttp2 } from "../support/http/raw-connection.js";
 import { useService } from "../support/service/service-process.js";
+import { noTimeouts, useAttackedService } from "./support/attacked-service.js";
+import { tlsEnvironment } from "./support/raw-tls.js";
 import {
   checkRpc,
   type SlowClient,
@@ -12,9 +14,7 @@ import {
   slowBodyHttp1,
   slowBodyHttp2,
   slowHeaders,
-} from "./slow-callers.js";
-import { noTimeouts, useAttackedService } from "./support/attacked.js";
-import { tlsEnvironment } from "./support/raw-tls.js";
+} from "./support/slow-clients.js";
 
 const attackers = 5;
 

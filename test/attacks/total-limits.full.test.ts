@@ -7,7 +7,7 @@ import { send } from "../support/http/http.js";
 import { callRaw, detailsOf, envelope } from "../support/http/raw-grpc.js";
 import { scrape } from "../support/service/exposition.js";
 import { until } from "../support/until.js";
-import { noTimeouts, useAttackedService } from "./support/attacked.js";
+import { noTimeouts, useAttackedService } from "./support/attacked-service.js";
 
 // What one caller may send, keep open or leave unread is little. Here it is
 // sent over many connections, on many streams each.

@@ -15,7 +15,7 @@ import {
 import { envelope } from "../support/http/raw-grpc.js";
 import { scrape } from "../support/service/exposition.js";
 import { until } from "../support/until.js";
-import { noTimeouts, useAttackedService } from "./support/attacked.js";
+import { noTimeouts, useAttackedService } from "./support/attacked-service.js";
 
 // What is sent here is little, and within every limit. It is prepared on many
 // connections, so that all of it is to be served in one moment.
