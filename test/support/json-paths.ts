@@ -1,23 +1,26 @@
-/** The way to a place in a JSON value. */
 export type Path = readonly (string | number)[];
 
-/** Every place in a JSON value. */
+/** Lists the path of every value in a JSON value, including the value itself. */
 export function listJsonPaths(value: unknown, path: Path = []): Path[] {
-  const inside =
+  const nested =
     typeof value === "object" && value !== null
       ? Object.entries(value).flatMap(([name, item]) =>
           listJsonPaths(item, [...path, Array.isArray(value) ? Number(name) : name]),
         )
       : [];
-  return [path, ...inside];
+  return [path, ...nested];
 }
 
-/** A copy of a JSON value with another in one of its places. */
-export function replaceAtPath(value: unknown, [first, ...rest]: Path, by: unknown): unknown {
+/** Returns a copy of a JSON value with the value at a path replaced. */
+export function replaceAtPath(
+  value: unknown,
+  [first, ...rest]: Path,
+  replacement: unknown,
+): unknown {
   if (first === undefined) {
-    return by;
+    return replacement;
   }
   const copy = structuredClone(value) as Record<string | number, unknown>;
-  copy[first] = replaceAtPath(copy[first], rest, by);
+  copy[first] = replaceAtPath(copy[first], rest, replacement);
   return copy;
 }

@@ -36,7 +36,7 @@ import {
 } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { type Api, ApiFailure, headersFor, type Key, reportHeaders } from "./api.js";
 
-/** The contract through fetch, by the documented paths. */
+/** Calls the API through fetch, with the documented REST paths. */
 export function createRestApi(url: string): Api {
   async function call(
     key: Key,
@@ -86,8 +86,8 @@ export function createRestApi(url: string): Api {
       const query = new URLSearchParams();
       const fields = write(ListApplicationsRequestSchema, request) as Record<string, JsonValue>;
       for (const [name, value] of Object.entries(fields)) {
-        for (const one of [value].flat()) {
-          query.append(name, String(one));
+        for (const item of [value].flat()) {
+          query.append(name, String(item));
         }
       }
       return read(

@@ -5,19 +5,6 @@ import type { Locator, Page } from "playwright-core";
 import { until } from "../until.js";
 import type { OpenedPage, TestBrowser } from "./browser.js";
 
-const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
-
-/** What keeps people from using a page, each with where it is; nothing where all is well. */
-export async function accessibilityViolations(page: Page): Promise<string[]> {
-  // The policy of the page lets no script in but its own: this one comes by the debugger.
-  const violations = await page.evaluate<AxeResults["violations"]>(
-    `${axe}; axe.run(document).then(({ violations }) => violations)`,
-  );
-  return violations.flatMap(({ id, help, nodes }) =>
-    nodes.map(({ target }) => `${id}: ${help} at ${target.join(" ")}`),
-  );
-}
-
 /** Opens a console page and signs in. */
 export async function openSignedIn(
   browser: TestBrowser,
@@ -51,7 +38,7 @@ export const waitForFocus = (control: Locator): Promise<void> =>
 export async function readNewKey({ page, faults }: OpenedPage): Promise<string> {
   const dialog = page.getByRole("dialog", { name: "Store the new key now" });
   const key = (await dialog.getByTestId("new-key").textContent()) ?? "";
-  for (const _ of ["once", "twice", "thrice"]) {
+  for (const _ of [1, 2, 3]) {
     await page.keyboard.press("Escape");
   }
   await button(page, "I have stored it").click();
@@ -76,4 +63,17 @@ export async function expectEventually<T>(read: () => Promise<T> | T, expected: 
   const wanted = JSON.stringify(expected);
   await until(async () => JSON.stringify(await read()) === wanted, 60_000).catch(() => {});
   expect(await read()).toEqual(expected);
+}
+
+const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+
+/** Lists accessibility violations with their locations. */
+export async function accessibilityViolations(page: Page): Promise<string[]> {
+  // The content security policy blocks other scripts. Evaluation by the debugger bypasses it.
+  const violations = await page.evaluate<AxeResults["violations"]>(
+    `${axe}; axe.run(document).then(({ violations }) => violations)`,
+  );
+  return violations.flatMap(({ id, help, nodes }) =>
+    nodes.map(({ target }) => `${id}: ${help} at ${target.join(" ")}`),
+  );
 }

@@ -55,13 +55,13 @@ export async function startFailingMongo(): Promise<FailingMongo> {
 
     async openWithShortTimeout() {
       const uri = withOptions(mongod.uri, { serverSelectionTimeoutMS: "1000" });
-      const impatient = await openMongoStore({ uri, database: "latchkey" });
-      others.push(impatient);
-      return impatient;
+      const opened = await openMongoStore({ uri, database: "latchkey" });
+      others.push(opened);
+      return opened;
     },
 
     async stop() {
-      await Promise.all([store, ...others].map((one) => one.close()));
+      await Promise.all([store, ...others].map((opened) => opened.close()));
       await admin.close();
       await mongod.stop();
     },

@@ -9,10 +9,10 @@ import { longTimeoutUri, uri } from "./uri.js";
 
 /** Resolves when `count` change streams are open on a database. */
 export function waitForChangeStreams(db: Db, count: number): Promise<void> {
-  return until(async () => (await streamsOn(db)).length === count);
+  return until(async () => (await listChangeStreams(db)).length === count);
 }
 
-function streamsOn(db: Db) {
+function listChangeStreams(db: Db) {
   const match = { ns: { $regex: `^${db.databaseName}\\.` }, "cursor.tailable": true };
   const operations = { $currentOp: { allUsers: true, idleCursors: true } };
   return db.client

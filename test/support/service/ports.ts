@@ -1,22 +1,22 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
 
-/** From here on are ports that systems hand to nobody who asks for any: those begin at 32768 or later. */
-const first = 20_000;
-/** How many ports each worker has for itself, and how many workers there are for which that is so. */
-const ports = 500;
-const workers = 25;
+/** Below the ephemeral ports of common systems, which start at 32768 or later. */
+const firstPort = 20_000;
+/** Each jest worker has its own range of ports. */
+const portsPerWorker = 500;
+const maxWorkers = 25;
 
-// It begins somewhere, as those of another run may be about to come back to theirs.
-const worker = Number(process.env.JEST_WORKER_ID ?? 0) % workers;
-const start = Math.floor(Math.random() * ports);
-let taken = 0;
+// Starts at a random port, because another test run may be about to reuse its own.
+const worker = Number(process.env.JEST_WORKER_ID ?? 0) % maxWorkers;
+const start = Math.floor(Math.random() * portsPerWorker);
+let tried = 0;
 
-/** Ports for those who end and come back to them, which nobody else is given meanwhile. */
+/** Reserves ports for servers that restart on the same port. */
 export async function reservePorts(count: number): Promise<number[]> {
   const found: number[] = [];
   while (found.length < count) {
-    const port = first + worker * ports + ((start + taken++) % ports);
+    const port = firstPort + worker * portsPerWorker + ((start + tried++) % portsPerWorker);
     if (await isFree(port)) {
       found.push(port);
     }
