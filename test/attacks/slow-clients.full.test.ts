@@ -18,24 +18,24 @@ import {
 
 const attackers = 5;
 
-describe("without timeouts for slow callers", () => {
-  const patient = useAttackedService(noTimeouts);
+describe("without timeouts", () => {
+  const service = useAttackedService(noTimeouts);
   const secure = useService({ ...noTimeouts, ...tlsEnvironment });
 
-  it("slow callers delay no other caller", async () => {
-    await patient.during(async (others) => {
+  it("slow clients do not delay other clients", async () => {
+    await service.withstand(async (client) => {
       const slow: SlowClient[] = await Promise.all([
-        ...Object.values(slowHeaders).map((begin) => begin(patient, secure)),
-        ...Array.from({ length: attackers }, () => slowBodyHttp1(patient)),
+        ...Object.values(slowHeaders).map((start) => start(service, secure)),
+        ...Array.from({ length: attackers }, () => slowBodyHttp1(service)),
         ...slowBodies.flatMap(([, path, headers]) =>
-          Array.from({ length: attackers }, () => slowBodyHttp2(patient, path, headers)),
+          Array.from({ length: attackers }, () => slowBodyHttp2(service, path, headers)),
         ),
       ]);
-      await others.waitForResponses(50);
-      // Others were served before the first of them was done.
-      expect(slow.filter((caller) => !caller.isOpen())).toEqual([]);
-      for (const caller of slow) {
-        caller.hangUp();
+      await client.waitForResponses(50);
+      // The legitimate client got its responses while all of them were still sending.
+      expect(slow.filter(({ isOpen }) => !isOpen())).toEqual([]);
+      for (const { disconnect } of slow) {
+        disconnect();
       }
     });
   });
@@ -44,77 +44,80 @@ describe("without timeouts for slow callers", () => {
 describe("with short timeouts", () => {
   const timeout = 1_000;
   const short = { HEADER_TIMEOUT: "1s", BODY_TIMEOUT: "1s", REQUEST_TIMEOUT: "24h" };
-  const hasty = useAttackedService(short);
-  // Where a body has a day, only the time of headers can be what cuts them off.
-  const slowBodiesToo = { ...short, BODY_TIMEOUT: "24h" };
-  const hastyWithHeaders = useAttackedService(slowBodiesToo);
-  const secure = useService({ ...slowBodiesToo, ...tlsEnvironment });
+  const service = useAttackedService(short);
+  // With a body timeout of a day, only the header timeout can disconnect a client.
+  const headersOnly = { ...short, BODY_TIMEOUT: "24h" };
+  const headerService = useAttackedService(headersOnly);
+  const secure = useService({ ...headersOnly, ...tlsEnvironment });
 
-  const begin = (name: string) => {
-    const beginOne = slowHeaders[name] as (typeof slowHeaders)[string];
-    return beginOne(hastyWithHeaders, secure);
+  const startSlowHeaders = (name: string) => {
+    const start = slowHeaders[name] as (typeof slowHeaders)[string];
+    return start(headerService, secure);
   };
 
   it("disconnects slow headers after their timeout and not before", async () => {
-    const early = await hastyWithHeaders.during(async () => {
+    const early = await headerService.withstand(async () => {
       const names = Object.keys(slowHeaders);
-      const cutOffs = await Promise.all(
-        names.map(async (what) => ({ what, ...(await (await begin(what)).over) })),
+      const disconnections = await Promise.all(
+        names.map(async (what) => {
+          const { disconnected } = await startSlowHeaders(what);
+          return { what, ...(await disconnected) };
+        }),
       );
-      return cutOffs.filter(({ after }) => after < timeout);
+      return disconnections.filter(({ after }) => after < timeout);
     });
     expect(early).toEqual([]);
   });
 
   it("refuses a slow body with 408 and disconnects over HTTP/1.1", async () => {
-    await hasty.during(async () => {
-      const slow = Array.from({ length: attackers }, () => sendSlowBodyUntilResponse(hasty));
-      for (const { after, answer } of await Promise.all(slow)) {
+    await service.withstand(async () => {
+      const slow = Array.from({ length: attackers }, () => sendSlowBodyUntilResponse(service));
+      for (const { after, status } of await Promise.all(slow)) {
         expect(after).toBeGreaterThan(timeout);
-        expect(answer).toBe("408");
+        expect(status).toBe("408");
       }
     });
   });
 
   it("resets a slow body over HTTP/2, whatever the request", async () => {
-    const cutOffs = await hasty.during(() =>
+    const disconnections = await service.withstand(() =>
       Promise.all(
         slowBodies.flatMap(([what, path, headers]) =>
           Array.from({ length: attackers }, async () => ({
             what,
-            ...(await slowBodyHttp2(hasty, path, headers).over),
+            ...(await slowBodyHttp2(service, path, headers).disconnected),
           })),
         ),
       ),
     );
-    expect(cutOffs.filter(({ after }) => after < timeout)).toEqual([]);
+    expect(disconnections.filter(({ after }) => after < timeout)).toEqual([]);
   });
 
-  it("lets a stream with complete messages stay idle longer than the body timeout", async () => {
-    const session = connectHttp2(hasty.url);
-    const stream = session.request(grpcHeaders(checkRpc, hasty.firstKey));
+  it("keeps a stream with complete messages open longer than the body timeout", async () => {
+    const session = connectHttp2(service.url);
+    const stream = session.request(grpcHeaders(checkRpc, service.firstKey));
     stream.on("error", () => {});
     stream.resume();
     await new Promise((resolve) => void session.ping(resolve));
-    // Whoever is slow and came later is cut off first, twice.
-    await slowBodyHttp1(hasty).over;
-    await slowBodyHttp1(hasty).over;
+    // Two clients with slow bodies that start later are disconnected first.
+    await slowBodyHttp1(service).disconnected;
+    await slowBodyHttp1(service).disconnected;
     expect(stream.closed).toBe(false);
     session.destroy();
   });
 
-  it("lets a connection with a stream send other frames longer than the header timeout", async () => {
-    const connection = openRawHttp2(hasty.port);
+  it("keeps a connection with a stream and other frames open longer than the header timeout", async () => {
+    const connection = openRawHttp2(service.port);
     acknowledgePings(connection);
-    const headers = grpcHeaders(checkRpc, hasty.firstKey);
+    const headers = grpcHeaders(checkRpc, service.firstKey);
     const { ":method": _method, ":path": _path, ...rest } = headers;
     const fields = request(checkRpc, rest as Record<string, string>, "POST");
     connection.write(frame(frameType.headers, endHeaders, 1, fields));
     const priority = frame(frameType.priority, 0, 1, Buffer.from([0, 0, 0, 3, 9]));
     const timer = setInterval(() => connection.write(priority), 100);
-    // Whoever sends headers slowly and came later is cut off first, twice.
-    await (await begin("over HTTP/2")).over;
-    await (await begin("over HTTP/2")).over;
+    // Two clients with slow headers that start later are disconnected first.
+    await (await startSlowHeaders("over HTTP/2")).disconnected;
+    await (await startSlowHeaders("over HTTP/2")).disconnected;
     clearInterval(timer);
     expect(connection.socket.destroyed).toBe(false);
     connection.socket.destroy();

@@ -9,9 +9,9 @@ import { scrape } from "../support/service/exposition.js";
 import { until } from "../support/until.js";
 import { noTimeouts, useAttackedService } from "./support/attacked-service.js";
 
-// What one caller may send, keep open or leave unread is little. Here it is
-// sent over many connections, on many streams each.
-const attacked = useAttackedService(noTimeouts);
+// Each stream stays within its limits. The attacks use many streams on many
+// connections to exceed the limits in total.
+const service = useAttackedService(noTimeouts);
 
 const megabyte = 1024 * 1024;
 const streams = 100;
@@ -21,50 +21,48 @@ const watchRpc = "/grpc.health.v1.Health/Watch";
 const createRpc = "/latchkey.v1.ApplicationService/CreateApplication";
 const checkRpc = "/latchkey.v1.AccessService/StreamCheckAccess";
 
-const withKey = () => ({ "svc-api-key": attacked.firstKey });
+const withKey = () => ({ "svc-api-key": service.firstKey });
 const asGrpc = { "content-type": "application/grpc", te: "trailers" };
 const asJson = { "content-type": "application/json" };
 
-/** What the answers to many requests were, each with how often it came. */
-type Tally = Readonly<Record<string, number>>;
+/** The number of responses by status. */
+type StatusCounts = Readonly<Record<string, number>>;
 
 interface Flood {
   readonly connections: number;
-  /** How many on each connection: a hundred where nothing is said. */
+  /** Streams on each connection, by default 100. */
   readonly streams?: number;
   readonly path: string;
   readonly headers: OutgoingHttpHeaders;
   readonly body: Uint8Array;
-  /** Whether the bodies come to an end. */
-  readonly isWhole: boolean;
-  /** How many of the requests may stay without an answer: none where nothing is said. */
-  readonly unanswered?: number;
+  /** Whether to finish the bodies. */
+  readonly isComplete: boolean;
+  /** The number of requests that may stay pending, by default 0. */
+  readonly maxPending?: number;
 }
 
-/** Sends the same request on all streams of many connections, and waits until so many of them are over as should be. */
-async function flood(flooding: Flood): Promise<Tally> {
-  const { connections, streams: each = streams, isWhole, unanswered = 0 } = flooding;
-  const { path, headers, body } = flooding;
-  const tally: Record<string, number> = {};
+/** Sends the same request on many streams and waits until at most `maxPending` are pending. */
+async function flood(options: Flood): Promise<StatusCounts> {
+  const { connections, streams: each = streams, isComplete, maxPending = 0 } = options;
+  const { path, headers, body } = options;
+  const counts: Record<string, number> = {};
   const sessions = Array.from({ length: connections }, () =>
-    connect(attacked.url, { maxSessionMemory: 1_000 }),
+    connect(service.url, { maxSessionMemory: 1_000 }),
   );
-  /** Those that have neither an answer nor come to an end. */
-  const open = new Set<ClientHttp2Stream>();
+  /** Streams that are open and without a response. */
+  const pending = new Set<ClientHttp2Stream>();
   const call = (session: (typeof sessions)[number]) => {
     const stream = session.request({ ":method": "POST", ":path": path, ...headers });
-    open.add(stream);
-    const note = (answer: string) => {
-      tally[answer] = (tally[answer] ?? 0) + 1;
-    };
-    stream.on("response", ({ ":status": status, "grpc-status": code }) => {
-      note(String(code ?? status));
-      open.delete(stream);
+    pending.add(stream);
+    stream.on("response", ({ ":status": httpStatus, "grpc-status": grpcStatus }) => {
+      const status = String(grpcStatus ?? httpStatus);
+      counts[status] = (counts[status] ?? 0) + 1;
+      pending.delete(stream);
       stream.resume();
     });
     stream.on("error", () => {});
-    stream.on("close", () => void open.delete(stream));
-    if (isWhole) {
+    stream.on("close", () => void pending.delete(stream));
+    if (isComplete) {
       stream.end(body);
     } else {
       stream.write(body);
@@ -76,106 +74,117 @@ async function flood(flooding: Flood): Promise<Tally> {
       call(session);
     }
   }
-  await until(async () => open.size <= unanswered);
+  await until(async () => pending.size <= maxPending);
   for (const session of sessions) {
     session.destroy();
   }
-  return tally;
+  return counts;
 }
 
 describe("many small messages that are large when decompressed", () => {
   const large = Buffer.alloc(megabyte - 10, " ");
   large.write("{}");
-  const many = { connections: 10, streams: 60, isWhole: true };
+  const many = { connections: 10, streams: 60, isComplete: true };
 
   it.each<[encoding: string, body: () => Uint8Array]>([
     ["br", () => brotliCompressSync(large)],
     ["gzip", () => gzipSync(large)],
-  ])("are not decompressed for those without a key: %s", async (encoding, body) => {
+  ])("are not decompressed without a key: %s", async (encoding, body) => {
     const headers = { ...asJson, "content-encoding": encoding };
-    const tally = await attacked.during(() =>
+    const counts = await service.withstand(() =>
       flood({ ...many, path: healthRpc, headers, body: body() }),
     );
-    expect(tally).toEqual({ 501: 600 });
+    expect(counts).toEqual({ 501: 600 });
   });
 
   it.each<[encoding: string, body: () => Uint8Array]>([
     ["br", () => brotliCompressSync(large)],
     ["gzip", () => gzipSync(large)],
-  ])("are decompressed in turn for those with one: %s", async (encoding, body) => {
-    const headers = { ...asJson, ...withKey(), "content-encoding": encoding };
-    const tally = await attacked.during(() =>
-      flood({ ...many, path: createRpc, headers, body: body() }),
-    );
-    expect(tally["400"]).toBeGreaterThan(0);
-    expect((tally["400"] ?? 0) + (tally["503"] ?? 0)).toBe(600);
-  });
+  ])(
+    "are decompressed with limited concurrency for callers with a key: %s",
+    async (encoding, body) => {
+      const headers = { ...asJson, ...withKey(), "content-encoding": encoding };
+      const counts = await service.withstand(() =>
+        flood({ ...many, path: createRpc, headers, body: body() }),
+      );
+      expect(counts["400"]).toBeGreaterThan(0);
+      expect((counts["400"] ?? 0) + (counts["503"] ?? 0)).toBe(600);
+    },
+  );
 });
 
 describe("many bodies that never finish", () => {
   const part = Buffer.alloc(megabyte - 1_000, " ");
-  const begun = Buffer.concat([envelope("", 0, megabyte - 100), part]);
+  const incomplete = Buffer.concat([envelope("", 0, megabyte - 100), part]);
 
   it.each<[what: string, headers: OutgoingHttpHeaders, body: Buffer]>([
-    ["over gRPC", asGrpc, begun],
+    ["over gRPC", asGrpc, incomplete],
     ["over Connect", asJson, part],
     ["compressed", { ...asJson, "content-encoding": "gzip" }, part],
-  ])("are refused to those without a key when they are no question: %s", async (...flooding) => {
-    const [, headers, body] = flooding;
-    const tally = await attacked.during(() =>
-      flood({ connections: 2, path: healthRpc, headers, body, isWhole: false }),
+  ])("are refused without a key: %s", async (_what, headers, body) => {
+    const counts = await service.withstand(() =>
+      flood({ connections: 2, path: healthRpc, headers, body, isComplete: false }),
     );
-    expect(Object.keys(tally)).toHaveLength(1);
-    expect(["8", "429", "501"]).toContain(Object.keys(tally)[0]);
+    expect(Object.keys(counts)).toHaveLength(1);
+    expect(["8", "429", "501"]).toContain(Object.keys(counts)[0]);
   });
 
   it.each<[what: string, path: string, headers: OutgoingHttpHeaders, body: Buffer, code: string]>([
     ["over REST", "/applications", asJson, part, "503"],
     ["over Connect", createRpc, asJson, part, "503"],
-    ["over gRPC", createRpc, asGrpc, begun, "14"],
-    ["over gRPC, compressed", createRpc, { ...asGrpc, "grpc-encoding": "gzip" }, begun, "14"],
-    ["in streams of gRPC", checkRpc, asGrpc, begun, "14"],
+    ["over gRPC", createRpc, asGrpc, incomplete, "14"],
+    ["over gRPC, compressed", createRpc, { ...asGrpc, "grpc-encoding": "gzip" }, incomplete, "14"],
+    ["in gRPC streams", checkRpc, asGrpc, incomplete, "14"],
     [
-      "in streams of Connect",
+      "in Connect streams",
       checkRpc,
       { "content-type": "application/connect+proto" },
-      begun,
+      incomplete,
       "200",
     ],
   ])(
-    "are refused when they are too many together: %s",
+    "are refused when their total size is too large: %s",
     async (_what, path, headers, body, code) => {
-      const all = { ...headers, ...withKey() };
-      // There is room for 32 MiB of bodies, and for no more of these.
-      const unanswered = Math.floor((32 * megabyte) / part.length);
-      const tally = await attacked.during((others) =>
-        flood({ connections: 3, path, headers: all, body, isWhole: false, unanswered }).finally(
-          () => others.waitForResponses(5),
-        ),
+      const authenticated = { ...headers, ...withKey() };
+      // The body budget is 32 MiB.
+      const maxPending = Math.floor((32 * megabyte) / part.length);
+      const counts = await service.withstand((client) =>
+        flood({
+          connections: 3,
+          path,
+          headers: authenticated,
+          body,
+          isComplete: false,
+          maxPending,
+        }).finally(() => client.waitForResponses(5)),
       );
-      expect(tally[code]).toBeGreaterThanOrEqual(3 * streams - unanswered);
+      expect(counts[code]).toBeGreaterThanOrEqual(3 * streams - maxPending);
     },
   );
 
-  it("free their memory for others when they end", async () => {
-    const question = Buffer.concat([Buffer.from('{"name":'), part.subarray(20), Buffer.from("1}")]);
-    const ask = () =>
-      send(attacked, "/applications", {
-        ...{ method: "POST", headers: { ...asJson, ...withKey() }, body: question.toString() },
+  it("release their share of the body budget when they end", async () => {
+    const largeBody = Buffer.concat([
+      Buffer.from('{"name":'),
+      part.subarray(20),
+      Buffer.from("1}"),
+    ]);
+    const sendLargeBody = () =>
+      send(service, "/applications", {
+        ...{ method: "POST", headers: { ...asJson, ...withKey() }, body: largeBody.toString() },
       });
-    let answer = await ask();
-    // The service may not have seen yet that the others have hung up.
+    let response = await sendLargeBody();
+    // The service may not have noticed yet that the other clients disconnected.
     await until(async () => {
-      answer = await ask();
-      return answer.status !== 503;
+      response = await sendLargeBody();
+      return response.status !== 503;
     });
-    expect([answer.status, JSON.parse(answer.body).code]).toEqual([400, "invalid_request"]);
+    expect([response.status, JSON.parse(response.body).code]).toEqual([400, "invalid_request"]);
   });
 });
 
 describe("streams that are abandoned as soon as they are opened", () => {
   it("are no longer counted", async () => {
-    const session = connect(attacked.url);
+    const session = connect(service.url);
     session.on("error", () => {});
     for (let round = 0; round < 40 && !session.destroyed; round++) {
       for (let each = 0; each < 8; each++) {
@@ -191,15 +200,13 @@ describe("streams that are abandoned as soon as they are opened", () => {
     }
     session.destroy();
     const method = watchRpc.slice(1);
-    await until(
-      async () => (await scrape(attacked)).sum("latchkey_streams_open", { method }) === 0,
-    );
-    const answer = await callRaw(attacked, healthRpc, { body: envelope("") });
-    expect(answer.headers["grpc-status"]).toBe("0");
+    await until(async () => (await scrape(service)).sum("latchkey_streams_open", { method }) === 0);
+    const response = await callRaw(service, healthRpc, { body: envelope("") });
+    expect(response.headers["grpc-status"]).toBe("0");
   });
 
-  it("are limited to few without a key", async () => {
-    const session = connect(attacked.url);
+  it("are limited to 64 without a key", async () => {
+    const session = connect(service.url);
     const open = () => {
       const stream = session.request({ ":method": "POST", ":path": watchRpc, ...asGrpc });
       stream.on("error", () => {});
@@ -208,7 +215,7 @@ describe("streams that are abandoned as soon as they are opened", () => {
       return new Promise((resolve) => stream.on("response", resolve));
     };
     await Promise.all(Array.from({ length: 64 }, open));
-    const refused = await callRaw(attacked, watchRpc, { body: envelope("") });
+    const refused = await callRaw(service, watchRpc, { body: envelope("") });
     expect(detailsOf(refused).info?.reason).toBe("TOO_MANY_STREAMS");
     session.destroy();
   });
@@ -216,11 +223,11 @@ describe("streams that are abandoned as soon as they are opened", () => {
 
 describe("unread metrics responses", () => {
   it("are buffered once for all scrapers", async () => {
-    await attacked.during(async (others) => {
+    await service.withstand(async (client) => {
       const sessions = Array.from({ length: 50 }, () =>
-        connect(attacked.url, { settings: { initialWindowSize: 0 } }),
+        connect(service.url, { settings: { initialWindowSize: 0 } }),
       );
-      const answers = sessions.flatMap((session) => {
+      const responses = sessions.flatMap((session) => {
         session.on("error", () => {});
         return Array.from({ length: streams }, () => {
           const stream = session.request({ ":path": "/metrics" });
@@ -228,9 +235,9 @@ describe("unread metrics responses", () => {
           return once(stream, "response");
         });
       });
-      // Their headers have come: nothing keeps their bodies from coming but the window.
-      await Promise.all(answers);
-      await others.waitForResponses(20);
+      // After the headers, only the closed window holds the bodies back.
+      await Promise.all(responses);
+      await client.waitForResponses(20);
       for (const session of sessions) {
         session.destroy();
       }

@@ -162,8 +162,8 @@ describe("configured limits are enforced", () => {
     const open = () => callers.filter(({ isOpen }) => isOpen()).map(({ what }) => what);
     await until(async () => open().length === 0).catch(() => {});
     const left = open();
-    for (const { hangUp } of callers) {
-      hangUp();
+    for (const { disconnect } of callers) {
+      disconnect();
     }
     expect(left).toEqual([]);
   });

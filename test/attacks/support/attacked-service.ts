@@ -9,65 +9,61 @@ import {
   startLegitimateClient,
 } from "./legitimate-client.js";
 
-/** How many bytes an attack may cost. */
-const memoryAllowed = 128 * 1024 * 1024;
+/** The maximum memory growth of the service during an attack, in bytes. */
+const maxMemoryGrowth = 128 * 1024 * 1024;
 
 /**
- * How much work the service may put before a call of another client, in calls
- * of that client. Most attacks come to less than 200, the worst to 750, however
- * busy the machine is.
+ * The maximum CPU work that a call of the legitimate client may wait for, in multiples of the
+ * cost of one call. Most attacks cause less than 200, the worst 750, on any machine.
  */
-const usualWork = 1_500;
+const defaultMaxWork = 1_500;
 
 /**
- * How often an attack is repeated where others suffer. Where the system stops
- * the good client in the middle of a call and not the service, that call seems
- * to wait for much work. A weakness harms others every time.
+ * How often an attack runs at most. If the system preempts the legitimate client during a
+ * call, the call seems to wait for much work. A real weakness fails every attempt.
  */
-const attempts = 3;
+const maxAttempts = 3;
 
 /** Ends a test that hangs, in milliseconds. */
-const longestTest = 300_000;
+const testTimeout = 300_000;
 
-/**
- * Timeouts that no test lives to see. What an attacker holds is not freed by
- * them, and no slow machine makes a call late.
- */
+/** Timeouts longer than any test, so that they neither end an attack nor fail calls on a slow machine. */
 export const noTimeouts = {
   ...{ HEADER_TIMEOUT: "24h", BODY_TIMEOUT: "24h", REQUEST_TIMEOUT: "24h" },
 };
 
-/** What an attack can know about the other clients. */
-export type Others = Pick<LegitimateClient, "waitForResponses">;
-
-/** A service in a process of its own, which is attacked. */
-interface Attacked extends ServiceProcess {
+/** A service in a separate process, with a legitimate client during attacks. */
+interface AttackedService extends ServiceProcess {
   /**
-   * Attacks, and expects that another client is served meanwhile, at no great
-   * cost. May attack several times, so an attack must clean up after itself.
+   * Runs an attack and expects that the legitimate client gets its responses without long
+   * delays. May repeat the attack, which must clean up after itself.
    */
-  during<T>(attack: (others: Others) => Promise<T>, workAllowed?: number): Promise<T>;
+  withstand<T>(attack: (client: LegitimateClient) => Promise<T>, maxWork?: number): Promise<T>;
 }
 
 interface Outcome<T> extends LegitimateClientReport {
   readonly value: T;
-  /** By how many bytes the memory of the service grew. */
+  /** The memory growth of the service in bytes. */
   readonly memoryGrowth: number;
 }
 
-/** Starts the service for the tests of a file. */
-export function useAttackedService(environment: Readonly<Record<string, string>> = {}): Attacked {
-  jest.setTimeout(longestTest);
+/** Starts a service for the tests of a block. */
+export function useAttackedService(
+  environment: Readonly<Record<string, string>> = {},
+): AttackedService {
+  jest.setTimeout(testTimeout);
   const service = useService(environment);
-  let cost: number | undefined;
+  let callCost: number | undefined;
 
-  async function attackOnce<T>(attack: (others: Others) => Promise<T>): Promise<Outcome<T>> {
+  async function attackOnce<T>(
+    attack: (client: LegitimateClient) => Promise<T>,
+  ): Promise<Outcome<T>> {
     const { child } = service.process;
-    const good = await startLegitimateClient(service, cost);
-    cost = good.cost;
+    const client = await startLegitimateClient(service, callCost);
+    callCost = client.callCost;
     const memory = await watchMemory(child.pid);
-    const [outcome] = await Promise.allSettled([attack(good)]);
-    const report = await good.stop();
+    const [outcome] = await Promise.allSettled([attack(client)]);
+    const report = await client.stop();
     expect(child.exitCode).toBeNull();
     if (outcome.status === "rejected") {
       throw outcome.reason;
@@ -75,30 +71,33 @@ export function useAttackedService(environment: Readonly<Record<string, string>>
     const result = { ...report, memoryGrowth: await memory.growth(), value: outcome.value };
     print(result);
     expect(report.failures).toEqual([]);
-    expect(Math.min(...report.served)).toBeGreaterThan(0);
+    expect(Math.min(...report.responses)).toBeGreaterThan(0);
     return result;
   }
 
   return Object.assign(service, {
-    async during<T>(attack: (others: Others) => Promise<T>, workAllowed = usualWork): Promise<T> {
+    async withstand<T>(
+      attack: (client: LegitimateClient) => Promise<T>,
+      maxWork = defaultMaxWork,
+    ): Promise<T> {
       let outcome = await attackOnce(attack);
-      for (let attempt = 1; attempt < attempts && outcome.work > workAllowed; attempt++) {
+      for (let attempt = 1; attempt < maxAttempts && outcome.work > maxWork; attempt++) {
         outcome = await attackOnce(attack);
       }
       const { work, memoryGrowth, value } = outcome;
-      expect(work).toBeLessThanOrEqual(workAllowed);
+      expect(work).toBeLessThanOrEqual(maxWork);
       if (isFullSuite) {
-        expect(memoryGrowth).toBeLessThan(memoryAllowed);
+        expect(memoryGrowth).toBeLessThan(maxMemoryGrowth);
       }
       return value;
     },
   });
 }
 
-function print({ failures, served, work, slowest, memoryGrowth }: Outcome<unknown>): void {
+function print({ failures, responses, work, slowest, memoryGrowth }: Outcome<unknown>): void {
   const { currentTestName = "" } = expect.getState();
   process.stdout.write(
-    `${currentTestName}: others had ${served.join(" + ")} answers and ${failures.length} failures, ` +
+    `${currentTestName}: the legitimate client got ${responses.join(" + ")} responses and ${failures.length} failures, ` +
       `waited for the work of ${work} calls at most (${slowest} ms); ` +
       `${(memoryGrowth / 1024 / 1024).toFixed(1)} MiB more memory\n`,
   );

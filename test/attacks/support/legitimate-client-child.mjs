@@ -1,28 +1,27 @@
 /**
- * A client with a key that works, in a process of its own so that the attacker
- * does not slow it down. It calls again and again, on one connection that it
- * keeps and on a new one for each call, until its parent disconnects.
+ * A client with a valid key, in a separate process so that the attacker does not slow it
+ * down. It calls continuously, on a persistent connection and on a new connection for
+ * each call, until its parent disconnects.
  *
- * It measures by how much CPU time the service spends between the start of a
- * call and its answer, in units of what one such call costs. That does not
- * depend on how fast the machine is or how much of it others take.
+ * It measures the CPU time of the service between a call and its response, in multiples
+ * of the cost of one call. The result does not depend on the speed or load of the machine.
  */
 import { readFileSync } from "node:fs";
 import { Agent, request } from "node:http";
 
-const [, , port, key, pid, knownCost] = process.argv;
+const [, , port, key, pid, givenCost] = process.argv;
 const pause = 10;
 const warmUpCalls = 200;
 const measuredCalls = 400;
 
-const kept = new Agent({ keepAlive: true, maxSockets: 1 });
+const persistentAgent = new Agent({ keepAlive: true, maxSockets: 1 });
 const failures = [];
-const lanes = [createLane(kept), createLane(false)];
+const loops = [createLoop(persistentAgent), createLoop(false)];
 let isStopped = false;
-let mostWork = 0;
+let maxWork = 0;
 let slowest = 0;
 
-function statusOf(agent) {
+function fetchStatus(agent) {
   return new Promise((resolve, reject) => {
     const outgoing = request({
       ...{ host: "127.0.0.1", port, path: "/applications/key", agent },
@@ -38,92 +37,91 @@ function statusOf(agent) {
   });
 }
 
-/** The CPU time of the service so far, in clock ticks. Only Linux tells: elsewhere it is 0. */
-function cpuTime() {
+/** The total CPU time of the service in clock ticks. 0 except on Linux. */
+function readCpuTime() {
   if (process.platform !== "linux") {
     return 0;
   }
   const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
-  // The name of the program, in parentheses, may hold anything. These are fields 14 and 15.
+  // Fields 14 and 15. The program name before, in parentheses, may contain spaces.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return Number(fields[11]) + Number(fields[12]);
 }
 
 async function call(agent) {
   const startedAt = performance.now();
-  const before = cpuTime();
+  const before = readCpuTime();
   try {
-    const status = await statusOf(agent);
+    const status = await fetchStatus(agent);
     if (status !== 200) {
-      failures.push(`answered with ${status}`);
+      failures.push(`status ${status}`);
     }
   } catch (error) {
     failures.push(error.message);
   }
-  mostWork = Math.max(mostWork, cpuTime() - before);
+  maxWork = Math.max(maxWork, readCpuTime() - before);
   slowest = Math.max(slowest, performance.now() - startedAt);
 }
 
-function createLane(agent) {
-  const lane = { agent, served: 0, onServed: () => {} };
-  return lane;
+function createLoop(agent) {
+  return { agent, responses: 0, onResponse: () => {} };
 }
 
-async function callAgain(lane) {
+async function runLoop(loop) {
   while (!isStopped) {
-    await call(lane.agent);
-    lane.served++;
-    lane.onServed();
+    await call(loop.agent);
+    loop.responses++;
+    loop.onResponse();
     await new Promise((resolve) => setTimeout(resolve, pause));
   }
 }
 
-/** Resolves when a lane has had so many more answers to calls that begin after this. */
-function served(lane, times) {
-  // The call under way may have begun before.
-  const goal = lane.served + times + 1;
+/** Resolves when a loop has received responses to `count` calls that start from now on. */
+function waitForResponses(loop, count) {
+  // The pending call started earlier.
+  const target = loop.responses + count + 1;
   return new Promise((resolve) => {
-    lane.onServed = () => {
-      if (lane.served >= goal) {
+    loop.onResponse = () => {
+      if (loop.responses >= target) {
         resolve();
       }
     };
   });
 }
 
-/** The CPU time of one call while nobody attacks, in clock ticks. */
+/** The CPU time of one call without an attack, in clock ticks. */
 async function measureCost() {
   for (let count = 0; count < warmUpCalls; count++) {
-    await call(lanes[count % 2].agent);
+    await call(loops[count % 2].agent);
   }
-  const before = cpuTime();
+  const before = readCpuTime();
   for (let count = 0; count < measuredCalls; count++) {
-    await call(lanes[count % 2].agent);
+    await call(loops[count % 2].agent);
   }
-  return (cpuTime() - before) / measuredCalls;
+  return (readCpuTime() - before) / measuredCalls;
 }
 
-const cost = knownCost === undefined ? await measureCost() : Number(knownCost);
-for (const { agent } of lanes) {
+const callCost = givenCost === undefined ? await measureCost() : Number(givenCost);
+for (const { agent } of loops) {
   await call(agent);
 }
-mostWork = 0;
+maxWork = 0;
 slowest = 0;
-const stopped = Promise.all(lanes.map(callAgain));
-process.send({ cost });
+const stopped = Promise.all(loops.map(runLoop));
+process.send({ callCost });
 
-process.on("message", async ({ serve }) => {
-  if (serve === undefined) {
+process.on("message", async ({ waitFor }) => {
+  if (waitFor === undefined) {
     isStopped = true;
     await stopped;
-    const counts = lanes.map((lane) => lane.served);
-    const work = cost > 0 ? Math.round(mostWork / cost) : 0;
-    process.send({ failures, served: counts, work, slowest: Math.round(slowest) });
-    kept.destroy();
+    const responses = loops.map((loop) => loop.responses);
+    const work = callCost > 0 ? Math.round(maxWork / callCost) : 0;
+    process.send({ failures, responses, work, slowest: Math.round(slowest) });
+    persistentAgent.destroy();
     process.disconnect();
   } else {
-    await Promise.all(lanes.map((lane) => served(lane, serve)));
-    process.send("served");
+    await Promise.all(loops.map((loop) => waitForResponses(loop, waitFor)));
+    process.send("done");
   }
 });
 process.on("disconnect", () => process.exit());

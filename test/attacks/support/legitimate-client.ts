@@ -2,40 +2,44 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import type { ServiceProcess } from "../../support/service/service-process.js";
 
-/** How the service treated a client with a key that works. */
 export interface LegitimateClientReport {
-  /** How many calls were answered on a connection that was kept, and on a new one each. */
-  readonly served: readonly [kept: number, fresh: number];
+  /** The number of responses on a persistent connection, and on a new connection for each call. */
+  readonly responses: readonly [persistent: number, fresh: number];
   readonly failures: readonly string[];
-  /** How much the service did between the start of a call and its answer at most, in units of what a call costs. Always 0 outside Linux. */
+  /**
+   * The maximum CPU work of the service between a call and its response, in multiples of the
+   * cost of one call. Always 0 except on Linux.
+   */
   readonly work: number;
-  /** The longest wait for an answer, in milliseconds. To print, not to judge by: machines differ. */
+  /** The maximum latency in milliseconds. For information only, because machines differ. */
   readonly slowest: number;
 }
 
-/** A client in a process of its own that calls again and again. */
+/** A client with a valid key that calls the service continuously from a separate process. */
 export interface LegitimateClient {
-  /** The CPU time that a call costs the service, in clock ticks. */
-  readonly cost: number;
-  /** Resolves when it was answered so many times on either kind of connection, counting only calls that begin from now on. */
-  waitForResponses(times: number): Promise<void>;
+  /** The CPU time of the service for one call, in clock ticks. */
+  readonly callCost: number;
+  /** Waits for responses on both kinds of connection to calls that start from now on. */
+  waitForResponses(count: number): Promise<void>;
   stop(): Promise<LegitimateClientReport>;
 }
 
-type Served = Pick<ServiceProcess, "port" | "firstKey" | "process">;
+type Target = Pick<ServiceProcess, "port" | "firstKey" | "process">;
 
-/** Starts a client that calls from the attacker's address. It measures what a call costs unless that is known. */
+/** Starts a client with the IP address of the attacker. It measures the cost of a call unless given. */
 export async function startLegitimateClient(
-  { port, firstKey, process: { child: service } }: Served,
-  cost?: number,
+  { port, firstKey, process: { child: service } }: Target,
+  callCost?: number,
 ): Promise<LegitimateClient> {
-  const args = [port, firstKey, service.pid, ...(cost === undefined ? [] : [cost])].map(String);
+  const args = [port, firstKey, service.pid, ...(callCost === undefined ? [] : [callCost])].map(
+    String,
+  );
   const child = fork("test/attacks/support/legitimate-client-child.mjs", args, { execArgv: [] });
 
   const exited = once(child, "exit").then(([code]): never => {
-    throw new Error(`The good client ended with ${code}.`);
+    throw new Error(`The legitimate client exited with ${code}.`);
   });
-  // It ends once its work is done, when nobody waits for a message.
+  // The normal exit after `stop` is not an error.
   exited.catch(() => {});
 
   async function nextMessage<T>(): Promise<T> {
@@ -50,11 +54,11 @@ export async function startLegitimateClient(
     }
   }
 
-  const { cost: measured } = await nextMessage<{ cost: number }>();
+  const { callCost: measured } = await nextMessage<{ callCost: number }>();
   return {
-    cost: measured,
-    async waitForResponses(times) {
-      child.send({ serve: times });
+    callCost: measured,
+    async waitForResponses(count) {
+      child.send({ waitFor: count });
       await nextMessage();
     },
     stop() {

@@ -1,37 +1,35 @@
 import type { Api, StreamingApi } from "../../support/api/api.js";
 import type { SecretFinder } from "./secret-finder.js";
 
-/** What was written, and where. */
-export type Written = [where: string, what: string | Buffer][];
+/** Outputs of the service, each with its source. */
+export type Outputs = [source: string, content: string | Buffer][];
 
-/** A service in a process of its own, and what is known of it. */
-export interface Run {
+/** A running service, and everything that it has output. */
+export interface Recording {
   readonly url: string;
   readonly port: number;
   readonly root: string;
   readonly finder: SecretFinder;
-  readonly written: Written;
+  readonly outputs: Outputs;
 }
 
-/** Everything of an answer; numbers of 64 bits have no JSON. */
-export function textOf(answer: unknown): string {
-  return JSON.stringify(answer, (_name, value) =>
-    typeof value === "bigint" ? String(value) : value,
-  );
+/** JSON that also supports bigint. */
+export function stringify(value: unknown): string {
+  return JSON.stringify(value, (_name, item) => (typeof item === "bigint" ? String(item) : item));
 }
 
-/** An API of which all answers and refusals are kept, but for the secrets that an answer is there to tell. */
-export function recorded<A extends Api>(name: string, api: A, { finder, written }: Run): A {
-  const handedOut = ["key", "sessionKey", "nonce"];
-  const keep = (method: string, answer: unknown) => {
-    const { ...rest } = (answer ?? {}) as Record<string, unknown>;
-    for (const field of handedOut) {
+/** Wraps an API. Records all responses and errors, except for the secrets that a response must contain. */
+export function recordApi<A extends Api>(name: string, api: A, { finder, outputs }: Recording): A {
+  const secretFields = ["key", "sessionKey", "nonce"];
+  const record = (method: string, response: unknown) => {
+    const { ...rest } = (response ?? {}) as Record<string, unknown>;
+    for (const field of secretFields) {
       if (typeof rest[field] === "string") {
         finder.add(rest[field]);
         delete rest[field];
       }
     }
-    written.push([`${method} over ${name}`, textOf(rest)]);
+    outputs.push([`${method} over ${name}`, stringify(rest)]);
   };
   return new Proxy(api, {
     get(target, method: keyof A & string) {
@@ -42,13 +40,13 @@ export function recorded<A extends Api>(name: string, api: A, { finder, written 
       return async (given: unknown, request: unknown) => {
         const key = typeof given === "string" ? { key: given, headers: {} } : given;
         const onHeaders = (headers: Headers) =>
-          written.push([`headers of ${method} over ${name}`, textOf([...headers])]);
+          outputs.push([`headers of ${method} over ${name}`, stringify([...headers])]);
         try {
-          const answer = await call(key && { ...key, onHeaders }, request);
-          keep(method, answer);
-          return answer;
+          const response = await call(key && { ...key, onHeaders }, request);
+          record(method, response);
+          return response;
         } catch (failure) {
-          written.push([`a refusal of ${method} over ${name}`, textOf(failure) + failure]);
+          outputs.push([`an error of ${method} over ${name}`, stringify(failure) + failure]);
           throw failure;
         }
       };
@@ -56,39 +54,39 @@ export function recorded<A extends Api>(name: string, api: A, { finder, written 
   });
 }
 
-/** Follows what happens over several protocols while something does. */
+/** Watches events and credentials over several protocols during `work`. */
 export async function withWatchers(
   apis: readonly [name: string, api: StreamingApi][],
-  run: Run,
+  recording: Recording,
   work: () => Promise<void>,
 ): Promise<void> {
-  const end = new AbortController();
+  const controller = new AbortController();
   const streams = apis.flatMap(([name, api]) => [
-    recordMessages(name, api.watchEvents(run.root, {}, end.signal), run),
-    recordMessages(name, api.watchCredentials(run.root, {}, end.signal), run),
+    recordMessages(name, api.watchEvents(recording.root, {}, controller.signal), recording),
+    recordMessages(name, api.watchCredentials(recording.root, {}, controller.signal), recording),
   ]);
   await work();
-  end.abort();
+  controller.abort();
   await Promise.all(streams);
 }
 
-/** Keeps all that a stream tells, and how it ends. */
+/** Records the messages and the error of a stream. */
 export async function recordMessages(
   name: string,
   messages: AsyncIterable<unknown>,
-  { written }: Run,
+  { outputs }: Recording,
 ): Promise<void> {
   try {
     for await (const message of messages) {
-      written.push([`a stream over ${name}`, textOf(message)]);
+      outputs.push([`a stream over ${name}`, stringify(message)]);
     }
   } catch (failure) {
-    written.push([`the end of a stream over ${name}`, textOf(failure) + failure]);
+    outputs.push([`the end of a stream over ${name}`, stringify(failure) + failure]);
   }
 }
 
-/** What is percent-encoded is looked at as it is and decoded. */
-export function decoded(text: string): string {
+/** Appends the percent-decoded text, so that both forms are searched. */
+export function appendDecoded(text: string): string {
   return (
     text +
     text.replaceAll(/%([0-9a-f]{2})/gi, (_all, hex) =>

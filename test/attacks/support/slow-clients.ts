@@ -11,41 +11,40 @@ import { openRaw, openRawHttp2, type RawConnection } from "../../support/http/ra
 import { until } from "../../support/until.js";
 import { openRawTls } from "./raw-tls.js";
 
-/** A caller that sends slowly, for as long as it is let. */
+/** A client that sends slowly until it is disconnected. */
 export interface SlowClient {
   isOpen(): boolean;
-  hangUp(): void;
-  /** Resolves when the server has cut it off, or it hangs up. */
-  readonly over: Promise<CutOff>;
+  disconnect(): void;
+  /** Resolves when the server or the client disconnects. */
+  readonly disconnected: Promise<Disconnection>;
 }
 
-interface CutOff {
-  /** For how many milliseconds it was let, since it connected. */
+interface Disconnection {
+  /** Milliseconds since the client connected. */
   readonly after: number;
-  /** What it was answered: the status of HTTP, or of gRPC where there is one. Empty where there was no answer. */
-  readonly answer: string;
+  /** The gRPC status if any, otherwise the HTTP status. Empty without a response. */
+  readonly status: string;
 }
 
-/** A service, and its port. */
 interface Target {
   readonly port: number;
   readonly url: string;
   readonly firstKey: string;
 }
 
-const pace = 100;
+const interval = 100;
 
-/** Goes on to write something small. */
+/** Writes small parts at a fixed interval. */
 function drip(connection: RawConnection, next: () => string | Uint8Array): SlowClient {
   const { socket, write, ended, received } = connection;
-  const timer = setInterval(() => write(next()), pace);
+  const timer = setInterval(() => write(next()), interval);
   return {
     isOpen: () => !socket.destroyed,
-    hangUp: () => void socket.destroy(),
-    over: ended.then((after) => {
+    disconnect: () => void socket.destroy(),
+    disconnected: ended.then((after) => {
       clearInterval(timer);
-      const [, answer = ""] = /^HTTP\/1.1 (\d+)/.exec(received().toString("latin1")) ?? [];
-      return { after, answer };
+      const [, status = ""] = /^HTTP\/1.1 (\d+)/.exec(received().toString("latin1")) ?? [];
+      return { after, status };
     }),
   };
 }
@@ -55,27 +54,27 @@ function dripBytes(connection: RawConnection, bytes: Buffer): SlowClient {
   return drip(connection, () => bytes.subarray(at, ++at));
 }
 
-async function callFirstHttp1(connection: RawConnection): Promise<RawConnection> {
+async function completeHttp1Call(connection: RawConnection): Promise<RawConnection> {
   connection.write("GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n");
   await until(async () => connection.received().includes("\r\n\r\n"));
   return connection;
 }
 
-async function callFirst(connection: RawConnection, key: string): Promise<RawConnection> {
+async function completeHttp2Call(connection: RawConnection, key: string): Promise<RawConnection> {
   const fields = request("/applications/key", { "svc-api-key": key });
   connection.write(frame(frameType.headers, endHeaders | endStream, 1, fields));
-  // More than the settings of the server: an answer.
+  // More bytes than the server settings: a response.
   await until(async () => connection.received().length > 100);
   return connection;
 }
 
-/** Opens a stream that stays, and to which more could be sent. */
-async function streamFirst(
+/** Opens a stream that stays open in both directions. */
+async function openStream(
   connection: RawConnection,
   key: string,
   path: string,
 ): Promise<RawConnection> {
-  await callFirst(connection, key);
+  await completeHttp2Call(connection, key);
   const headers = { "svc-api-key": key, te: "trailers", "content-type": "application/grpc" };
   connection.write(
     Buffer.concat([
@@ -92,8 +91,8 @@ function openHttp2Tls({ port }: Target): RawConnection {
   return connection;
 }
 
-/** Writes something, and then goes on with the connection. */
-function begun(connection: RawConnection, bytes: string | Uint8Array): RawConnection {
+/** Writes bytes and returns the connection. */
+function withFirstBytes(connection: RawConnection, bytes: string | Uint8Array): RawConnection {
   connection.write(bytes);
   return connection;
 }
@@ -103,43 +102,51 @@ export const checkRpc = "/latchkey.v1.AccessService/StreamCheckAccess";
 const createRpc = "/latchkey.v1.ApplicationService/CreateApplication";
 const watchRpc = "/latchkey.v1.EventService/WatchEvents";
 
-// None of them comes to its end, however long a test takes.
-const long = "a".repeat(10_000);
-const slowFields = frame(frameType.headers, endHeaders | endStream, 5, request("/", { a: long }));
-const slowText = Buffer.from(`GET / HTTP/1.1\r\nhost: a\r\nx-a: ${long}`);
+// Too long to complete during a test.
+const longValue = "a".repeat(10_000);
+const headersFrame = frame(
+  frameType.headers,
+  endHeaders | endStream,
+  5,
+  request("/", { a: longValue }),
+);
+const http1Headers = Buffer.from(`GET / HTTP/1.1\r\nhost: a\r\nx-a: ${longValue}`);
 
-/** Ways to send headers slowly, over TLS where the second target is used. */
+/** Clients that send headers slowly. The second target uses TLS. */
 export const slowHeaders: Readonly<
   Record<string, (clear: Target, secure: Target) => SlowClient | Promise<SlowClient>>
 > = {
-  "nothing at all": ({ port }) => drip(openRaw(port), () => ""),
-  "letter by letter": ({ port }) => dripBytes(openRaw(port), slowText),
-  "letter by letter, with TLS": (_, { port }) => dripBytes(openRawTls(port), slowText),
+  "sends nothing": ({ port }) => drip(openRaw(port), () => ""),
+  "byte by byte": ({ port }) => dripBytes(openRaw(port), http1Headers),
+  "byte by byte, over TLS": (_, { port }) => dripBytes(openRawTls(port), http1Headers),
   "header by header": ({ port }) =>
-    drip(begun(openRaw(port), "GET / HTTP/1.1\r\n"), () => "x-a: b\r\n"),
-  "letter by letter, after a call": async ({ port }) =>
-    dripBytes(await callFirstHttp1(openRaw(port)), slowText),
-  "over HTTP/2, without their last frame": ({ port }) =>
-    drip(begun(openRawHttp2(port), frame(frameType.headers, 0, 1, request("/"))), () => ""),
-  "over HTTP/2": ({ port }) => dripBytes(openRawHttp2(port), slowFields),
-  "over HTTP/2 with TLS": (_, secure) => dripBytes(openHttp2Tls(secure), slowFields),
-  "after a call": async ({ port, firstKey }) =>
-    dripBytes(await callFirst(openRawHttp2(port), firstKey), slowFields),
-  "after a call, with TLS": async (_, secure) =>
-    dripBytes(await callFirst(openHttp2Tls(secure), secure.firstKey), slowFields),
-  "after a call, by one that falls silent": async ({ port, firstKey }) => {
-    const connection = await callFirst(openRawHttp2(port), firstKey);
-    return drip(begun(connection, slowFields.subarray(0, 100)), () => "");
+    drip(withFirstBytes(openRaw(port), "GET / HTTP/1.1\r\n"), () => "x-a: b\r\n"),
+  "byte by byte, after a call": async ({ port }) =>
+    dripBytes(await completeHttp1Call(openRaw(port)), http1Headers),
+  "over HTTP/2, without END_HEADERS": ({ port }) =>
+    drip(
+      withFirstBytes(openRawHttp2(port), frame(frameType.headers, 0, 1, request("/"))),
+      () => "",
+    ),
+  "over HTTP/2": ({ port }) => dripBytes(openRawHttp2(port), headersFrame),
+  "over HTTP/2 and TLS": (_, secure) => dripBytes(openHttp2Tls(secure), headersFrame),
+  "over HTTP/2, after a call": async ({ port, firstKey }) =>
+    dripBytes(await completeHttp2Call(openRawHttp2(port), firstKey), headersFrame),
+  "over HTTP/2 and TLS, after a call": async (_, secure) =>
+    dripBytes(await completeHttp2Call(openHttp2Tls(secure), secure.firstKey), headersFrame),
+  "over HTTP/2, after a call, and then stops": async ({ port, firstKey }) => {
+    const connection = await completeHttp2Call(openRawHttp2(port), firstKey);
+    return drip(withFirstBytes(connection, headersFrame.subarray(0, 100)), () => "");
   },
-  "beside a stream of answers": async ({ port, firstKey }) =>
-    dripBytes(await streamFirst(openRawHttp2(port), firstKey, healthRpc), slowFields),
-  "beside a stream of messages": async ({ port, firstKey }) =>
-    dripBytes(await streamFirst(openRawHttp2(port), firstKey, checkRpc), slowFields),
+  "over HTTP/2, with an open server stream": async ({ port, firstKey }) =>
+    dripBytes(await openStream(openRawHttp2(port), firstKey, healthRpc), headersFrame),
+  "over HTTP/2, with an open bidirectional stream": async ({ port, firstKey }) =>
+    dripBytes(await openStream(openRawHttp2(port), firstKey, checkRpc), headersFrame),
 };
 
 /** Sends a body byte by byte over HTTP/1.1. */
 export function slowBodyHttp1({ port, firstKey }: Target): SlowClient {
-  const connection = begun(
+  const connection = withFirstBytes(
     openRaw(port),
     `POST /applications HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${firstKey}\r\n` +
       "content-type: application/json\r\ncontent-length: 100000\r\n\r\n",
@@ -148,19 +155,19 @@ export function slowBodyHttp1({ port, firstKey }: Target): SlowClient {
 }
 
 /**
- * Sends slow bodies until one is cut off with a response. A byte that arrives
- * after the server closed resets the connection, and its response is lost.
+ * Sends slow bodies until one gets a response. A byte that arrives after the server
+ * has closed resets the connection and loses the response.
  */
-export async function sendSlowBodyUntilResponse(target: Target): Promise<CutOff> {
+export async function sendSlowBodyUntilResponse(target: Target): Promise<Disconnection> {
   for (;;) {
-    const cutOff = await slowBodyHttp1(target).over;
-    if (cutOff.answer !== "") {
-      return cutOff;
+    const disconnection = await slowBodyHttp1(target).disconnected;
+    if (disconnection.status !== "") {
+      return disconnection;
     }
   }
 }
 
-/** The same over HTTP/2. */
+/** Sends a body byte by byte over HTTP/2. */
 export function slowBodyHttp2(
   { url, firstKey }: Target,
   path: string,
@@ -168,36 +175,36 @@ export function slowBodyHttp2(
 ): SlowClient {
   const session = connectHttp2(url);
   session.on("error", () => {});
-  const begunAt = performance.now();
+  const startedAt = performance.now();
   const stream = session.request({
     ...{ ":method": "POST", ":path": path, "svc-api-key": firstKey, te: "trailers" },
     ...headers,
   });
-  let answer = "";
-  const note = (got: Readonly<Record<string, unknown>>) => {
-    answer = String(got["grpc-status"] ?? got[":status"] ?? answer);
+  let status = "";
+  const readStatus = (fields: Readonly<Record<string, unknown>>) => {
+    status = String(fields["grpc-status"] ?? fields[":status"] ?? status);
   };
-  stream.on("response", note);
-  stream.on("trailers", note);
+  stream.on("response", readStatus);
+  stream.on("trailers", readStatus);
   stream.on("error", () => {});
   stream.resume();
-  // The prefix of a message that is long.
+  // The start of the prefix of a large message.
   stream.write(Buffer.from([0, 0, 1, 0]));
-  const timer = setInterval(() => stream.write(Buffer.alloc(1)), pace);
+  const timer = setInterval(() => stream.write(Buffer.alloc(1)), interval);
   return {
     isOpen: () => !stream.closed,
-    hangUp: () => session.destroy(),
-    over: new Promise((resolve) => {
+    disconnect: () => session.destroy(),
+    disconnected: new Promise((resolve) => {
       stream.on("close", () => {
         clearInterval(timer);
         session.destroy();
-        resolve({ after: performance.now() - begunAt, answer });
+        resolve({ after: performance.now() - startedAt, status });
       });
     }),
   };
 }
 
-/** What a body can be that comes slowly over HTTP/2. */
+/** Requests with a body over HTTP/2. */
 export const slowBodies: readonly [what: string, path: string, headers: OutgoingHttpHeaders][] = [
   ["REST", "/applications", { "content-type": "application/json" }],
   ["Connect", createRpc, { "content-type": "application/json" }],
@@ -208,13 +215,13 @@ export const slowBodies: readonly [what: string, path: string, headers: Outgoing
   ],
   ["gRPC", createRpc, { "content-type": "application/grpc" }],
   ["gRPC, compressed", createRpc, { "content-type": "application/grpc", "grpc-encoding": "gzip" }],
-  ["gRPC in a stream of answers", watchRpc, { "content-type": "application/grpc" }],
-  ["Connect in a stream of answers", watchRpc, { "content-type": "application/connect+proto" }],
-  ["gRPC in a stream of messages", checkRpc, { "content-type": "application/grpc" }],
+  ["gRPC in a server stream", watchRpc, { "content-type": "application/grpc" }],
+  ["Connect in a server stream", watchRpc, { "content-type": "application/connect+proto" }],
+  ["gRPC in a bidirectional stream", checkRpc, { "content-type": "application/grpc" }],
   [
-    "gRPC in a stream of messages, compressed",
+    "gRPC in a bidirectional stream, compressed",
     checkRpc,
     { "content-type": "application/grpc", "grpc-encoding": "gzip" },
   ],
-  ["Connect in a stream of messages", checkRpc, { "content-type": "application/connect+proto" }],
+  ["Connect in a bidirectional stream", checkRpc, { "content-type": "application/connect+proto" }],
 ];

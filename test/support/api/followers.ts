@@ -9,7 +9,7 @@ export interface BatchFollower<Batch, Item> {
   next(): Promise<Batch>;
   /** Collects items up to one that matches. */
   until(isLast: (item: Item) => boolean): Promise<Item[]>;
-  /** The next answer as the iterator gives it, its end included. */
+  /** The next result of the iterator, including its end. */
   step(): Promise<IteratorResult<Batch>>;
   /** The position of the last batch. */
   position(): string;
