@@ -7,27 +7,27 @@ import { openRaw, openRawHttp2 } from "../support/http/raw-connection.js";
 import { callRaw, envelope } from "../support/http/raw-grpc.js";
 import { scrape } from "../support/service/exposition.js";
 import { until } from "../support/until.js";
-import { noTimeouts, useAttacked } from "./support/attacked.js";
+import { noTimeouts, useAttackedService } from "./support/attacked-service.js";
 
-const attacked = useAttacked(noTimeouts);
+const service = useAttackedService(noTimeouts);
 
 const megabyte = 1024 * 1024;
 const block = Buffer.alloc(megabyte, " ");
-const whole = 100 * megabyte;
-const mostSent = 24 * megabyte;
+const bodySize = 100 * megabyte;
+const maxSent = 24 * megabyte;
 const attackers = 10;
 
 const createRpc = "/latchkey.v1.ApplicationService/CreateApplication";
 const checkRpc = "/latchkey.v1.AccessService/StreamCheckAccess";
 
-/** Sends a body without end over HTTP/1.1, and answers how much of it left this process. */
-async function pourHttp1(headers: readonly string[], isChunked: boolean): Promise<number> {
-  const { socket, write, ended } = openRaw(attacked.port);
+/** Sends a 100 MB body over HTTP/1.1 and returns how many bytes were written. */
+async function sendBodyHttp1(headers: readonly string[], isChunked: boolean): Promise<number> {
+  const { socket, write, ended } = openRaw(service.port);
   const lines = ["POST /applications HTTP/1.1", "host: a", "content-type: application/json"];
   write(`${[...lines, ...headers].join("\r\n")}\r\n\r\n`);
   let sent = 0;
   const push = (error?: Error | null) => {
-    if (sent < whole && !error) {
+    if (sent < bodySize && !error) {
       sent += block.length;
       socket.write(isChunked ? `${block.length.toString(16)}\r\n${block}\r\n` : block, push);
     }
@@ -37,16 +37,20 @@ async function pourHttp1(headers: readonly string[], isChunked: boolean): Promis
   return sent;
 }
 
-/** Sends a body without end over HTTP/2. */
-function pourHttp2(path: string, headers: OutgoingHttpHeaders, start?: Buffer): Promise<number> {
-  const session = connectHttp2(attacked.url);
+/** Sends a 100 MB body over HTTP/2 and returns how many bytes were written. */
+function sendBodyHttp2(
+  path: string,
+  headers: OutgoingHttpHeaders,
+  start?: Buffer,
+): Promise<number> {
+  const session = connectHttp2(service.url);
   session.on("error", () => {});
   const stream = session.request({ ":method": "POST", ":path": path, te: "trailers", ...headers });
   stream.on("error", () => {});
   stream.resume();
   let sent = 0;
   const push = (error?: Error | null) => {
-    if (sent < whole && !error) {
+    if (sent < bodySize && !error) {
       sent += block.length;
       stream.write(block, push);
     }
@@ -64,79 +68,86 @@ function pourHttp2(path: string, headers: OutgoingHttpHeaders, start?: Buffer): 
 }
 
 describe("closes the connection of a 100 MB body before 24 MiB are sent", () => {
-  const withKey = () => ({ "svc-api-key": attacked.firstKey });
+  const withKey = () => ({ "svc-api-key": service.firstKey });
 
-  it.each<[what: string, pour: () => Promise<number>]>([
+  it.each<[what: string, sendBody: () => Promise<number>]>([
     [
-      "in chunks",
-      () => pourHttp1([`svc-api-key: ${attacked.firstKey}`, "transfer-encoding: chunked"], true),
+      "chunked",
+      () => sendBodyHttp1([`svc-api-key: ${service.firstKey}`, "transfer-encoding: chunked"], true),
     ],
     [
-      "with its length",
-      () => pourHttp1([`svc-api-key: ${attacked.firstKey}`, `content-length: ${whole}`], false),
-    ],
-    ["without a key", () => pourHttp1([`content-length: ${whole}`], false)],
-    [
-      "by one that does not wait to be asked, as it said",
+      "with content-length",
       () =>
-        pourHttp1(
-          [`svc-api-key: ${attacked.firstKey}`, `content-length: ${whole}`, "expect: 100-continue"],
+        sendBodyHttp1([`svc-api-key: ${service.firstKey}`, `content-length: ${bodySize}`], false),
+    ],
+    ["without a key", () => sendBodyHttp1([`content-length: ${bodySize}`], false)],
+    [
+      "with expect: 100-continue, without waiting for it",
+      () =>
+        sendBodyHttp1(
+          [
+            `svc-api-key: ${service.firstKey}`,
+            `content-length: ${bodySize}`,
+            "expect: 100-continue",
+          ],
           false,
         ),
     ],
     [
       "over HTTP/2",
-      () => pourHttp2("/applications", { "content-type": "application/json", ...withKey() }),
+      () => sendBodyHttp2("/applications", { "content-type": "application/json", ...withKey() }),
     ],
-    ["over HTTP/2, without a key", () => pourHttp2("/applications", {})],
+    ["over HTTP/2, without a key", () => sendBodyHttp2("/applications", {})],
     [
       "over gRPC",
       () =>
-        pourHttp2(
+        sendBodyHttp2(
           createRpc,
           { "content-type": "application/grpc", ...withKey() },
-          envelope("", 0, whole),
+          envelope("", 0, bodySize),
         ),
     ],
     [
       "over gRPC, compressed",
       () =>
-        pourHttp2(
+        sendBodyHttp2(
           createRpc,
           { "content-type": "application/grpc", "grpc-encoding": "gzip", ...withKey() },
-          envelope("", 1, whole),
+          envelope("", 1, bodySize),
         ),
     ],
     [
-      "as a message of a stream of gRPC",
+      "as a message of a gRPC stream",
       () =>
-        pourHttp2(
+        sendBodyHttp2(
           checkRpc,
           { "content-type": "application/grpc", ...withKey() },
-          envelope("", 0, whole),
+          envelope("", 0, bodySize),
         ),
     ],
     [
-      "as a message of a stream of Connect",
+      "as a message of a Connect stream",
       () =>
-        pourHttp2(
+        sendBodyHttp2(
           checkRpc,
           { "content-type": "application/connect+proto", ...withKey() },
-          envelope("", 0, whole),
+          envelope("", 0, bodySize),
         ),
     ],
-  ])("%s", async (_what, pour) => {
-    const sent = await attacked.during(() => Promise.all(Array.from({ length: attackers }, pour)));
-    expect(Math.max(...sent)).toBeLessThan(mostSent);
+  ])("%s", async (_what, sendBody) => {
+    const sent = await service.withstand(() =>
+      Promise.all(Array.from({ length: attackers }, sendBody)),
+    );
+    expect(Math.max(...sent)).toBeLessThan(maxSent);
   });
 });
 
 describe("a body in chunks of one byte", () => {
   const parts = "1\r\n \r\n".repeat(2_000);
 
-  /** Sends such a body for as long as it is taken. */
-  async function pourParts(path: string, headers: string): Promise<string> {
-    const { socket, write, ended, received } = openRaw(attacked.port);
+  /** Sends chunks until the connection closes. Returns the status line. */
+  async function sendChunks(path: string, headers: string): Promise<string> {
+    const { socket, write, ended, received } = openRaw(service.port);
     write(
       `POST ${path} HTTP/1.1\r\nhost: a\r\n${headers}` +
         "content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n",
@@ -151,23 +162,26 @@ describe("a body in chunks of one byte", () => {
     return received().toString().slice(0, 12);
   }
 
-  const keyLine = () => `svc-api-key: ${attacked.firstKey}\r\n`;
+  const keyLine = () => `svc-api-key: ${service.firstKey}\r\n`;
 
-  it.each<[what: string, path: string, headers: () => string, answer: string]>([
+  it.each<[what: string, path: string, headers: () => string, statusLine: string]>([
     ["without a key", "/applications", () => "", "HTTP/1.1 401"],
-    ["with one", "/applications", keyLine, "HTTP/1.1 400"],
+    ["with a key", "/applications", keyLine, "HTTP/1.1 400"],
     [
       ...(["compressed", createRpc] as const),
       () => `${keyLine()}content-encoding: gzip\r\n`,
       "HTTP/1.1 400",
     ],
-  ])("is cut off, and keeps nobody waiting: %s", async (_what, path, headers, answer) => {
-    const answers = await attacked.during(() =>
-      Promise.all(Array.from({ length: attackers }, () => pourParts(path, headers()))),
-    );
-    // What the sender is still writing may cost it the answer.
-    expect(answers.filter((text) => text !== answer && text !== "")).toEqual([]);
-  });
+  ])(
+    "is disconnected and does not delay other clients: %s",
+    async (_what, path, headers, statusLine) => {
+      const statusLines = await service.withstand(() =>
+        Promise.all(Array.from({ length: attackers }, () => sendChunks(path, headers()))),
+      );
+      // A client that is still writing may lose the response.
+      expect(statusLines.filter((text) => text !== statusLine && text !== "")).toEqual([]);
+    },
+  );
 });
 
 describe("a decompression bomb", () => {
@@ -176,21 +190,21 @@ describe("a decompression bomb", () => {
   it.each<[encoding: string, bomb: () => Uint8Array]>([
     ["gzip", () => gzipSync(Buffer.alloc(256 * megabyte))],
     ["br", () => brotliCompressSync(Buffer.alloc(256 * megabyte), quality)],
-  ])("keeps nobody waiting: %s", async (encoding, bomb) => {
+  ])("does not delay other clients: %s", async (encoding, bomb) => {
     const bytes = bomb();
-    await attacked.during(async () => {
-      const all = { "svc-api-key": attacked.firstKey };
+    await service.withstand(async () => {
+      const withKey = { "svc-api-key": service.firstKey };
       for (let round = 0; round < 5; round++) {
         await Promise.all(
           ["application/grpc", "application/grpc-web+proto"].map((type) =>
-            callRaw(attacked, createRpc, {
-              headers: { ...all, "content-type": type, "grpc-encoding": encoding },
+            callRaw(service, createRpc, {
+              headers: { ...withKey, "content-type": type, "grpc-encoding": encoding },
               body: envelope(bytes, 1),
             }),
           ),
         );
-        await callRaw(attacked, createRpc, {
-          headers: { ...all, "content-type": "application/json", "content-encoding": encoding },
+        await callRaw(service, createRpc, {
+          headers: { ...withKey, "content-type": "application/json", "content-encoding": encoding },
           body: bytes,
         });
       }
@@ -198,28 +212,29 @@ describe("a decompression bomb", () => {
   });
 });
 
-describe("disconnects a caller that does not read its responses", () => {
+describe("disconnects a client that does not read its responses", () => {
   const timeout = 1_000;
-  const hasty = useAttacked({ BODY_TIMEOUT: "1s", HEADER_TIMEOUT: "1s" });
+  const impatientService = useAttackedService({ BODY_TIMEOUT: "1s", HEADER_TIMEOUT: "1s" });
 
   /**
-   * The connection that the good client keeps, and the one that asks for
-   * metrics. The good client opens others for the moment of a call.
+   * The persistent connection of the legitimate client and the connection of the scrape. Other
+   * connections of the legitimate client are short.
    */
-  const others = 2;
+  const otherConnections = 2;
 
-  const areAllGone = async () => (await scrape(hasty)).sum("latchkey_connections_open") <= others;
+  const areAllClosed = async () =>
+    (await scrape(impatientService)).sum("latchkey_connections_open") <= otherConnections;
 
   it("over HTTP/1.1", async () => {
-    await hasty.during(async () => {
-      const connections = Array.from({ length: attackers }, () => openRaw(hasty.port));
+    await impatientService.withstand(async () => {
+      const connections = Array.from({ length: attackers }, () => openRaw(impatientService.port));
       for (const { socket, write } of connections) {
         socket.pause();
         write("GET /openapi.json HTTP/1.1\r\nhost: a\r\n\r\n".repeat(200));
       }
       await Promise.all(connections.map(({ socket }) => once(socket, "connect")));
-      // What is asked now is answered when all of them are accepted.
-      await until(areAllGone);
+      // The server accepts all of them before it responds to the scrape.
+      await until(areAllClosed);
       for (const { socket, ended } of connections) {
         socket.resume();
         await ended;
@@ -228,15 +243,17 @@ describe("disconnects a caller that does not read its responses", () => {
   });
 
   it("over HTTP/2, with a closed flow-control window", async () => {
-    await hasty.during(async () => {
-      // A window of nothing, for every stream.
-      const connections = Array.from({ length: attackers }, () => openRawHttp2(hasty.port, [4, 0]));
+    await impatientService.withstand(async () => {
+      // An initial window size of 0.
+      const connections = Array.from({ length: attackers }, () =>
+        openRawHttp2(impatientService.port, [4, 0]),
+      );
       for (const { write } of connections) {
         for (let stream = 1; stream < 250; stream += 2) {
           write(frame(frameType.headers, endHeaders | endStream, stream, request("/openapi.json")));
         }
       }
-      // That it is there is not enough.
+      // Pings must not keep the connections open.
       const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
       const pinging = setInterval(() => connections.map(({ write }) => write(ping)), 300);
       const times = await Promise.all(connections.map(({ ended }) => ended));

@@ -9,19 +9,20 @@ import {
   settings,
 } from "../support/http/http2-frames.js";
 import { openRawHttp2, type RawConnection } from "../support/http/raw-connection.js";
-import { type Others, useAttacked } from "./support/attacked.js";
+import { useAttackedService } from "./support/attacked-service.js";
+import type { LegitimateClient } from "./support/legitimate-client.js";
 
-const attacked = useAttacked({ HEADER_TIMEOUT: "1s" });
+const service = useAttackedService({ HEADER_TIMEOUT: "1s" });
 
 const attackers = 5;
 
-/** Writes the same over and over, as fast as it is taken, until the server ends the connection or it is enough. */
+/** Writes as fast as possible until the connection closes or `shouldStop` returns true. */
 async function flood(
   { socket, ended }: RawConnection,
   next: () => Buffer,
-  isEnough: () => boolean,
+  shouldStop: () => boolean,
 ): Promise<void> {
-  while (!socket.destroyed && !isEnough()) {
+  while (!socket.destroyed && !shouldStop()) {
     if (socket.write(next())) {
       await delay(0);
     } else {
@@ -31,22 +32,22 @@ async function flood(
   }
 }
 
-/** Floods over a few connections at once, until the server has ended all of them or it is enough. */
+/** Floods several connections until the server has closed all of them or `waitForEnd` resolves. */
 function attack(
   createNext: () => () => Buffer,
   start: Uint8Array = new Uint8Array(),
-  enough: (others: Others) => Promise<void> = () => new Promise(() => {}),
+  waitForEnd: (client: LegitimateClient) => Promise<void> = () => new Promise(() => {}),
 ): Promise<void> {
-  return attacked.during(async (others) => {
-    const connections = Array.from({ length: attackers }, () => openRawHttp2(attacked.port));
-    let isEnough = false;
+  return service.withstand(async (client) => {
+    const connections = Array.from({ length: attackers }, () => openRawHttp2(service.port));
+    let shouldStop = false;
     const floods = connections.map((connection) => {
       connection.socket.resume();
       connection.write(start);
-      return flood(connection, createNext(), () => isEnough);
+      return flood(connection, createNext(), () => shouldStop);
     });
-    await Promise.race([Promise.all(floods), enough(others)]);
-    isEnough = true;
+    await Promise.race([Promise.all(floods), waitForEnd(client)]);
+    shouldStop = true;
     for (const { socket } of connections) {
       socket.destroy();
     }
@@ -54,17 +55,16 @@ function attack(
   });
 }
 
-/** So many of the same. */
-function many(bytes: Buffer, count: number): Buffer {
+function repeat(bytes: Buffer, count: number): Buffer {
   return Buffer.concat(Array.from({ length: count }, () => bytes));
 }
 
 const open = (stream: number, path = "/applications/key") =>
   frame(frameType.headers, endHeaders, stream, request(path, {}, "POST"));
 
-// Each of these goes on until the service has cut off all of its connections.
-describe("disconnects an HTTP/2 client, and serves others, when it", () => {
-  it("opens streams and resets them at once", async () => {
+// Each attack continues until the service has closed all its connections.
+describe("serves other clients and disconnects an HTTP/2 client that", () => {
+  it("opens streams and resets them immediately", async () => {
     await attack(() => {
       let stream = 1;
       return () => {
@@ -80,35 +80,35 @@ describe("disconnects an HTTP/2 client, and serves others, when it", () => {
   });
 
   it.each<[what: string, bytes: Buffer]>([
-    ["pings without end", frame(frameType.ping, 0, 0, Buffer.alloc(8))],
-    ["changes its settings without end", settings([3, 100])],
-    ["sends empty settings without end", settings()],
+    ["sends endless pings", frame(frameType.ping, 0, 0, Buffer.alloc(8))],
+    ["sends endless settings", settings([3, 100])],
+    ["sends endless empty settings", settings()],
   ])("%s", async (_what, bytes) => {
-    const block = many(bytes, 1_000);
+    const block = repeat(bytes, 1_000);
     await attack(() => () => block);
   });
 
   it.each<[what: string, start: Buffer, bytes: Buffer]>([
     [
-      "never comes to the end of its headers",
+      "sends endless CONTINUATION frames",
       frame(frameType.headers, 0, 1, request("/")),
       frame(frameType.continuation, 0, 1, Buffer.from([0, 1, 97, 1, 97])),
     ],
-    ["sends a body in frames of nothing", open(1), frame(frameType.data, 0, 1)],
-    ["sends frames that are none", Buffer.alloc(0), Buffer.alloc(64, 0xff)],
+    ["sends endless empty DATA frames", open(1), frame(frameType.data, 0, 1)],
+    ["sends invalid frames", Buffer.alloc(0), Buffer.alloc(64, 0xff)],
     [
-      "sends data to streams that there are not",
+      "sends data on streams that are not open",
       Buffer.alloc(0),
       frame(frameType.data, 0, 99, Buffer.alloc(10)),
     ],
-    ["opens no window by nothing", open(1), frame(frameType.windowUpdate, 0, 0, Buffer.alloc(4))],
+    ["sends window updates of 0", open(1), frame(frameType.windowUpdate, 0, 0, Buffer.alloc(4))],
   ])("%s", async (_what, start, bytes) => {
-    const block = many(bytes, 1_000);
+    const block = repeat(bytes, 1_000);
     await attack(() => () => block, start);
   });
 
   it("sends headers that expand when decoded", async () => {
-    // One large header is put into the table, and then named by a byte each time.
+    // Adds one large header to the dynamic table, then references it with one byte each.
     const large = Buffer.concat([
       Buffer.from([0x40, 1, 97, 0x7f, 0xa1, 0x1e]),
       Buffer.alloc(127 + 0x21 + 0x1e * 128, 98),
@@ -124,20 +124,23 @@ describe("disconnects an HTTP/2 client, and serves others, when it", () => {
   });
 });
 
-describe("serves others while an HTTP/2 client", () => {
+describe("serves other clients while an HTTP/2 client", () => {
   it.each<[what: string, bytes: Buffer]>([
-    ["sends priorities without end", frame(frameType.priority, 0, 1, Buffer.from([0, 0, 0, 3, 9]))],
     [
-      "opens its window without end",
+      "sends endless PRIORITY frames",
+      frame(frameType.priority, 0, 1, Buffer.from([0, 0, 0, 3, 9])),
+    ],
+    [
+      "sends endless window updates",
       frame(frameType.windowUpdate, 0, 1, Buffer.from([0, 0, 0, 1])),
     ],
-    ["sends frames of a type that nobody knows", frame(0xfa, 0, 0, Buffer.alloc(4))],
+    ["sends endless frames of an unknown type", frame(0xfa, 0, 0, Buffer.alloc(4))],
   ])("%s", async (_what, bytes) => {
-    const block = many(bytes, 1_000);
+    const block = repeat(bytes, 1_000);
     await attack(
       () => () => block,
       open(1),
-      (others) => others.areServed(40),
+      (client) => client.waitForResponses(40),
     );
   });
 });

@@ -2,19 +2,19 @@ import { describe, expect, it } from "@jest/globals";
 import { readSettings } from "../../src/config/settings.js";
 import { endHeaders, frame, frameType, request } from "../support/http/http2-frames.js";
 import { openRaw, openRawHttp2 } from "../support/http/raw-connection.js";
-import { cutOffWithResponse, slowHeaders } from "./slow-callers.js";
-import { useAttacked } from "./support/attacked.js";
+import { useAttackedService } from "./support/attacked-service.js";
+import { sendSlowBodyUntilResponse, slowHeaders } from "./support/slow-clients.js";
 
-// One attack of each kind. The other files of this folder try all of them.
+// One attack of each kind. The full suite runs all of them.
 const timeout = 1_000;
-const attacked = useAttacked({
+const service = useAttackedService({
   ...{ HEADER_TIMEOUT: "1s", BODY_TIMEOUT: "1s", REQUEST_TIMEOUT: "24h" },
 });
 
-describe("by default", () => {
+describe("the default limits", () => {
   const { limits } = readSettings({});
 
-  it("every resource has a limit", () => {
+  it("limit every resource", () => {
     expect(limits).toEqual({
       headerSize: 16_384,
       headerCount: 100,
@@ -33,30 +33,33 @@ describe("by default", () => {
     });
   });
 
-  it("allows less than 10 s for headers and less than 30 s for bodies", () => {
+  it("allow less than 10 s for headers and less than 30 s for bodies", () => {
     expect(limits.headerTimeout + 1_000).toBeLessThan(10_000);
     expect(limits.bodyTimeout + 1_000).toBeLessThan(30_000);
   });
 });
 
-describe("serves others while it disconnects", () => {
+describe("serves other clients while it disconnects", () => {
   it("slow headers and bodies, after their timeout and not before", async () => {
-    const begin = slowHeaders["letter by letter"] as (typeof slowHeaders)[string];
-    const [headers, body] = await attacked.during(async () =>
-      Promise.all([(await begin(attacked, attacked)).over, cutOffWithResponse(attacked)]),
+    const start = slowHeaders["byte by byte"] as (typeof slowHeaders)[string];
+    const [headers, body] = await service.withstand(async () =>
+      Promise.all([
+        (await start(service, service)).disconnected,
+        sendSlowBodyUntilResponse(service),
+      ]),
     );
     expect(headers.after).toBeGreaterThan(timeout);
     expect(body.after).toBeGreaterThan(timeout);
-    expect(body.answer).toBe("408");
+    expect(body.status).toBe("408");
   });
 
   it("an oversized body, before 24 MiB of it are sent", async () => {
     const megabyte = 1024 * 1024;
     const block = Buffer.alloc(megabyte, " ");
-    const [sent, answer] = await attacked.during(async () => {
-      const { socket, write, ended, received } = openRaw(attacked.port);
+    const [sent, statusLine] = await service.withstand(async () => {
+      const { socket, write, ended, received } = openRaw(service.port);
       write(
-        `POST /applications HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${attacked.firstKey}\r\n` +
+        `POST /applications HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${service.firstKey}\r\n` +
           "content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n",
       );
       let sent = 0;
@@ -71,13 +74,13 @@ describe("serves others while it disconnects", () => {
       return [sent, received().toString("latin1", 0, 12)];
     });
     expect(sent).toBeLessThan(24 * megabyte);
-    // What it is still writing may cost the sender the answer.
-    expect(["", "HTTP/1.1 413"]).toContain(answer);
+    // The client loses the response if it is still writing.
+    expect(["", "HTTP/1.1 413"]).toContain(statusLine);
   });
 
-  it("an HTTP/2 client that opens streams and resets them at once", async () => {
-    await attacked.during(async () => {
-      const { socket, ended } = openRawHttp2(attacked.port);
+  it("an HTTP/2 client that opens streams and resets them immediately", async () => {
+    await service.withstand(async () => {
+      const { socket, ended } = openRawHttp2(service.port);
       const code = Buffer.from([0, 0, 0, 8]);
       let stream = 1;
       const push = (error?: Error | null) => {

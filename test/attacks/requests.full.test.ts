@@ -5,55 +5,55 @@ import { describe, expect, it } from "@jest/globals";
 import { CreateApplicationRequestSchema } from "../../gen/latchkey/v1/application_service_pb.js";
 import { forEachConcurrently } from "../support/concurrency.js";
 import { exchangeRaw, expectProblem, send } from "../support/http/http.js";
-import { grpcHeaders, responseOf } from "../support/http/http2-wire.js";
+import { grpcHeaders, readResponse } from "../support/http/http2-wire.js";
 import { openRaw } from "../support/http/raw-connection.js";
 import { callRaw, detailsOf, envelope } from "../support/http/raw-grpc.js";
 import { until } from "../support/until.js";
-import { useAttacked } from "./support/attacked.js";
+import { useAttackedService } from "./support/attacked-service.js";
 
-const attacked = useAttacked({ CALLER_STREAM_LIMIT: "3", REQUEST_TIMEOUT: "24h" });
+const service = useAttackedService({ CALLER_STREAM_LIMIT: "3", REQUEST_TIMEOUT: "24h" });
 
 const byKeyRpc = "/latchkey.v1.ApplicationService/GetApplicationByKey";
 const createRpc = "/latchkey.v1.ApplicationService/CreateApplication";
 const watchRpc = "/latchkey.v1.EventService/WatchEvents";
 const healthRpc = "/grpc.health.v1.Health/Watch";
 
-const withKey = () => ({ "svc-api-key": attacked.firstKey });
+const withKey = () => ({ "svc-api-key": service.firstKey });
 
 describe("refuses a request", () => {
   const manyHeaders = Array.from({ length: 101 }, (_, at) => `x-${at}: a`).join("\r\n");
 
-  /** Sends a request again and again, in a few lanes, while others are served. */
-  function flood(ask: () => Promise<void>): Promise<void> {
-    return attacked.during(() => forEachConcurrently(10, Array.from({ length: 200 }), ask));
+  /** Sends a request 200 times with 10 workers. */
+  function flood(sendOne: () => Promise<void>): Promise<void> {
+    return service.withstand(() => forEachConcurrently(10, Array.from({ length: 200 }), sendOne));
   }
 
   it("whose URL is too long", async () => {
     const path = `/applications?name=${"a".repeat(8_192)}`;
     await flood(async () => {
-      expectProblem(await send(attacked, path, { headers: withKey() }), 414, "url_too_long");
+      expectProblem(await send(service, path, { headers: withKey() }), 414, "url_too_long");
     });
     await flood(async () => {
       const headers = { ":method": "GET", ...withKey() };
-      expect((await callRaw(attacked, path, { headers })).status).toBe(414);
+      expect((await callRaw(service, path, { headers })).status).toBe(414);
     });
   });
 
   it("with too many headers", async () => {
     await flood(async () => {
-      const answer = await exchangeRaw(
-        attacked,
+      const response = await exchangeRaw(
+        service,
         `GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n${manyHeaders}\r\n\r\n`,
       );
-      expectProblem(answer, 431, "headers_too_large");
+      expectProblem(response, 431, "headers_too_large");
     });
   });
 
   it("with too many headers, over HTTP/2", async () => {
     const headers = Object.fromEntries(manyHeaders.split("\r\n").map((line) => line.split(": ")));
     await flood(async () => {
-      const session = connectHttp2(attacked.url);
-      const { code } = await responseOf(session.request({ ":path": "/healthz", ...headers }));
+      const session = connectHttp2(service.url);
+      const { code } = await readResponse(session.request({ ":path": "/healthz", ...headers }));
       expect(code).toBe(11);
       session.destroy();
     });
@@ -61,34 +61,34 @@ describe("refuses a request", () => {
 
   it("whose JSON is nested too deeply, over REST and Connect", async () => {
     const body = `{"name":${"[".repeat(500_000)}${"]".repeat(500_000)}}`;
-    await attacked.during(async () => {
+    await service.withstand(async () => {
       for (let round = 0; round < 3; round++) {
         const headers = { ...withKey(), "content-type": "application/json" };
-        const rest = await send(attacked, "/applications", { method: "POST", headers, body });
+        const rest = await send(service, "/applications", { method: "POST", headers, body });
         expect(expectProblem(rest, 400, "invalid_request").detail).toContain("32 levels");
-        const rpc = await send(attacked, byKeyRpc, { method: "POST", headers, body });
+        const rpc = await send(service, byKeyRpc, { method: "POST", headers, body });
         expect(rpc.status).toBe(400);
       }
     });
   });
 
   it.each<[what: string, query: string]>([
-    ["names that are not known", Array.from({ length: 1_200 }, (_, at) => `n${at}=`).join("&")],
-    ["one name over and over", "size=1&".repeat(1_000)],
-    ["an id over and over", "id=a&".repeat(1_200)],
-  ])("whose query has %s, at no great cost", async (_what, query) => {
-    await attacked.during(async () => {
+    ["unknown names", Array.from({ length: 1_200 }, (_, at) => `n${at}=`).join("&")],
+    ["a repeated name", "size=1&".repeat(1_000)],
+    ["a repeated id", "id=a&".repeat(1_200)],
+  ])("whose query has %s, at low cost", async (_what, query) => {
+    await service.withstand(async () => {
       for (let round = 0; round < 50; round++) {
-        const answer = await send(attacked, `/applications?${query}`, { headers: withKey() });
-        expect(answer.status).toBe(400);
+        const response = await send(service, `/applications?${query}`, { headers: withKey() });
+        expect(response.status).toBe(400);
       }
     });
   });
 });
 
 describe("rules with conditions", () => {
-  /** So many rules, with so many conditions each, the last of which breaks the contract. */
-  function ask(rules: number, conditions: number) {
+  /** Creates an application with rules and conditions, the last of which is invalid. */
+  function createWithRules(rules: number, conditions: number) {
     const condition = { attribute: "id", operator: "equals", value: "a" };
     const message = create(CreateApplicationRequestSchema, {
       name: "a",
@@ -105,32 +105,32 @@ describe("rules with conditions", () => {
       last.attribute = "none";
     }
     const body = envelope(toBinary(CreateApplicationRequestSchema, message));
-    return callRaw(attacked, createRpc, { headers: withKey(), body });
+    return callRaw(service, createRpc, { headers: withKey(), body });
   }
 
   it("are limited in total, whatever the limit of each list", async () => {
-    await attacked.during(async () => {
+    await service.withstand(async () => {
       for (let round = 0; round < 3; round++) {
-        const answer = await ask(1_000, 50);
-        expect(decodeURIComponent(answer.headers["grpc-message"] ?? "")).toContain(
+        const response = await createWithRules(1_000, 50);
+        expect(decodeURIComponent(response.headers["grpc-message"] ?? "")).toContain(
           "10000 list items",
         );
       }
     });
   });
 
-  it("delay no other caller at the maximum number", async () => {
-    await attacked.during(async () => {
-      const answer = await ask(1_000, 8);
-      expect(answer.headers["grpc-message"]).toContain("and more");
+  it("do not delay other clients at the maximum number", async () => {
+    await service.withstand(async () => {
+      const response = await createWithRules(1_000, 8);
+      expect(response.headers["grpc-message"]).toContain("and more");
     });
   });
 });
 
-describe("pipelined requests without end", () => {
-  it("delay no other caller", async () => {
-    await attacked.during(async () => {
-      const connections = Array.from({ length: 8 }, () => openRaw(attacked.port));
+describe("endless pipelined requests", () => {
+  it("do not delay other clients", async () => {
+    await service.withstand(async () => {
+      const connections = Array.from({ length: 8 }, () => openRaw(service.port));
       for (const { socket, write } of connections) {
         socket.resume();
         write("GET /applications/key HTTP/1.1\r\nhost: a\r\n\r\n".repeat(100_000));
@@ -141,7 +141,7 @@ describe("pipelined requests without end", () => {
 });
 
 describe("an invalid timeout", () => {
-  const odd: readonly [name: string, value: string][] = [
+  const invalidTimeouts: readonly [name: string, value: string][] = [
     ["grpc-timeout", "99999999H"],
     ["grpc-timeout", "99999999999999999999S"],
     ["grpc-timeout", "-1S"],
@@ -153,39 +153,40 @@ describe("an invalid timeout", () => {
     ["connect-timeout-ms", "NaN"],
   ];
 
-  /** The answers over gRPC, Connect and REST. */
-  async function askWith(name: string, value: string) {
+  /** The status over gRPC, Connect and REST. */
+  async function callWith(name: string, value: string) {
     const headers = { ...withKey(), [name]: value };
-    const grpc = await callRaw(attacked, byKeyRpc, { headers, body: envelope("") });
+    const grpc = await callRaw(service, byKeyRpc, { headers, body: envelope("") });
     const type = { "content-type": "application/json" };
-    const connect = await send(attacked, byKeyRpc, {
+    const connect = await send(service, byKeyRpc, {
       ...{ method: "POST", headers: { ...headers, ...type }, body: "{}" },
     });
-    const rest = await send(attacked, "/applications/key", { headers });
+    const rest = await send(service, "/applications/key", { headers });
     return { grpc: grpc.headers["grpc-status"], connect: connect.status, rest: rest.status };
   }
 
-  it("harms neither its caller nor others", async () => {
-    await attacked.during(() =>
+  it("affects neither its caller nor other clients", async () => {
+    await service.withstand(() =>
       forEachConcurrently(
         10,
-        Array.from({ length: 20 }, () => odd).flat(),
+        Array.from({ length: 20 }, () => invalidTimeouts).flat(),
         async ([name, value]) => {
-          const { grpc, connect, rest } = await askWith(name, value);
-          const isTold = ["0", "3", "4", "13"].includes(grpc ?? "") && [200, 400].includes(connect);
-          expect([name, value, isTold, rest]).toEqual([name, value, true, 200]);
+          const { grpc, connect, rest } = await callWith(name, value);
+          const isExpected =
+            ["0", "3", "4", "13"].includes(grpc ?? "") && [200, 400].includes(connect);
+          expect([name, value, isExpected, rest]).toEqual([name, value, true, 200]);
         },
       ),
     );
   });
 });
 
-describe("streams of one caller", () => {
+describe("the streams of one caller", () => {
   it.each<[what: string, path: string, key: () => string]>([
-    ["with a key", watchRpc, () => attacked.firstKey],
-    ["without, by its address", healthRpc, () => ""],
-  ])("are as many as may be: %s", async (_what, path, key) => {
-    const session = connectHttp2(attacked.url);
+    ["with a key", watchRpc, () => service.firstKey],
+    ["without a key, by its address", healthRpc, () => ""],
+  ])("are limited: %s", async (_what, path, key) => {
+    const session = connectHttp2(service.url);
     const open = () => {
       const stream = session.request(grpcHeaders(path, key()));
       stream.on("error", () => {});
@@ -193,14 +194,14 @@ describe("streams of one caller", () => {
       stream.end(envelope(""));
       return stream;
     };
-    /** Whether a stream is let in: one that is refused is told so with its first headers. */
-    const isLetIn = async () => {
+    /** Whether a new stream is accepted. A refused stream has its status in the first headers. */
+    const isAccepted = async () => {
       const stream = open();
       const [headers] = await once(stream, "response");
       return headers["grpc-status"] === undefined;
     };
     const streams = [open(), open(), open()];
-    const refused = await responseOf(open());
+    const refused = await readResponse(open());
     expect(refused.headers["grpc-status"]).toBe("8");
     const details = detailsOf({
       status: 200,
@@ -209,9 +210,9 @@ describe("streams of one caller", () => {
     });
     expect(details.info?.reason).toBe("TOO_MANY_STREAMS");
     expect(streams.map(({ closed }) => closed)).toEqual([false, false, false]);
-    expect(await isLetIn()).toBe(false);
+    expect(await isAccepted()).toBe(false);
     streams[0]?.close();
-    await until(isLetIn);
+    await until(isAccepted);
     session.destroy();
   });
 });

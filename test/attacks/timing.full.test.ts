@@ -8,61 +8,65 @@ import { writeBase62 } from "../../src/lib/base62.js";
 import { startServer, type TestServer } from "../support/service/server.js";
 import { type Comparison, compare } from "./support/welch.js";
 
-/** Two texts that are measured in turn. */
+/** Two keys to compare. */
 type Pair = readonly [string, string];
 
-/** Those that differ less than this, in microseconds, cannot be told apart over a network. */
+/** Differences below this, in microseconds, cannot be measured over a network. */
 const negligible = 10;
 
-const isAlike = ({ t, difference }: Comparison) => t < 4.5 || difference < negligible;
+const isEqual = ({ t, difference }: Comparison) => t < 4.5 || difference < negligible;
 
-/** Measures two in turn, so that what slows one down slows the other down as well. */
+/** Measures both alternately, so that interruptions affect them equally. */
 async function measure(
-  [one, other]: Pair,
+  [left, right]: Pair,
   count: number,
-  take: (text: string) => Promise<number>,
+  measureOne: (text: string) => Promise<number>,
 ): Promise<Comparison> {
   const times: [number[], number[]] = [[], []];
   for (let round = 0; round < count; round++) {
-    // Who goes first changes: the second may find what the first has warmed up.
+    // The order alternates, because the first may warm up caches for the second.
     const isSwapped = round % 2 === 1;
-    const first = await take(isSwapped ? other : one);
-    const second = await take(isSwapped ? one : other);
+    const first = await measureOne(isSwapped ? right : left);
+    const second = await measureOne(isSwapped ? left : right);
     times[isSwapped ? 1 : 0].push(first);
     times[isSwapped ? 0 : 1].push(second);
   }
   return compare(...times);
 }
 
-/** Finds two alike if they are: where a busy machine makes them differ by chance, more is measured. */
-async function expectAlike(pair: Pair, count: number, take: (text: string) => Promise<number>) {
-  await measure(pair, Math.ceil(count / 4), take);
-  let seen: Comparison[] = [];
+/** Expects equal durations. Repeats with more samples, because a busy machine can cause random differences. */
+async function expectEqualDurations(
+  pair: Pair,
+  count: number,
+  measureOne: (text: string) => Promise<number>,
+) {
+  await measure(pair, Math.ceil(count / 4), measureOne);
+  let differences: Comparison[] = [];
   for (const more of [1, 2, 4]) {
-    const comparison = await measure(pair, count * more, take);
-    if (isAlike(comparison)) {
+    const comparison = await measure(pair, count * more, measureOne);
+    if (isEqual(comparison)) {
       return;
     }
-    seen = [...seen, comparison];
+    differences = [...differences, comparison];
   }
-  expect(seen).toEqual("no difference");
+  expect(differences).toEqual("no difference");
 }
 
-function withOtherLetter(text: string, at: number): string {
+function replaceCharacter(text: string, at: number): string {
   return text.slice(0, at) + (text[at] === "x" ? "y" : "x") + text.slice(at + 1);
 }
 
-/** Where the secret of a key begins, and its check. */
-const [secretStart, checkStart] = [29, 62];
+/** The offsets of the secret and the checksum in a key. */
+const [secretStart, checksumStart] = [29, 62];
 
-/** A key with another letter, whose check is right all the same. */
-function withOtherSecret(key: string, at: number): string {
-  const start = withOtherLetter(key, at).slice(0, checkStart);
-  const sum = Buffer.alloc(4);
-  sum.writeUInt32BE(crc32(start));
-  const check = Buffer.alloc(key.length - checkStart);
-  writeBase62(sum, check, 0, check.length);
-  return start + check.toString();
+/** Replaces a character of the secret and updates the checksum. */
+function replaceSecretCharacter(key: string, at: number): string {
+  const start = replaceCharacter(key, at).slice(0, checksumStart);
+  const crc = Buffer.alloc(4);
+  crc.writeUInt32BE(crc32(start));
+  const checksum = Buffer.alloc(key.length - checksumStart);
+  writeBase62(crc, checksum, 0, checksum.length);
+  return start + checksum.toString();
 }
 
 jest.setTimeout(240_000);
@@ -81,20 +85,23 @@ describe("refuses a key that differs in its first character as fast as one that 
   const pairs: [what: string, wrong: () => Pair][] = [
     [
       "of its secret",
-      () => [withOtherSecret(key, secretStart), withOtherSecret(key, checkStart - 1)],
+      () => [
+        replaceSecretCharacter(key, secretStart),
+        replaceSecretCharacter(key, checksumStart - 1),
+      ],
     ],
-    ["of all", () => [withOtherLetter(key, 0), withOtherLetter(key, key.length - 1)]],
+    ["of the key", () => [replaceCharacter(key, 0), replaceCharacter(key, key.length - 1)]],
   ];
 
   it.each(pairs)("%s, in the authentication function", async (_what, wrong) => {
-    const identify = createAuthenticate(
+    const authenticate = createAuthenticate(
       server.store,
       createKeyring(["a pepper for the test"]),
       "held",
     );
-    await expectAlike(wrong(), 10_000, async (text) => {
+    await expectEqualDurations(wrong(), 10_000, async (text) => {
       const start = performance.now();
-      identify(text);
+      authenticate(text);
       return (performance.now() - start) * 1_000;
     });
   });
@@ -102,7 +109,7 @@ describe("refuses a key that differs in its first character as fast as one that 
   it.each(pairs)("%s, in the hash comparison", async (_what, wrong) => {
     const keyring = createKeyring();
     const stored = keyring.hash(key);
-    await expectAlike(wrong(), 10_000, async (text) => {
+    await expectEqualDurations(wrong(), 10_000, async (text) => {
       const start = performance.now();
       keyring.matches(text, stored);
       return (performance.now() - start) * 1_000;
@@ -112,19 +119,19 @@ describe("refuses a key that differs in its first character as fast as one that 
   it.each(pairs)("%s, over a connection", async (_what, wrong) => {
     const socket = connect({ port: server.port, host: "127.0.0.1", noDelay: true });
     await once(socket, "connect");
-    await expectAlike(wrong(), 500, async (text) => {
+    await expectEqualDurations(wrong(), 500, async (text) => {
       const start = performance.now();
       socket.write(`GET /whoami HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${text}\r\n\r\n`);
-      const [answer] = await once(socket, "data");
-      const taken = (performance.now() - start) * 1_000;
-      expect(String(answer)).toContain("HTTP/1.1 401");
-      return taken;
+      const [response] = await once(socket, "data");
+      const duration = (performance.now() - start) * 1_000;
+      expect(String(response)).toContain("HTTP/1.1 401");
+      return duration;
     });
     socket.destroy();
   });
 });
 
-it("detects a difference", async () => {
+it("detects a difference in a control experiment", async () => {
   const wait = (microseconds: number) => {
     const start = performance.now();
     while ((performance.now() - start) * 1_000 < microseconds) {}
@@ -136,9 +143,9 @@ it("detects a difference", async () => {
       return (performance.now() - start) * 1_000;
     });
   let comparison = await compareOnce();
-  // Where others interrupt it too often, it is not seen the first time.
-  for (let round = 1; round < 10 && isAlike(comparison); round++) {
+  // Frequent interruptions can hide the difference.
+  for (let round = 1; round < 10 && isEqual(comparison); round++) {
     comparison = await compareOnce();
   }
-  expect(isAlike(comparison)).toBe(false);
+  expect(isEqual(comparison)).toBe(false);
 });

@@ -2,33 +2,33 @@ import { readFileSync } from "node:fs";
 import { connect } from "node:http2";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
-import { grpcHeaders, responseOf } from "../support/http/http2-wire.js";
+import { grpcHeaders, readResponse } from "../support/http/http2-wire.js";
 import { envelope } from "../support/http/raw-grpc.js";
 import { useService } from "../support/service/service-process.js";
-import { noTimeouts } from "./support/attacked.js";
+import { noTimeouts } from "./support/attacked-service.js";
+import { tlsEnvironment } from "./support/raw-tls.js";
 
-const tls = { TLS_CERT: "test/fixtures/localhost.crt", TLS_KEY: "test/fixtures/localhost.key" };
 const byKeyRpc = "/latchkey.v1.ApplicationService/GetApplicationByKey";
-const service = useService({ ...noTimeouts, ...tls });
+const service = useService({ ...noTimeouts, ...tlsEnvironment });
 
 describe("thousands of simultaneous unauthenticated calls over TLS", () => {
   it("all get a response", async () => {
-    const ca = readFileSync(tls.TLS_CERT);
+    const ca = readFileSync(tlsEnvironment.TLS_CERT);
     const sessions = Array.from({ length: 60 }, () => connect(service.url, { ca }));
     const body = envelope("");
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       sessions.flatMap((session) =>
         Array.from({ length: 100 }, () => {
           const stream = session.request(grpcHeaders(byKeyRpc, ""));
           stream.end(body);
-          return responseOf(stream);
+          return readResponse(stream);
         }),
       ),
     );
     for (const session of sessions) {
       session.destroy();
     }
-    expect(new Set(answers.map(({ headers }) => headers["grpc-status"]))).toEqual(
+    expect(new Set(responses.map(({ headers }) => headers["grpc-status"]))).toEqual(
       new Set([String(Code.Unauthenticated)]),
     );
   }, 240_000);

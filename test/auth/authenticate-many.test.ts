@@ -15,7 +15,7 @@ import type { Store } from "../../src/store/port/store.js";
 import { aGrant, anApplication, aSession, hour } from "../contract/store/fixtures.js";
 import { characters } from "../support/generators/characters.js";
 import { startServer, type TestServer } from "../support/service/server.js";
-import { changed } from "../support/service/store.js";
+import { overrideStore } from "../support/service/store.js";
 
 // The new pepper and the old one, as during a rotation.
 const keyring = createKeyring(["new", "old"]);
@@ -125,7 +125,7 @@ describe("store lookups", () => {
   async function recordReads(requested: readonly string[]): Promise<string[][]> {
     const reads: string[][] = [];
     const { applications, sessions } = server.store;
-    const recording = changed(server.store, {
+    const recording = overrideStore(server.store, {
       applications: {
         findMany(ids) {
           reads.push(["applications", ...ids]);
@@ -176,7 +176,11 @@ it("rejects once if one of several lookups fails", async () => {
     },
   };
   const foreign = createKeyring([""], { foreignKeys: true });
-  const authenticateAny = createAuthenticateMany(changed(store, { applications }), foreign, "held");
+  const authenticateAny = createAuthenticateMany(
+    overrideStore(store, { applications }),
+    foreign,
+    "held",
+  );
   const own = generateKey("prv", newId(Date.now()));
   await expect(authenticateAny(["sk_live_51H8vXbKq2mNpR7t", own])).rejects.toThrow(
     "store unavailable",

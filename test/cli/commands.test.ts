@@ -275,7 +275,7 @@ describe("events", () => {
     };
     // A slow machine may need longer for the first response.
     const follow = await startWith("2s").catch(() => startWith("30s"));
-    proxy.abandon();
+    proxy.blackhole();
     await callRest(`/applications/${id}`, "DELETE");
     await follow.until(/"kind":"application.deleted"/);
     expect(follow.output.stderr).toContain(`${proxy.url} did not respond in time.`);

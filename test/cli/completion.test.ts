@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import { describe, expect, it } from "@jest/globals";
 import { complete, completionScript, fileCandidates, shells } from "../../src/cli/completion.js";
 import { describeWith } from "../support/jest/suite.js";
-import { latchkeyPath, withFolder } from "../support/service/process.js";
+import { latchkeyPath, withTempFolder } from "../support/service/process.js";
 import { createFullProgram } from "./run-cli.js";
 
 async function completionsOf(...words: string[]): Promise<string[]> {
@@ -51,7 +51,7 @@ async function runInShell(folder: string, shell: string, script: string): Promis
 
 describe("the completion script in bash", () => {
   it("completes commands, values, files and profiles", () =>
-    withFolder(async (folder) => {
+    withTempFolder(async (folder) => {
       await writeFile(join(folder, "rules of mine.json"), "[]");
       const profiles = { current: "one", profiles: { one: { url: "http://a", key: "k" } } };
       const config = join(folder, "config");
@@ -83,7 +83,7 @@ describe("the completion script in bash", () => {
 for (const shell of shells) {
   describeWith([shell, "-c", "true"], `the completion script for ${shell}`, () => {
     it("calls the hidden command and has valid syntax", () =>
-      withFolder(async (folder) => {
+      withTempFolder(async (folder) => {
         const path = join(folder, shell);
         await writeFile(path, completionScript(shell));
         expect(completionScript(shell)).toContain("latchkey __complete -- ");

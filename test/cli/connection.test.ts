@@ -8,7 +8,7 @@ import {
   writeProfiles,
 } from "../../src/cli/connection.js";
 import { futureTime, pastTime, serviceUrl } from "../../src/cli/options.js";
-import { withFolder } from "../support/service/process.js";
+import { withTempFolder } from "../support/service/process.js";
 
 const local = { url: "http://localhost:8080", key: "local-key" };
 const staging = { url: "https://staging.example.com", key: "staging-key", keyHeader: "X-KEY" };
@@ -55,7 +55,7 @@ describe("resolveConnection", () => {
 
 describe("profiles", () => {
   it("are stored in a file of mode 0600 in a folder of mode 0700", () =>
-    withFolder(async (folder) => {
+    withTempFolder(async (folder) => {
       const path = join(folder, "config", "profiles.json");
       await mkdir(join(folder, "config"), { mode: 0o755 });
       await writeProfiles(profiles, path);
@@ -66,7 +66,7 @@ describe("profiles", () => {
     }));
 
   it("are refused if other users can read the file or it is invalid", () =>
-    withFolder(async (folder) => {
+    withTempFolder(async (folder) => {
       const path = join(folder, "profiles.json");
       expect((await readProfiles(path)).byName.size).toBe(0);
       await writeProfiles(profiles, path);

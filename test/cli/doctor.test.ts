@@ -18,7 +18,7 @@ import type { Store } from "../../src/store/port/store.js";
 import { anApplication } from "../contract/store/fixtures.js";
 import { useMongo } from "../support/mongo/mongo.js";
 import { uri } from "../support/mongo/uri.js";
-import { withFolder } from "../support/service/process.js";
+import { withTempFolder } from "../support/service/process.js";
 import { startServer } from "../support/service/server.js";
 import { useCli } from "./run-cli.js";
 
@@ -78,7 +78,7 @@ async function expectManagerWarning(
 
 describe("doctor on an embedded store", () => {
   it("warns of tenants whose last manager expires", () =>
-    withFolder(async (DATA_DIR) => {
+    withTempFolder(async (DATA_DIR) => {
       const store = await openStore(readSettings({ DATA_DIR }));
       try {
         await expectManagerWarning(store, () => runDoctor({ DATA_DIR }));
@@ -88,7 +88,7 @@ describe("doctor on an embedded store", () => {
     }));
 
   it("passes every check and changes nothing", () =>
-    withFolder(async (DATA_DIR) => {
+    withTempFolder(async (DATA_DIR) => {
       await (await openStore(readSettings({ DATA_DIR }))).close();
       const before = hashFiles(DATA_DIR);
       const lowLimits = { CONNECTION_LIMIT: "100", ADDRESS_CONNECTION_LIMIT: "100" };
@@ -105,7 +105,7 @@ describe("doctor on an embedded store", () => {
     }));
 
   it("does not create a missing folder, and reports a broken database file", () =>
-    withFolder(async (folder) => {
+    withTempFolder(async (folder) => {
       const DATA_DIR = join(folder, "deep", "data");
       const report = await runDoctor({ DATA_DIR });
       expect(findingsFor(report, "store")).toEqual([`warn ${DATA_DIR} contains no data`]);

@@ -7,12 +7,12 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it, jest } from "@jest/globals";
 import { useCleanup } from "../support/cleanup.js";
+import { watchHealth } from "../support/http/raw-grpc.js";
 import { isFullSuite } from "../support/jest/suite.js";
 import { useMongo } from "../support/mongo/mongo.js";
 import { uri } from "../support/mongo/uri.js";
-import { watchHealth } from "../support/service/health-watch.js";
-import { type LatchkeyProcess, runLatchkey, withFolder } from "../support/service/process.js";
-import { listeningLine, useServices } from "../support/service/service-process.js";
+import { type LatchkeyProcess, runLatchkey, withTempFolder } from "../support/service/process.js";
+import { listeningPattern, useServices } from "../support/service/service-process.js";
 
 jest.setTimeout(180_000);
 
@@ -34,7 +34,7 @@ async function getOwnerName(url: string, key: string): Promise<string> {
 
 describe("the first start with an empty data folder", () => {
   it("prints a key and a working curl command, once", () =>
-    withFolder(async (DATA_DIR) => {
+    withTempFolder(async (DATA_DIR) => {
       const first = await startService({ DATA_DIR });
       const [, curl = ""] = await first.process.until(/^ +(curl .*)$/m);
       const { stdout } = await promisify(execFile)("sh", ["-c", curl]);
@@ -58,7 +58,7 @@ describe("the first start with an empty data folder", () => {
 
 describe("startup with GRANT_POLICY=open", () => {
   it("logs one warning, also with several workers", () =>
-    withFolder(async (DATA_DIR) => {
+    withTempFolder(async (DATA_DIR) => {
       const { process } = await startService({ DATA_DIR, GRANT_POLICY: "open", WORKERS: "2" });
       const lines = process.output.stdout
         .split("\n")
@@ -72,14 +72,14 @@ describe("startup with FIRST_KEY=hide and an empty data folder", () => {
   it.each(isFullSuite ? ["1", "2"] : ["1"])(
     "creates nothing and logs how to create the first key until one exists: WORKERS=%s",
     (WORKERS) =>
-      withFolder(async (DATA_DIR) => {
+      withTempFolder(async (DATA_DIR) => {
         const environment = { DATA_DIR, FIRST_KEY: "hide", WORKERS, PORT: "0" };
         const hint = "docker compose run --rm latchkey-1 bootstrap";
 
         /** Starts and stops the service, and returns its output. */
         async function startAndStop(): Promise<string> {
           const service = run(["serve"], environment);
-          await service.until(listeningLine);
+          await service.until(listeningPattern);
           service.child.kill("SIGTERM");
           expect(await service.ended()).toBe(0);
           return service.output.stdout + service.output.stderr;
@@ -101,7 +101,7 @@ describe.each(isFullSuite ? ["embedded", "mongodb"] : ["embedded"])(
     async function withStore(use: (store: Record<string, string>) => Promise<void>): Promise<void> {
       await (kind === "mongodb"
         ? use({ MONGODB_URI: uri, MONGODB_DATABASE: mongo.createDatabase().databaseName })
-        : withFolder((DATA_DIR) => use({ DATA_DIR })));
+        : withTempFolder((DATA_DIR) => use({ DATA_DIR })));
     }
 
     async function bootstrap(args: string[], store: Record<string, string>) {
@@ -141,7 +141,7 @@ async function stderrOf(args: string[], environment: Record<string, string>): Pr
 
 describe.each(isFullSuite ? ["1", "2"] : ["1"])("a failed start with WORKERS=%s", (WORKERS) => {
   it("reports a port in use in one line", () =>
-    withFolder(async (DATA_DIR) => {
+    withTempFolder(async (DATA_DIR) => {
       const other = createServer().listen(0, "127.0.0.1");
       await new Promise((resolve) => other.once("listening", resolve));
       const PORT = String((other.address() as AddressInfo).port);
@@ -153,7 +153,7 @@ describe.each(isFullSuite ? ["1", "2"] : ["1"])("a failed start with WORKERS=%s"
     }));
 
   it("reports an unwritable data folder in one line", () =>
-    withFolder(async (folder) => {
+    withTempFolder(async (folder) => {
       const file = join(folder, "file");
       await writeFile(file, "not a folder");
       const line = await stderrOf(["serve"], {
@@ -183,7 +183,7 @@ describe("an invalid command", () => {
   });
 
   it("reports an invalid tenant id and an invalid name", () =>
-    withFolder(async (DATA_DIR) => {
+    withTempFolder(async (DATA_DIR) => {
       expect(await stderrOf(["bootstrap", "--tenant", "42"], { DATA_DIR })).toContain("UUID");
       const line = await stderrOf(["bootstrap", "--name", "x".repeat(201)], { DATA_DIR });
       expect(line).toBe("latchkey: name: must be at most 200 characters\n");
@@ -196,7 +196,7 @@ describe("an invalid command", () => {
 
 describe("SIGTERM", () => {
   it("stops the service with exit code 0 after it has closed open streams", () =>
-    withFolder(async (DATA_DIR) => {
+    withTempFolder(async (DATA_DIR) => {
       const { url, process } = await startService({ DATA_DIR });
       const session = connect(url);
       const stream = watchHealth(session);

@@ -240,7 +240,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
 
     const next = await startServer(engine, { store: server.store });
     cleanups.push(next.close);
-    proxy.leadTo(next.port);
+    proxy.retarget(next.port);
     await revoke();
     // The first decision changes once the revocation has arrived; the second stays cached.
     await checkUntil(() => guard.check(subject.key, read), isMissing);
@@ -261,7 +261,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
       const same = { id, tenantId, name, type, key: keys[0] as KeyRecord, rules };
       await other.store.applications.create({ ...same, permissions: granted ?? permissions });
     }
-    proxy.leadTo(other.port);
+    proxy.retarget(other.port);
     await checkUntil(() => guard.check(subject.key, read), isMissing);
     await checkUntil(() => guard.check(subject.key, read), isCached);
   });
@@ -329,7 +329,7 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
     it("opens a new connection if the current one is silently dead", async () => {
       const guard = await startReadyGuard({ timeout: 300 });
       await checkUntil(() => guard.check(subject.key, read), isCached);
-      proxy.abandon();
+      proxy.blackhole();
       await revoke();
       await checkUntil(() => guard.check(subject.key, read), isUnavailable);
       const recovered = await checkUntil(() => guard.check(subject.key, read), isCached);

@@ -46,7 +46,7 @@ describe.each([
     const { server, proxy, key, successes } = await start();
     const { applications, access } = createClient({ url: proxy.url, key });
     await access.whoAmI({});
-    proxy.holdAnswers();
+    proxy.holdResponses();
     const call = applications.createApplication(request);
     await until(async () => successes().length === 1);
     proxy.cut();

@@ -2,11 +2,15 @@ import { once } from "node:events";
 import { Agent, get } from "node:http";
 import { type ClientHttp2Session, connect } from "node:http2";
 import { useCleanup } from "../support/cleanup.js";
-import { watchHealth } from "../support/service/health-watch.js";
-import { childrenOf, type LatchkeyProcess, withFolder } from "../support/service/process.js";
-import { firstKeyPattern, listeningLine, useServices } from "../support/service/service-process.js";
+import { watchHealth } from "../support/http/raw-grpc.js";
+import { childrenOf, type LatchkeyProcess, withTempFolder } from "../support/service/process.js";
+import {
+  firstKeyPattern,
+  listeningPattern,
+  useServices,
+} from "../support/service/service-process.js";
 
-export const listeningLines = new RegExp(listeningLine, "g");
+export const listeningLines = new RegExp(listeningPattern, "g");
 export const firstKeys = new RegExp(firstKeyPattern, "g");
 
 /** A service with two workers. */
@@ -25,7 +29,7 @@ export function useWorkers() {
     use: (service: WorkersService, DATA_DIR: string) => Promise<void>,
     environment: Record<string, string> = {},
   ): Promise<void> {
-    return withFolder(async (DATA_DIR) => {
+    return withTempFolder(async (DATA_DIR) => {
       const settings = { DATA_DIR, WORKERS: "2", ...environment };
       const { url, firstKey: key, process } = await start(settings);
       const workers = () => childrenOf(process.child.pid as number);

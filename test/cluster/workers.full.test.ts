@@ -12,9 +12,9 @@ import {
   isRunning,
   latchkeyPath,
   runLatchkey,
-  withFolder,
+  withTempFolder,
 } from "../support/service/process.js";
-import { listeningLine } from "../support/service/service-process.js";
+import { listeningPattern } from "../support/service/service-process.js";
 import { hangTimeout, until } from "../support/until.js";
 import {
   count,
@@ -122,7 +122,7 @@ describe("graceful shutdown with workers", () => {
   );
 
   it("exits with 0 during startup", () =>
-    withFolder(async (DATA_DIR) => {
+    withTempFolder(async (DATA_DIR) => {
       const service = runLatchkey(["serve"], { DATA_DIR, PORT: "0", WORKERS: "2" });
       stopAfterTest(() => service.child.kill("SIGKILL"));
       await until(async () => childrenOf(service.child.pid as number).length === 2);
@@ -151,7 +151,7 @@ describe("the combined log", () => {
   }
 
   it("has whole lines even if they are long and the reader is slow", () =>
-    withFolder(async (folder) => {
+    withTempFolder(async (folder) => {
       const { fd, stream } = await openPipe(folder);
       let text = "";
       stream.on("data", (part) => {
@@ -170,8 +170,8 @@ describe("the combined log", () => {
         stdio: ["ignore", fd, "inherit"],
       });
       stopAfterTest(() => child.kill("SIGKILL"));
-      await until(async () => listeningLine.test(text));
-      const [, url = ""] = listeningLine.exec(text) ?? [];
+      await until(async () => listeningPattern.test(text));
+      const [, url = ""] = listeningPattern.exec(text) ?? [];
       stream.pause();
       const total = 600;
       const paths = Array.from(

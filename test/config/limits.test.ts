@@ -1,6 +1,6 @@
 import { connect as connectHttp2, type Settings } from "node:http2";
 import { afterAll, beforeAll, describe, expect, it, jest } from "@jest/globals";
-import { slowHeaders } from "../attacks/slow-callers.js";
+import { slowHeaders } from "../attacks/support/slow-clients.js";
 import { exchangeRaw, expectProblem, send } from "../support/http/http.js";
 import { endHeaders, endStream, frame, frameType, request } from "../support/http/http2-frames.js";
 import { openRaw, openRawHttp2 } from "../support/http/raw-connection.js";
@@ -163,8 +163,8 @@ describe("configured limits are enforced", () => {
     const open = () => callers.filter(({ isOpen }) => isOpen()).map(({ name }) => name);
     await until(async () => open().length === 0).catch(() => {});
     const remaining = open();
-    for (const { hangUp } of callers) {
-      hangUp();
+    for (const { disconnect } of callers) {
+      disconnect();
     }
     expect(remaining).toEqual([]);
   });

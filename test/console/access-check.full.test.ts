@@ -3,9 +3,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "@jest/gl
 import type { Page } from "playwright-core";
 import { createLatchkeyClient, type LatchkeyNodeClient } from "../../src/client/create-guard.js";
 import { keyOf } from "../support/api/api.js";
-import { accessibilityViolations } from "../support/browser/axe.js";
 import { describeInBrowser, type OpenedPage } from "../support/browser/browser.js";
-import { expectEventually, horizontalOverflow, openSignedIn } from "../support/browser/console.js";
+import {
+  accessibilityViolations,
+  expectEventually,
+  horizontalOverflow,
+  openSignedIn,
+} from "../support/browser/console.js";
 import { startServer, type TestServer } from "../support/service/server.js";
 
 describeInBrowser("console access check page", (browser) => {

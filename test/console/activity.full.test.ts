@@ -3,9 +3,9 @@ import type { Page } from "playwright-core";
 import type { BootstrapResult } from "../../src/bootstrap.js";
 import type { Api } from "../support/api/api.js";
 import { createRestApi } from "../support/api/rest.js";
-import { accessibilityViolations } from "../support/browser/axe.js";
 import { describeInBrowser, type OpenedPage } from "../support/browser/browser.js";
 import {
+  accessibilityViolations,
   expectEventually,
   horizontalOverflow,
   openSignedIn,

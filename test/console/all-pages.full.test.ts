@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
-import { accessibilityViolations } from "../support/browser/axe.js";
 import { describeInBrowser, type OpenedPage } from "../support/browser/browser.js";
-import { horizontalOverflow } from "../support/browser/console.js";
+import { accessibilityViolations, horizontalOverflow } from "../support/browser/console.js";
 import { startServer, type TestServer } from "../support/service/server.js";
 import { type DemoTenant, seedDemoTenant } from "./seed.js";
 

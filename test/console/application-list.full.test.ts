@@ -2,9 +2,13 @@ import { afterAll, beforeAll, beforeEach, expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
 import type { BootstrapResult } from "../../src/bootstrap.js";
 import type { ImportedApplication } from "../../src/store/port/transfer.js";
-import { accessibilityViolations } from "../support/browser/axe.js";
 import { describeInBrowser, type OpenedPage } from "../support/browser/browser.js";
-import { expectEventually, horizontalOverflow, openSignedIn } from "../support/browser/console.js";
+import {
+  accessibilityViolations,
+  expectEventually,
+  horizontalOverflow,
+  openSignedIn,
+} from "../support/browser/console.js";
 import { startServer, type TestServer } from "../support/service/server.js";
 import { seedApplications } from "./seed.js";
 

@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { BootstrapResult } from "../../src/bootstrap.js";
 import { createLatchkeyClient } from "../../src/client/node.js";
-import { accessibilityViolations } from "../support/browser/axe.js";
 import { describeInBrowser } from "../support/browser/browser.js";
 import {
+  accessibilityViolations,
   button,
   expectEventually,
-  focused,
   horizontalOverflow,
   keyWorks,
   openSignedIn,
+  readNewKey,
   signIn,
-  takeKey,
+  waitForFocus,
 } from "../support/browser/console.js";
 import { startServer, type TestServer } from "../support/service/server.js";
 
@@ -75,7 +75,7 @@ describeInBrowser("console application pages", (browser) => {
     const dialog = page.getByRole("dialog", { name: "Leave without saving?" });
     await page.getByRole("link", { name: "Sessions" }).click();
     await dialog.getByRole("button", { name: "Stay" }).click();
-    await focused(page.getByRole("link", { name: "Sessions" }));
+    await waitForFocus(page.getByRole("link", { name: "Sessions" }));
     await page.evaluate("history.back()");
     await dialog.waitFor();
     expect(await accessibilityViolations(page)).toEqual([]);
@@ -98,7 +98,7 @@ describeInBrowser("console application pages", (browser) => {
     await button(page, "Revoke all sessions").press("Enter");
     await page.getByRole("dialog").waitFor();
     await page.keyboard.press("Escape");
-    await focused(button(page, "Revoke all sessions"));
+    await waitForFocus(button(page, "Revoke all sessions"));
     await button(page, "Revoke all sessions").click();
     await button(page, "Revoke all").click();
     await page.getByText("No open sessions.").waitFor();
@@ -155,7 +155,7 @@ describeInBrowser("console application pages", (browser) => {
     await page.getByLabel("Revoke all current keys now").check();
     await button(page, "Regenerate").click();
     await page.getByRole("heading", { name: "Sign in", includeHidden: true }).waitFor();
-    const next = await takeKey(opened);
+    const next = await readNewKey(opened);
     expect(await isValidKey(next)).toBe(true);
     await page.getByText("Your key is no longer valid").waitFor();
   });

@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { BootstrapResult } from "../../src/bootstrap.js";
 import { createLatchkeyClient, type LatchkeyNodeClient } from "../../src/client/create-guard.js";
-import { accessibilityViolations } from "../support/browser/axe.js";
 import { describeInBrowser } from "../support/browser/browser.js";
 import {
+  accessibilityViolations,
   button,
   expectEventually,
-  focused,
   horizontalOverflow,
   keyWorks,
+  readNewKey,
   signIn,
-  takeKey,
+  waitForFocus,
 } from "../support/browser/console.js";
 import { startServer, type TestServer } from "../support/service/server.js";
 
@@ -41,7 +41,7 @@ describeInBrowser("console journey", (browser) => {
       await button(page, "Regenerate key").click();
       await page.getByLabel(choice).check();
       await button(page, "Regenerate").click();
-      return takeKey(opened);
+      return readNewKey(opened);
     };
 
     await page.getByRole("link", { name: "New application" }).click();
@@ -59,7 +59,7 @@ describeInBrowser("console journey", (browser) => {
     await button(page, "Create application").click();
     await page.getByTestId("new-key").waitFor();
     expect(await accessibilityViolations(page)).toEqual([]);
-    const first = await takeKey(opened);
+    const first = await readNewKey(opened);
 
     await page.getByRole("heading", { name: "Web shop" }).waitFor();
     await page.getByText("in 3 months").waitFor();
@@ -78,7 +78,7 @@ describeInBrowser("console journey", (browser) => {
     await page.getByRole("link", { name: "Edit" }).click();
     await page.getByLabel("Name").fill("Web shop 2");
     await button(page, "Remove token:create").click();
-    await focused(page.getByRole("combobox", { name: "Direct permissions" }));
+    await waitForFocus(page.getByRole("combobox", { name: "Direct permissions" }));
     await page.getByLabel("Origins").fill("");
     await button(page, "Save").click();
     await page.getByRole("heading", { name: "Web shop 2" }).waitFor();

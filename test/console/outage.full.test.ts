@@ -1,9 +1,8 @@
 import { afterAll, expect, it } from "@jest/globals";
 import { createRestApi } from "../support/api/rest.js";
-import { accessibilityViolations } from "../support/browser/axe.js";
 import { describeInBrowser } from "../support/browser/browser.js";
-import { expectEventually, signIn } from "../support/browser/console.js";
-import { reservePorts } from "../support/service/lasting-ports.js";
+import { accessibilityViolations, expectEventually, signIn } from "../support/browser/console.js";
+import { reservePorts } from "../support/service/ports.js";
 import { startServer, type TestServer } from "../support/service/server.js";
 import { until } from "../support/until.js";
 

@@ -2,9 +2,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "@jest/gl
 import type { Locator, Page } from "playwright-core";
 import { createLatchkeyClient, type LatchkeyNodeClient } from "../../src/client/create-guard.js";
 import { problemOf } from "../../src/contract/problem-report.js";
-import { accessibilityViolations } from "../support/browser/axe.js";
 import { describeInBrowser, type OpenedPage } from "../support/browser/browser.js";
-import { expectEventually, horizontalOverflow, openSignedIn } from "../support/browser/console.js";
+import {
+  accessibilityViolations,
+  expectEventually,
+  horizontalOverflow,
+  openSignedIn,
+} from "../support/browser/console.js";
 import { startServer, type TestServer } from "../support/service/server.js";
 
 describeInBrowser("console rule editor", (browser) => {

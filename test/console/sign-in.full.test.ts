@@ -4,9 +4,13 @@ import type { Page } from "playwright-core";
 import type { BootstrapResult } from "../../src/bootstrap.js";
 import { type Api, keyOf } from "../support/api/api.js";
 import { createRestApi } from "../support/api/rest.js";
-import { accessibilityViolations } from "../support/browser/axe.js";
 import { describeInBrowser } from "../support/browser/browser.js";
-import { expectEventually, openSignedIn, signIn } from "../support/browser/console.js";
+import {
+  accessibilityViolations,
+  expectEventually,
+  openSignedIn,
+  signIn,
+} from "../support/browser/console.js";
 import { startServer, type TestServer } from "../support/service/server.js";
 
 const hour = 3_600_000;

@@ -4,7 +4,7 @@ import { promisify } from "node:util";
 import { describe, expect, it } from "@jest/globals";
 import { readSettings } from "../../src/config/settings.js";
 import { isFullSuite } from "../support/jest/suite.js";
-import { withFolder } from "../support/service/process.js";
+import { withTempFolder } from "../support/service/process.js";
 import { useServices } from "../support/service/service-process.js";
 import { until } from "../support/until.js";
 import { type Instruction, readDockerfile } from "./dockerfile.js";
@@ -102,7 +102,7 @@ describe("the health check of the image", () => {
   it.each(isFullSuite ? variants : variants.slice(-1))(
     "passes while the service runs %s, and fails after it stopped",
     (_, settings) =>
-      withFolder(async (DATA_DIR) => {
+      withTempFolder(async (DATA_DIR) => {
         const { port, process } = await start({ DATA_DIR, ...settings });
         const environment = { PORT: String(port), ...settings };
         // Without CPU time the check can time out, so it is repeated, as Docker does.

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
 import { openapi } from "../../gen/openapi.js";
 import type { BootstrapResult } from "../../src/bootstrap.js";
-import { accessibilityViolations } from "../support/browser/axe.js";
 import { describeInBrowser, type OpenedPage } from "../support/browser/browser.js";
+import { accessibilityViolations } from "../support/browser/console.js";
 import { startServer, type TestServer } from "../support/service/server.js";
 
 const operations = Object.entries(openapi.paths).flatMap(([path, verbs]) =>

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type ProblemCode, problemCatalogue } from "../../src/contract/problems.js";
 import { settingNames } from "../config/setting-names.js";
 import { createRestApi } from "../support/api/rest.js";
-import { reservePorts } from "../support/service/lasting-ports.js";
+import { reservePorts } from "../support/service/ports.js";
 import { useService } from "../support/service/service-process.js";
 import { cloneFolder, commandsIn, runCommands, toPattern, withoutSpace } from "./page-commands.js";
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
-import { reservePorts } from "../support/service/lasting-ports.js";
+import { reservePorts } from "../support/service/ports.js";
 import { useService } from "../support/service/service-process.js";
 import { useExamples } from "./example-process.js";
 

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { afterEach } from "@jest/globals";
 import { killWithParent } from "../support/service/child-process.js";
-import { type FollowedProcess, followProcess } from "../support/service/process.js";
+import { type CapturedProcess, captureOutput } from "../support/service/process.js";
 
 /** The commands of a page below a label such as `<!-- tour: curl -->`, as one script. */
 function scriptIn(page: string, label: string): string {
@@ -16,14 +16,14 @@ function scriptIn(page: string, label: string): string {
 
 /** Runs examples with the commands of their page, and stops them after the test. */
 export function useExamples() {
-  let running: FollowedProcess[] = [];
+  let running: CapturedProcess[] = [];
 
   afterEach(async () => {
     await Promise.all(running.map(stopExample));
     running = [];
   });
 
-  return (name: string, environment: Readonly<Record<string, string>>): FollowedProcess => {
+  return (name: string, environment: Readonly<Record<string, string>>): CapturedProcess => {
     const script = scriptIn("examples/README.md", `example: ${name}`);
     const child = spawn("bash", ["-euo", "pipefail", "-c", script], {
       env: { ...process.env, ...environment },
@@ -31,14 +31,14 @@ export function useExamples() {
       detached: true,
     });
     killWithParent(child, { group: true });
-    const example = followProcess(child);
+    const example = captureOutput(child);
     running.push(example);
     return example;
   };
 }
 
 /** Sends SIGINT to an example and its child processes, like Ctrl+C, and waits for the exit. */
-export async function stopExample({ child, ended }: FollowedProcess): Promise<void> {
+export async function stopExample({ child, ended }: CapturedProcess): Promise<void> {
   if (child.pid && child.exitCode === null && child.signalCode === null) {
     process.kill(-child.pid, "SIGINT");
   }

@@ -1,7 +1,7 @@
 import { expect, it } from "@jest/globals";
 import { createRestApi } from "../support/api/rest.js";
 import { describeInBrowser } from "../support/browser/browser.js";
-import { reservePorts } from "../support/service/lasting-ports.js";
+import { reservePorts } from "../support/service/ports.js";
 import { useService } from "../support/service/service-process.js";
 import { stopExample, useExamples } from "./example-process.js";
 

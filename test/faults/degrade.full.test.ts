@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from "@jest/globals";
 import type { ApiFailure } from "../support/api/api.js";
 import { createGrpcApi } from "../support/api/grpc.js";
-import { createOutbox } from "../support/api/streams.js";
+import { createRequestStream } from "../support/api/streams.js";
 import { send } from "../support/http/http.js";
 import type { TcpProxy } from "../support/http/tcp-proxy.js";
 import { useMongo } from "../support/mongo/mongo.js";
@@ -68,14 +68,14 @@ async function askPages(target: { readonly port: number }) {
 
 /** Opens a stream of each kind. Each is asked at last whether it goes on or how it ended. */
 async function openStreams(api: ReturnType<typeof createGrpcApi>, key: string) {
-  const outbox = createOutbox<{ check: { key: string; permission: string } }>();
+  const requests = createRequestStream<{ check: { key: string; permission: string } }>();
   const check = { check: { key, permission: "access:check" } };
-  outbox.send(check);
-  const asking = setInterval(() => outbox.send(check), 500);
+  requests.send(check);
+  const asking = setInterval(() => requests.send(check), 500);
   const open = [
     (signal: AbortSignal) => api.watchCredentials(key, { heartbeatMs: 200 }, signal),
     (signal: AbortSignal) => api.watchEvents(key, { heartbeatMs: 200 }, signal),
-    (signal: AbortSignal) => api.streamCheckAccess(key, outbox, signal),
+    (signal: AbortSignal) => api.streamCheckAccess(key, requests, signal),
   ];
   const opened = open.map((stream) => follow(stream));
   closes.push(async () => clearInterval(asking));

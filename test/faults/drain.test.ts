@@ -11,7 +11,7 @@ import { describe, expect, it, jest } from "@jest/globals";
 import { CheckAccessRequestSchema } from "../../gen/latchkey/v1/access_service_pb.js";
 import { envelope } from "../support/http/raw-grpc.js";
 import { repetitions } from "../support/jest/suite.js";
-import { withFolder } from "../support/service/process.js";
+import { withTempFolder } from "../support/service/process.js";
 import { rateLimitsOff } from "../support/service/rate-limits-off.js";
 import { useServices } from "../support/service/service-process.js";
 import { hangTimeout, until } from "../support/until.js";
@@ -53,7 +53,7 @@ async function isRefused(port: number): Promise<boolean> {
 
 /** Tells a service under load to stop, and answers what became of the calls. */
 function stopUnderLoad(WORKERS: string): Promise<DrainTally & { readonly stoppedAt: number }> {
-  return withFolder(async (DATA_DIR) => {
+  return withTempFolder(async (DATA_DIR) => {
     const { url, firstKey, process } = await start({ ...environment, DATA_DIR, WORKERS });
     const tally: DrainTally = { answers: {}, lost: [] };
     const load = callUntilRefused({ url, key: firstKey }, tally);
@@ -149,7 +149,7 @@ async function beginGrpc(session: ClientHttp2Session, key: string): Promise<() =
 
 describe("a service that receives SIGTERM while it reads requests", () => {
   it("refuses new connections and completes open requests", () =>
-    withFolder(async (DATA_DIR) => {
+    withTempFolder(async (DATA_DIR) => {
       const { url, port, firstKey, process } = await start({ ...environment, DATA_DIR });
       const session = connectHttp2(url);
       session.on("error", () => {});

@@ -2,7 +2,7 @@ import { describe, it } from "@jest/globals";
 import { keyOf } from "../support/api/api.js";
 import { createRestApi } from "../support/api/rest.js";
 import { forEachConcurrently } from "../support/concurrency.js";
-import { withFolder } from "../support/service/process.js";
+import { withTempFolder } from "../support/service/process.js";
 import { until } from "../support/until.js";
 import { auditApplication, auditSession } from "./support/crash-audit.js";
 import type { CrashLedger } from "./support/crash-ledger.js";
@@ -35,7 +35,7 @@ describe("a service on the embedded store that is killed during writes", () => {
   ])(
     "keeps all acknowledged writes, with WORKERS=%s, %i times",
     (WORKERS, kills, seed) =>
-      withFolder(async (folder) => {
+      withTempFolder(async (folder) => {
         const random = createRandom(seed);
         let service = await start(folder, { ...environment, WORKERS });
         const keys = await createKeys(service.url, service.firstKey);

@@ -5,7 +5,7 @@ import { describe, expect, jest } from "@jest/globals";
 import { type Api, ApiFailure, keyOf } from "../support/api/api.js";
 import { createRestApi } from "../support/api/rest.js";
 import { itIf } from "../support/jest/suite.js";
-import { runLatchkey, withFolder } from "../support/service/process.js";
+import { runLatchkey, withTempFolder } from "../support/service/process.js";
 import { useServices } from "../support/service/service-process.js";
 import { hangTimeout, until } from "../support/until.js";
 import { commandBoundByModes } from "./support/bound-by-modes.js";
@@ -49,7 +49,7 @@ describe("a service whose disk is full", () => {
   const title = "refuses writes with 503, continues to read, and writes again when space is free";
   const canLimit = spawnSync("prlimit", ["--version"]).status === 0;
   itIf(canLimit, title, "prlimit is missing", () =>
-    withFolder(async (folder) => {
+    withTempFolder(async (folder) => {
       const service = await start(folder);
       const { child, output } = service.process;
       const api = createRestApi(service.url);
@@ -88,7 +88,7 @@ describe("a read-only data folder", () => {
     "fails the start with one line, does not affect a running service, and loses no data";
   const whyNot = "setpriv is missing, and root can write everywhere";
   itIf(command !== undefined, title, whyNot, () =>
-    withFolder(async (folder) => {
+    withTempFolder(async (folder) => {
       const environment = { DATA_DIR: folder, PORT: "0" };
       const { url, firstKey, process: first } = await startService(environment, bound);
       await chmod(folder, 0o500);

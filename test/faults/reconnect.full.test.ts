@@ -43,10 +43,10 @@ describe("a service under steady load", () => {
       expect(others).toEqual({});
       // A slow machine makes the same calls in more seconds, and so more tries are right.
       expect(attempts).toBeLessThan(poolSize + watchesPerSecond * seconds);
-      expect(proxy.mostUnanswered()).toBeLessThan(mostAtOnce);
+      expect(proxy.peakUnanswered()).toBeLessThan(mostAtOnce);
       console.info(
         `whose MongoDB ${name}: ${calls.made()} calls in ${seconds.toFixed(1)} s, ${unavailable} unavailable, ` +
-          `${attempts} connections tried, ${proxy.mostUnanswered()} at once`,
+          `${attempts} connections tried, ${proxy.peakUnanswered()} at once`,
       );
     },
     4 * hangTimeout,

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { placesIn, replaced } from "../support/json-places.js";
+import { listJsonPaths, replaceAtPath } from "../support/json-paths.js";
 import { anyJson, hostileNames } from "./hostile.js";
 import type { RawAnswer } from "./pipeline.js";
 import { type HttpInput, request } from "./request.js";
@@ -92,9 +92,9 @@ const hole = "\u0001hole\u0001";
 
 /** A body with another value, another member, or a member twice, in one of its places. */
 function spoiled(body: object): fc.Arbitrary<string> {
-  const places = placesIn(body).map((path) => {
+  const places = listJsonPaths(body).map((path) => {
     const value = path.reduce<unknown>((inner, at) => (inner as never)[at], body);
-    const text = JSON.stringify(replaced(body, path, hole));
+    const text = JSON.stringify(replaceAtPath(body, path, hole));
     return { text, value, json: JSON.stringify(value) };
   });
   const objects = places.filter(({ json }) => json.startsWith("{"));

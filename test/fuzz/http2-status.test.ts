@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { expect, it } from "@jest/globals";
-import { responseOf, useWireSessions } from "../support/http/http2-wire.js";
+import { readResponse, useWireSessions } from "../support/http/http2-wire.js";
 import { statusIn } from "./http2-status.js";
 
 const open = useWireSessions();
@@ -18,8 +18,8 @@ it("reads the status of every response from its frames", async () => {
   const read: number[] = [];
   for (const status of statuses) {
     const stream = wire.session.request({ ":path": `/${status}` });
-    await responseOf(stream);
-    const [head] = wire.answerFrames(stream);
+    await readResponse(stream);
+    const [head] = wire.responseFrames(stream);
     read.push(statusIn(head?.payload ?? Buffer.alloc(0)));
   }
   server.close();

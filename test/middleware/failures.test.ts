@@ -12,7 +12,7 @@ import { createRestApi } from "../support/api/rest.js";
 import { expectProblem, send } from "../support/http/http.js";
 import { callRaw, detailsOf, envelope } from "../support/http/raw-grpc.js";
 import { startServer, type TestServer } from "../support/service/server.js";
-import { changed, gated } from "../support/service/store.js";
+import { createPausableStore, overrideStore } from "../support/service/store.js";
 import { until } from "../support/until.js";
 
 const byKeyRpc = "/latchkey.v1.ApplicationService/GetApplicationByKey";
@@ -43,14 +43,14 @@ const keyHeader = () => ({ "svc-api-key": root.key });
 /** A store whose list methods fail with the given error. */
 function createFailingStore(reason: unknown): Store {
   const list = () => Promise.reject(reason);
-  return changed(base.store, { applications: { list } });
+  return overrideStore(base.store, { applications: { list } });
 }
 
 describe("a call that takes longer than REQUEST_TIMEOUT", () => {
   it("fails with 504 and DEADLINE_EXCEEDED on every protocol", async () => {
-    const store = gated(base.store);
+    const store = createPausableStore(base.store);
     const { url, port, logs } = await startOn(store, { REQUEST_TIMEOUT: "30ms" });
-    store.shut();
+    store.pauseReads();
     const rest = await send({ port }, "/applications/key", { headers: keyHeader() });
     expectProblem(rest, 504, "deadline_exceeded");
     expect(rest.headers["retry-after"]).toBe("1");
@@ -64,7 +64,7 @@ describe("a call that takes longer than REQUEST_TIMEOUT", () => {
     });
     expect([connect.status, JSON.parse(connect.body).code]).toEqual([504, "deadline_exceeded"]);
     expect(logs.map(({ code }) => code)).toEqual(Array(3).fill("deadline_exceeded"));
-    store.open();
+    store.resumeReads();
   });
 
   it("causes no unhandled rejection if it fails after the response", async () => {
@@ -73,7 +73,7 @@ describe("a call that takes longer than REQUEST_TIMEOUT", () => {
       new Promise<never>((_, reject) => {
         fail = reject;
       });
-    const store = changed(base.store, { applications: { list } });
+    const store = overrideStore(base.store, { applications: { list } });
     const { port } = await startOn(store, { REQUEST_TIMEOUT: "30ms" });
     const response = await send({ port }, "/applications", { headers: keyHeader() });
     expectProblem(response, 504, "deadline_exceeded");
@@ -126,7 +126,7 @@ describe("an unreachable store", () => {
 
   it("returns 503, not 401, if the key cannot be looked up", async () => {
     const find = () => Promise.reject(new StoreUnavailable(secret));
-    const { port } = await startOn(changed(base.store, { applications: { find } }));
+    const { port } = await startOn(overrideStore(base.store, { applications: { find } }));
     const response = await send({ port }, "/applications/key", { headers: keyHeader() });
     expectProblem(response, 503, "store_unavailable");
   });
@@ -186,7 +186,7 @@ describe("an unexpected store error", () => {
       const found = await base.store.applications.find(id);
       return found && { ...(contentOf(found) as typeof found), createdAt: 9e15 };
     };
-    const { port, logs } = await startOn(changed(base.store, { applications: { find } }));
+    const { port, logs } = await startOn(overrideStore(base.store, { applications: { find } }));
     const response = await send({ port }, "/applications/key", { headers: keyHeader() });
     expectProblem(response, 500, "internal");
     await until(async () => logs.some(({ level }) => level === 50));
@@ -211,7 +211,7 @@ describe("the interceptors: observe, deadline, authenticate, authorize, validate
         ]),
       ) as T;
     const { applications, sessions } = base.store;
-    return changed(base.store, {
+    return overrideStore(base.store, {
       applications: record(applications, "applications"),
       sessions: record(sessions, "sessions"),
     });
@@ -250,14 +250,14 @@ describe("the interceptors: observe, deadline, authenticate, authorize, validate
   });
 
   it("include authentication in the deadline", async () => {
-    const store = gated(base.store);
+    const store = createPausableStore(base.store);
     const { port, logs } = await startOn(store, { REQUEST_TIMEOUT: "30ms" });
-    store.shut();
+    store.pauseReads();
     const headers = { ...keyHeader(), "content-type": "application/json" };
     const response = await send({ port }, "/applications", { method: "POST", headers, body: "{" });
     expectProblem(response, 504, "deadline_exceeded");
     expect(logs).toEqual([expect.objectContaining({ code: "deadline_exceeded" })]);
     expect(logs[0]).not.toHaveProperty("application_id");
-    store.open();
+    store.resumeReads();
   });
 });

@@ -1,15 +1,15 @@
 import { afterEach } from "@jest/globals";
 
-/** Keeps how to stop what a test has begun, and does so when the test is done. */
-export function useCleanup(): (stop: () => void) => void {
-  let stops: (() => void)[] = [];
+/** Returns a function that registers a callback to run after the current test. */
+export function useCleanup(): (cleanUp: () => void) => void {
+  let callbacks: (() => void)[] = [];
 
   afterEach(() => {
-    for (const stop of stops) {
-      stop();
+    for (const cleanUp of callbacks) {
+      cleanUp();
     }
-    stops = [];
+    callbacks = [];
   });
 
-  return (stop) => void stops.push(stop);
+  return (cleanUp) => void callbacks.push(cleanUp);
 }

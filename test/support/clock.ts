@@ -7,8 +7,8 @@ export interface FrozenTime {
 }
 
 /**
- * Stops the clock by which buckets are refilled, until mocks are restored. It
- * moves only when a test skips time, so that no refill depends on how long a test takes.
+ * Mocks `performance.now()`, which refills rate limit buckets, until mocks are restored.
+ * Refills then do not depend on how long a test takes.
  */
 export function freezeTime(start = Math.ceil(performance.now())): FrozenTime {
   let now = start;
@@ -21,7 +21,7 @@ export function freezeTime(start = Math.ceil(performance.now())): FrozenTime {
   };
 }
 
-/** A clock that stands still until a test moves it. */
+/** A clock that only moves when a test advances it. */
 export interface TestClock {
   readonly now: Clock;
   advance(milliseconds: number): void;

@@ -1,30 +1,32 @@
-/** Works on each item, in a few lanes at once: each takes the next that is left, until it is enough. */
+/** Processes the items with a fixed number of workers, until `shouldStop` returns true. */
 export async function forEachConcurrently<T>(
-  lanes: number,
+  workers: number,
   items: Iterable<T>,
-  work: (item: T, lane: number) => Promise<void>,
-  isEnough: () => boolean = () => false,
+  work: (item: T, worker: number) => Promise<void>,
+  shouldStop: () => boolean = () => false,
 ): Promise<void> {
-  const left = items[Symbol.iterator]();
-  const goAlong = async (lane: number) => {
-    for (let next = left.next(); !next.done && !isEnough(); next = left.next()) {
-      await work(next.value, lane);
+  const iterator = items[Symbol.iterator]();
+  const runWorker = async (worker: number) => {
+    for (let next = iterator.next(); !next.done && !shouldStop(); next = iterator.next()) {
+      await work(next.value, worker);
     }
   };
-  await Promise.all(Array.from({ length: lanes }, (_, lane) => goAlong(lane)));
+  await Promise.all(Array.from({ length: workers }, (_, worker) => runWorker(worker)));
 }
 
-/** Waits for all that was begun; where some of it fails, undoes what did not, and throws why. */
+/** Waits for all promises. If one fails, undoes the others and rethrows its error. */
 export async function allOrUndo<T>(
-  begun: readonly Promise<T>[],
-  undo: (done: T) => unknown,
+  promises: readonly Promise<T>[],
+  undo: (result: T) => unknown,
 ): Promise<T[]> {
-  const settled = await Promise.allSettled(begun);
-  const done = settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
-  const failed = settled.find((one) => one.status === "rejected");
+  const settled = await Promise.allSettled(promises);
+  const succeeded = settled.flatMap((result) =>
+    result.status === "fulfilled" ? [result.value] : [],
+  );
+  const failed = settled.find((result) => result.status === "rejected");
   if (failed) {
-    await Promise.all(done.map(undo));
+    await Promise.all(succeeded.map(undo));
     throw failed.reason;
   }
-  return done;
+  return succeeded;
 }

@@ -1,31 +1,30 @@
 import { waitForNextTick } from "../../src/lib/event-loop.js";
 
-/** Counts the turns of the event loop until something is done, well or not. */
-export async function countTicksUntil(done: Promise<unknown>): Promise<number> {
-  let turns = 0;
-  let isDone = false;
+/** Counts the event loop iterations until a promise settles. */
+export async function countTicksUntil(promise: Promise<unknown>): Promise<number> {
+  let ticks = 0;
+  let isSettled = false;
   const settle = () => {
-    isDone = true;
+    isSettled = true;
   };
-  void done.then(settle, settle);
-  while (!isDone) {
+  void promise.then(settle, settle);
+  while (!isSettled) {
     await waitForNextTick();
-    turns++;
+    ticks++;
   }
-  return turns;
+  return ticks;
 }
 
 /**
- * Does something, and then keeps this process from doing anything for so many
- * milliseconds, as a busy machine may. What it does next is what timers are
- * there for that are due by then; only after that it reads what has come.
+ * Runs `work`, then blocks the event loop like a busy machine. Timers that are
+ * due by then fire before pending I/O is read.
  */
 export function runThenBlock<T>(work: () => T, milliseconds: number): Promise<Awaited<T>> {
   return new Promise((resolve) => {
     setImmediate(() => {
-      const done = work();
+      const result = work();
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);
-      resolve(done as Awaited<T>);
+      resolve(result as Awaited<T>);
     });
   });
 }

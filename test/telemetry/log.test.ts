@@ -7,7 +7,7 @@ import { createGrpcApi } from "../support/api/grpc.js";
 import { createRestApi } from "../support/api/rest.js";
 import { send, sendRaw } from "../support/http/http.js";
 import { callRaw, envelope } from "../support/http/raw-grpc.js";
-import { logLinesSoFar } from "../support/service/log.js";
+import { flushedLogLines } from "../support/service/log.js";
 import { startServer, type TestServer } from "../support/service/server.js";
 import { until } from "../support/until.js";
 
@@ -31,7 +31,7 @@ afterAll(() => server.close());
 /** Waits for the expected number of lines, and checks that no more precede the line of a later request. */
 async function waitForLines(count: number): Promise<Record<string, unknown>[]> {
   await until(async () => server.logs.length >= count);
-  const written = await logLinesSoFar(server);
+  const written = await flushedLogLines(server);
   expect(written).toHaveLength(count);
   return written;
 }

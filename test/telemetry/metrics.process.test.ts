@@ -9,7 +9,7 @@ import {
   childrenOf,
   type LatchkeyProcess,
   runLatchkey,
-  withFolder,
+  withTempFolder,
 } from "../support/service/process.js";
 import { useServices } from "../support/service/service-process.js";
 import { hangTimeout, until } from "../support/until.js";
@@ -29,7 +29,7 @@ function withService(
   environment: Record<string, string>,
   use: (service: Service) => Promise<void>,
 ): Promise<void> {
-  return withFolder(async (DATA_DIR) => {
+  return withTempFolder(async (DATA_DIR) => {
     const { url, firstKey: key, process } = await start({ DATA_DIR, ...environment });
     await use({ ...process, url, key });
     process.child.kill("SIGTERM");
@@ -93,7 +93,7 @@ describe("METRICS_PORT", () => {
     const blocker = createServer().listen(0, "127.0.0.1");
     await once(blocker, "listening");
     const { port } = blocker.address() as AddressInfo;
-    await withFolder(async (DATA_DIR) => {
+    await withTempFolder(async (DATA_DIR) => {
       const environment = { DATA_DIR, PORT: "0", METRICS_PORT: String(port) };
       const service = runLatchkey(["serve"], environment);
       stopAfterTest(() => service.child.kill("SIGKILL"));

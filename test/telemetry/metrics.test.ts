@@ -17,7 +17,7 @@ import { send, sendRaw } from "../support/http/http.js";
 import { callRaw, envelope } from "../support/http/raw-grpc.js";
 import { type Exposition, parseExposition, scrape } from "../support/service/exposition.js";
 import { type Engine, startServer, type TestServer } from "../support/service/server.js";
-import { changed } from "../support/service/store.js";
+import { overrideStore } from "../support/service/store.js";
 import { until } from "../support/until.js";
 
 const byKey = "latchkey.v1.ApplicationService/GetApplicationByKey";
@@ -341,7 +341,7 @@ describe("an unreachable store", () => {
     const fail = async () => {
       throw new StoreUnavailable("unavailable");
     };
-    const store = changed(server.store, { applications: { find: fail }, ping: fail });
+    const store = overrideStore(server.store, { applications: { find: fail }, ping: fail });
     const failingServer = await startServer("lmdb", { store });
     await send(failingServer, "/applications/key", { headers: { "svc-api-key": root.key } });
     const { sum } = await scrape(failingServer);
@@ -354,7 +354,9 @@ describe("an unreachable store", () => {
 
   it("does not delay a scrape", async () => {
     const ping = () => new Promise<void>(() => {});
-    const hangingServer = await startServer("lmdb", { store: changed(server.store, { ping }) });
+    const hangingServer = await startServer("lmdb", {
+      store: overrideStore(server.store, { ping }),
+    });
     expect((await scrape(hangingServer)).sum("latchkey_store_ready")).toBe(0);
     await hangingServer.close();
   });

@@ -20,10 +20,10 @@ import { createConnectApi } from "../support/api/connect.js";
 import { createGrpcApi } from "../support/api/grpc.js";
 import { createRestApi } from "../support/api/rest.js";
 import { send } from "../support/http/http.js";
-import { withFolder } from "../support/service/process.js";
+import { withTempFolder } from "../support/service/process.js";
 import { startServer, type TestServer } from "../support/service/server.js";
 import { useServices } from "../support/service/service-process.js";
-import { changed } from "../support/service/store.js";
+import { overrideStore } from "../support/service/store.js";
 import { until } from "../support/until.js";
 
 const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
@@ -153,7 +153,7 @@ describe("the span of a call", () => {
   it("lasts as long as its stream and is the parent of its store calls", async () => {
     // Asynchronous store calls become spans.
     const find = async (id: string) => server.store.applications.find(id);
-    const store = changed(server.store, { applications: { find } });
+    const store = overrideStore(server.store, { applications: { find } });
     const asyncServer = await startServer("lmdb", { store, tracing });
     const transport = createGrpcTransport({ baseUrl: asyncServer.url });
     const { watchCredentials } = createClient(AccessService, transport);
@@ -201,7 +201,7 @@ describe("a server error", () => {
     const find = async () => {
       throw new StoreUnavailable("unavailable");
     };
-    const store = changed(server.store, { applications: { find } });
+    const store = overrideStore(server.store, { applications: { find } });
     const failingServer = await startServer("lmdb", { store, tracing });
     await send(failingServer, "/applications/key", {
       headers: { "svc-api-key": root.key, traceparent },
@@ -269,7 +269,7 @@ describe("without a tracer", () => {
 
 describe("a tracer registered before the service starts", () => {
   it("receives the spans of every worker", () =>
-    withFolder(async (DATA_DIR) => {
+    withTempFolder(async (DATA_DIR) => {
       const { url, firstKey, process } = await start({
         DATA_DIR,
         WORKERS: "2",

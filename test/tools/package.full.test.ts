@@ -6,8 +6,8 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { build } from "esbuild";
 import { killWithParent } from "../support/service/child-process.js";
-import { followProcess } from "../support/service/process.js";
-import { listeningLine } from "../support/service/service-process.js";
+import { captureOutput } from "../support/service/process.js";
+import { listeningPattern } from "../support/service/service-process.js";
 
 const timeout = 180_000;
 
@@ -131,8 +131,8 @@ describe("the published package", () => {
           detached: true,
         });
         killWithParent(child, { group: true });
-        const service = followProcess(child);
-        const [, url] = await service.until(listeningLine);
+        const service = captureOutput(child);
+        const [, url] = await service.until(listeningPattern);
         const responses = ["/healthz", "/openapi.json", "/console"].map((path) =>
           fetch(url + path),
         );

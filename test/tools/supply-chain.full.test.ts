@@ -8,7 +8,7 @@ import { promisify } from "node:util";
 import { describe, expect, it } from "@jest/globals";
 import type { Bom } from "../../tools/supply-chain/bom.js";
 import { packagesIn, readLockfile, readManifest } from "../../tools/supply-chain/lockfile.js";
-import { withFolder } from "../support/service/process.js";
+import { withTempFolder } from "../support/service/process.js";
 
 const run = promisify(execFile);
 const lock = readLockfile();
@@ -17,7 +17,7 @@ const manifest = readManifest();
 describe("the audit", () => {
   /** Runs the audit against a fake registry with this response. */
   const audit = (status: number, advisories: object, ...args: string[]) =>
-    withFolder((cache) => auditWith(cache, status, advisories, args));
+    withTempFolder((cache) => auditWith(cache, status, advisories, args));
 
   async function auditWith(cache: string, status: number, advisories: object, args: string[]) {
     const registry = createServer((request, response) => {
@@ -64,7 +64,7 @@ describe("the audit", () => {
 });
 
 it("the bill of materials lists every production dependency, and nothing else, with hashes", () =>
-  withFolder(async (folder) => {
+  withTempFolder(async (folder) => {
     const path = join(folder, "bom.json");
     await run(process.execPath, ["--import", "tsx", "tools/supply-chain/sbom.ts", path]);
     const bom: Bom = JSON.parse(await readFile(path, "utf8"));

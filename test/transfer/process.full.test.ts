@@ -9,7 +9,7 @@ import { applicationLine } from "../../src/transfer/export.js";
 import { hour, times } from "../contract/store/fixtures.js";
 import { anImportedApplication, seedStore } from "../contract/store/transfer-fixtures.js";
 import { uri } from "../support/mongo/uri.js";
-import { latchkeyPath, withFolder } from "../support/service/process.js";
+import { latchkeyPath, withTempFolder } from "../support/service/process.js";
 import {
   createExport,
   type Environment,
@@ -36,7 +36,7 @@ describe("an import into MongoDB", () => {
 
 describe.each(kinds)("an import into the %s store", (kind) => {
   it("with invalid lines or conflicts exits with 1 and reports them", () =>
-    withFolder((folder) =>
+    withTempFolder((folder) =>
       withStore(kind, async (target) => {
         const path = join(folder, "latchkey.ndjson");
         const record = anImportedApplication({ permissions: ["token:read"] });
@@ -62,7 +62,7 @@ describe.each(kinds)("an import into the %s store", (kind) => {
 
 describe.each(kinds)("an export of the %s store", (kind) => {
   it("that was interrupted anywhere is resumed with the same result", () =>
-    withFolder((folder) =>
+    withTempFolder((folder) =>
       withStore(kind, async (source) => {
         await withOpenStore(source, (store) => seedStore(store, Date.now));
         const complete = (await run(["export"], source)).stdout;
@@ -94,7 +94,7 @@ describe.each(kinds)("an export of the %s store", (kind) => {
       expect(stdout).toContain('{"session":');
       expect(stdout).not.toContain('{"event":');
       expect(stdout).toContain('"events":0');
-      await withFolder(async (folder) => {
+      await withTempFolder(async (folder) => {
         const path = join(folder, "a.ndjson");
         await writeFile(`${path}.part`, stdout.slice(0, -30));
         const resume = ["export", "--output", path, "--resume"];
@@ -107,7 +107,7 @@ describe.each(kinds)("an export of the %s store", (kind) => {
 
 describe("a store without data", () => {
   async function expectEmpty(environment: Environment) {
-    await withFolder(async (folder) => {
+    await withTempFolder(async (folder) => {
       const path = join(folder, "latchkey.ndjson");
       await writeFile(path, createExport(3).lines.join(""));
       const { code, stdout } = await run(["import", path, "--dry-run"], environment);
@@ -117,7 +117,7 @@ describe("a store without data", () => {
   }
 
   it("is treated as empty by a dry run, and its folder stays unchanged", () =>
-    withFolder(async (parent) => {
+    withTempFolder(async (parent) => {
       const DATA_DIR = join(parent, "data");
       await expectEmpty({ DATA_DIR });
       await expect(stat(DATA_DIR)).rejects.toThrow("ENOENT");
@@ -144,7 +144,7 @@ describe("export and import fail with one clear line", () => {
   }
 
   it("for files that exist, have other data, or cannot be resumed", () =>
-    withFolder((folder) =>
+    withTempFolder((folder) =>
       withStore("embedded", async (source) => {
         const path = join(folder, "a.ndjson");
         await withOpenStore(source, (store) => seedStore(store, Date.now));
@@ -172,7 +172,7 @@ describe("export and import fail with one clear line", () => {
     ));
 
   it("for files that are missing, not an export, or hashed with another pepper", () =>
-    withFolder((folder) =>
+    withTempFolder((folder) =>
       withStore("embedded", async (target) => {
         const path = join(folder, "a.ndjson");
         expect(await runFailing(["import", path], target)).toMatch(
@@ -208,8 +208,8 @@ describe("export and import fail with one clear line", () => {
 
 describe("the worked example in docs/guides/move-data.md", () => {
   it("imports a working key of another system", () =>
-    withFolder((folder) =>
-      withFolder(async (DATA_DIR) => {
+    withTempFolder((folder) =>
+      withTempFolder(async (DATA_DIR) => {
         const page = await readFile("docs/guides/move-data.md", "utf8");
         const [, script = ""] = /<!-- worked example -->\n```sh\n(.*?)```/s.exec(page) ?? [];
         const command = `'${process.execPath}' '${resolve(latchkeyPath)}'`;

@@ -18,7 +18,7 @@ import {
 } from "../contract/store/transfer-fixtures.js";
 import { useMongo } from "../support/mongo/mongo.js";
 import { uri } from "../support/mongo/uri.js";
-import { type LatchkeyProcess, runLatchkey, withFolder } from "../support/service/process.js";
+import { type LatchkeyProcess, runLatchkey, withTempFolder } from "../support/service/process.js";
 import { until } from "../support/until.js";
 
 /** The settings of a store. */
@@ -79,7 +79,7 @@ export function useTransfer() {
       const { databaseName } = mongo.createDatabase();
       return use({ KEY_PEPPER: pepper, MONGODB_URI: uri, MONGODB_DATABASE: databaseName });
     }
-    return withFolder((DATA_DIR) => use({ KEY_PEPPER: pepper, DATA_DIR }));
+    return withTempFolder((DATA_DIR) => use({ KEY_PEPPER: pepper, DATA_DIR }));
   }
 
   function start(args: string[], environment: Environment): LatchkeyProcess {
@@ -96,7 +96,7 @@ export function useTransfer() {
 
   /** Moves all data by file and by pipe, and expects complete data and working keys. */
   function expectMove(from: Kind, to: Kind): Promise<void> {
-    return withFolder((folder) =>
+    return withTempFolder((folder) =>
       withStore(from, async (source) => {
         const keys = await withOpenStore(source, (store) => seedStore(store, Date.now));
         const path = join(folder, "latchkey.ndjson");
@@ -135,7 +135,7 @@ export function useTransfer() {
 
   /** Kills an import halfway, and expects the next import to complete it. */
   function expectImportAfterKill(kind: Kind): Promise<void> {
-    return withFolder((folder) =>
+    return withTempFolder((folder) =>
       withStore(kind, async (target) => {
         const { records, lines } = createExport(2_000);
         const halfway = start(["import", "-"], target);

@@ -5,7 +5,7 @@ import type { BootstrapResult } from "../../src/bootstrap.js";
 import { openRaw } from "../support/http/raw-connection.js";
 import { envelope } from "../support/http/raw-grpc.js";
 import { startServer, type TestServer } from "../support/service/server.js";
-import { changed } from "../support/service/store.js";
+import { overrideStore } from "../support/service/store.js";
 import { until } from "../support/until.js";
 
 let server: TestServer;
@@ -21,8 +21,8 @@ beforeAll(async () => {
       signals.push(received);
       received.addEventListener("abort", () => reject(received.reason));
     });
-  const wrapStore = (store: Parameters<typeof changed>[0]) =>
-    changed(store, { applications: { list }, sessions: { list }, events: { list } });
+  const wrapStore = (store: Parameters<typeof overrideStore>[0]) =>
+    overrideStore(store, { applications: { list }, sessions: { list }, events: { list } });
   server = await startServer("lmdb", { wrapStore });
   root = await server.createTenant();
 });

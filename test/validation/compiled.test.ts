@@ -53,7 +53,7 @@ import { services, validationRules } from "../../src/contract/methods.js";
 import { newId } from "../../src/lib/uuid.js";
 import { createQuickCheck } from "../../src/validation/compiled/checks.js";
 import { readExpression, readPattern } from "../../src/validation/compiled/expressions.js";
-import { fields, recursiveSchema, schemaOf } from "../support/generators/schemas.js";
+import { createSchema, fields, recursiveSchema } from "../support/generators/schemas.js";
 import { repetitions } from "../support/jest/suite.js";
 
 type Init = MessageInitShape<DescMessage>;
@@ -191,7 +191,7 @@ describe("quick check of single rules", () => {
         { requiredKeys: [] },
       );
       expectAgreement(
-        rules.map((rules) => schemaOf(fields[kind], rules)),
+        rules.map((rules) => createSchema(fields[kind], rules)),
         fc.oneof(values, fc.constant(undefined)),
       );
     },
@@ -214,7 +214,7 @@ describe("quick check of single rules", () => {
       { requiredKeys: [] },
     );
     expectAgreement(
-      rules.map((rules) => schemaOf(fields.int32, rules)),
+      rules.map((rules) => createSchema(fields.int32, rules)),
       fc.integer({ min: -4, max: 4 }),
     );
   });
@@ -247,7 +247,7 @@ describe("quick check of single rules", () => {
 
   it("agrees with protovalidate on a duration", () => {
     expectAgreement(
-      durationFieldRules.map((rules) => schemaOf(fields.duration, rules)),
+      durationFieldRules.map((rules) => createSchema(fields.duration, rules)),
       fc.oneof(duration, fc.constant(undefined)),
     );
   });
@@ -255,7 +255,7 @@ describe("quick check of single rules", () => {
   it("agrees with protovalidate on durations in a list", () => {
     expectAgreement(
       durationFieldRules.map((items) =>
-        schemaOf(fields.durations, { type: { case: "repeated", value: { items } } }),
+        createSchema(fields.durations, { type: { case: "repeated", value: { items } } }),
       ),
       fc.array(duration, { maxLength: 3 }),
     );
@@ -268,7 +268,7 @@ describe("quick check of single rules", () => {
     ["lte", "1s", ["-1s", "0s", "0.999999999s", "1s"]],
   ])("accepts durations that are %s %s: %j", (kind, bound, expected) => {
     const value = fromJson(DurationRulesSchema, { [kind]: bound });
-    const schema = schemaOf(fields.duration, { type: { case: "duration", value } });
+    const schema = createSchema(fields.duration, { type: { case: "duration", value } });
     const texts = ["-1s", "0s", "0.999999999s", "1s", "1.000000001s", "2s"];
     expect(
       texts.filter((text) => passesQuickCheck(schema, { value: fromJson(DurationSchema, text) })),
@@ -296,7 +296,7 @@ describe("quick check of single rules", () => {
       { requiredKeys: [] },
     );
     expectAgreement(
-      rules.map((rules) => schemaOf(fields.strings, rules)),
+      rules.map((rules) => createSchema(fields.strings, rules)),
       fc.array(values, { maxLength: 12 }),
     );
   });
@@ -308,7 +308,7 @@ describe("quick check of single rules", () => {
     ["has(this.value) || !has(this.value) && has(this.value)"],
   ])("agrees with protovalidate on %s", (expression) => {
     expectAgreement(
-      fc.constant(schemaOf(fields.optionalString, {}, [expression])),
+      fc.constant(createSchema(fields.optionalString, {}, [expression])),
       fc.oneof(values, fc.constant(undefined)),
     );
   });
@@ -319,7 +319,7 @@ describe("quick check of single rules", () => {
     ["!(this.value.size() > 1) && (this.value.size() > 0 || this.value.size() == 0)"],
   ])("agrees with protovalidate on %s", (expression) => {
     expectAgreement(
-      fc.constant(schemaOf(fields.strings, {}, [expression])),
+      fc.constant(createSchema(fields.strings, {}, [expression])),
       fc.array(values, { maxLength: 3 }),
     );
   });
@@ -334,12 +334,12 @@ describe("quick check of single rules", () => {
     ["this.matches('a')"],
     [""],
   ])("leaves unsupported expressions to protovalidate: %s", (expression) => {
-    expect(createQuickCheck(schemaOf(fields.optionalString, {}, [expression]))).toBeUndefined();
+    expect(createQuickCheck(createSchema(fields.optionalString, {}, [expression]))).toBeUndefined();
   });
 
   it("leaves ignored messages with lists to protovalidate, because the lists may be too long", () => {
     const itemsWith = (ignore: Ignore) =>
-      schemaOf(fields.messages, {
+      createSchema(fields.messages, {
         type: { case: "repeated", value: { items: { ignore } } },
       });
     expect(createQuickCheck(itemsWith(Ignore.ALWAYS))).toBeUndefined();
@@ -354,7 +354,7 @@ describe("quick check of single rules", () => {
     const value = create(StringRulesSchema);
     setExtension(value, permission_name, false);
     expect(
-      createQuickCheck(schemaOf(fields.string, { type: { case: "string", value } })),
+      createQuickCheck(createSchema(fields.string, { type: { case: "string", value } })),
     ).toBeUndefined();
   });
 
@@ -362,7 +362,7 @@ describe("quick check of single rules", () => {
     const value = create(DurationRulesSchema);
     value.$unknown = [{ no: 7, wireType: 2, data: Uint8Array.from([0]) }];
     expect(
-      createQuickCheck(schemaOf(fields.duration, { type: { case: "duration", value } })),
+      createQuickCheck(createSchema(fields.duration, { type: { case: "duration", value } })),
     ).toBeUndefined();
   });
 
@@ -370,7 +370,7 @@ describe("quick check of single rules", () => {
     const value = create(StringRulesSchema);
     value.$unknown = [{ no: 7, wireType: 2, data: Uint8Array.from([1, 0x61]) }];
     expect(
-      createQuickCheck(schemaOf(fields.string, { type: { case: "string", value } })),
+      createQuickCheck(createSchema(fields.string, { type: { case: "string", value } })),
     ).toBeUndefined();
   });
 });
@@ -381,7 +381,7 @@ describe("patterns", () => {
   const schemas = customRules.map((rule) => {
     const value = create(StringRulesSchema);
     setExtension(value, rule, true);
-    return schemaOf(fields.string, { type: { case: "string", value } });
+    return createSchema(fields.string, { type: { case: "string", value } });
   });
   const validators = customRules.map(() => createValidator({ registry: validationRules }));
 
@@ -459,7 +459,7 @@ describe("patterns", () => {
   );
 
   it("are not matched against very long text", () => {
-    const schema = schemaOf(fields.string, {
+    const schema = createSchema(fields.string, {
       type: { case: "string", value: { pattern: "^(a|b)*$" } },
     });
     expect(passesQuickCheck(schema, { value: "a".repeat(1_000) })).toBe(true);

@@ -1,38 +1,44 @@
 import { send, sendRaw } from "../../support/http/http.js";
 import { callRaw, envelope } from "../../support/http/raw-grpc.js";
-import { decoded, type Run, textOf } from "./recorded-run.js";
+import { appendDecoded, type Recording, stringify } from "./recording.js";
 
 const createRpc = "/latchkey.v1.ApplicationService/CreateApplication";
 const getRpc = "/latchkey.v1.ApplicationService/GetApplication";
 const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
-/** Puts a key where none belongs, over HTTP/1.1 and HTTP/2. */
-export async function misplace(secret: string, run: Run): Promise<void> {
-  const { root, finder, written } = run;
+/** Sends a key in places where it does not belong, over HTTP/1.1 and HTTP/2. */
+export async function sendMisplacedKeys(secret: string, recording: Recording): Promise<void> {
+  const { root, finder, outputs } = recording;
   finder.add(secret);
-  const keep = (what: string, answer: unknown) =>
-    written.push([`the answer to a key in ${what}`, decoded(textOf(answer))]);
-  const percent = [...secret]
+  const record = (what: string, response: unknown) =>
+    outputs.push([`the response to a key in ${what}`, appendDecoded(stringify(response))]);
+  const percentEncoded = [...secret]
     .map((letter, at) => (at % 3 ? letter : `%${letter.charCodeAt(0).toString(16)}`))
     .join("");
-  const good = { "svc-api-key": root };
-  const json = { ...good, "content-type": "application/json" };
-  for (const text of [secret, percent]) {
+  const authenticated = { "svc-api-key": root };
+  const json = { ...authenticated, "content-type": "application/json" };
+  for (const text of [secret, percentEncoded]) {
     for (const path of [
       `/${text}`,
       `/applications/${text}`,
       `/applications/${text}/keys/${text}`,
     ]) {
-      keep("a path", await send(run, path, { headers: good }));
-      keep("a path", await callRaw(run, path, { headers: good, body: envelope("") }));
+      record("a path", await send(recording, path, { headers: authenticated }));
+      record(
+        "a path",
+        await callRaw(recording, path, { headers: authenticated, body: envelope("") }),
+      );
     }
     const query = `start=${text}&id=${text}&${text}=1&api_key=${text}&type=${text}`;
-    keep("a query", await send(run, `/applications?${query}`, { headers: good }));
-    keep("a query", await send(run, `/events?target=${text}&kind=${text}`, { headers: good }));
-    keep("a query", await send(run, `/applications?svc-api-key=${text}`));
+    record("a query", await send(recording, `/applications?${query}`, { headers: authenticated }));
+    record(
+      "a query",
+      await send(recording, `/events?target=${text}&kind=${text}`, { headers: authenticated }),
+    );
+    record("a query", await send(recording, `/applications?svc-api-key=${text}`));
     for (const message of [text, encodeURIComponent(JSON.stringify({ id: secret }))]) {
-      const asked = `${getRpc}?connect=v1&encoding=json&message=${message}`;
-      keep("a query", await send(run, asked, { headers: good }));
+      const url = `${getRpc}?connect=v1&encoding=json&message=${message}`;
+      record("a query", await send(recording, url, { headers: authenticated }));
     }
   }
   const headers = [
@@ -41,13 +47,18 @@ export async function misplace(secret: string, run: Run): Promise<void> {
     ...["idempotency-key", "accept", "expect", "grpc-timeout", "connect-timeout-ms"],
   ];
   for (const name of headers) {
-    const misplaced = { ...good, [name]: secret };
-    keep(`the header ${name}`, await send(run, "/whoami", { headers: misplaced }));
-    keep(`the metadata ${name}`, await callRaw(run, createRpc, { headers: misplaced }));
+    const misplaced = { ...authenticated, [name]: secret };
+    record(`the header ${name}`, await send(recording, "/whoami", { headers: misplaced }));
+    record(`the metadata ${name}`, await callRaw(recording, createRpc, { headers: misplaced }));
   }
-  const traced = { ...good, traceparent, tracestate: `a=${secret}`, baggage: `a=${secret}` };
-  keep("a trace", await send(run, "/whoami", { headers: traced }));
-  keep("a trace", await callRaw(run, createRpc, { headers: traced }));
+  const traced = {
+    ...authenticated,
+    traceparent,
+    tracestate: `a=${secret}`,
+    baggage: `a=${secret}`,
+  };
+  record("a trace", await send(recording, "/whoami", { headers: traced }));
+  record("a trace", await callRaw(recording, createRpc, { headers: traced }));
   const bodies = [
     { name: secret, type: secret, permissions: [secret], [secret]: secret },
     { nonce: secret, permissions: [secret], rules: [{ permission: secret, [secret]: [secret] }] },
@@ -56,13 +67,22 @@ export async function misplace(secret: string, run: Run): Promise<void> {
   ];
   for (const path of ["/applications", "/sessions/authorize", "/access/check", createRpc]) {
     for (const body of bodies) {
-      const posted = { method: "POST", headers: json, body: JSON.stringify(body) };
-      keep(`a body for ${path}`, await send(run, path, posted));
+      const request = { method: "POST", headers: json, body: JSON.stringify(body) };
+      record(`a body for ${path}`, await send(recording, path, request));
     }
-    keep("a body", await send(run, path, { method: "POST", headers: json, body: `{"${secret}` }));
+    record(
+      "a body",
+      await send(recording, path, { method: "POST", headers: json, body: `{"${secret}` }),
+    );
   }
-  keep("a message", await callRaw(run, createRpc, { headers: good, body: envelope(secret) }));
-  keep("a type", await callRaw(run, createRpc, { headers: { "content-type": secret }, body: "" }));
-  keep("a method", await sendRaw(run, `${secret} / HTTP/1.1\r\n\r\n`));
-  keep("a version", await sendRaw(run, `GET / ${secret}\r\n\r\n`));
+  record(
+    "a message",
+    await callRaw(recording, createRpc, { headers: authenticated, body: envelope(secret) }),
+  );
+  record(
+    "a type",
+    await callRaw(recording, createRpc, { headers: { "content-type": secret }, body: "" }),
+  );
+  record("a method", await sendRaw(recording, `${secret} / HTTP/1.1\r\n\r\n`));
+  record("a version", await sendRaw(recording, `GET / ${secret}\r\n\r\n`));
 }

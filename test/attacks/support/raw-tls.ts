@@ -1,16 +1,20 @@
 import { connect } from "node:tls";
 import { openRaw, type RawConnection } from "../../support/http/raw-connection.js";
 
-/** Where a service that is tested with TLS has its certificate from, which it has signed itself. */
+/** Settings for TLS with a self-signed certificate. */
 export const tlsEnvironment = {
   TLS_CERT: "test/fixtures/localhost.crt",
   TLS_KEY: "test/fixtures/localhost.key",
 };
 
-/** Opens a connection with TLS, on which whatever is written is written. */
+/** Opens a TLS connection for arbitrary bytes. */
 export function openRawTls(port: number, protocol: "http/1.1" | "h2" = "http/1.1"): RawConnection {
-  const { socket: bare, ended } = openRaw(port);
-  const socket = connect({ socket: bare, rejectUnauthorized: false, ALPNProtocols: [protocol] });
+  const { socket: tcpSocket, ended } = openRaw(port);
+  const socket = connect({
+    socket: tcpSocket,
+    rejectUnauthorized: false,
+    ALPNProtocols: [protocol],
+  });
   const chunks: Buffer[] = [];
   socket.on("data", (chunk) => chunks.push(chunk));
   socket.on("error", () => {});

@@ -6,7 +6,7 @@ import {
 import { generateKey } from "../../../src/auth/keys.js";
 import { newId } from "../../../src/lib/uuid.js";
 import type { StreamedCheck, StreamingApi } from "../../support/api/api.js";
-import { createOutbox, useReaders } from "../../support/api/streams.js";
+import { createRequestStream, useReaders } from "../../support/api/streams.js";
 import { type Engine, startServer, type TestServer } from "../../support/service/server.js";
 import { createExpectRefused, expectValid, type Refusal } from "./assertions.js";
 import { seedTenant, type Tenant } from "./fixtures.js";
@@ -39,8 +39,8 @@ export function describeCheckStream({ engine, connect }: CheckStreamSuiteOptions
   const createTenant = () => seedTenant(server, api);
 
   function open(key: string | undefined) {
-    const outbox = createOutbox<StreamedCheck>();
-    const reader = read((signal) => api.streamCheckAccess(key, outbox, signal));
+    const requests = createRequestStream<StreamedCheck>();
+    const reader = read((signal) => api.streamCheckAccess(key, requests, signal));
     const next = async () => expectValid(StreamCheckAccessResponseSchema, await reader.next());
 
     async function take(count: number): Promise<StreamCheckAccessResponse[]> {
@@ -51,7 +51,7 @@ export function describeCheckStream({ engine, connect }: CheckStreamSuiteOptions
       return responses;
     }
 
-    return { ...reader, send: outbox.send, closeSend: outbox.end, next, take };
+    return { ...reader, send: requests.send, closeSend: requests.end, next, take };
   }
 
   describe("a stream of checks", () => {

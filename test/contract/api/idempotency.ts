@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
-import { type Key, type KeyAndMore, keyOf } from "../../support/api/api.js";
+import { type Key, type KeyWithHeaders, keyOf } from "../../support/api/api.js";
 import { type ApiSubject, seedTenant, tokenRead } from "./fixtures.js";
 
 const day = 24 * 3_600_000;
@@ -18,7 +18,7 @@ function withIdempotencyKey(key: string, idempotencyKey: string = randomUUID()) 
       credentials.replays += headers.get("idempotent-replayed") === "true" ? 1 : 0;
     },
   };
-  return credentials satisfies KeyAndMore;
+  return credentials satisfies KeyWithHeaders;
 }
 
 export function describeIdempotency({ server, api, expectRefused }: ApiSubject): void {

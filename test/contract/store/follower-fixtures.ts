@@ -1,7 +1,7 @@
 import { expect } from "@jest/globals";
 import type { Change } from "../../../src/store/port/changes.js";
 import type { Store } from "../../../src/store/port/store.js";
-import type { Follow, FollowerOf } from "../../support/api/followers.js";
+import type { BatchFollower, Follow } from "../../support/api/followers.js";
 import { anApplication, update } from "./fixtures.js";
 
 /** A change at any time, since a database may use its own clock. */
@@ -25,7 +25,7 @@ export async function followWithMarker(follow: Follow, store: Store, tenantId: s
 
 /** Expects a follower to stop when its signal aborts: while it waits, between reads and before it starts. */
 export async function expectToStopOnAbort<Batch>(
-  follow: (options?: { signal: AbortSignal }) => FollowerOf<Batch, unknown>,
+  follow: (options?: { signal: AbortSignal }) => BatchFollower<Batch, unknown>,
 ): Promise<void> {
   const end = { done: true, value: undefined };
   const waiting = follow();

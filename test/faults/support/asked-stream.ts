@@ -1,5 +1,5 @@
 import type { ApiFailure, StreamedCheck, StreamingApi } from "../../support/api/api.js";
-import { createOutbox } from "../../support/api/streams.js";
+import { createRequestStream } from "../../support/api/streams.js";
 
 /** An access check stream that stays open between requests. */
 interface AskedStream {
@@ -10,8 +10,8 @@ interface AskedStream {
 
 export function openCheckStream(api: StreamingApi, key: string): AskedStream {
   const leaving = new AbortController();
-  const outbox = createOutbox<StreamedCheck>();
-  const answers = api.streamCheckAccess(key, outbox, leaving.signal)[Symbol.asyncIterator]();
+  const requests = createRequestStream<StreamedCheck>();
+  const answers = api.streamCheckAccess(key, requests, leaving.signal)[Symbol.asyncIterator]();
 
   async function next(): Promise<boolean | string> {
     try {
@@ -24,7 +24,7 @@ export function openCheckStream(api: StreamingApi, key: string): AskedStream {
 
   return {
     async ask(keys, permission) {
-      outbox.send(...keys.map((subject) => ({ check: { key: subject, permission } })));
+      requests.send(...keys.map((subject) => ({ check: { key: subject, permission } })));
       const heard: (boolean | string)[] = [];
       while (heard.length < keys.length && typeof (heard.at(-1) ?? true) === "boolean") {
         heard.push(await next());

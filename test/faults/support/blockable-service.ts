@@ -15,7 +15,7 @@ interface BlockableService {
 export const outages: Readonly<Record<string, (proxy: TcpProxy) => void>> = {
   "cuts all connections": (proxy) => proxy.cut(),
   "lets nothing through": (proxy) => proxy.pause(),
-  "takes calls and does not answer": (proxy) => proxy.holdAnswers(),
+  "takes calls and does not answer": (proxy) => proxy.holdResponses(),
 };
 
 export async function startBlockableService(database: string): Promise<BlockableService> {

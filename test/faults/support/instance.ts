@@ -1,4 +1,4 @@
-import { reservePorts } from "../../support/service/lasting-ports.js";
+import { reservePorts } from "../../support/service/ports.js";
 import { type LatchkeyProcess, runLatchkey } from "../../support/service/process.js";
 import { startService } from "../../support/service/service-process.js";
 

@@ -46,9 +46,9 @@ export function useMisledCluster(): MisledCluster {
     await untilAllWell();
     // The others notice immediately. The disconnected member steps down only after its timeout.
     set.isolate(past, "refused");
-    set.cutOff(misled.instance, next);
-    set.cutOff(misled.instance, third);
-    set.cutOff(informed.instance, past);
+    set.disconnectClient(misled.instance, next);
+    set.disconnectClient(misled.instance, third);
+    set.disconnectClient(informed.instance, past);
     await set.stepUp(next);
     return past;
   }

@@ -50,7 +50,7 @@ export const mongoFaults: readonly Fault[] = [
     async strike({ set, instances }) {
       const primary = await set.primary();
       set.isolate(primary);
-      set.cutOff(instances[1].name, primary);
+      set.disconnectClient(instances[1].name, primary);
     },
   },
   {
@@ -62,7 +62,7 @@ export const mongoFaults: readonly Fault[] = [
       const others = set.members.filter((member) => member !== primary);
       set.isolate(primary, "refused");
       for (const member of others) {
-        set.cutOff(instances[0].name, member);
+        set.disconnectClient(instances[0].name, member);
       }
       await set.stepUp(others[0] as Member);
     },

@@ -7,7 +7,7 @@ import {
 } from "../../../gen/grpc/reflection/v1/reflection_pb.js";
 import { ServerReflection as ServerReflectionAlpha } from "../../../gen/grpc/reflection/v1alpha/reflection_pb.js";
 import { systemEndpointNames } from "../../../src/transport/system/endpoints.js";
-import { messagesIn } from "../../support/http/http2-wire.js";
+import { parseGrpcMessages } from "../../support/http/http2-wire.js";
 import type { TestServer } from "../../support/service/server.js";
 import { callGrpc } from "./call.js";
 import { sampleOf, type Target } from "./samples.js";
@@ -60,7 +60,7 @@ export async function listReflectedServices({ url }: TestServer): Promise<string
   try {
     const method = ServerReflection.method.serverReflectionInfo;
     const { text } = await callGrpc(session, method, sampleOf(method, noTarget), undefined);
-    const [message = Buffer.alloc(0)] = messagesIn(Buffer.from(text, "latin1"));
+    const [message = Buffer.alloc(0)] = parseGrpcMessages(Buffer.from(text, "latin1"));
     const { messageResponse } = fromBinary(ServerReflectionResponseSchema, message);
     return messageResponse.case === "listServicesResponse"
       ? messageResponse.value.service.map(({ name }) => name)

@@ -17,10 +17,10 @@ import { useBadInputTarget } from "../../support/api/bad-input.js";
 import { createGrpcApi } from "../../support/api/grpc.js";
 import { useReaders } from "../../support/api/streams.js";
 import { send } from "../../support/http/http.js";
-import { messagesIn } from "../../support/http/http2-wire.js";
+import { parseGrpcMessages } from "../../support/http/http2-wire.js";
 import { callRaw, detailsOf, envelope, type StreamResponse } from "../../support/http/raw-grpc.js";
 import { startServer, type TestServer } from "../../support/service/server.js";
-import { changed } from "../../support/service/store.js";
+import { overrideStore } from "../../support/service/store.js";
 import { until } from "../../support/until.js";
 
 const target = useBadInputTarget();
@@ -42,7 +42,7 @@ function call(path: string, body: Uint8Array, headers: object = {}): Promise<Str
 }
 
 function decodeResults({ body }: StreamResponse) {
-  return messagesIn(body).map((bytes) => fromBinary(StreamCheckAccessResponseSchema, bytes));
+  return parseGrpcMessages(body).map((bytes) => fromBinary(StreamCheckAccessResponseSchema, bytes));
 }
 
 function expectRefusal(response: StreamResponse, code: Code, reason: string): void {
@@ -185,7 +185,7 @@ describe("a watch", () => {
     for (let milliseconds = 250; messages.length === 0; milliseconds *= 2) {
       const timeout = { "grpc-timeout": `${milliseconds}m` };
       const response = await call(watchRpc, encodeWatch({ heartbeatMs: 50 }), timeout);
-      messages = messagesIn(response.body);
+      messages = parseGrpcMessages(response.body);
       expect(response.headers["grpc-status"]).toBe(String(Code.DeadlineExceeded));
     }
   });
@@ -216,7 +216,7 @@ describe("a client that does not read", () => {
     root = await base.createTenant();
     keyLookups = 0;
     const { findMany } = base.store.applications;
-    const countingStore = changed(base.store, {
+    const countingStore = overrideStore(base.store, {
       applications: {
         findMany: (ids) => {
           keyLookups += ids.length;
@@ -379,7 +379,7 @@ describe("a client that does not read", () => {
       ({ code, chunks, elapsed } = await readSlowly());
     }
     expect(code).toBe(constants.NGHTTP2_NO_ERROR);
-    expect(messagesIn(Buffer.concat(chunks))).toHaveLength(count);
+    expect(parseGrpcMessages(Buffer.concat(chunks))).toHaveLength(count);
     expect(elapsed).toBeGreaterThan(timeoutMs);
   });
 
@@ -388,7 +388,7 @@ describe("a client that does not read", () => {
     const empty = create(WatchCredentialsRequestSchema, { heartbeatMs: 60_000 });
     stream.end(envelope(toBinary(WatchCredentialsRequestSchema, empty)));
     const [chunk] = await once(stream, "data");
-    const [bytes = Buffer.alloc(0)] = messagesIn(chunk);
+    const [bytes = Buffer.alloc(0)] = parseGrpcMessages(chunk);
     expect(fromBinary(WatchCredentialsResponseSchema, bytes).resumeToken).not.toBe("");
     session.destroy();
     expect(await waitForLogLine(watchRpc)).toMatchObject({ level: 30, code: "canceled" });

@@ -8,7 +8,7 @@ import type { StreamingApi } from "../../support/api/api.js";
 import { createGrpcApi } from "../../support/api/grpc.js";
 import { useReaders } from "../../support/api/streams.js";
 import { engines, startServer, type TestServer } from "../../support/service/server.js";
-import { changed } from "../../support/service/store.js";
+import { overrideStore } from "../../support/service/store.js";
 
 const minute = 60_000;
 const service = "latchkey.v1.ApplicationService";
@@ -44,7 +44,9 @@ describe.each(engines)("store=%s: denied calls", (engine) => {
       writes.push(write);
       return write;
     };
-    const server = await startServer(engine, { store: changed(base.store, { events: { add } }) });
+    const server = await startServer(engine, {
+      store: overrideStore(base.store, { events: { add } }),
+    });
     const client = createGrpcApi(`127.0.0.1:${server.port}`);
     await makeCalls(client);
     client.close();

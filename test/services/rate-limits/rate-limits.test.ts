@@ -19,7 +19,7 @@ import { newId } from "../../../src/lib/uuid.js";
 import { seedTenant, type Tenant } from "../../contract/api/fixtures.js";
 import { createGrpcApi } from "../../support/api/grpc.js";
 import { createRestApi } from "../../support/api/rest.js";
-import { createOutbox, useReaders } from "../../support/api/streams.js";
+import { createRequestStream, useReaders } from "../../support/api/streams.js";
 import { type FrozenTime, freezeTime } from "../../support/clock.js";
 import { expectProblem, type HttpResponse, send } from "../../support/http/http.js";
 import { openRaw } from "../../support/http/raw-connection.js";
@@ -180,10 +180,10 @@ describe("a check stream", () => {
     const { server, tenant } = await start({ RATE_LIMIT_PRIVATE: "1/h:6" });
     const { key } = await tenant.createApplication("private", { permissions: ["access:check"] });
     const api = createGrpcApi(`127.0.0.1:${server.port}`);
-    const outbox = createOutbox<{ correlationId: string; check: object }>();
-    const stream = read((signal) => api.streamCheckAccess(key, outbox, signal));
+    const requests = createRequestStream<{ correlationId: string; check: object }>();
+    const stream = read((signal) => api.streamCheckAccess(key, requests, signal));
     const checkNext = async (correlationId: string) => {
-      outbox.send({ correlationId, check: { key, permission: "access:check" } });
+      requests.send({ correlationId, check: { key, permission: "access:check" } });
       expect((await stream.next()).correlationId).toBe(correlationId);
     };
     for (const id of ["a", "b", "c", "d"]) {
@@ -192,9 +192,9 @@ describe("a check stream", () => {
     expect((await whoAmI(server, key)).status).toBe(200);
     await checkNext("e");
     expect((await whoAmI(server, key)).status).toBe(429);
-    outbox.send({ correlationId: "f", check: { key, permission: "access:check" } });
+    requests.send({ correlationId: "f", check: { key, permission: "access:check" } });
     expect(await stream.end()).toMatchObject({ reason: "rate_limited" });
-    outbox.end();
+    requests.end();
     api.close();
   });
 
@@ -202,16 +202,16 @@ describe("a check stream", () => {
     const { server, tenant } = await start({ RATE_LIMIT_PRIVATE: "1/h:3" });
     const { key } = await tenant.createApplication("private", { permissions: ["access:check"] });
     const api = createGrpcApi(`127.0.0.1:${server.port}`);
-    const outbox = createOutbox<{ correlationId: string; check: object }>();
+    const requests = createRequestStream<{ correlationId: string; check: object }>();
     for (const correlationId of ["a", "b", "c", "d", "e"]) {
-      outbox.send({ correlationId, check: { key, permission: "access:check" } });
+      requests.send({ correlationId, check: { key, permission: "access:check" } });
     }
-    const stream = read((signal) => api.streamCheckAccess(key, outbox, signal));
+    const stream = read((signal) => api.streamCheckAccess(key, requests, signal));
     for (const correlationId of ["a", "b", "c"]) {
       expect((await stream.next()).correlationId).toBe(correlationId);
     }
     expect(await stream.end()).toMatchObject({ reason: "rate_limited" });
-    outbox.end();
+    requests.end();
     api.close();
   });
 });
@@ -448,17 +448,17 @@ describe("invalid keys", () => {
       permissions: ["access:check"],
     });
     const api = createGrpcApi(`127.0.0.1:${server.port}`);
-    const outbox = createOutbox<{ correlationId: string; check: object }>();
-    const stream = api.streamCheckAccess(key, outbox, new AbortController().signal);
+    const requests = createRequestStream<{ correlationId: string; check: object }>();
+    const stream = api.streamCheckAccess(key, requests, new AbortController().signal);
     const messages = stream[Symbol.asyncIterator]();
     const check = { correlationId: "a", check: { key, permission: "access:check" } };
-    outbox.send(check);
+    requests.send(check);
     await messages.next();
     await whoAmI(server, "guess");
     await api.deleteApplication(tenant.root.key, { id });
-    outbox.send(check);
+    requests.send(check);
     await expect(messages.next()).rejects.toMatchObject({ reason: "unauthenticated" });
-    outbox.end();
+    requests.end();
     api.close();
   });
 });

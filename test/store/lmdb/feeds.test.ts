@@ -27,8 +27,8 @@ import {
 import { useEventFollowers, useFollowers } from "../../support/api/followers.js";
 import { createTestClock } from "../../support/clock.js";
 import { repetitions } from "../../support/jest/suite.js";
+import { openChangeLog } from "../../support/lmdb/change-log.js";
 import { useLmdbFolder } from "../../support/lmdb/folder.js";
-import { openLog } from "../../support/lmdb/numbered-log.js";
 import { scriptCommand, useChildren } from "../../support/service/child-process.js";
 import { until } from "../../support/until.js";
 
@@ -48,7 +48,7 @@ async function updateRepeatedly(store: Store, count: number): Promise<void> {
 async function openSweeping() {
   const { now, advance } = createTestClock();
   const store = await folder.open({ clock: now, sweepInterval: 5 });
-  const log = openLog(folder.path());
+  const log = openChangeLog(folder.path());
   const numbers = () => log.entries().map(({ number }) => number);
   const waitForNumbers = async (expected: number[]) => {
     await until(async () => String(numbers()) === String(expected));

@@ -2,9 +2,8 @@ import { describe, expect, it, jest } from "@jest/globals";
 import { newId } from "../../../src/lib/uuid.js";
 import { anApplication, times } from "../../contract/store/fixtures.js";
 import { useFollowers } from "../../support/api/followers.js";
-import { useLmdbFolder } from "../../support/lmdb/folder.js";
-import { openLog } from "../../support/lmdb/numbered-log.js";
-import { useLmdbProcesses } from "../../support/lmdb/processes.js";
+import { openChangeLog } from "../../support/lmdb/change-log.js";
+import { useLmdbFolder, useLmdbProcesses } from "../../support/lmdb/folder.js";
 import { useChildren } from "../../support/service/child-process.js";
 import { hangTimeout } from "../../support/until.js";
 
@@ -22,7 +21,7 @@ describe("a write that LMDB acknowledged", () => {
     await writer.kill();
     const reported = (field: string): string[] =>
       writer.lines().flatMap((line) => line[field] ?? []);
-    const opened = openLog(folder.path());
+    const opened = openChangeLog(folder.path());
     const log = opened.entries();
     await opened.close();
     expect(log.map(({ number }) => number)).toEqual(times(log.length, (index) => index + 1));
@@ -55,7 +54,7 @@ describe("processes that share the data in LMDB", () => {
     const follower = follow(store, anApplication().tenantId);
     await follower.next();
     const waited = follower.next();
-    expect(run("outlive", id).status).toBe(0);
+    expect(run("pruneChanges", id).status).toBe(0);
     expect(await waited).toMatchObject({ changes: [], missed: true, position: "4" });
   });
 

@@ -7,8 +7,7 @@ import { StoreUnavailable } from "../../../src/store/port/errors.js";
 import { anApplication, createWithSession, must, times } from "../../contract/store/fixtures.js";
 import { useFollowers } from "../../support/api/followers.js";
 import { itIf } from "../../support/jest/suite.js";
-import { useLmdbFolder } from "../../support/lmdb/folder.js";
-import { useLmdbProcesses } from "../../support/lmdb/processes.js";
+import { useLmdbFolder, useLmdbProcesses } from "../../support/lmdb/folder.js";
 import { useChildren } from "../../support/service/child-process.js";
 import { hangTimeout } from "../../support/until.js";
 

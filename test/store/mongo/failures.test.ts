@@ -115,7 +115,7 @@ describe("a change whose caller is deleted during the last write", () => {
     const events = [anEvent()];
     const context = contextBy(caller, events);
     const [application, session] = [anApplication(), aSession(owner)];
-    const untilReceived = await failing.lag("update");
+    const untilReceived = await failing.delayNext("update");
     const change = Promise.allSettled([
       kind === "an application"
         ? store.applications.create(application, context)
@@ -401,7 +401,7 @@ describe("a killed MongoDB", () => {
   it("is unavailable and ends subscriptions", async () => {
     const killed = await startFailingMongo();
     try {
-      const other = await killed.openImpatient();
+      const other = await killed.openWithShortTimeout();
       const { tenantId } = killed.application;
       const follower = follow(other, tenantId, { heartbeat: 1 });
       await follower.next();

@@ -11,7 +11,11 @@ import { anEvent } from "../../contract/store/event-fixtures.js";
 import { anApplication, must, times, update } from "../../contract/store/fixtures.js";
 import { expectedChange } from "../../contract/store/follower-fixtures.js";
 import { anImportedApplication, importAll } from "../../contract/store/transfer-fixtures.js";
-import { type FollowerOf, useEventFollowers, useFollowers } from "../../support/api/followers.js";
+import {
+  type BatchFollower,
+  useEventFollowers,
+  useFollowers,
+} from "../../support/api/followers.js";
 import { repetitions } from "../../support/jest/suite.js";
 import { type FailingMongo, startFailingMongo } from "../../support/mongo/failing-mongo.js";
 import { until } from "../../support/until.js";
@@ -55,7 +59,7 @@ describe("following changes on a failing MongoDB", () => {
   it("does not report completeness while the stream lags", async () => {
     const follower = follow(store, application.tenantId, { heartbeat: 1 });
     await follower.next();
-    const untilReceived = await failing.lag("getMore");
+    const untilReceived = await failing.delayNext("getMore");
     await untilReceived();
     await update(store, application);
     const acknowledged = performance.now();
@@ -115,7 +119,7 @@ describe("following changes on a failing MongoDB", () => {
   });
 
   it("does not report completeness while MongoDB is frozen, and resumes afterwards", async () => {
-    const other = await failing.openImpatient();
+    const other = await failing.openWithShortTimeout();
     const follower = follow(other, application.tenantId, { heartbeat: 1 });
     await follower.next();
     const slow = follow(other, application.tenantId);
@@ -221,7 +225,7 @@ describe("following events on a failing MongoDB", () => {
     await add([], 999);
     const { events: first } = await slow.next();
     expect(first).toHaveLength(15);
-    const untilReceived = await failing.lag("killCursors");
+    const untilReceived = await failing.delayNext("killCursors");
     const rest = slow.until(({ requestId }) => requestId === "29");
     await untilReceived();
     await add([], 9);
@@ -289,7 +293,7 @@ interface Feed {
   follow(store: Store, after?: string): NumberedFollower;
 }
 
-type NumberedFollower = Pick<FollowerOf<unknown, unknown>, "position" | "stop"> & {
+type NumberedFollower = Pick<BatchFollower<unknown, unknown>, "position" | "stop"> & {
   next(): Promise<{ readonly numbers: readonly number[]; readonly missed: boolean }>;
 };
 

@@ -41,8 +41,8 @@ import { type Follower, useEventFollowers, useFollowers } from "../../support/ap
 import { createTestClock } from "../../support/clock.js";
 import { forEachConcurrently } from "../../support/concurrency.js";
 import { repetitions } from "../../support/jest/suite.js";
-import { hasStreams, useMongo } from "../../support/mongo/mongo.js";
-import { plansOf, profile } from "../../support/mongo/query-plans.js";
+import { useMongo, waitForChangeStreams } from "../../support/mongo/mongo.js";
+import { explainPlans, profile } from "../../support/mongo/query-plans.js";
 import { until } from "../../support/until.js";
 
 const { createDatabase, open, shared } = useMongo();
@@ -388,21 +388,21 @@ describe("the change stream", () => {
     const last = follow(store, randomUUID());
     const others = Array.from({ length: 10 }, () => follow(store, randomUUID(), { heartbeat: 1 }));
     await Promise.all([last, ...others].map((one) => one.next()));
-    await hasStreams(db, 1);
+    await waitForChangeStreams(db, 1);
     for (const one of others) {
       one.stop();
     }
     const idle = follow(store, randomUUID(), { heartbeat: 1 });
     await idle.next();
     idle.stop();
-    await hasStreams(db, 1);
+    await waitForChangeStreams(db, 1);
     last.stop();
-    await hasStreams(db, 0);
+    await waitForChangeStreams(db, 0);
 
     expect(await follow(store, randomUUID()).next()).toMatchObject({ changes: [], missed: false });
-    await hasStreams(db, 1);
+    await waitForChangeStreams(db, 1);
     await store.close();
-    await hasStreams(db, 0);
+    await waitForChangeStreams(db, 0);
   });
 
   it("closes when a follower leaves during a batch or before the stream is open", async () => {
@@ -414,12 +414,12 @@ describe("the change stream", () => {
       expect(changes).toEqual([]);
       break;
     }
-    await hasStreams(db, 0);
+    await waitForChangeStreams(db, 0);
     const stopping = follow(store, randomUUID());
     const first = stopping.step();
     stopping.stop();
     expect(await first).toEqual({ done: true, value: undefined });
-    await hasStreams(db, 0);
+    await waitForChangeStreams(db, 0);
   });
 
   it("ends when the store closes, for waiting and other followers", async () => {
@@ -811,13 +811,13 @@ describe("an event in MongoDB", () => {
       ],
     ] as const) {
       const list = () => store.events.list({ tenantId, size: 2, ...query });
-      const [plan] = await plansOf(db, list);
+      const [plan] = await explainPlans(db, list);
       expect(must(plan).stages).toContain(`IXSCAN ${JSON.stringify(index)}`);
       expect(must(plan).stages).not.toContain("SORT");
       expect(must(plan).docsExamined).toBeLessThanOrEqual(3);
     }
     const before = { tenantId, size: 2, until: now - 11 * 60_000 };
-    const [plan] = await plansOf(db, () => store.events.list(before));
+    const [plan] = await explainPlans(db, () => store.events.list(before));
     expect(must(plan).keysExamined).toBeLessThanOrEqual(1);
   });
 });
@@ -828,11 +828,11 @@ describe("following events in MongoDB", () => {
     const store = await open(db);
     const followers = times(10, () => followEvents(store, randomUUID()));
     await Promise.all(followers.map((one) => one.next()));
-    await hasStreams(db, 1);
+    await waitForChangeStreams(db, 1);
     for (const one of followers) {
       one.stop();
     }
-    await hasStreams(db, 0);
+    await waitForChangeStreams(db, 0);
   });
 
   it("ends when the store closes", async () => {
@@ -869,7 +869,7 @@ describe("following events in MongoDB", () => {
     for (const one of [must(quick), must(slow), back]) {
       expect(await one.next()).toMatchObject({ events: [{ kind: "later" }], missed: false });
     }
-    await hasStreams(db, 1);
+    await waitForChangeStreams(db, 1);
   });
 
   it("advances the position with each heartbeat without events of the tenant", async () => {

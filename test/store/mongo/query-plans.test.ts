@@ -25,7 +25,7 @@ import {
 } from "../../contract/store/transfer-fixtures.js";
 import { useFollowers } from "../../support/api/followers.js";
 import { useMongo } from "../../support/mongo/mongo.js";
-import { type Plan, plansOf, profile } from "../../support/mongo/query-plans.js";
+import { explainPlans, type Plan, profile } from "../../support/mongo/query-plans.js";
 import { uri, withOptions } from "../../support/mongo/uri.js";
 
 const { createDatabase, open, shared } = useMongo();
@@ -291,7 +291,7 @@ describe("a MongoDB store with many records", () => {
     // Repeats the setup and the call if the profiler missed a command.
     for (let attempt = 0; attempt < 10 && plans.length < limits.length; attempt++) {
       const prepared = (await prepare?.()) as never;
-      plans = sortByName((await plansOf(db, async () => work(prepared), 0)).map(toIndexUse));
+      plans = sortByName((await explainPlans(db, async () => work(prepared), 0)).map(toIndexUse));
     }
     expect(plans.map(nameOf)).toEqual(limits.map(nameOf));
     for (const [n, [, , keys, documents]] of plans.entries()) {
@@ -347,7 +347,7 @@ describe("a MongoDB store with many records", () => {
       const first = await applications.list({ ...search, from: { page: 1 } });
       expect(first).toMatchObject({ total: 4, more: true });
       const place = listPositionOf(query.order ?? "newest", must(first.items.at(-1)));
-      const plans = await plansOf(db, () => applications.list({ ...search, from: place }));
+      const plans = await explainPlans(db, () => applications.list({ ...search, from: place }));
       const [usage] = plans.map(toIndexUse);
       expect(usage?.slice(0, 2)).toEqual(["find applications", index]);
       expect(Math.max(...plans.map(({ keysExamined }) => keysExamined))).toBeLessThanOrEqual(6);
@@ -357,7 +357,7 @@ describe("a MongoDB store with many records", () => {
   it("reads the indexes of both collections to find expirations", async () => {
     const follower = follow(store, tenantId, { heartbeat: 1 });
     await follower.next();
-    const plans = await plansOf(db, async () => {
+    const plans = await explainPlans(db, async () => {
       for (let beats = 0; beats < 3; beats++) {
         await follower.next();
       }

@@ -36,19 +36,18 @@ import type {
   Session,
 } from "../../../gen/latchkey/v1/session_service_pb.js";
 
-/** A key, or `undefined` for a caller that sends none, or a key with more. */
-export type Key = string | undefined | KeyAndMore;
+/** A key, `undefined` for a caller without a key, or a key with headers. */
+export type Key = string | undefined | KeyWithHeaders;
 
-/** A key, and what else goes with the call. */
-export interface KeyAndMore {
+export interface KeyWithHeaders {
   readonly key: string;
-  /** Headers, which over gRPC are metadata. */
+  /** Sent as metadata over gRPC. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Told what headers an answer had that is no refusal. */
+  /** Called with the headers of a successful response. */
   onHeaders?(headers: Headers): void;
 }
 
-/** What is sent beside a message. */
+/** The request headers for a key. */
 export function headersFor(key: Key): Record<string, string> {
   if (key === undefined) {
     return {};
@@ -58,20 +57,20 @@ export function headersFor(key: Key): Record<string, string> {
     : { "SVC-API-KEY": key.key, ...key.headers };
 }
 
-/** Tells whoever wants to know what headers an answer had. */
-export function tellHeaders(key: Key, headers: Headers): void {
+/** Calls `onHeaders` of a key, if any. */
+export function reportHeaders(key: Key, headers: Headers): void {
   if (typeof key === "object") {
     key.onHeaders?.(headers);
   }
 }
 
-/** What names an application, and the version that it must have. */
-interface Guarded {
+/** The id of an application, and the version that it must have. */
+interface ConditionalRequest {
   readonly id: string;
   readonly ifMatch?: string;
 }
 
-/** Every method of the contract that does not stream, whatever the protocol. */
+/** All unary methods of the contract, independent of the protocol. */
 export interface Api {
   createApplication(
     key: Key,
@@ -89,16 +88,16 @@ export interface Api {
   ): Promise<Application>;
   regenerateApplicationKey(
     key: Key,
-    request: Guarded & { readonly gracePeriod?: Duration },
+    request: ConditionalRequest & { readonly gracePeriod?: Duration },
   ): Promise<Application>;
   listApplicationKeys(key: Key, request: { id: string }): Promise<ListApplicationKeysResponse>;
   deleteApplicationKey(
     key: Key,
     request: { id: string; keyId: string; ifMatch?: string },
   ): Promise<void>;
-  disableApplication(key: Key, request: Guarded): Promise<Application>;
-  enableApplication(key: Key, request: Guarded): Promise<Application>;
-  deleteApplication(key: Key, request: Guarded): Promise<void>;
+  disableApplication(key: Key, request: ConditionalRequest): Promise<Application>;
+  enableApplication(key: Key, request: ConditionalRequest): Promise<Application>;
+  deleteApplication(key: Key, request: ConditionalRequest): Promise<void>;
   createSession(key: Key): Promise<CreateSessionResponse>;
   authorizeSession(
     key: Key,
@@ -131,10 +130,9 @@ export interface Api {
   close(): void;
 }
 
-/** What a client of a stream sends. */
 export type StreamedCheck = MessageInitShape<typeof StreamCheckAccessRequestSchema>;
 
-/** The methods that stream too, for protocols that can. A stream that is refused fails with {@link ApiFailure}. */
+/** Adds the streaming methods. A refused stream throws {@link ApiFailure}. */
 export interface StreamingApi extends Api {
   watchCredentials(
     key: Key,
@@ -156,26 +154,26 @@ export interface StreamingApi extends Api {
   ): AsyncIterable<StreamCheckAccessResponse>;
 }
 
-/** A call that was refused, in the words of any protocol. */
+/** The error of a refused call, independent of the protocol. */
 export class ApiFailure extends Error {
   constructor(
-    /** The stable word. */
+    /** The stable error code. */
     readonly reason: string,
-    /** The status of the protocol: that of HTTP for REST, otherwise that of gRPC. */
+    /** The HTTP status for REST, otherwise the gRPC status. */
     readonly status: number,
     override readonly message: string,
-    /** What is wrong, by field. */
+    /** Violations by field. */
     readonly errors: Readonly<Record<string, string[]>>,
     readonly requestId: string,
-    /** Whether it says when to try again. */
+    /** Whether the response has a retry delay. */
     readonly hasRetryHint = false,
   ) {
     super(message);
   }
 }
 
-/** A failure from the status of gRPC and the details that came with it. */
-export function failureOf(
+/** Converts a gRPC status and its details. */
+export function toApiFailure(
   code: number,
   message: string,
   info: ErrorInfo | undefined,
@@ -191,10 +189,10 @@ export function failureOf(
   return new ApiFailure(reason, code, message, errors, requestId, hasRetryHint);
 }
 
-/** The key of an application that was just made, or whose key was just renewed. */
+/** The key of an application that was just created or got a new key. */
 export function keyOf({ key }: Application): string {
   if (key === undefined) {
-    throw new Error("the answer has no key");
+    throw new Error("the response has no key");
   }
   return key;
 }

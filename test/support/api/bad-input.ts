@@ -6,7 +6,7 @@ import { startServer, type TestServer } from "../service/server.js";
 import { keyOf } from "./api.js";
 import { createRestApi } from "./rest.js";
 
-/** A server with one tenant, for the tests of a file. */
+/** A server with one tenant. */
 interface BadInputTarget {
   readonly server: TestServer;
   readonly port: number;
@@ -15,14 +15,13 @@ interface BadInputTarget {
   readonly privateKey: string;
   readonly publicKey: string;
   readonly privateId: string;
-  /** The headers of a good JSON request by the tenant's root. */
+  /** Headers of a valid JSON request with the root key of the tenant. */
   readonly json: { readonly "svc-api-key": string; readonly "content-type": string };
 }
 
 /**
- * Starts a server for the tests of a file, and sees after each of them that
- * nothing was changed, that nothing was the server's own fault, and that it
- * still serves.
+ * Starts a server for the tests of a file. After each test, checks that no data
+ * changed, that the server logged no warnings or errors, and that it still responds.
  */
 export function useBadInputTarget(environment: Environment = {}): BadInputTarget {
   const target = {} as { -readonly [K in keyof BadInputTarget]: BadInputTarget[K] };
@@ -33,7 +32,7 @@ export function useBadInputTarget(environment: Environment = {}): BadInputTarget
     const { body } = await send(target, "/applications?size=100", {
       headers: { "svc-api-key": key },
     });
-    // To use a key is no change.
+    // Using a key updates this field.
     return body.replaceAll(/,"last_used_at":"[^"]*"/g, "");
   };
 
@@ -41,16 +40,16 @@ export function useBadInputTarget(environment: Environment = {}): BadInputTarget
     const server = await startServer("lmdb", { environment });
     const root = await server.createTenant();
     const api = createRestApi(server.url);
-    const make = (type: string) =>
+    const create = (type: string) =>
       api.createApplication(root.key, { name: type, type, permissions: ["token:read"] });
-    const [privateOne, publicOne] = [await make("private"), await make("public")];
+    const [privateApp, publicApp] = [await create("private"), await create("public")];
     Object.assign(target, {
       server,
       port: server.port,
       root,
-      privateKey: keyOf(privateOne),
-      publicKey: keyOf(publicOne),
-      privateId: privateOne.id,
+      privateKey: keyOf(privateApp),
+      publicKey: keyOf(publicApp),
+      privateId: privateApp.id,
       json: { "svc-api-key": root.key, "content-type": "application/json" },
     });
   });

@@ -16,14 +16,14 @@ import { EventService } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
 import {
   type ApiFailure,
-  failureOf,
   headersFor,
   type Key,
+  reportHeaders,
   type StreamingApi,
-  tellHeaders,
+  toApiFailure,
 } from "./api.js";
 
-/** The contract through a Connect transport, whichever protocol it speaks. */
+/** Calls the API through a Connect transport, with any of its protocols. */
 export function createConnectApi(transport: Transport, close = () => {}): StreamingApi {
   const applications: Client<typeof ApplicationService> = createClient(
     ApplicationService,
@@ -33,54 +33,62 @@ export function createConnectApi(transport: Transport, close = () => {}): Stream
   const access: Client<typeof AccessService> = createClient(AccessService, transport);
   const events: Client<typeof EventService> = createClient(EventService, transport);
   return {
-    createApplication: (key, request) => told(applications.createApplication(request, as(key))),
-    listApplications: (key, request = {}) => told(applications.listApplications(request, as(key))),
-    getApplication: (key, request) => told(applications.getApplication(request, as(key))),
-    getApplicationByKey: (key) => told(applications.getApplicationByKey({}, as(key))),
-    updateApplication: (key, request) => told(applications.updateApplication(request, as(key))),
+    createApplication: (key, request) =>
+      mapError(applications.createApplication(request, optionsFor(key))),
+    listApplications: (key, request = {}) =>
+      mapError(applications.listApplications(request, optionsFor(key))),
+    getApplication: (key, request) =>
+      mapError(applications.getApplication(request, optionsFor(key))),
+    getApplicationByKey: (key) => mapError(applications.getApplicationByKey({}, optionsFor(key))),
+    updateApplication: (key, request) =>
+      mapError(applications.updateApplication(request, optionsFor(key))),
     regenerateApplicationKey: (key, request) =>
-      told(applications.regenerateApplicationKey(request, as(key))),
-    listApplicationKeys: (key, request) => told(applications.listApplicationKeys(request, as(key))),
+      mapError(applications.regenerateApplicationKey(request, optionsFor(key))),
+    listApplicationKeys: (key, request) =>
+      mapError(applications.listApplicationKeys(request, optionsFor(key))),
     deleteApplicationKey: async (key, request) => {
-      await told(applications.deleteApplicationKey(request, as(key)));
+      await mapError(applications.deleteApplicationKey(request, optionsFor(key)));
     },
-    disableApplication: (key, request) => told(applications.disableApplication(request, as(key))),
-    enableApplication: (key, request) => told(applications.enableApplication(request, as(key))),
+    disableApplication: (key, request) =>
+      mapError(applications.disableApplication(request, optionsFor(key))),
+    enableApplication: (key, request) =>
+      mapError(applications.enableApplication(request, optionsFor(key))),
     deleteApplication: async (key, request) => {
-      await told(applications.deleteApplication(request, as(key)));
+      await mapError(applications.deleteApplication(request, optionsFor(key)));
     },
-    createSession: (key) => told(sessions.createSession({}, as(key))),
+    createSession: (key) => mapError(sessions.createSession({}, optionsFor(key))),
     authorizeSession: async (key, request) => {
-      await told(sessions.authorizeSession(request, as(key)));
+      await mapError(sessions.authorizeSession(request, optionsFor(key)));
     },
-    listSessions: (key, request = {}) => told(sessions.listSessions(request, as(key))),
-    getSession: (key, request) => told(sessions.getSession(request, as(key))),
+    listSessions: (key, request = {}) => mapError(sessions.listSessions(request, optionsFor(key))),
+    getSession: (key, request) => mapError(sessions.getSession(request, optionsFor(key))),
     deleteSession: async (key, request) => {
-      await told(sessions.deleteSession(request, as(key)));
+      await mapError(sessions.deleteSession(request, optionsFor(key)));
     },
     revokeAllSessions: async (key, request) => {
-      await told(sessions.revokeAllSessions(request, as(key)));
+      await mapError(sessions.revokeAllSessions(request, optionsFor(key)));
     },
-    checkAccess: (key, request) => told(access.checkAccess(request, as(key))),
-    batchCheckAccess: (key, request) => told(access.batchCheckAccess(request, as(key))),
-    whoAmI: (key) => told(access.whoAmI({}, as(key))),
-    listPermissions: (key, request = {}) => told(access.listPermissions(request, as(key))),
-    listEvents: (key, request = {}) => told(events.listEvents(request, as(key))),
+    checkAccess: (key, request) => mapError(access.checkAccess(request, optionsFor(key))),
+    batchCheckAccess: (key, request) => mapError(access.batchCheckAccess(request, optionsFor(key))),
+    whoAmI: (key) => mapError(access.whoAmI({}, optionsFor(key))),
+    listPermissions: (key, request = {}) =>
+      mapError(access.listPermissions(request, optionsFor(key))),
+    listEvents: (key, request = {}) => mapError(events.listEvents(request, optionsFor(key))),
     watchEvents: (key, request, signal) =>
-      toldEach(events.watchEvents(request, { ...as(key), signal })),
+      mapStreamErrors(events.watchEvents(request, { ...optionsFor(key), signal })),
     watchCredentials: (key, request, signal) =>
-      toldEach(access.watchCredentials(request, { ...as(key), signal })),
+      mapStreamErrors(access.watchCredentials(request, { ...optionsFor(key), signal })),
     streamCheckAccess: (key, checks, signal) =>
-      toldEach(access.streamCheckAccess(checks, { ...as(key), signal })),
+      mapStreamErrors(access.streamCheckAccess(checks, { ...optionsFor(key), signal })),
     close,
   };
 }
 
-function as(key: Key): CallOptions {
-  return { headers: headersFor(key), onHeader: (headers) => tellHeaders(key, headers) };
+function optionsFor(key: Key): CallOptions {
+  return { headers: headersFor(key), onHeader: (headers) => reportHeaders(key, headers) };
 }
 
-async function told<T>(call: Promise<T>): Promise<T> {
+async function mapError<T>(call: Promise<T>): Promise<T> {
   try {
     return await call;
   } catch (error) {
@@ -88,9 +96,9 @@ async function told<T>(call: Promise<T>): Promise<T> {
   }
 }
 
-async function* toldEach<T>(answers: AsyncIterable<T>): AsyncGenerator<T> {
+async function* mapStreamErrors<T>(messages: AsyncIterable<T>): AsyncGenerator<T> {
   try {
-    yield* answers;
+    yield* messages;
   } catch (error) {
     throw toFailure(ConnectError.from(error));
   }
@@ -100,5 +108,5 @@ function toFailure(error: ConnectError): ApiFailure {
   const [info] = error.findDetails(ErrorInfoSchema);
   const [badRequest] = error.findDetails(BadRequestSchema);
   const hasRetryHint = error.findDetails(RetryInfoSchema).length > 0;
-  return failureOf(error.code, error.rawMessage, info, badRequest, hasRetryHint);
+  return toApiFailure(error.code, error.rawMessage, info, badRequest, hasRetryHint);
 }

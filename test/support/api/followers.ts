@@ -3,29 +3,28 @@ import type { EventBatch, EventRecord } from "../../../src/store/port/events.js"
 import type { Store } from "../../../src/store/port/store.js";
 import { useCleanup } from "../cleanup.js";
 
-/** Someone who follows what happens in a tenant. */
-export interface FollowerOf<Batch, Item> {
-  /** The next batch, when it comes. */
+/** Reads the change or event feed of a tenant. */
+export interface BatchFollower<Batch, Item> {
+  /** Resolves with the next batch. */
   next(): Promise<Batch>;
-  /** All from here to one, when that comes. */
+  /** Collects items up to one that matches. */
   until(isLast: (item: Item) => boolean): Promise<Item[]>;
-  /** The next answer as the iterator gives it, its end included. */
+  /** The next result of the iterator, including its end. */
   step(): Promise<IteratorResult<Batch>>;
   /** The position of the last batch. */
   position(): string;
   stop(): void;
 }
 
-export type Follower = FollowerOf<ChangeBatch, Change>;
-type EventFollower = FollowerOf<EventBatch, EventRecord>;
+export type Follower = BatchFollower<ChangeBatch, Change>;
+type EventFollower = BatchFollower<EventBatch, EventRecord>;
 
-/** So long that a test would run out of time before it passes. */
+/** Longer than any test, in milliseconds. */
 const never = 3_600_000;
 
-/** Follows a tenant of a store. */
 export type Follow = ReturnType<typeof useFollowers>;
 
-/** Follows the changes of stores, and stops when the test is done. */
+/** Follows the changes of stores until the test ends. */
 export function useFollowers() {
   const stopAfterTest = useCleanup();
 
@@ -34,13 +33,13 @@ export function useFollowers() {
     tenantId: string,
     options: Partial<FollowOptions> = {},
   ): Follower {
-    const { signal, stop } = stoppable(stopAfterTest);
+    const { signal, stop } = createStopSignal(stopAfterTest);
     const batches = store.changes.follow({ tenantId, heartbeat: never, signal, ...options });
     return createFollower(batches, ({ changes }) => changes, stop, options.after);
   };
 }
 
-/** Follows the events of stores, and stops when the test is done. */
+/** Follows the events of stores until the test ends. */
 export function useEventFollowers() {
   const stopAfterTest = useCleanup();
 
@@ -49,13 +48,13 @@ export function useEventFollowers() {
     tenantId: string,
     options: Partial<FollowOptions> = {},
   ): EventFollower {
-    const { signal, stop } = stoppable(stopAfterTest);
+    const { signal, stop } = createStopSignal(stopAfterTest);
     const batches = store.events.follow({ tenantId, heartbeat: never, signal, ...options });
     return createFollower(batches, ({ events }) => events, stop, options.after);
   };
 }
 
-function stoppable(stopAfterTest: (stop: () => void) => void) {
+function createStopSignal(stopAfterTest: (stop: () => void) => void) {
   const controller = new AbortController();
   const stop = () => controller.abort();
   stopAfterTest(stop);
@@ -63,12 +62,12 @@ function stoppable(stopAfterTest: (stop: () => void) => void) {
 }
 
 function createFollower<Batch extends { readonly position: string }, Item>(
-  followed: AsyncIterable<Batch>,
-  itemsOf: (batch: Batch) => readonly Item[],
+  feed: AsyncIterable<Batch>,
+  getItems: (batch: Batch) => readonly Item[],
   stop: () => void,
   after = "",
-): FollowerOf<Batch, Item> {
-  const batches = followed[Symbol.asyncIterator]();
+): BatchFollower<Batch, Item> {
+  const batches = feed[Symbol.asyncIterator]();
   let position = after;
   return {
     step: () => batches.next(),
@@ -76,7 +75,7 @@ function createFollower<Batch extends { readonly position: string }, Item>(
     async next() {
       const { done, value } = await batches.next();
       if (done) {
-        throw new Error("It has ended.");
+        throw new Error("The feed has ended.");
       }
       position = value.position;
       return value;
@@ -85,7 +84,7 @@ function createFollower<Batch extends { readonly position: string }, Item>(
     async until(isLast) {
       const items: Item[] = [];
       while (!items.some(isLast)) {
-        items.push(...itemsOf(await this.next()));
+        items.push(...getItems(await this.next()));
       }
       return items;
     },

@@ -18,14 +18,14 @@ import { SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { readDetails } from "../http/raw-grpc.js";
 import {
   type ApiFailure,
-  failureOf,
   headersFor,
   type Key,
+  reportHeaders,
   type StreamingApi,
-  tellHeaders,
+  toApiFailure,
 } from "./api.js";
 
-/** The contract through @grpc/grpc-js, which shares no code with the server. */
+/** Calls the API through @grpc/grpc-js, which shares no code with the server. */
 export function createGrpcApi(address: string): StreamingApi {
   const client = new Client(address, credentials.createInsecure());
   const { method: application } = ApplicationService;
@@ -38,14 +38,19 @@ export function createGrpcApi(address: string): StreamingApi {
     key: Key,
     request: MessageInitShape<M["input"]>,
   ): Promise<MessageShape<M["output"]>> {
-    const { path, write, read, make } = codecOf(method);
+    const { path, write, read, toMessage } = createCodec(method);
     return new Promise((resolve, reject) => {
       client
-        .makeUnaryRequest(path, write, read, make(request), as(key), (error, message) =>
-          error ? reject(toFailure(error)) : resolve(message as never),
+        .makeUnaryRequest(
+          path,
+          write,
+          read,
+          toMessage(request),
+          metadataFor(key),
+          (error, message) => (error ? reject(toFailure(error)) : resolve(message as never)),
         )
         .on("metadata", (metadata: Metadata) =>
-          tellHeaders(key, new Headers(metadata.toHttp2Headers() as Record<string, string>)),
+          reportHeaders(key, new Headers(metadata.toHttp2Headers() as Record<string, string>)),
         );
     });
   }
@@ -56,10 +61,16 @@ export function createGrpcApi(address: string): StreamingApi {
     request: MessageInitShape<M["input"]>,
     signal: AbortSignal,
   ): AsyncIterable<MessageShape<M["output"]>> {
-    const { path, write, read, make } = codecOf(method);
-    const stream = client.makeServerStreamRequest(path, write, read, make(request), as(key));
+    const { path, write, read, toMessage } = createCodec(method);
+    const stream = client.makeServerStreamRequest(
+      path,
+      write,
+      read,
+      toMessage(request),
+      metadataFor(key),
+    );
     signal.addEventListener("abort", () => stream.cancel());
-    return toldEach(stream);
+    return mapStreamErrors(stream);
   }
 
   return {
@@ -102,25 +113,25 @@ export function createGrpcApi(address: string): StreamingApi {
     watchEvents: (key, request, signal) => watch(event.watchEvents, key, request, signal),
 
     streamCheckAccess(key, checks, signal) {
-      const { path, write, read, make } = codecOf(access.streamCheckAccess);
-      const stream = client.makeBidiStreamRequest(path, write, read, as(key));
+      const { path, write, read, toMessage } = createCodec(access.streamCheckAccess);
+      const stream = client.makeBidiStreamRequest(path, write, read, metadataFor(key));
       signal.addEventListener("abort", () => stream.cancel());
       void (async () => {
         for await (const check of checks) {
-          if (!stream.write(make(check))) {
+          if (!stream.write(toMessage(check))) {
             await once(stream, "drain");
           }
         }
         stream.end();
       })();
-      return toldEach(stream);
+      return mapStreamErrors(stream);
     },
 
     close: () => client.close(),
   };
 }
 
-function as(key: Key): Metadata {
+function metadataFor(key: Key): Metadata {
   const metadata = new Metadata();
   for (const [name, value] of Object.entries(headersFor(key))) {
     metadata.set(name, value);
@@ -128,20 +139,20 @@ function as(key: Key): Metadata {
   return metadata;
 }
 
-function codecOf<M extends DescMethod>({ parent, name, input, output }: M) {
+function createCodec<M extends DescMethod>({ parent, name, input, output }: M) {
   type Input = MessageShape<M["input"]>;
   type Output = MessageShape<M["output"]>;
   return {
     path: `/${parent.typeName}/${name}`,
     write: (message: Input) => Buffer.from(toBinary(input, message)),
     read: (bytes: Uint8Array) => fromBinary(output, bytes) as Output,
-    make: (request: MessageInitShape<M["input"]>) => create(input, request as never) as Input,
+    toMessage: (request: MessageInitShape<M["input"]>) => create(input, request as never) as Input,
   };
 }
 
-async function* toldEach<T>(answers: AsyncIterable<T>): AsyncGenerator<T> {
+async function* mapStreamErrors<T>(messages: AsyncIterable<T>): AsyncGenerator<T> {
   try {
-    yield* answers;
+    yield* messages;
   } catch (error) {
     throw toFailure(error as ServiceError);
   }
@@ -151,5 +162,5 @@ function toFailure(error: ServiceError): ApiFailure {
   const [status = ""] = error.metadata.get("grpc-status-details-bin");
   const { find, info, badRequest } = readDetails(Buffer.from(status));
   const hasRetryHint = find(RetryInfoSchema) !== undefined;
-  return failureOf(error.code, error.details, info, badRequest, hasRetryHint);
+  return toApiFailure(error.code, error.details, info, badRequest, hasRetryHint);
 }

@@ -34,9 +34,9 @@ import {
   ListSessionsResponseSchema,
   SessionSchema,
 } from "../../../gen/latchkey/v1/session_service_pb.js";
-import { type Api, ApiFailure, headersFor, type Key, tellHeaders } from "./api.js";
+import { type Api, ApiFailure, headersFor, type Key, reportHeaders } from "./api.js";
 
-/** The contract through fetch, by the documented paths. */
+/** Calls the API through fetch, with the documented REST paths. */
 export function createRestApi(url: string): Api {
   async function call(
     key: Key,
@@ -58,7 +58,7 @@ export function createRestApi(url: string): Api {
     const text = await response.text();
     if (response.ok) {
       expectStatus(response.status, status, text);
-      tellHeaders(key, response.headers);
+      reportHeaders(key, response.headers);
       return text;
     }
     const problem = JSON.parse(text);
@@ -86,8 +86,8 @@ export function createRestApi(url: string): Api {
       const query = new URLSearchParams();
       const fields = write(ListApplicationsRequestSchema, request) as Record<string, JsonValue>;
       for (const [name, value] of Object.entries(fields)) {
-        for (const one of [value].flat()) {
-          query.append(name, String(one));
+        for (const item of [value].flat()) {
+          query.append(name, String(item));
         }
       }
       return read(

@@ -11,7 +11,7 @@ import { createGrpcApi } from "./grpc.js";
 
 type Connect = (server: TestServer) => StreamingApi;
 
-/** Clients that can send and be sent a stream at the same time. */
+/** Clients that support bidirectional streams. */
 export const duplexClients: readonly [client: string, connect: Connect][] = [
   [
     "connect over HTTP/2",
@@ -24,26 +24,25 @@ export const duplexClients: readonly [client: string, connect: Connect][] = [
   ["grpc", ({ port }) => createGrpcApi(`127.0.0.1:${port}`)],
 ];
 
-/** Clients that can be sent a stream. */
+/** Clients that support server streams. */
 export const streamClients: readonly [client: string, connect: Connect][] = [
   ...duplexClients,
   ["connect", ({ url: baseUrl }) => createConnectApi(createWebTransport({ baseUrl }))],
   ["grpc-web", ({ url: baseUrl }) => createConnectApi(createGrpcWebTransport({ baseUrl }))],
 ];
 
-/** One client alone. In the quick suite, the stream suites together use every client once. */
+/** Selects one client. In the quick suite, the stream suites together use every client once. */
 export const clientNamed = (name: string) => streamClients.filter(([client]) => client === name);
 
-/** Someone who reads a stream. */
 export interface Reader<T> {
-  /** The next message, when it comes. */
+  /** Resolves with the next message. */
   next(): Promise<T>;
-  /** Reads to the end, and answers why it ended, or nothing where it ended well. */
+  /** Reads to the end. Resolves with the error of the stream, if any. */
   end(): Promise<ApiFailure | undefined>;
   stop(): void;
 }
 
-/** Reads streams, and stops when the test is done. */
+/** Reads streams and cancels them after each test. */
 export function useReaders() {
   const stopAfterTest = useCleanup();
 
@@ -78,19 +77,19 @@ export function useReaders() {
   };
 }
 
-/** What a client sends, one after the other, until it ends it. */
-interface Outbox<T> extends AsyncIterable<T> {
+/** The requests of a client stream. */
+interface RequestStream<T> extends AsyncIterable<T> {
   send(...items: T[]): void;
   end(): void;
 }
 
-export function createOutbox<T>(): Outbox<T> {
-  const waiting: T[] = [];
+export function createRequestStream<T>(): RequestStream<T> {
+  const queue: T[] = [];
   let isEnded = false;
   let wake = () => {};
   return {
     send(...items) {
-      waiting.push(...items);
+      queue.push(...items);
       wake();
     },
 
@@ -101,11 +100,11 @@ export function createOutbox<T>(): Outbox<T> {
 
     async *[Symbol.asyncIterator]() {
       for (;;) {
-        yield* waiting.splice(0);
-        if (isEnded && waiting.length === 0) {
+        yield* queue.splice(0);
+        if (isEnded && queue.length === 0) {
           return;
         }
-        if (waiting.length === 0) {
+        if (queue.length === 0) {
           await new Promise<void>((resolve) => {
             wake = resolve;
           });

@@ -1,4 +1,6 @@
+import { readFileSync } from "node:fs";
 import { expect } from "@jest/globals";
+import type { AxeResults } from "axe-core";
 import type { Locator, Page } from "playwright-core";
 import { until } from "../until.js";
 import type { OpenedPage, TestBrowser } from "./browser.js";
@@ -29,14 +31,14 @@ export const button = (page: Page, name: string): Locator =>
   page.getByRole("button", { name, exact: true });
 
 /** Waits until a control has the focus. */
-export const focused = (control: Locator): Promise<void> =>
+export const waitForFocus = (control: Locator): Promise<void> =>
   control.and(control.page().locator("*:focus")).waitFor();
 
 /** Reads the new key from its dialog and closes it. The page must not store the key. */
-export async function takeKey({ page, faults }: OpenedPage): Promise<string> {
+export async function readNewKey({ page, faults }: OpenedPage): Promise<string> {
   const dialog = page.getByRole("dialog", { name: "Store the new key now" });
   const key = (await dialog.getByTestId("new-key").textContent()) ?? "";
-  for (const _ of ["once", "twice", "thrice"]) {
+  for (const _ of [1, 2, 3]) {
     await page.keyboard.press("Escape");
   }
   await button(page, "I have stored it").click();
@@ -61,4 +63,17 @@ export async function expectEventually<T>(read: () => Promise<T> | T, expected: 
   const wanted = JSON.stringify(expected);
   await until(async () => JSON.stringify(await read()) === wanted, 60_000).catch(() => {});
   expect(await read()).toEqual(expected);
+}
+
+const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+
+/** Lists accessibility violations with their locations. */
+export async function accessibilityViolations(page: Page): Promise<string[]> {
+  // The content security policy blocks other scripts. Evaluation by the debugger bypasses it.
+  const violations = await page.evaluate<AxeResults["violations"]>(
+    `${axe}; axe.run(document).then(({ violations }) => violations)`,
+  );
+  return violations.flatMap(({ id, help, nodes }) =>
+    nodes.map(({ target }) => `${id}: ${help} at ${target.join(" ")}`),
+  );
 }

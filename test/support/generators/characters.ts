@@ -1,8 +1,8 @@
 import fc from "fast-check";
 
 /**
- * Any code point that a text may hold, for `fc.string({ unit: anyCharacter })`.
- * The unit "binary" of fast-check is the same, and takes a second to make.
+ * Any valid code point, for `fc.string({ unit: characters })`. Equals fast-check's
+ * unit "binary", which takes a second to create.
  */
 export const characters = fc
   .oneof(

@@ -3,7 +3,7 @@ import fc from "fast-check";
 
 type Init = Record<string, unknown>;
 
-/** Text of all kinds: empty, long, beyond ASCII, and what JSON must escape. */
+/** Empty, long, non-ASCII text, and text that JSON must escape. */
 const text = fc.oneof(
   fc.string(),
   fc.string({ unit: "grapheme" }),
@@ -12,7 +12,7 @@ const text = fc.oneof(
   fc.constantFrom("", "\ufeffmarked", "\ufffd", '"\\\n\u2028\u0000', "é".repeat(70)),
 );
 
-/** What a message of plain fields may be made of: any of its fields, or none. */
+/** Generates values for any subset of the fields of a message. */
 export function messageInits(schema: DescMessage): fc.Arbitrary<Init> {
   const fields = schema.fields.map((field) => [field.localName, anyValue(field)]);
   return fc.record(Object.fromEntries(fields), { requiredKeys: [] });
@@ -46,7 +46,7 @@ const anyNanos = fc.oneof(
   fc.integer({ min: 0, max: 999_999 }).map((microseconds) => microseconds * 1_000),
 );
 
-/** A moment that JSON can tell too. */
+/** A timestamp within the range of JSON. */
 const anyTimestamp = fc.record({
   seconds: fc.oneof(
     fc.bigInt({ min: -62_135_596_800n, max: 253_402_300_799n }),
@@ -55,7 +55,7 @@ const anyTimestamp = fc.record({
   nanos: anyNanos,
 });
 
-/** A duration that JSON can tell too, and that is not negative. */
+/** A non-negative duration within the range of JSON. */
 export const durations = fc.record({
   seconds: fc.oneof(
     fc.bigInt({ min: 0n, max: 315_576_000_000n }),
@@ -64,7 +64,7 @@ export const durations = fc.record({
   nanos: anyNanos,
 });
 
-/** A mask that JSON can tell too. */
+/** A field mask that JSON can represent. */
 const anyFieldMask = fc.record({
   paths: fc.array(fc.stringMatching(/^[a-z]+(_[a-z]+){0,2}$/), { maxLength: 4 }),
 });
@@ -78,6 +78,6 @@ function anyScalar(scalar: ScalarType | undefined): fc.Arbitrary<unknown> {
     case ScalarType.BOOL:
       return fc.boolean();
     default:
-      throw new Error(`nobody said what values of the type ${scalar} there are`);
+      throw new Error(`no generator for scalar type ${scalar}`);
   }
 }

@@ -27,7 +27,7 @@ import {
 type Rules = MessageInitShape<typeof FieldRulesSchema>;
 type Field = MessageInitShape<typeof FieldDescriptorProtoSchema>;
 
-/** Fields called `value`, of each kind that rules are about. */
+/** Definitions of the field `value`, one for each kind that rules support. */
 export const fields = {
   string: { type: FieldDescriptorProto_Type.STRING },
   optionalString: {
@@ -46,7 +46,7 @@ export const fields = {
     typeName: ".google.protobuf.Duration",
     label: FieldDescriptorProto_Label.REPEATED,
   },
-  /** Messages that have a list. */
+  /** Messages with a list field. */
   messages: {
     type: FieldDescriptorProto_Type.MESSAGE,
     typeName: ".test.Item",
@@ -54,8 +54,8 @@ export const fields = {
   },
 } satisfies Record<string, Field>;
 
-/** Makes the schema of a message with one field, `value`, and the rules given. */
-export function schemaOf(field: Field, rules: Rules, expressions: string[] = []): DescMessage {
+/** Creates the schema of a message with the field `value` and the given rules. */
+export function createSchema(field: Field, rules: Rules, expressions: string[] = []): DescMessage {
   const options = create(FieldOptionsSchema);
   setExtension(options, fieldRules, create(fieldRulesSchema, rules));
   const messageOptions = create(MessageOptionsSchema);
@@ -77,7 +77,7 @@ export function schemaOf(field: Field, rules: Rules, expressions: string[] = [])
   });
 }
 
-/** The schema of a message that can contain itself, in its field `next`. */
+/** The schema of a message whose field `next` has the same type. */
 export const recursiveSchema = schemaFrom({
   field: [
     {

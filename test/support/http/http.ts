@@ -2,7 +2,7 @@ import { type OutgoingHttpHeaders, request } from "node:http";
 import { connect } from "node:net";
 import { expect } from "@jest/globals";
 
-/** An answer over HTTP/1.1, whole. */
+/** A complete HTTP/1.1 response. */
 export interface HttpResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -15,7 +15,7 @@ interface HttpRequest {
   readonly body?: string | Uint8Array;
 }
 
-/** Sends a request as it is said, on a connection of its own. Adds no header but host and length. */
+/** Sends a request on a new connection. Adds only the headers host and content-length. */
 export function send(
   { port }: { readonly port: number },
   path: string,
@@ -40,11 +40,11 @@ export function send(
 }
 
 /** Only ends a hang: a busy machine can take many seconds. */
-const patience = 60_000;
+const timeout = 60_000;
 
 /**
- * Writes bytes to a connection, one part after the other, and answers with
- * all that comes back until the server closes it.
+ * Writes bytes to a new connection and returns all responses when the server
+ * closes it.
  */
 export function sendRaw(
   { port }: { readonly port: number },
@@ -56,7 +56,7 @@ export function sendRaw(
     const timer = setTimeout(() => {
       socket.destroy();
       reject(new Error(`the server left the connection open after ${Buffer.concat(chunks)}`));
-    }, patience);
+    }, timeout);
     socket.on("data", (chunk) => chunks.push(chunk));
     socket.on("error", () => {});
     socket.on("close", () => {
@@ -69,24 +69,24 @@ export function sendRaw(
   });
 }
 
-/** The first answer to bytes that hold one request, or less. */
+/** Sends at most one request as bytes and returns the first response. */
 export async function exchangeRaw(
   server: { readonly port: number },
   ...parts: readonly (string | Uint8Array)[]
 ): Promise<HttpResponse> {
-  const [answer] = await sendRaw(server, ...parts);
-  if (!answer) {
-    throw new Error("the server closed the connection without an answer");
+  const [response] = await sendRaw(server, ...parts);
+  if (!response) {
+    throw new Error("the server closed the connection without a response");
   }
-  return answer;
+  return response;
 }
 
 /**
- * Takes a text of answers apart, by their lengths. Answers here are all ASCII.
- * One in chunks is the last, and its chunks stay as they are.
+ * Splits text into responses by their content-length. Responses must be ASCII. A chunked
+ * response must be the last; its body is not decoded.
  */
 export function parseResponses(text: string): HttpResponse[] {
-  const answers: HttpResponse[] = [];
+  const responses: HttpResponse[] = [];
   let rest = text;
   while (rest !== "") {
     const end = rest.indexOf("\r\n\r\n");
@@ -100,31 +100,31 @@ export function parseResponses(text: string): HttpResponse[] {
     const isChunked = headers["transfer-encoding"] === "chunked";
     const bodyEnd = isChunked ? rest.length : end + 4 + Number(headers["content-length"] ?? 0);
     const status = Number(statusLine.split(" ")[1]);
-    answers.push({ status, headers, body: rest.slice(end + 4, bodyEnd) });
+    responses.push({ status, headers, body: rest.slice(end + 4, bodyEnd) });
     rest = rest.slice(bodyEnd);
   }
-  return answers;
+  return responses;
 }
 
-/** A problem body, as every refusal over REST has one. */
+/** The body of a REST error. */
 interface ProblemBody {
   readonly detail: string;
   readonly code: string;
   readonly errors?: Readonly<Record<string, readonly string[]>>;
 }
 
-/** Checks that an answer is a refusal as documented, and answers with its body. */
-export function expectProblem(answer: HttpResponse, status: number, code: string): ProblemBody {
-  expect({ status: answer.status, body: answer.body }).toMatchObject({ status });
-  expect(answer.headers["content-type"]).toBe("application/problem+json");
-  const problem = JSON.parse(answer.body);
+/** Checks that a response is a documented error and returns its body. */
+export function expectProblem(response: HttpResponse, status: number, code: string): ProblemBody {
+  expect({ status: response.status, body: response.body }).toMatchObject({ status });
+  expect(response.headers["content-type"]).toBe("application/problem+json");
+  const problem = JSON.parse(response.body);
   expect(problem).toEqual({
     type: `urn:latchkey:problem:${code}`,
     title: expect.stringMatching(/./),
     status,
     detail: expect.stringMatching(/./),
     code,
-    request_id: answer.headers["x-request-id"],
+    request_id: response.headers["x-request-id"],
     ...(problem.errors && { errors: expect.any(Object) }),
   });
   return problem;

@@ -2,35 +2,38 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** A proxy that speaks HTTP/1.1 and nothing else. */
+/** A proxy that only supports HTTP/1.1. */
 interface Http1Proxy {
   readonly url: string;
-  /** Breaks the connections that there are. New ones work. */
+  /** Closes the open connections. New ones work. */
   breakConnections(): void;
   close(): Promise<void>;
 }
 
-/** What a request waits for before it is passed on. */
+/** Delays a request until its promise resolves. */
 type Hold = (path: string) => Promise<void> | undefined;
 
 export async function startHttp1Proxy(
   port: number,
   hold: Hold = () => undefined,
 ): Promise<Http1Proxy> {
-  async function pass(near: IncomingMessage, answer: ServerResponse): Promise<void> {
-    const { method, headers, url: path = "/" } = near;
+  async function forward(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method, headers, url: path = "/" } = incoming;
     await hold(path);
-    const far = request({ host: "127.0.0.1", port, method, path, headers }, (answered) => {
-      answer.writeHead(answered.statusCode ?? 502, answered.headers);
-      answered.on("error", () => answer.destroy());
-      answered.pipe(answer);
-    });
-    far.on("error", () => answer.destroy());
-    answer.on("close", () => far.destroy());
-    near.pipe(far);
+    const upstream = request(
+      { host: "127.0.0.1", port, method, path, headers },
+      (upstreamResponse) => {
+        response.writeHead(upstreamResponse.statusCode ?? 502, upstreamResponse.headers);
+        upstreamResponse.on("error", () => response.destroy());
+        upstreamResponse.pipe(response);
+      },
+    );
+    upstream.on("error", () => response.destroy());
+    response.on("close", () => upstream.destroy());
+    incoming.pipe(upstream);
   }
 
-  const server = createServer(pass).listen(0, "127.0.0.1");
+  const server = createServer(forward).listen(0, "127.0.0.1");
   await once(server, "listening");
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

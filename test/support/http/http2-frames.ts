@@ -1,4 +1,4 @@
-/** Frames of HTTP/2, written by hand so that they may break its rules. */
+/** HTTP/2 frames, encoded here so that they can violate the protocol. */
 export const frameType = {
   data: 0,
   headers: 1,
@@ -14,8 +14,7 @@ export const frameType = {
 export const endStream = 1;
 export const endHeaders = 4;
 
-/** What a client says first, before its settings. */
-const greeting = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+const magic = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 export function frame(
   type: number,
@@ -31,7 +30,6 @@ export function frame(
   return Buffer.concat([head, payload]);
 }
 
-/** A setting of the client: its number, and its value. */
 export function settings(...pairs: [id: number, value: number][]): Buffer {
   const payload = Buffer.alloc(pairs.length * 6);
   for (const [at, [id, value]] of pairs.entries()) {
@@ -41,26 +39,28 @@ export function settings(...pairs: [id: number, value: number][]): Buffer {
   return frame(frameType.settings, 0, 0, payload);
 }
 
-/** What a client says first, with its settings. */
+/** The connection preface of a client, including its settings. */
 export function preface(...pairs: [id: number, value: number][]): Buffer {
-  return Buffer.concat([Buffer.from(greeting), settings(...pairs)]);
+  return Buffer.concat([Buffer.from(magic), settings(...pairs)]);
 }
 
-/** Header fields in their order, any of them as often as it comes. */
+/** Header fields in order. Names may repeat. */
 export type Fields = readonly (readonly [name: string, value: string])[];
 
-/** Fields as HPACK has them that keeps nothing and shortens nothing. */
+/** Encodes fields as HPACK literals, without indexing or Huffman coding. */
 export function hpack(fields: Fields): Buffer {
-  return Buffer.concat(fields.flatMap(([name, value]) => [Buffer.of(0), text(name), text(value)]));
+  return Buffer.concat(
+    fields.flatMap(([name, value]) => [Buffer.of(0), encodeString(name), encodeString(value)]),
+  );
 }
 
-function text(characters: string): Buffer {
+function encodeString(characters: string): Buffer {
   const bytes = Buffer.from(characters, "latin1");
-  return Buffer.concat([prefixed(bytes.length), bytes]);
+  return Buffer.concat([encodeInteger(bytes.length), bytes]);
 }
 
-/** A length with a prefix of seven bits. */
-function prefixed(length: number): Buffer {
+/** An HPACK integer with a 7-bit prefix. */
+function encodeInteger(length: number): Buffer {
   if (length < 127) {
     return Buffer.of(length);
   }

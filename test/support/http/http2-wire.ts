@@ -9,7 +9,7 @@ import { connect as connectTcp } from "node:net";
 import { Duplex } from "node:stream";
 import { useCleanup } from "../cleanup.js";
 
-/** A frame of HTTP/2 that a server sent. */
+/** An HTTP/2 frame sent by a server. */
 export interface Frame {
   readonly type: string;
   readonly stream: number;
@@ -17,14 +17,14 @@ export interface Frame {
   readonly payload: Buffer;
 }
 
-/** A connection of HTTP/2 that shows the frames which its client does not. */
+/** An HTTP/2 client session that records the frames it receives. */
 export interface WireSession {
   readonly session: ClientHttp2Session;
-  /** What the server sent on a stream that carries an answer: its headers, data and trailers. */
-  answerFrames(stream: ClientHttp2Stream): readonly Frame[];
-  /** Resolves when the server has read all that was sent. */
-  arrival(): Promise<void>;
-  /** Ends the connection as a machine does that is switched off. */
+  /** The headers, data and trailers that the server sent on a stream. */
+  responseFrames(stream: ClientHttp2Stream): readonly Frame[];
+  /** Resolves when the server has read all frames sent so far. */
+  waitUntilReceived(): Promise<void>;
+  /** Resets the TCP connection. */
   reset(): void;
 }
 
@@ -34,7 +34,7 @@ const frameTypes = [
 const headerSize = 9;
 const endStream = 1;
 
-/** Opens connections of HTTP/2, and ends them when the test is done. */
+/** Opens HTTP/2 sessions and closes them after each test. */
 export function useWireSessions() {
   const stopAfterTest = useCleanup();
 
@@ -45,7 +45,7 @@ export function useWireSessions() {
     const socket = connectTcp({ port, host: "127.0.0.1", noDelay: true });
     const frames: Frame[] = [];
     let rest = Buffer.alloc(0);
-    const tapped = new Duplex({
+    const recorder = new Duplex({
       read() {},
       write: (chunk, _encoding, done) => void socket.write(chunk, done),
       final: (done) => void socket.end(done),
@@ -56,27 +56,27 @@ export function useWireSessions() {
     });
     socket.on("data", (chunk) => {
       rest = takeFrames(Buffer.concat([rest, chunk]), frames);
-      tapped.push(chunk);
+      recorder.push(chunk);
     });
     socket.on("error", () => {});
-    socket.on("close", () => tapped.destroy());
+    socket.on("close", () => recorder.destroy());
     const session = connect(`http://127.0.0.1:${port}`, {
       ...options,
-      createConnection: () => tapped,
+      createConnection: () => recorder,
     });
     session.on("error", () => {});
     stopAfterTest(() => session.destroy());
     return {
       session,
-      answerFrames: ({ id }) =>
+      responseFrames: ({ id }) =>
         frames.filter(({ stream, type }) => stream === id && /^(DATA|HEADERS)$/.test(type)),
-      arrival: () => new Promise((resolve) => void session.ping(() => resolve())),
+      waitUntilReceived: () => new Promise((resolve) => void session.ping(() => resolve())),
       reset: () => void socket.resetAndDestroy(),
     };
   };
 }
 
-/** Takes whole frames off the front of what came, and answers with the rest. */
+/** Appends complete frames to `frames` and returns the remaining bytes. */
 export function takeFrames(bytes: Buffer, frames: Frame[]): Buffer<ArrayBuffer> {
   let at = 0;
   while (bytes.length - at >= headerSize) {
@@ -95,7 +95,6 @@ export function takeFrames(bytes: Buffer, frames: Frame[]): Buffer<ArrayBuffer> 
   return Buffer.from(bytes.subarray(at));
 }
 
-/** The headers of a call of gRPC. */
 export function grpcHeaders(path: string, key: string, more: OutgoingHttpHeaders = {}) {
   return {
     ":method": "POST",
@@ -107,25 +106,25 @@ export function grpcHeaders(path: string, key: string, more: OutgoingHttpHeaders
   };
 }
 
-/** What came back on a stream of HTTP/2, each part by itself. */
+/** The response on an HTTP/2 stream. */
 export interface WireResponse {
   readonly headers: Readonly<Record<string, unknown>>;
   readonly trailers: Readonly<Record<string, unknown>> | undefined;
   readonly body: Buffer;
-  /** The code that the stream was closed with. */
+  /** The error code of RST_STREAM. */
   readonly code: number | undefined;
 }
 
-/** Reads an answer to its end, however it ends. */
-export function responseOf(stream: ClientHttp2Stream): Promise<WireResponse> {
+/** Reads a response until its stream closes, with or without an error. */
+export function readResponse(stream: ClientHttp2Stream): Promise<WireResponse> {
   const chunks: Buffer[] = [];
   let headers: WireResponse["headers"] = {};
   let trailers: WireResponse["trailers"];
-  stream.on("response", (got) => {
-    headers = got;
+  stream.on("response", (received) => {
+    headers = received;
   });
-  stream.on("trailers", (got) => {
-    trailers = got;
+  stream.on("trailers", (received) => {
+    trailers = received;
   });
   stream.on("data", (chunk) => chunks.push(chunk));
   stream.on("error", () => {});
@@ -136,8 +135,8 @@ export function responseOf(stream: ClientHttp2Stream): Promise<WireResponse> {
   );
 }
 
-/** The messages in a body of gRPC, none of them compressed. */
-export function messagesIn(body: Buffer): Buffer[] {
+/** Splits a gRPC body into its messages, which must not be compressed. */
+export function parseGrpcMessages(body: Buffer): Buffer[] {
   const messages: Buffer[] = [];
   for (let rest = body; rest.length > 0; ) {
     const end = 5 + rest.readUInt32BE(1);
@@ -147,15 +146,15 @@ export function messagesIn(body: Buffer): Buffer[] {
   return messages;
 }
 
-/** Sends parts one after the other, each in a frame of its own that has arrived before the next is sent. */
+/** Sends each part in its own frame, after the server has received the previous one. */
 export async function sendParts(
   stream: ClientHttp2Stream,
-  { arrival }: WireSession,
+  { waitUntilReceived }: WireSession,
   parts: readonly Uint8Array[],
 ): Promise<void> {
   for (const part of parts) {
     stream.write(part);
-    await arrival();
+    await waitUntilReceived();
   }
   stream.end();
 }

@@ -4,14 +4,14 @@ import { type Frame, takeFrames } from "./http2-wire.js";
 
 export interface RawConnection {
   readonly socket: Socket;
-  /** All that came back. */
+  /** All bytes received so far. */
   received(): Buffer;
-  /** Resolves with how many milliseconds passed until the server ended it. */
+  /** Resolves when the connection closes, with its lifetime in milliseconds. */
   readonly ended: Promise<number>;
   write(bytes: Uint8Array | string): void;
 }
 
-/** Opens a connection, on which whatever is written is written. */
+/** Opens a TCP connection for arbitrary bytes. */
 export function openRaw(port: number): RawConnection {
   const started = performance.now();
   const socket = connect({ port, host: "127.0.0.1", noDelay: true });
@@ -29,43 +29,43 @@ export function openRaw(port: number): RawConnection {
   };
 }
 
-/** Returns true if the server left a connection open for longer than `patience`, and then closes it. */
+/** Returns whether the server left a connection open for `timeout` milliseconds. Then closes it. */
 export async function staysOpen(
   { socket, ended }: RawConnection,
-  patience: number,
+  timeout: number,
 ): Promise<boolean> {
-  let isLate = false;
-  const late = setTimeout(() => {
-    isLate = true;
+  let isTimedOut = false;
+  const timer = setTimeout(() => {
+    isTimedOut = true;
     socket.destroy();
-  }, patience);
+  }, timeout);
   await ended;
-  clearTimeout(late);
-  return isLate;
+  clearTimeout(timer);
+  return isTimedOut;
 }
 
-/** Opens a connection that begins as one of HTTP/2 does. */
+/** Opens a connection and sends the HTTP/2 preface with the given settings. */
 export function openRawHttp2(port: number, ...pairs: [id: number, value: number][]): RawConnection {
   const connection = openRaw(port);
   connection.write(preface(...pairs));
   return connection;
 }
 
-/** Calls back with every frame that comes over a connection of HTTP/2. */
-export function onFrames({ socket }: RawConnection, take: (frames: readonly Frame[]) => void) {
+/** Calls back with the frames received on an HTTP/2 connection. */
+export function onFrames({ socket }: RawConnection, callback: (frames: readonly Frame[]) => void) {
   let rest = Buffer.alloc(0);
   socket.on("data", (chunk: Buffer) => {
     const frames: Frame[] = [];
     rest = takeFrames(rest.length === 0 ? chunk : Buffer.concat([rest, chunk]), frames);
-    take(frames);
+    callback(frames);
   });
 }
 
-/** Answers every ping of the server, as any client does. */
-export function answerPings(connection: RawConnection): void {
+/** Acknowledges every ping of the server. */
+export function acknowledgePings(connection: RawConnection): void {
   onFrames(connection, (frames) => {
-    for (const { type, isLast: isAnswer, payload } of frames) {
-      if (type === "PING" && !isAnswer) {
+    for (const { type, isLast: isAck, payload } of frames) {
+      if (type === "PING" && !isAck) {
         connection.write(frame(frameType.ping, 1, 0, payload));
       }
     }
@@ -73,11 +73,10 @@ export function answerPings(connection: RawConnection): void {
 }
 
 /**
- * Waits until the server has looked at all its connections at least twice. It
- * ends a connection that sends much and makes no call, but only when it has
- * seen that between two looks.
+ * Waits until the server has checked its connections at least twice: two checks pass
+ * before it closes a connection that sends many frames but no request.
  */
-export async function twoLooks(port: number): Promise<void> {
+export async function waitForConnectionChecks(port: number): Promise<void> {
   const connection = openRawHttp2(port);
   const update = frame(frameType.windowUpdate, 0, 0, Buffer.from([0, 0, 0, 1]));
   const updates = Buffer.concat(Array.from({ length: 1_000 }, () => update));

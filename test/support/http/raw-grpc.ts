@@ -1,13 +1,18 @@
-import { type ClientHttp2Session, connect, type OutgoingHttpHeaders } from "node:http2";
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  connect,
+  type OutgoingHttpHeaders,
+} from "node:http2";
 import { type DescMessage, fromBinary, type MessageShape } from "@bufbuild/protobuf";
 import { BinaryReader } from "@bufbuild/protobuf/wire";
 import { type Any, AnySchema, anyUnpack } from "@bufbuild/protobuf/wkt";
 import { BadRequestSchema, ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
 
-/** What came back on a stream of HTTP/2, whole. */
+/** A complete response on an HTTP/2 stream. */
 export interface StreamResponse {
   readonly status: number;
-  /** Headers, and trailers over them. */
+  /** Headers merged with trailers. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
 }
@@ -17,16 +22,16 @@ interface StreamRequest {
   readonly body?: Uint8Array | string;
 }
 
-const patience = 60_000;
+const timeout = 60_000;
 
-/** Makes a call over HTTP/2, byte for byte as it is said, on a session of its own or on one given. */
+/** Sends an HTTP/2 request with arbitrary headers and body, on the existing session or a new one. */
 export function callRaw(
   { url }: { readonly url: string },
   path: string,
   { headers = {}, body }: StreamRequest,
-  given?: ClientHttp2Session,
+  existing?: ClientHttp2Session,
 ): Promise<StreamResponse> {
-  const session = given ?? connect(url);
+  const session = existing ?? connect(url);
   return new Promise<StreamResponse>((resolve, reject) => {
     const stream = session.request({
       ":method": "POST",
@@ -36,28 +41,40 @@ export function callRaw(
       ...headers,
     });
     const chunks: Buffer[] = [];
-    let got: Record<string, string> = {};
+    let received: Record<string, string> = {};
     let status = 0;
-    stream.setTimeout(patience, () => stream.destroy(new Error(`no end of ${path}`)));
+    stream.setTimeout(timeout, () => stream.destroy(new Error(`${path} timed out`)));
     stream.on("response", ({ ":status": code = 0, ...rest }) => {
       status = code;
-      got = rest as Record<string, string>;
+      received = rest as Record<string, string>;
     });
     stream.on("trailers", (trailers) => {
-      got = { ...got, ...(trailers as Record<string, string>) };
+      received = { ...received, ...(trailers as Record<string, string>) };
     });
     stream.on("data", (chunk) => chunks.push(chunk));
     stream.on("error", reject);
-    stream.on("close", () => resolve({ status, headers: got, body: Buffer.concat(chunks) }));
+    stream.on("close", () => resolve({ status, headers: received, body: Buffer.concat(chunks) }));
     stream.end(body);
   }).finally(() => {
-    if (!given) {
+    if (!existing) {
       session.destroy();
     }
   });
 }
 
-/** A message in the envelope of gRPC; the flag and the length may lie. */
+/** Starts a Watch call of the gRPC health service. */
+export function watchHealth(session: ClientHttp2Session): ClientHttp2Stream {
+  const stream = session.request({
+    ":method": "POST",
+    ":path": "/grpc.health.v1.Health/Watch",
+    "content-type": "application/grpc",
+    te: "trailers",
+  });
+  stream.end(Buffer.alloc(5));
+  return stream;
+}
+
+/** Wraps a message in a gRPC envelope. The flag and the length may be wrong. */
 export function envelope(message: Uint8Array | string, flag = 0, length?: number): Buffer {
   const bytes = Buffer.from(message as Uint8Array);
   const prefix = Buffer.alloc(5);
@@ -66,12 +83,12 @@ export function envelope(message: Uint8Array | string, flag = 0, length?: number
   return Buffer.concat([prefix, bytes]);
 }
 
-/** The details of the error in an answer of gRPC. */
+/** The error details of a gRPC response. */
 export function detailsOf({ headers }: StreamResponse) {
   return readDetails(Buffer.from(headers["grpc-status-details-bin"] ?? "", "base64"));
 }
 
-/** The details in a google.rpc.Status, whose third field they are. */
+/** Decodes the details, field 3, of a google.rpc.Status. */
 export function readDetails(status: Uint8Array) {
   const reader = new BinaryReader(status);
   const details: Any[] = [];

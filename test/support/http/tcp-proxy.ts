@@ -2,86 +2,85 @@ import { once } from "node:events";
 import type { Socket } from "node:net";
 import { type AddressInfo, connect, createServer } from "node:net";
 
-/** Passes on what comes, and the end of it, between two sockets. */
-export function pipeSockets(near: Socket, far: Socket): void {
-  passOn(near, far);
-  passOn(far, near);
+/** Forwards data and closes in both directions. */
+export function pipeSockets(client: Socket, upstream: Socket): void {
+  forward(client, upstream);
+  forward(upstream, client);
 }
 
-function passOn(from: Socket, to: Socket): void {
+function forward(from: Socket, to: Socket): void {
   from.setNoDelay();
   from.on("data", (bytes) => to.write(bytes));
   from.on("error", () => {});
   from.on("close", () => to.destroy());
 }
 
-/** A way to a server that a test can block. */
+/** A TCP proxy with injectable network faults. */
 export interface TcpProxy {
   readonly url: string;
-  /** How many connections there are. */
+  /** The number of open connections. */
   connections(): number;
-  /** When each was made so far, as `performance.now()` tells time. */
+  /** The times of all connection attempts, by `performance.now()`. */
   attempts(): readonly number[];
-  /** The most connections at any one time that were open and had not been answered yet. */
-  mostUnanswered(): number;
-  /** Lets nothing pass in either direction, and keeps all connections. What was held back passes on `restore`. */
+  /** The peak number of open connections without a first response. */
+  peakUnanswered(): number;
+  /** Holds data in both directions and keeps all connections. `restore` releases the data. */
   pause(): void;
-  /** Lets requests pass, and holds back all that is answered. It passes on `restore`. */
-  holdAnswers(): void;
-  /** Ends all connections, and each new one at once. */
+  /** Forwards requests and holds responses. `restore` releases them. */
+  holdResponses(): void;
+  /** Closes all connections, and new ones immediately. */
   cut(): void;
-  /** Lets nothing pass on the connections that there are, ever again; new ones work. */
-  abandon(): void;
-  /** Works again. */
+  /** Forwards nothing more on the open connections, without closing them. New ones work. */
+  blackhole(): void;
+  /** Ends `pause`, `holdResponses` and `cut`. */
   restore(): void;
-  /** Leads new connections to another port, and ends those that there are. */
-  leadTo(port: number): void;
+  /** Closes all connections and forwards new ones to another port. */
+  retarget(port: number): void;
   close(): Promise<void>;
 }
 
-/** The two ends of a connection. */
-type Pair = readonly [near: Socket, far: Socket];
+type Pair = readonly [client: Socket, upstream: Socket];
 
 export async function startProxy(port: number): Promise<TcpProxy> {
   const pairs = new Set<Pair>();
-  const abandoned = new Set<Pair>();
+  const blackholed = new Set<Pair>();
   let state: "open" | "paused" | "holding" | "cut" = "open";
 
-  function endAll(): void {
-    for (const socket of [...pairs, ...abandoned].flat()) {
+  function closeAll(): void {
+    for (const socket of [...pairs, ...blackholed].flat()) {
       socket.destroy();
     }
     pairs.clear();
-    abandoned.clear();
+    blackholed.clear();
   }
 
   const attempts: number[] = [];
   const unanswered = new Set<Socket>();
-  let mostUnanswered = 0;
+  let peakUnanswered = 0;
 
-  function noteUntilAnswered(near: Socket, far: Socket): void {
-    unanswered.add(near);
-    mostUnanswered = Math.max(mostUnanswered, unanswered.size);
-    far.once("data", () => unanswered.delete(near));
-    near.once("close", () => unanswered.delete(near));
+  function trackUntilAnswered(client: Socket, upstream: Socket): void {
+    unanswered.add(client);
+    peakUnanswered = Math.max(peakUnanswered, unanswered.size);
+    upstream.once("data", () => unanswered.delete(client));
+    client.once("close", () => unanswered.delete(client));
   }
 
-  const server = createServer((near) => {
+  const server = createServer((client) => {
     attempts.push(performance.now());
     if (state === "cut") {
-      near.destroy();
+      client.destroy();
       return;
     }
-    const far = connect(port, "127.0.0.1");
-    const pair: Pair = [near, far];
+    const upstream = connect(port, "127.0.0.1");
+    const pair: Pair = [client, upstream];
     pairs.add(pair);
-    pipeSockets(near, far);
-    noteUntilAnswered(near, far);
-    near.once("close", () => pairs.delete(pair));
+    pipeSockets(client, upstream);
+    trackUntilAnswered(client, upstream);
+    client.once("close", () => pairs.delete(pair));
     if (state === "paused") {
-      stop(pair);
+      pauseBoth(pair);
     } else if (state === "holding") {
-      holdBack(pair);
+      pauseUpstream(pair);
     }
   });
   server.listen(0, "127.0.0.1");
@@ -91,27 +90,27 @@ export async function startProxy(port: number): Promise<TcpProxy> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     connections: () => pairs.size,
     attempts: () => attempts,
-    mostUnanswered: () => mostUnanswered,
+    peakUnanswered: () => peakUnanswered,
 
     pause() {
       state = "paused";
-      pairs.forEach(stop);
+      pairs.forEach(pauseBoth);
     },
 
-    holdAnswers() {
+    holdResponses() {
       state = "holding";
-      pairs.forEach(holdBack);
+      pairs.forEach(pauseUpstream);
     },
 
     cut() {
       state = "cut";
-      endAll();
+      closeAll();
     },
 
-    abandon() {
+    blackhole() {
       for (const pair of pairs) {
-        stop(pair);
-        abandoned.add(pair);
+        pauseBoth(pair);
+        blackholed.add(pair);
       }
       pairs.clear();
     },
@@ -123,23 +122,23 @@ export async function startProxy(port: number): Promise<TcpProxy> {
       }
     },
 
-    leadTo(other) {
+    retarget(other) {
       port = other;
-      endAll();
+      closeAll();
     },
 
     async close() {
-      endAll();
+      closeAll();
       await new Promise((done) => server.close(done));
     },
   };
 }
 
-function holdBack([, far]: Pair): void {
-  far.pause();
+function pauseUpstream([, upstream]: Pair): void {
+  upstream.pause();
 }
 
-function stop(pair: Pair): void {
+function pauseBoth(pair: Pair): void {
   for (const socket of pair) {
     socket.pause();
   }

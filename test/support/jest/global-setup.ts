@@ -1,35 +1,35 @@
-/** What jest does once, before the first test of a run. */
+/** Runs once before all tests. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import type * as mongod from "../mongo/mongod.js";
 
-// jest loads this file in a way that does not know that our imports, which
-// name files as Node will see them, mean TypeScript.
-const { quickFolder, startMongod }: typeof mongod = require("./mongod.ts");
+// jest does not apply moduleNameMapper to this file, so it cannot resolve .js imports
+// to TypeScript files.
+const { findFastTempFolder, startMongod }: typeof mongod = require("../mongo/mongod.ts");
 
 declare global {
   var testMongod: mongod.Mongod | undefined;
 }
 
 export default async function setup(): Promise<void> {
-  process.env.TMPDIR = await quickFolder();
-  await Promise.all([provideMongod(), build()]);
+  process.env.TMPDIR = await findFastTempFolder();
+  await Promise.all([provideMongodb(), build()]);
 }
 
-/** One MongoDB for the whole run, and each test file takes a database of its own in it. */
-async function provideMongod(): Promise<void> {
+/** Starts one MongoDB for all tests. Each test file creates its own databases. */
+async function provideMongodb(): Promise<void> {
   if (!process.env.MONGODB_TEST_URI) {
     globalThis.testMongod = await startMongod();
     process.env.MONGODB_TEST_URI = globalThis.testMongod.uri;
   }
 }
 
-/** Builds the package, so that what imports it by its name gets it as the sources are now. */
+/** Builds the package for tests that import it by its name. */
 async function build(): Promise<void> {
   try {
     await promisify(execFile)("npm", ["run", "--silent", "build"]);
   } catch (cause) {
     const { stdout = "", stderr = "" } = cause as { stdout?: string; stderr?: string };
-    throw new Error(`The package does not build.\n${stdout}${stderr}`, { cause });
+    throw new Error(`The build of the package failed.\n${stdout}${stderr}`, { cause });
   }
 }

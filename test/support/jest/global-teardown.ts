@@ -1,4 +1,4 @@
-/** Stops what global-setup.ts started; a run that follows, as in watch mode, starts anew. */
+/** Stops the MongoDB that global-setup.ts started. In watch mode the next run starts a new one. */
 export default async function teardown(): Promise<void> {
   if (globalThis.testMongod) {
     await globalThis.testMongod.stop();

@@ -1,9 +1,8 @@
 import Sequencer from "@jest/test-sequencer";
 
 /**
- * Before jest knows how long a file takes, it runs large files first. These
- * are small and take long, so that they would start last and leave the other
- * workers idle.
+ * Without recorded durations, jest runs large files first. These files are small but slow:
+ * started last, they would leave the other workers idle.
  */
 const longFiles = [
   ...["contract/api/rest", "contract/api/grpc", "contract/api/connect"],

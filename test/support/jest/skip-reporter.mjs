@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 
-/** Prints, after the results, what this run did not test, and why. */
+/** Prints the skipped tests and their reasons after the results. */
 export default class SkipReporter {
   #globalConfig;
 
@@ -19,7 +19,7 @@ export default class SkipReporter {
     }
   }
 
-  /** Only a run of the whole quick suite lists the long suites. */
+  /** Lists the long suites, but only after a complete quick run. */
   #fullOnlySuites() {
     const { rootDir, testPathPatterns, nonFlagArgs = [] } = this.#globalConfig;
     const isSelection = nonFlagArgs.length > 0 || (testPathPatterns?.patterns ?? []).length > 0;
@@ -34,7 +34,7 @@ export default class SkipReporter {
   }
 }
 
-/** The titles of skipped tests, which end in the reason, and how many tests share each. */
+/** The titles of skipped tests, which end with the reason, and their counts. */
 function skippedTests({ testResults }) {
   const counts = new Map();
   for (const { testResults: tests } of testResults) {

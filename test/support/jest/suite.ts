@@ -7,12 +7,12 @@ import { describe, it } from "@jest/globals";
  */
 export const isFullSuite = process.env.TEST_SUITE === "full";
 
-/** How often to repeat something: less in `npm test` than in `npm run test:full`. */
+/** The number of repetitions in the current suite. */
 export function repetitions({ quick, full }: { quick: number; full: number }): number {
   return isFullSuite ? full : quick;
 }
 
-/** Tests that need a tool. A machine without it skips them, and says so. */
+/** Defines tests that need a tool, and skips them without it. */
 export function describeWith(
   [command, ...args]: readonly [string, ...string[]],
   title: string,
@@ -25,11 +25,11 @@ export function describeWith(
   }
 }
 
-/** A test that a machine may be unable to run. It is then skipped, and says why. */
-export function itIf(canRun: boolean, title: string, whyNot: string, test: () => Promise<void>) {
+/** Defines a test, or skips it with a reason. */
+export function itIf(canRun: boolean, title: string, reason: string, test: () => Promise<void>) {
   if (canRun) {
     it(title, test);
   } else {
-    it.skip(`${title} (not run: ${whyNot})`, test);
+    it.skip(`${title} (not run: ${reason})`, test);
   }
 }

@@ -1,9 +1,9 @@
 /**
- * Another process that uses the data of an LMDB store, for tests:
+ * Runs a task on the data of an LMDB store, in a process separate from the test:
  *
  *     node --import tsx test/support/lmdb/child.ts <task> <path> [argument]
  *
- * It tells what it does line by line, each as it happens, in JSON.
+ * Reports its progress as lines of JSON.
  */
 import { writeSync } from "node:fs";
 import { open } from "lmdb";
@@ -23,23 +23,23 @@ import {
   rule,
   times,
 } from "../../contract/store/fixtures.js";
-import { openLog } from "./numbered-log.js";
+import { openChangeLog } from "./change-log.js";
 
 const [, , task = "", path = "", argument = ""] = process.argv;
 
-function tell(line: object): void {
+function report(line: object): void {
   writeSync(1, `${JSON.stringify(line)}\n`);
 }
 
 const tasks: Record<string, () => Promise<void>> = {
-  /** Creates one application, of the id given. */
+  /** Creates an application with the given id. */
   async create() {
     const store = await openLmdbStore({ path });
     await store.applications.create(anApplication({ id: argument }));
     await store.close();
   },
 
-  /** Replaces the key of the application given. */
+  /** Replaces the key of the given application. */
   async rekey() {
     const store = await openLmdbStore({ path });
     const application = must(await store.applications.find(argument));
@@ -47,25 +47,25 @@ const tasks: Record<string, () => Promise<void>> = {
     await store.close();
   },
 
-  /** Authorizes the session given many times at once, as soon as it is told to. */
+  /** On input, authorizes the given session many times concurrently. */
   async authorize() {
     const store = await openLmdbStore({ path });
     const given = JSON.parse(argument);
     const session: NewSession = { ...given, nonceHash: Buffer.from(given.nonceHash, "hex") };
-    tell({ ready: true });
+    report({ ready: true });
     await new Promise((resolve) => process.stdin.once("data", resolve));
     const outcomes = times(25, () => store.sessions.authorize(aGrant(session)));
-    tell({ outcomes: await Promise.all(outcomes) });
+    report({ outcomes: await Promise.all(outcomes) });
     await store.close();
     process.stdin.destroy();
   },
 
-  /** Opens sessions of the application given, many at once, within the quota given, as soon as it is told to. */
+  /** On input, opens many sessions of the given application concurrently, with the given quota. */
   async openSessions() {
     const store = await openLmdbStore({ path });
     const { id, quota } = JSON.parse(argument);
     const application = must(await store.applications.find(id));
-    tell({ ready: true });
+    report({ ready: true });
     await new Promise((resolve) => process.stdin.once("data", resolve));
     const outcomes = times(25, () =>
       store.sessions.create(aSession(application, { quota })).then(
@@ -73,38 +73,38 @@ const tasks: Record<string, () => Promise<void>> = {
         ({ name }) => name,
       ),
     );
-    tell({ outcomes: await Promise.all(outcomes) });
+    report({ outcomes: await Promise.all(outcomes) });
     await store.close();
     process.stdin.destroy();
   },
 
-  /** Writes of every kind, several at a time, until it is killed. */
+  /** Performs every kind of write concurrently until it is killed. */
   async churn() {
     const store = await openLmdbStore({ path, sweepInterval: 20 });
     const work = async (): Promise<never> => {
       for (let round = 0; ; round++) {
         const application = await store.applications.create(anApplication());
-        tell({ created: application.id });
+        report({ created: application.id });
         const session = aSession(application);
         await store.sessions.create(session);
         await store.sessions.authorize(aGrant(session));
-        tell({ authorized: session.id });
+        report({ authorized: session.id });
         await store.sessions.create(aSession(application, { ttl: 10 }));
         if (round % 3 > 0) {
           continue;
         }
-        tell({ deleting: application.id, with: session.id });
+        report({ deleting: application.id, with: session.id });
         await store.applications.delete(application.tenantId, application.id);
-        tell({ deleted: application.id });
+        report({ deleted: application.id });
       }
     };
     await Promise.all(times(8, work));
   },
 
-  /** Makes changes that leave audit in the tenant given, several at a time, until it is killed. */
+  /** Makes audited changes in the given tenant concurrently until it is killed. */
   async writeAuditedChanges() {
     const store = await openLmdbStore({ path });
-    const trail = (kind: string): ChangeContext<ApplicationRecord> => ({
+    const audit = (kind: string): ChangeContext<ApplicationRecord> => ({
       entriesFor: ({ id, tenantId, name, permissions, rules }) => {
         const after = { name, permissions, rules };
         return { events: [anEvent({ tenantId, kind, target: { applicationId: id }, after })] };
@@ -113,33 +113,33 @@ const tasks: Record<string, () => Promise<void>> = {
     const work = async (): Promise<never> => {
       for (let round = 0; ; round++) {
         const given = anApplication({ tenantId: argument, name: "0" });
-        const { id, tenantId } = await store.applications.create(given, trail("created"));
+        const { id, tenantId } = await store.applications.create(given, audit("created"));
         for (let count = 1; count < 4; count++) {
           const change = () => ({ name: String(count), modifiedBy: id });
-          await store.applications.update(tenantId, id, change, trail("updated"));
-          tell({ updated: id, to: count });
+          await store.applications.update(tenantId, id, change, audit("updated"));
+          report({ updated: id, to: count });
         }
         if (round % 2 > 0) {
-          await store.applications.delete(tenantId, id, undefined, trail("deleted"));
-          tell({ deleted: id });
+          await store.applications.delete(tenantId, id, undefined, audit("deleted"));
+          report({ deleted: id });
         }
       }
     };
     await Promise.all(times(8, work));
   },
 
-  /** Adds an event of the tenant given. */
+  /** Adds an event to the given tenant. */
   async addEvent() {
     const store = await openLmdbStore({ path });
     await store.events.add([anEvent({ tenantId: argument })]);
     await store.close();
   },
 
-  /** Changes the application given many times, as soon as it is told to: its key every other time. */
+  /** On input, updates the given application many times, and every other time its key too. */
   async alternate() {
     const store = await openLmdbStore({ path });
     const { id, tenantId } = must(await store.applications.find(argument));
-    tell({ ready: true });
+    report({ ready: true });
     await new Promise((resolve) => process.stdin.once("data", resolve));
     for (let count = 0; count < 50; count++) {
       await store.applications.update(tenantId, id, ({ name }) => ({
@@ -148,16 +148,16 @@ const tasks: Record<string, () => Promise<void>> = {
         modifiedBy: id,
       }));
     }
-    tell({ done: true });
+    report({ done: true });
     await store.close();
     process.stdin.destroy();
   },
 
-  /** Makes changes, and sees to it that all but the last are pruned. */
-  async outlive() {
+  /** Makes changes and waits until all but the last are pruned. */
+  async pruneChanges() {
     let now = Date.now();
     const store = await openLmdbStore({ path, clock: () => now, sweepInterval: 5 });
-    const log = openLog(path);
+    const log = openChangeLog(path);
     const { id, tenantId } = must(await store.applications.find(argument));
     for (let count = 0; count < 4; count++) {
       await store.applications.update(tenantId, id, () => ({ modifiedBy: id }));
@@ -170,14 +170,14 @@ const tasks: Record<string, () => Promise<void>> = {
     await store.close();
   },
 
-  /** Opens a store and tells its id. */
+  /** Reports the id of the store. */
   async identify() {
     const store = await openLmdbStore({ path });
-    tell({ id: store.id });
+    report({ id: store.id });
     await store.close();
   },
 
-  /** Follows a tenant for a while, and leaves without a word. */
+  /** Follows a tenant for a while and exits without closing the store. */
   async follow() {
     const store = await openLmdbStore({ path });
     const { signal } = new AbortController();
@@ -187,21 +187,21 @@ const tasks: Record<string, () => Promise<void>> = {
     await batches.next();
   },
 
-  /** Writes one by one, then many at once, and tells when each is called and acknowledged. */
+  /** Writes sequentially, then concurrently, and reports each call and acknowledgement. */
   async markWrites() {
     const store = await openLmdbStore({ path });
     for (let number = 0; number < 5; number++) {
-      tell({ called: number });
+      report({ called: number });
       await store.applications.create(anApplication());
-      tell({ acknowledged: number });
+      report({ acknowledged: number });
     }
-    tell({ called: "many" });
+    report({ called: "many" });
     await Promise.all(times(32, () => store.applications.create(anApplication())));
-    tell({ acknowledged: "many" });
+    report({ acknowledged: "many" });
     await store.close();
   },
 
-  /** Writes until the disk is full, by itself and with others at once. */
+  /** Writes sequentially and concurrently until the disk is full. */
   async fill() {
     const store = await openLmdbStore({ path });
     const rules = times(100, () => rule);
@@ -220,20 +220,20 @@ const tasks: Record<string, () => Promise<void>> = {
       await Promise.all(times(4, create));
     }
     const found = await Promise.all(created.map((id) => store.applications.find(id)));
-    tell({ created, failures, found: found.filter(Boolean).length });
+    report({ created, failures, found: found.filter(Boolean).length });
     await store.close();
   },
 
-  /** Keeps every other process from writing, until it is killed. */
+  /** Holds the write lock until it is killed. */
   async hold() {
     const database = open({ path, noSubdir: false, overlappingSync: false, encoding: "string" });
     database.transactionSync(() => {
-      tell({ holding: true });
+      report({ holding: true });
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
     });
   },
 
-  /** Opens a store and leaves without a word. */
+  /** Creates an application and exits without closing the store. */
   async leave() {
     const store = await openLmdbStore({ path });
     await store.applications.create(anApplication({ id: argument }));

@@ -1,11 +1,14 @@
+import { spawnSync } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach } from "@jest/globals";
 import { type LmdbStoreOptions, openLmdbStore } from "../../../src/store/lmdb/store.js";
 import type { Store } from "../../../src/store/port/store.js";
+import { bundleScript } from "../service/child-process.js";
+import { hangTimeout } from "../until.js";
 
-/** Gives each test a folder of its own, and closes and removes what it leaves there. */
+/** Gives each test a temporary folder. Afterwards closes its stores and removes the folder. */
 export function useLmdbFolder() {
   let path = "";
   let opened: Store[] = [];
@@ -23,12 +26,26 @@ export function useLmdbFolder() {
   return {
     path: () => path,
 
-    /** Opens a store there: it does not sweep unless told to, and is patient on a slow machine. */
+    /** Opens a store that by default does not sweep and has a long write timeout. */
     async open(options: Partial<LmdbStoreOptions> = {}): Promise<Store> {
-      const calm = { sweepInterval: 2 ** 30, writeTimeout: 60_000 };
-      const store = await openLmdbStore({ path, ...calm, ...options });
+      const defaults = { sweepInterval: 2 ** 30, writeTimeout: 60_000 };
+      const store = await openLmdbStore({ path, ...defaults, ...options });
       opened.push(store);
       return store;
     },
   };
+}
+
+/** Runs tasks of child.ts in other processes, on the data of the current test. */
+export function useLmdbProcesses(folder: ReturnType<typeof useLmdbFolder>) {
+  const runScript = bundleScript("test/support/lmdb/child.ts");
+
+  /** Returns the command that runs a task. */
+  const child = (task: string, argument = "") => runScript(task, folder.path(), argument);
+
+  /** Runs a task synchronously. */
+  const run = (task: string, argument = "") =>
+    spawnSync(...child(task, argument), { timeout: hangTimeout });
+
+  return { child, run };
 }

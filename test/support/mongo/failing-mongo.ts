@@ -16,9 +16,9 @@ export interface FailingMongo {
   /** Makes commands of the store fail. The server identifies them by the app name. */
   fail(mode: unknown, data?: Document): Promise<Document>;
   /** Delays the next command of this name by a second. Returns a function that resolves when it arrives. */
-  lag(command: string): Promise<() => Promise<unknown>>;
+  delayNext(command: string): Promise<() => Promise<unknown>>;
   /** Opens a store with a short server selection timeout. */
-  openImpatient(): Promise<Store>;
+  openWithShortTimeout(): Promise<Store>;
   stop(): Promise<void>;
 }
 
@@ -42,22 +42,26 @@ export async function startFailingMongo(): Promise<FailingMongo> {
     application: await store.applications.create(anApplication()),
     fail,
 
-    async lag(command) {
-      const lag = { blockConnection: true, blockTimeMS: 1_000 };
-      const { count } = await fail({ times: 1 }, { failCommands: [command], ...lag });
-      const come = { waitForFailPoint: "failCommand", timesEntered: count + 1, maxTimeMS: 60_000 };
-      return () => admin.db("admin").command(come);
+    async delayNext(command) {
+      const delay = { blockConnection: true, blockTimeMS: 1_000 };
+      const { count } = await fail({ times: 1 }, { failCommands: [command], ...delay });
+      const entered = {
+        waitForFailPoint: "failCommand",
+        timesEntered: count + 1,
+        maxTimeMS: 60_000,
+      };
+      return () => admin.db("admin").command(entered);
     },
 
-    async openImpatient() {
+    async openWithShortTimeout() {
       const uri = withOptions(mongod.uri, { serverSelectionTimeoutMS: "1000" });
-      const impatient = await openMongoStore({ uri, database: "latchkey" });
-      others.push(impatient);
-      return impatient;
+      const opened = await openMongoStore({ uri, database: "latchkey" });
+      others.push(opened);
+      return opened;
     },
 
     async stop() {
-      await Promise.all([store, ...others].map((one) => one.close()));
+      await Promise.all([store, ...others].map((opened) => opened.close()));
       await admin.close();
       await mongod.stop();
     },

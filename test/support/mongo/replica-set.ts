@@ -2,10 +2,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Document } from "mongodb";
-import { reservePorts } from "../service/lasting-ports.js";
+import { reservePorts } from "../service/ports.js";
 import { hangTimeout, until } from "../until.js";
-import type { Blockade } from "./bridge.js";
 import { findMongod } from "./mongod.js";
+import type { PartitionMode } from "./partition-proxy.js";
 import { createMember, type Member } from "./replica-set-member.js";
 
 /** A replica set of real mongods with injectable faults. */
@@ -13,14 +13,14 @@ export interface ReplicaSet {
   readonly members: readonly Member[];
   /** The election timeout in milliseconds. */
   readonly electionTimeout: number;
-  /** The URI of the set for a client, whose name {@link cutOff} accepts. */
+  /** The URI of the set for a client, whose name {@link disconnectClient} accepts. */
   uriFor(client: string): string;
   /** Resolves with the primary of the majority. */
   primary(): Promise<Member>;
   /** Disconnects a member from all others in both directions. */
-  isolate(member: Member, how?: Blockade): void;
+  isolate(member: Member, mode?: PartitionMode): void;
   /** Disconnects a client from a member. */
-  cutOff(client: string, member: Member): void;
+  disconnectClient(client: string, member: Member): void;
   /** Makes a member primary immediately. It must be connected to a majority. */
   stepUp(member: Member): Promise<void>;
   /** Restores all connections and restarts killed members. */
@@ -41,11 +41,11 @@ export async function startReplicaSet(electionTimeout = 2_000): Promise<ReplicaS
     ),
   );
   const [first] = members as [Member];
-  let undo: (() => void | Promise<void>)[] = [];
+  let undoSteps: (() => void | Promise<void>)[] = [];
 
-  function block(caller: string, member: Member, how: Blockade = "silent"): void {
-    member.bridge.block(caller, how);
-    undo.push(() => member.bridge.unblock(caller));
+  function block(caller: string, member: Member, mode: PartitionMode = "silent"): void {
+    member.proxy.block(caller, mode);
+    undoSteps.push(() => member.proxy.unblock(caller));
   }
 
   async function primary(): Promise<Member> {
@@ -87,7 +87,7 @@ export async function startReplicaSet(electionTimeout = 2_000): Promise<ReplicaS
 
   async function stop(): Promise<void> {
     await Promise.all(members.map((member) => member.kill()));
-    await Promise.all(members.map(({ bridge }) => bridge.close()));
+    await Promise.all(members.map(({ proxy }) => proxy.close()));
     await rm(folder, { recursive: true, force: true });
   }
 
@@ -106,24 +106,24 @@ export async function startReplicaSet(electionTimeout = 2_000): Promise<ReplicaS
     uriFor: (client) =>
       `mongodb://${members.map(({ host }) => host)}/?replicaSet=${setName}&appName=${client}`,
 
-    isolate(member, how) {
-      for (const other of members.filter((one) => one !== member)) {
-        block(other.name, member, how);
-        block(member.name, other, how);
+    isolate(member, mode) {
+      for (const other of members.filter((candidate) => candidate !== member)) {
+        block(other.name, member, mode);
+        block(member.name, other, mode);
       }
     },
 
-    cutOff: (client, member) => block(client, member),
+    disconnectClient: (client, member) => block(client, member),
 
     stepUp,
 
     async heal() {
-      for (const step of undo) {
+      for (const step of undoSteps) {
         await step();
       }
-      undo = [];
+      undoSteps = [];
       await Promise.all(members.map(revive));
-      await until(async () => (await Promise.all(members.map(isWell))).every(Boolean));
+      await until(async () => (await Promise.all(members.map(isHealthy))).every(Boolean));
     },
 
     stop,
@@ -138,7 +138,7 @@ async function revive(member: Member): Promise<void> {
 }
 
 /** Whether a member is in sync and is or has a primary. */
-async function isWell(member: Member): Promise<boolean> {
+async function isHealthy(member: Member): Promise<boolean> {
   const { isWritablePrimary, secondary, primary } = await statusOf(member);
   return primary !== undefined && Boolean(isWritablePrimary || secondary);
 }

@@ -19,5 +19,5 @@ const longTimeouts = {
   waitQueueTimeoutMS: "60000",
 };
 
-/** The same, with long timeouts for busy machines. */
-export const patientUri = withOptions(uri, longTimeouts);
+/** The same URI with long timeouts. */
+export const longTimeoutUri = withOptions(uri, longTimeouts);

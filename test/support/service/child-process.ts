@@ -6,22 +6,21 @@ import { join } from "node:path";
 import { afterEach } from "@jest/globals";
 
 /**
- * Sees to it that a process dies with this one, however that ends: a shell
- * waits at a pipe, which the system closes when this process is gone. Of a
- * process that leads a group, the whole group.
+ * Kills a process, or its process group, when this process exits for any reason. A shell
+ * waits on a pipe that the system closes at exit.
  */
 export function killWithParent(child: ChildProcess, { group = false } = {}): void {
   const target = group ? `-${child.pid}` : child.pid;
-  const guardian = spawn("sh", ["-c", `read -r _; kill -9 ${target}`], {
+  const watchdog = spawn("sh", ["-c", `read -r _; kill -9 ${target}`], {
     stdio: ["pipe", "ignore", "ignore"],
   });
-  guardian.unref();
-  (guardian.stdin as Socket).unref();
-  // Its number may go to another process then.
-  child.once("exit", () => guardian.kill("SIGKILL"));
+  watchdog.unref();
+  (watchdog.stdin as Socket).unref();
+  // The system may reuse the process id.
+  child.once("exit", () => watchdog.kill("SIGKILL"));
 }
 
-/** The command that runs a TypeScript file in another process. `script` is its path from the project's root. */
+/** Returns the command that runs a TypeScript file, given by its path from the project root. */
 export function scriptCommand(script: string, ...args: string[]): [string, string[]] {
   return [process.execPath, ["--import", "tsx", script, ...args]];
 }
@@ -31,26 +30,26 @@ export function scriptCommand(script: string, ...args: string[]): [string, strin
  * the command that runs it. Not for scripts that load files by relative path.
  */
 export function bundleScript(script: string): (...args: string[]) => [string, string[]] {
-  // Below node_modules, so that it finds packages.
+  // In node_modules, so that it can import packages.
   const file = join(
     "node_modules",
     ".cache",
     "latchkey",
     script.replaceAll("/", "-").replace(/\.ts$/, ".mjs"),
   );
-  const aside = `${file}.${process.pid}`;
+  const temporaryFile = `${file}.${process.pid}`;
   execFileSync(join("node_modules", ".bin", "esbuild"), [
     script,
     ...["--bundle", "--platform=node", "--format=esm", "--packages=external"],
-    ...["--log-level=warning", `--outfile=${aside}`],
+    ...["--log-level=warning", `--outfile=${temporaryFile}`],
   ]);
-  // Others may be running it.
-  renameSync(aside, file);
+  // Atomic, because other tests may be running it.
+  renameSync(temporaryFile, file);
   return (...args) => [process.execPath, [file, ...args]];
 }
 
-/** A process that tells what it does in lines of JSON. */
-type TellingChild = ReturnType<typeof startChild>;
+/** A process that writes JSON lines to stdout. */
+type JsonLinesChild = ReturnType<typeof startChild>;
 
 export function startChild([command, args]: [string, string[]]) {
   const child = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
@@ -59,23 +58,23 @@ export function startChild([command, args]: [string, string[]]) {
   child.stdout.setEncoding("utf8").on("data", (text) => {
     output += text;
   });
-  let hasEnded = false;
+  let hasExited = false;
   const closed = once(child, "close").then(() => {
-    hasEnded = true;
+    hasExited = true;
   });
 
   return {
-    /** All that it has told so far. */
+    /** The lines so far, parsed. */
     lines() {
-      const whole = output.split("\n").slice(0, -1);
-      return whole.map((line) => JSON.parse(line));
+      const complete = output.split("\n").slice(0, -1);
+      return complete.map((line) => JSON.parse(line));
     },
 
-    /** What it tells in a line, as soon as it does. */
+    /** Waits for a line and returns it, parsed. */
     async line(index: number) {
       while (this.lines().length <= index) {
-        if (hasEnded) {
-          throw new Error(`It has ended with ${child.exitCode ?? child.signalCode}.`);
+        if (hasExited) {
+          throw new Error(`The process exited with ${child.exitCode ?? child.signalCode}.`);
         }
         await Promise.race([once(child.stdout, "data"), closed]);
       }
@@ -86,7 +85,7 @@ export function startChild([command, args]: [string, string[]]) {
       child.stdin.write(text);
     },
 
-    /** Has nothing more to say to it, and waits until it goes. */
+    /** Closes stdin and waits until the process exits. */
     async end(): Promise<void> {
       child.stdin.end();
       await closed;
@@ -99,16 +98,16 @@ export function startChild([command, args]: [string, string[]]) {
   };
 }
 
-/** Starts such processes, and kills those that outlive their test. */
+/** Starts processes and kills those still running after their test. */
 export function useChildren() {
-  let running: TellingChild[] = [];
+  let running: JsonLinesChild[] = [];
 
   afterEach(async () => {
     await Promise.all(running.map((child) => child.kill()));
     running = [];
   });
 
-  return function start(command: [string, string[]]): TellingChild {
+  return function start(command: [string, string[]]): JsonLinesChild {
     const child = startChild(command);
     running.push(child);
     return child;

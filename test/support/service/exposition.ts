@@ -8,11 +8,11 @@ interface Sample {
   readonly value: number;
 }
 
-/** What a scrape told. */
+/** A parsed scrape of metrics in the Prometheus text format. */
 export interface Exposition {
   readonly text: string;
   readonly samples: readonly Sample[];
-  /** The sum of all samples of a name that have these labels; zero where there are none. */
+  /** The sum of all samples with this name and these labels, or 0. */
   sum(name: string, labels?: Labels): number;
 }
 
@@ -22,26 +22,30 @@ const sampleLine =
   /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? ([+-]?(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?|Inf)|NaN)$/;
 const labelPair = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"(?:,|$)/y;
 
-/** Reads the text format of Prometheus, and throws at whatever is not as it must be. */
+/** Parses the Prometheus text format. Throws if it is malformed or inconsistent. */
 export function parseExposition(text: string): Exposition {
   if (!text.endsWith("\n")) {
-    throw new Error("the last line does not end");
+    throw new Error("the last line has no line feed");
   }
   const samples: Sample[] = [];
   const seen = new Set<string>();
   let family = { name: "", type: "" };
-  let helped = "";
+  let describedFamily = "";
   for (const line of text.split("\n").filter(Boolean)) {
     const [, help] = helpLine.exec(line) ?? [];
     const [, typed, type = ""] = typeLine.exec(line) ?? [];
     if (help !== undefined) {
-      helped = fresh(seen, `family ${help}`, help);
-    } else if (typed !== undefined && typed === helped) {
+      describedFamily = requireUnique(seen, `family ${help}`, help);
+    } else if (typed !== undefined && typed === describedFamily) {
       family = { name: typed, type };
     } else {
       const sample = parseSample(line);
       checkName(sample, family);
-      fresh(seen, `${sample.name} ${JSON.stringify(Object.entries(sample.labels).sort())}`, "");
+      requireUnique(
+        seen,
+        `${sample.name} ${JSON.stringify(Object.entries(sample.labels).sort())}`,
+        "",
+      );
       samples.push(sample);
     }
   }
@@ -56,7 +60,6 @@ export function parseExposition(text: string): Exposition {
   };
 }
 
-/** Scrapes a server. */
 export async function scrape(server: { readonly port: number }): Promise<Exposition> {
   const { status, headers, body } = await send(server, "/metrics");
   if (status !== 200 || headers["content-type"] !== "text/plain; version=0.0.4; charset=utf-8") {
@@ -69,9 +72,9 @@ function hasLabels(sample: Sample, labels: Labels): boolean {
   return Object.entries(labels).every(([name, value]) => sample.labels[name] === value);
 }
 
-function fresh(seen: Set<string>, what: string, name: string): string {
+function requireUnique(seen: Set<string>, what: string, name: string): string {
   if (seen.has(what)) {
-    throw new Error(`${what} is there twice`);
+    throw new Error(`duplicate ${what}`);
   }
   seen.add(what);
   return name;
@@ -80,13 +83,13 @@ function fresh(seen: Set<string>, what: string, name: string): string {
 function parseSample(line: string): Sample {
   const [, name, pairs = "", value] = sampleLine.exec(line) ?? [];
   if (name === undefined) {
-    throw new Error(`this is no sample: ${line}`);
+    throw new Error(`invalid sample: ${line}`);
   }
   const labels: Record<string, string> = {};
   for (labelPair.lastIndex = 0; labelPair.lastIndex < pairs.length; ) {
     const [, label, text = ""] = labelPair.exec(pairs) ?? [];
     if (label === undefined || label in labels) {
-      throw new Error(`these are no labels: ${line}`);
+      throw new Error(`invalid labels: ${line}`);
     }
     labels[label] = text;
   }
@@ -99,26 +102,26 @@ function checkName({ name, labels, value }: Sample, family: { name: string; type
     throw new Error(`${name} does not belong to ${family.name}`);
   }
   if (name.endsWith("_bucket") && labels.le === undefined) {
-    throw new Error(`${name} has no bound`);
+    throw new Error(`${name} has no label le`);
   }
   if (Number.isNaN(value) || (family.type !== "gauge" && value < 0)) {
     throw new Error(`${name} cannot be ${value}`);
   }
 }
 
-/** Each bucket holds what the smaller ones do, and the last one all. */
+/** Buckets must be cumulative, and the last one must equal the count. */
 function checkBuckets(samples: readonly Sample[]): void {
-  let least = 0;
+  let previous = 0;
   for (const [at, { name, labels, value }] of samples.entries()) {
     if (!name.endsWith("_bucket")) {
       continue;
     }
-    if (value < least) {
-      throw new Error(`${name} holds less up to ${labels.le} than before`);
+    if (value < previous) {
+      throw new Error(`${name} decreases at le=${labels.le}`);
     }
-    least = labels.le === "+Inf" ? 0 : value;
+    previous = labels.le === "+Inf" ? 0 : value;
     if (labels.le === "+Inf" && samples[at + 2]?.value !== value) {
-      throw new Error(`${name} does not hold all`);
+      throw new Error(`${name} does not match its count`);
     }
   }
 }

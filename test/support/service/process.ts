@@ -11,25 +11,24 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** What the command `latchkey` runs, built before the first test. */
+/** The script of the command `latchkey`, built before the first test. */
 export const latchkeyPath = "dist/src/main.js";
 
-/** A process whose output is read as it comes. */
-export interface FollowedProcess {
+/** A process whose output is captured. */
+export interface CapturedProcess {
   readonly child: ChildProcess;
-  /** All that it wrote so far. */
+  /** The output so far. */
   readonly output: { stdout: string; stderr: string };
-  /** Resolves when its output matches, and fails when it ends before that. */
+  /** Resolves when stdout matches. Throws if the process exits first. */
   until(pattern: RegExp): Promise<RegExpExecArray>;
-  /** Resolves with its exit code when it has ended. */
+  /** Resolves with the exit code. */
   ended(): Promise<number | null>;
 }
 
-/** The command `latchkey` in a process of its own. */
-export type LatchkeyProcess = FollowedProcess;
+export type LatchkeyProcess = CapturedProcess;
 
 export interface RunOptions extends Pick<SpawnOptions, "detached"> {
-  /** A command that runs the command line after it, such as `setpriv --bounding-set …`. */
+  /** A command that runs the rest of the command line, such as `setpriv --bounding-set …`. */
   readonly prefix?: readonly string[];
 }
 
@@ -40,16 +39,16 @@ export function runLatchkey(
 ): LatchkeyProcess {
   const { PATH = "" } = process.env;
   const [command = "", ...rest] = [...prefix, process.execPath, latchkeyPath, ...args];
-  // One process unless a test asks for more, so that other tests keep the other cores.
+  // One worker by default, to leave the other cores to other tests.
   const child = spawn(command, rest, {
     env: { PATH, HOST: "127.0.0.1", WORKERS: "1", ...environment },
     stdio: "pipe",
     detached,
   });
-  return followProcess(child);
+  return captureOutput(child);
 }
 
-export function followProcess(child: ChildProcessWithoutNullStreams): FollowedProcess {
+export function captureOutput(child: ChildProcessWithoutNullStreams): CapturedProcess {
   const output = { stdout: "", stderr: "" };
   child.stdout.on("data", (text) => {
     output.stdout += text;
@@ -57,9 +56,9 @@ export function followProcess(child: ChildProcessWithoutNullStreams): FollowedPr
   child.stderr.on("data", (text) => {
     output.stderr += text;
   });
-  let hasEnded = false;
+  let hasExited = false;
   const closed = once(child, "close").then(() => {
-    hasEnded = true;
+    hasExited = true;
   });
   return {
     child,
@@ -70,9 +69,9 @@ export function followProcess(child: ChildProcessWithoutNullStreams): FollowedPr
         if (match) {
           return match;
         }
-        if (hasEnded) {
-          const how = child.exitCode ?? child.signalCode;
-          throw new Error(`it ended with ${how}: ${output.stderr}`);
+        if (hasExited) {
+          const status = child.exitCode ?? child.signalCode;
+          throw new Error(`the process exited with ${status}: ${output.stderr}`);
         }
         await Promise.race([once(child.stdout, "data"), closed]);
       }
@@ -84,21 +83,21 @@ export function followProcess(child: ChildProcessWithoutNullStreams): FollowedPr
   };
 }
 
-/** The processes that a process has started. */
+/** The ids of the direct children of a process. */
 export function childrenOf(pid: number): number[] {
-  // Slim images of Linux have no `ps`.
-  return process.platform === "linux" ? childrenInProc(pid) : childrenByPs(pid);
+  // Slim Linux images have no `ps`.
+  return process.platform === "linux" ? readChildrenFromProc(pid) : readChildrenFromPs(pid);
 }
 
-function childrenInProc(pid: number): number[] {
-  const tasks = unlessEnded(() => readdirSync(`/proc/${pid}/task`));
+function readChildrenFromProc(pid: number): number[] {
+  const tasks = emptyIfExited(() => readdirSync(`/proc/${pid}/task`));
   return tasks.flatMap((task) =>
-    unlessEnded(() => numbersIn(readFileSync(`/proc/${pid}/task/${task}/children`))),
+    emptyIfExited(() => parseNumbers(readFileSync(`/proc/${pid}/task/${task}/children`))),
   );
 }
 
-/** Nothing, where the process or thread has just ended. */
-function unlessEnded<T>(read: () => T[]): T[] {
+/** Returns an empty list if the process or thread has exited. */
+function emptyIfExited<T>(read: () => T[]): T[] {
   try {
     return read();
   } catch (error) {
@@ -109,14 +108,14 @@ function unlessEnded<T>(read: () => T[]): T[] {
   }
 }
 
-function childrenByPs(parent: number): number[] {
+function readChildrenFromPs(parent: number): number[] {
   const rows = execFileSync("ps", ["-A", "-o", "pid=,ppid="], { encoding: "utf8" }).split("\n");
-  return rows.map(numbersIn).flatMap(([pid = 0, ppid]) => (ppid === parent ? [pid] : []));
+  return rows.map(parseNumbers).flatMap(([pid = 0, ppid]) => (ppid === parent ? [pid] : []));
 }
 
-const numbersIn = (text: string | Buffer) => (String(text).match(/\d+/g) ?? []).map(Number);
+const parseNumbers = (text: string | Buffer) => (String(text).match(/\d+/g) ?? []).map(Number);
 
-/** Whether a process runs. One that has ended and that nobody has waited for does not. */
+/** Whether a process is running. Zombies are not. */
 export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -134,8 +133,8 @@ function isZombie(pid: number): boolean {
   }
 }
 
-/** Gives a test a folder of its own and removes it afterwards. */
-export async function withFolder<T>(use: (folder: string) => Promise<T>): Promise<T> {
+/** Passes a temporary folder to `use` and removes it afterwards. */
+export async function withTempFolder<T>(use: (folder: string) => Promise<T>): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), "latchkey-process-"));
   try {
     return await use(folder);

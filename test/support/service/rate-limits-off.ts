@@ -1,4 +1,4 @@
-/** For tests that call as often, and are refused as often, as no honest caller. */
+/** For tests that send or fail more requests than the default rate limits allow. */
 export const rateLimitsOff = {
   RATE_LIMIT_PUBLIC: "off",
   RATE_LIMIT_PRIVATE: "off",

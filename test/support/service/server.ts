@@ -13,7 +13,7 @@ import { openMongoStore } from "../../../src/store/mongo/store.js";
 import type { Clock, Store } from "../../../src/store/port/store.js";
 import type { Tracing } from "../../../src/telemetry/spans.js";
 import { createTestClock, type TestClock } from "../clock.js";
-import { patientUri, uri } from "../mongo/uri.js";
+import { longTimeoutUri, uri } from "../mongo/uri.js";
 
 export type Engine = "lmdb" | "mongo";
 export const engines: readonly Engine[] = ["lmdb", "mongo"];
@@ -25,24 +25,24 @@ export interface TestServer {
   readonly clock: TestClock;
   /** Every line that the server logged, parsed. */
   readonly logs: Record<string, unknown>[];
-  /** A tenant of its own, with a key that may do everything in it. */
+  /** Creates a tenant with a root key. */
   createTenant(): Promise<BootstrapResult>;
-  /** All that a store of its own has stored, as it is stored. */
+  /** The raw contents of the store. Empty if the store was passed in. */
   storedBytes(): Promise<Buffer>;
   close(): Promise<void>;
 }
 
 interface TestServerOptions {
   readonly environment?: Environment;
-  /** The store to serve, which is left open when the server is closed. */
+  /** The store to use instead of a new one. `close` does not close it. */
   readonly store?: Store | undefined;
-  /** Puts something before the store that the server uses. */
+  /** Wraps the store that the server uses. */
   readonly wrapStore?: (store: Store) => Store;
-  /** How often an embedded store of its own removes what has expired, in milliseconds. */
+  /** The sweep interval of a new embedded store, in milliseconds. */
   readonly sweepInterval?: number;
   /**
-   * How often the server writes when keys were last used, in milliseconds. By
-   * default not while a test runs: two reads of one application would differ.
+   * How often the server writes the last use of keys, in milliseconds. By default longer than
+   * a test, because two reads of an application would differ.
    */
   readonly usesInterval?: number;
   readonly tracing?: Tracing | undefined;
@@ -51,14 +51,13 @@ interface TestServerOptions {
 const hour = 3_600_000;
 
 /**
- * Starts a real server on a free port of this machine, on a real and empty
- * store where none is given.
+ * Starts a real server on a free local port, by default with a new, empty store.
  */
 export async function startServer(
   engine: Engine = "lmdb",
   {
     environment = {},
-    store: given,
+    store: existing,
     wrapStore = (store) => store,
     sweepInterval,
     usesInterval = hour,
@@ -67,7 +66,7 @@ export async function startServer(
 ): Promise<TestServer> {
   const settings = readSettings({
     ...{ HOST: "127.0.0.1", PORT: "0" },
-    // Tests send wrong keys as fast as they can, and all of them come from one address.
+    // Tests send many invalid keys from one address.
     RATE_LIMIT_FAILURES: "off",
     // Tests close servers without waiting for clients.
     SHUTDOWN_GRACE: "10ms",
@@ -76,8 +75,8 @@ export async function startServer(
     ...environment,
   });
   const clock = createTestClock();
-  const own = given ? undefined : await openers[engine](clock.now, sweepInterval);
-  const store = given ?? (own as OpenedStore).store;
+  const created = existing ? undefined : await openers[engine](clock.now, sweepInterval);
+  const store = existing ?? (created as OpenedStore).store;
   const logs: Record<string, unknown>[] = [];
   const log = pino({ level: settings.logLevel }, { write: (line) => logs.push(JSON.parse(line)) });
   const server = createServer({
@@ -91,11 +90,11 @@ export async function startServer(
     clock,
     logs,
     createTenant: () => bootstrap({ store, keyring: createKeyring(settings.peppers) }),
-    storedBytes: async () => own?.bytes() ?? Buffer.alloc(0),
+    storedBytes: async () => created?.bytes() ?? Buffer.alloc(0),
     close: async () => {
       await server.close();
-      await own?.store.close();
-      await own?.remove();
+      await created?.store.close();
+      await created?.remove();
     },
   };
 }
@@ -124,7 +123,7 @@ const openers: Readonly<Record<Engine, Opener>> = {
 
   async mongo(clock) {
     const database = `latchkey-${newId(Date.now()).slice(-17)}`;
-    const store = await openMongoStore({ uri: patientUri, database, clock });
+    const store = await openMongoStore({ uri: longTimeoutUri, database, clock });
     async function withDatabase<T>(use: (db: Db) => Promise<T>): Promise<T> {
       const client = await new MongoClient(uri).connect();
       try {

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll } from "@jest/globals";
 import { killWithParent } from "./child-process.js";
 import { type LatchkeyProcess, type RunOptions, runLatchkey } from "./process.js";
 
-/** Starts the service on a folder of its own before the tests of a file or a part of it, and ends it after them. */
+/** Starts the service with a new data folder before the tests of a block, and stops it after them. */
 export function useService(
   environment: Environment | (() => Promise<Environment>) = {},
 ): ServiceProcess {
@@ -41,30 +41,30 @@ export function useService(
   };
 }
 
-/** The service in a process of its own, which listens. */
+/** The service in a separate process. */
 export interface ServiceProcess {
   readonly url: string;
   readonly port: number;
-  /** Shown by the first start on an embedded store, and empty with every other. */
+  /** Printed by the first start on an embedded store, otherwise empty. */
   readonly firstKey: string;
   readonly process: LatchkeyProcess;
 }
 
 type Environment = Readonly<Record<string, string>>;
 
-/** What the service says when it listens. */
-export const listeningLine = /listening at (https?:\/\/[^"]+)"/;
+/** Matches the log line that the service is listening. */
+export const listeningPattern = /listening at (https?:\/\/[^"]+)"/;
 export const firstKeyPattern = /lk_mgt_[A-Za-z0-9]+/;
 
-/** Starts the service, on a port that is free where none is named, and comes back when it listens. */
+/** Starts the service, by default on a free port. Resolves when it is listening. */
 export function startService(
   environment: Environment,
   options?: RunOptions,
 ): Promise<ServiceProcess> {
-  return begin(environment, options).listening;
+  return spawnService(environment, options).listening;
 }
 
-/** Starts services, and kills those that outlive their test. */
+/** Starts services and kills those still running after their test. */
 export function useServices(): typeof startService {
   let running: LatchkeyProcess[] = [];
 
@@ -76,22 +76,25 @@ export function useServices(): typeof startService {
   });
 
   return (environment, options) => {
-    const { process, listening } = begin(environment, options);
+    const { process, listening } = spawnService(environment, options);
     running.push(process);
     return listening;
   };
 }
 
-function begin(environment: Environment, options?: RunOptions) {
+function spawnService(environment: Environment, options?: RunOptions) {
   const { DATA_DIR } = environment;
-  const isFirst = DATA_DIR !== undefined && !existsSync(join(DATA_DIR, "data.mdb"));
+  const isFirstStart = DATA_DIR !== undefined && !existsSync(join(DATA_DIR, "data.mdb"));
   const process = runLatchkey(["serve"], { PORT: "0", ...environment }, options);
   killWithParent(process.child);
-  return { process, listening: whenListening(process, isFirst) };
+  return { process, listening: waitUntilListening(process, isFirstStart) };
 }
 
-async function whenListening(process: LatchkeyProcess, isFirst: boolean): Promise<ServiceProcess> {
-  const [, url = ""] = await process.until(listeningLine);
-  const [firstKey] = isFirst ? await process.until(firstKeyPattern) : [""];
+async function waitUntilListening(
+  process: LatchkeyProcess,
+  isFirstStart: boolean,
+): Promise<ServiceProcess> {
+  const [, url = ""] = await process.until(listeningPattern);
+  const [firstKey] = isFirstStart ? await process.until(firstKeyPattern) : [""];
   return { url, port: Number(new URL(url).port), firstKey, process };
 }

@@ -4,17 +4,17 @@ import type { EventStore } from "../../../src/store/port/events.js";
 import type { SessionStore } from "../../../src/store/port/sessions.js";
 import type { Store } from "../../../src/store/port/store.js";
 
-interface StoreChanges {
+interface StoreOverrides {
   readonly applications?: Partial<ApplicationStore>;
   readonly sessions?: Partial<SessionStore>;
   readonly events?: Partial<EventStore>;
   readonly ping?: Store["ping"];
 }
 
-/** A store that does some things in another way. */
-export function changed(
+/** Wraps a store and replaces some of its methods. */
+export function overrideStore(
   store: Store,
-  { applications, sessions, events, ping }: StoreChanges,
+  { applications, sessions, events, ping }: StoreOverrides,
 ): Store {
   return {
     id: store.id,
@@ -30,39 +30,39 @@ export function changed(
   };
 }
 
-/** A store that makes some reads of applications wait while its gate is shut. */
-export interface GatedStore extends Store {
-  shut(): void;
-  open(): void;
-  /** Resolves when the next read stands at the gate. */
-  arrival(): Promise<void>;
+/** A store whose reads of applications can be paused. */
+export interface PausableStore extends Store {
+  pauseReads(): void;
+  resumeReads(): void;
+  /** Resolves when the next read is paused. */
+  nextPausedRead(): Promise<void>;
 }
 
-/** Puts a gate before the reads by id, which authentication makes, or before lists. */
-export function gated(store: Store, method: "find" | "list" = "find"): GatedStore {
+/** Wraps a store. Pauses reads by id, which authentication uses, or lists. */
+export function createPausableStore(store: Store, method: "find" | "list" = "find"): PausableStore {
   const events = new EventEmitter().setMaxListeners(0);
-  let isShut = false;
-  const pass = async () => {
-    if (isShut) {
-      const opened = once(events, "open");
-      events.emit("arrival");
-      await opened;
+  let isPaused = false;
+  const waitWhilePaused = async () => {
+    if (isPaused) {
+      const resumed = once(events, "resume");
+      events.emit("pausedRead");
+      await resumed;
     }
   };
   const { applications } = store;
-  const behindGate: Pick<ApplicationStore, "find" | "list"> = {
-    find: (id) => pass().then(() => applications.find(id)),
-    list: (query, signal) => pass().then(() => applications.list(query, signal)),
+  const pausable: Pick<ApplicationStore, "find" | "list"> = {
+    find: (id) => waitWhilePaused().then(() => applications.find(id)),
+    list: (query, signal) => waitWhilePaused().then(() => applications.list(query, signal)),
   };
   return {
-    ...changed(store, { applications: { [method]: behindGate[method] } }),
-    shut() {
-      isShut = true;
+    ...overrideStore(store, { applications: { [method]: pausable[method] } }),
+    pauseReads() {
+      isPaused = true;
     },
-    open() {
-      isShut = false;
-      events.emit("open");
+    resumeReads() {
+      isPaused = false;
+      events.emit("resume");
     },
-    arrival: async () => void (await once(events, "arrival")),
+    nextPausedRead: async () => void (await once(events, "pausedRead")),
   };
 }

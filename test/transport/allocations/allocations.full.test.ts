@@ -4,8 +4,8 @@ import { afterAll, beforeAll, describe, expect, it, jest } from "@jest/globals";
 import { StreamCheckAccessRequestSchema } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { grpcHeaders } from "../../support/http/http2-wire.js";
 import { envelope } from "../../support/http/raw-grpc.js";
-import { latchkeyPath, withFolder } from "../../support/service/process.js";
-import { firstKeyPattern, listeningLine } from "../../support/service/service-process.js";
+import { latchkeyPath, withTempFolder } from "../../support/service/process.js";
+import { firstKeyPattern, listeningPattern } from "../../support/service/service-process.js";
 import { callGrpc, sendGrpcLoad, sendHttp1Load } from "./load-generator.js";
 import {
   type AllocationStats,
@@ -46,7 +46,7 @@ beforeAll(async () => {
   });
   baseline = startProfiledProcess(["test/transport/allocations/baseline-servers.mjs"]);
   [key] = await service.until(firstKeyPattern);
-  const [, url = ""] = await service.until(listeningLine);
+  const [, url = ""] = await service.until(listeningPattern);
   const [listening] = await baseline.until(/{.*}/);
   ports = { service: Number(new URL(url).port), ...JSON.parse(listening) };
 });
@@ -60,7 +60,7 @@ afterAll(() => {
 /** Creates a temporary folder that exists until `removeFolder` is called. */
 function createFolder(): Promise<string> {
   return new Promise((resolve) => {
-    void withFolder(
+    void withTempFolder(
       (folder) =>
         new Promise<void>((done) => {
           removeFolder = done;

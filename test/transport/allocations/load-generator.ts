@@ -4,7 +4,7 @@ import {
   type OutgoingHttpHeaders,
 } from "node:http2";
 import { connect } from "node:net";
-import { responseOf } from "../../support/http/http2-wire.js";
+import { readResponse } from "../../support/http/http2-wire.js";
 
 const connections = 8;
 const concurrentCalls = 16;
@@ -75,7 +75,7 @@ export async function callGrpc(
 ): Promise<void> {
   const stream = session.request(headers);
   stream.end(body);
-  const { trailers, headers: responseHeaders } = await responseOf(stream);
+  const { trailers, headers: responseHeaders } = await readResponse(stream);
   if (trailers?.["grpc-status"] !== "0") {
     throw new Error(`gRPC call failed: ${JSON.stringify({ responseHeaders, trailers })}`);
   }

@@ -31,7 +31,7 @@ import { createBinaryDecoder } from "../../../src/transport/codec/binary-decoder
 import { createBinaryEncoder } from "../../../src/transport/codec/binary-encoder.js";
 import { isSupported } from "../../../src/transport/codec/message-fields.js";
 import { durations, messageInits } from "../../support/generators/messages.js";
-import { fields, recursiveSchema, schemaOf } from "../../support/generators/schemas.js";
+import { createSchema, fields, recursiveSchema } from "../../support/generators/schemas.js";
 import { repetitions } from "../../support/jest/suite.js";
 
 // Each property runs for every message of the contract.
@@ -113,7 +113,7 @@ describe("encoding binary messages", () => {
   });
 
   it("writes and reads durations in a list as the library does", () => {
-    const schema = schemaOf(fields.durations, {});
+    const schema = createSchema(fields.durations, {});
     fc.assert(
       fc.property(fc.array(durations), (value) => {
         const bytes = createBinaryEncoder(schema)({ value });

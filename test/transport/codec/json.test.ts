@@ -34,7 +34,7 @@ import {
 } from "../../../src/transport/codec/connect-json.js";
 import { toTimestamp } from "../../../src/validation/time.js";
 import { durations, messageInits } from "../../support/generators/messages.js";
-import { fields, recursiveSchema, schemaOf } from "../../support/generators/schemas.js";
+import { createSchema, fields, recursiveSchema } from "../../support/generators/schemas.js";
 import { repetitions } from "../../support/jest/suite.js";
 
 // Each property runs for every message of the contract.
@@ -139,7 +139,7 @@ describe("encoding Connect JSON", () => {
   });
 
   it("writes durations in a list as the library does", () => {
-    const schema = schemaOf(fields.durations, {});
+    const schema = createSchema(fields.durations, {});
     const encode = createTextEncoder(schema);
     fc.assert(
       fc.property(fc.array(durations), (value) => {
@@ -339,7 +339,10 @@ describe("decoding Connect JSON", () => {
     const text = JSON.stringify({ gracePeriod });
     expectSameAsLibrary(RegenerateApplicationKeyRequestSchema, text);
     expectSameAsLibrary(DurationSchema, JSON.stringify(gracePeriod));
-    expectSameAsLibrary(schemaOf(fields.durations, {}), JSON.stringify({ value: [gracePeriod] }));
+    expectSameAsLibrary(
+      createSchema(fields.durations, {}),
+      JSON.stringify({ value: [gracePeriod] }),
+    );
   });
 
   it("reads or refuses texts similar to durations as the library does", () => {
@@ -370,7 +373,7 @@ describe("decoding Connect JSON", () => {
     (text) => {
       const [single, list] = [
         RegenerateApplicationKeyRequestSchema,
-        schemaOf(fields.durations, {}),
+        createSchema(fields.durations, {}),
       ];
       for (const [schema, json] of [
         [single, { gracePeriod: text }],

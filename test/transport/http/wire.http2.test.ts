@@ -5,7 +5,7 @@ import { ListApplicationsRequestSchema } from "../../../gen/latchkey/v1/applicat
 import type { BootstrapResult } from "../../../src/bootstrap.js";
 import { anApplication, createLarge, times } from "../../contract/store/fixtures.js";
 import {
-  responseOf,
+  readResponse,
   sendParts,
   useWireSessions,
   type WireResponse,
@@ -63,19 +63,19 @@ async function call(
   if (body !== undefined) {
     stream.end(body);
   }
-  return responseOf(stream);
+  return readResponse(stream);
 }
 
 const get: RequestOptions = { method: "GET", path: "/applications/key" };
 
 function frameTypesOf(stream: ClientHttp2Stream): string[] {
-  return wire.answerFrames(stream).map(({ type, isLast }) => (isLast ? `${type} end` : type));
+  return wire.responseFrames(stream).map(({ type, isLast }) => (isLast ? `${type} end` : type));
 }
 
 describe("a response over HTTP/2", () => {
   it("consists of headers with a length, and data", async () => {
     const stream = open(get, wire, true);
-    const { headers, body } = await responseOf(stream);
+    const { headers, body } = await readResponse(stream);
     expect(headers).toMatchObject({ ":status": 200, "content-length": String(body.length) });
     expect(JSON.parse(body.toString())).toMatchObject({ id: root.applicationId });
     expect(frameTypesOf(stream)[0]).toBe("HEADERS");
@@ -86,7 +86,7 @@ describe("a response over HTTP/2", () => {
     for (const path of ["/applications/key", "/healthz", "/openapi.json", "/nothing"]) {
       const getResponse = await call({ method: "GET", path });
       const stream = open({ method: "HEAD", path }, wire, true);
-      const { headers, body } = await responseOf(stream);
+      const { headers, body } = await readResponse(stream);
       expect(body).toHaveLength(0);
       expect(frameTypesOf(stream)).toEqual(["HEADERS end"]);
       for (const name of [":status", "content-type", "content-length"]) {
@@ -99,7 +99,7 @@ describe("a response over HTTP/2", () => {
     const { tenantId } = root;
     const { id } = await server.store.applications.create(anApplication({ tenantId }));
     const stream = open({ method: "DELETE", path: `/applications/${id}` }, wire, true);
-    const { headers } = await responseOf(stream);
+    const { headers } = await readResponse(stream);
     expect(headers[":status"]).toBe(204);
     expect(headers).not.toHaveProperty("content-length");
     expect(frameTypesOf(stream)).toEqual(["HEADERS end"]);
@@ -137,7 +137,7 @@ describe("a body over HTTP/2", () => {
     for (let at = 0; at <= body.length; at++) {
       const stream = open({ path: listRpc, headers: json });
       const parts = [body.subarray(0, at), body.subarray(at)];
-      const [response] = await Promise.all([responseOf(stream), sendParts(stream, wire, parts)]);
+      const [response] = await Promise.all([readResponse(stream), sendParts(stream, wire, parts)]);
       const { data } = JSON.parse(response.body.toString());
       expect(data.map(({ id }: { id: string }) => id)).toEqual([root.applicationId]);
     }
@@ -155,9 +155,9 @@ describe("a body over HTTP/2", () => {
   ])("of %s may be empty, however it ends", async (_protocol, request, status) => {
     const withHeaders = open(request, wire, true);
     const [soon, late] = [open(request), open(request)];
-    const responses = [withHeaders, soon, late].map(responseOf);
+    const responses = [withHeaders, soon, late].map(readResponse);
     soon.end();
-    await wire.arrival();
+    await wire.waitUntilReceived();
     late.end();
     const statuses = (await Promise.all(responses)).map(({ headers }) => headers[":status"]);
     expect(statuses).toEqual([status, status, status]);
@@ -165,10 +165,10 @@ describe("a body over HTTP/2", () => {
 
   it("of a GET is discarded, whether it ends or not", async () => {
     const [ended, unfinished] = [open(get), open(get)];
-    const responses = [ended, unfinished].map(responseOf);
+    const responses = [ended, unfinished].map(readResponse);
     ended.end("unexpected body");
     unfinished.write("unexpected body");
-    await until(async () => wire.answerFrames(unfinished).length > 1);
+    await until(async () => wire.responseFrames(unfinished).length > 1);
     unfinished.end();
     for (const { headers } of await Promise.all(responses)) {
       expect(headers[":status"]).toBe(200);
@@ -215,11 +215,11 @@ describe("an HTTP/2 connection", () => {
 
   it("accepts new streams while earlier ones with responses stay open", async () => {
     const openStreams = times(100, () => open({ path: "/nothing", headers: json }));
-    const responses = openStreams.map(responseOf);
+    const responses = openStreams.map(readResponse);
     for (const stream of openStreams) {
       stream.write("{");
     }
-    await until(async () => openStreams.every((stream) => wire.answerFrames(stream).length > 1));
+    await until(async () => openStreams.every((stream) => wire.responseFrames(stream).length > 1));
     expect((await call(get)).headers[":status"]).toBe(200);
     for (const stream of openStreams) {
       stream.end();

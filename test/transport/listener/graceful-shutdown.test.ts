@@ -17,14 +17,14 @@ import type { BootstrapResult } from "../../../src/bootstrap.js";
 import type { StreamedCheck } from "../../support/api/api.js";
 import { createGrpcApi } from "../../support/api/grpc.js";
 import { createRestApi } from "../../support/api/rest.js";
-import { createOutbox, streamClients, useReaders } from "../../support/api/streams.js";
+import { createRequestStream, streamClients, useReaders } from "../../support/api/streams.js";
 import { runThenBlock } from "../../support/event-loop.js";
 import { parseResponses } from "../../support/http/http.js";
 import { frame, frameType, preface } from "../../support/http/http2-frames.js";
 import { openRaw } from "../../support/http/raw-connection.js";
 import { callRaw, envelope } from "../../support/http/raw-grpc.js";
 import { startServer, type TestServer } from "../../support/service/server.js";
-import { type GatedStore, gated } from "../../support/service/store.js";
+import { createPausableStore, type PausableStore } from "../../support/service/store.js";
 import { until } from "../../support/until.js";
 
 const byKeyRpc = "/latchkey.v1.ApplicationService/GetApplicationByKey";
@@ -35,7 +35,7 @@ const longGrace = { SHUTDOWN_GRACE: "1h" };
 const read = useReaders();
 let base: TestServer;
 let server: TestServer;
-let store: GatedStore;
+let store: PausableStore;
 let root: BootstrapResult;
 
 beforeAll(async () => {
@@ -46,19 +46,19 @@ beforeAll(async () => {
 afterAll(() => base.close());
 
 beforeEach(async () => {
-  store = gated(base.store);
+  store = createPausableStore(base.store);
   server = await startServer("lmdb", { environment: longGrace, store });
 });
 
 afterEach(async () => {
-  store.open();
+  store.resumeReads();
   await server.close().catch(() => {}); // Most tests have closed it already.
 });
 
 /** Starts a call and resolves when it is in flight. */
 async function startCall<T>(call: () => Promise<T>): Promise<{ readonly response: Promise<T> }> {
-  store.shut();
-  const arrival = store.arrival();
+  store.pauseReads();
+  const arrival = store.nextPausedRead();
   const response = call();
   response.catch(() => {});
   await arrival;
@@ -102,7 +102,7 @@ describe("a server that shuts down", () => {
     );
     const closed = server.close();
     await until(isRefused);
-    store.open();
+    store.resumeReads();
     expect(await response).toMatchObject({ id: root.applicationId });
     await closed;
   });
@@ -112,7 +112,7 @@ describe("a server that shuts down", () => {
     const { response } = await startCall(() => api.getApplicationByKey(root.key));
     const closed = server.close();
     await until(isRefused);
-    store.open();
+    store.resumeReads();
     expect(await response).toMatchObject({ id: root.applicationId });
     api.close();
     await closed;
@@ -153,7 +153,7 @@ describe("a server that shuts down", () => {
     const received = nextHttp1Request();
     socket.write(get("/readyz"));
     await received;
-    store.open();
+    store.resumeReads();
     await once(socket, "close");
     const [first, second] = parseResponses(text);
     expect([first?.status, second?.status]).toEqual([200, 503]);
@@ -270,9 +270,9 @@ describe("a server that shuts down", () => {
 
   it("ends a stream of checks after it has responded to all received ones", async () => {
     const api = createGrpcApi(`127.0.0.1:${server.port}`);
-    const outbox = createOutbox<StreamedCheck>();
-    const stream = read((signal) => api.streamCheckAccess(root.key, outbox, signal));
-    outbox.send({ check: { key: root.key, permission: "access:check" } });
+    const requests = createRequestStream<StreamedCheck>();
+    const stream = read((signal) => api.streamCheckAccess(root.key, requests, signal));
+    requests.send({ check: { key: root.key, permission: "access:check" } });
     expect((await stream.next()).result?.allowed).toBe(true);
     const [ended] = await Promise.all([stream.end(), server.close()]);
     expect(ended).toMatchObject({

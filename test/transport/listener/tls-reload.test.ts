@@ -12,7 +12,7 @@ import { AccessService } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
 import type { Environment } from "../../../src/config/settings.js";
 import { callRaw } from "../../support/http/raw-grpc.js";
-import { withFolder } from "../../support/service/process.js";
+import { withTempFolder } from "../../support/service/process.js";
 import { startServer, type TestServer } from "../../support/service/server.js";
 import { useServices } from "../../support/service/service-process.js";
 import { until } from "../../support/until.js";
@@ -96,7 +96,7 @@ async function withServer(
 
 describe("a replaced certificate", () => {
   it("is used for new connections, and open ones continue", () =>
-    withFolder(async (folder) => {
+    withTempFolder(async (folder) => {
       const secret = await mountSecret(folder, "localhost");
       await withServer(tlsFilesIn(folder), async (server) => {
         const { key } = await server.createTenant();
@@ -130,7 +130,7 @@ describe("a replaced certificate", () => {
     }));
 
   it("is used once its key matches, and the old pair until then", () =>
-    withFolder(async (folder) => {
+    withTempFolder(async (folder) => {
       const { TLS_CERT, TLS_KEY } = tlsFilesIn(folder);
       await copyFile(fixture("localhost.crt"), TLS_CERT);
       await copyFile(fixture("localhost.key"), TLS_KEY);
@@ -159,7 +159,7 @@ describe("a replaced certificate", () => {
     }));
 
   it("is reloaded by each worker", () =>
-    withFolder(async (folder) => {
+    withTempFolder(async (folder) => {
       const secret = await mountSecret(folder, "localhost");
       const service = await start({
         ...tlsFilesIn(folder),
@@ -223,7 +223,7 @@ describe("with client certificates required", () => {
   );
 
   it("reloads the CA when its file is replaced", () =>
-    withFolder(async (folder) => {
+    withTempFolder(async (folder) => {
       const caFile = join(folder, "clients.crt");
       await copyFile(fixture("client-ca.crt"), caFile);
       await withServer({ ...environment, TLS_CLIENT_CA: caFile }, async (server) => {

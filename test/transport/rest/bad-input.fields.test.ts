@@ -4,7 +4,7 @@ import { newId } from "../../../src/lib/uuid.js";
 import { useBadInputTarget } from "../../support/api/bad-input.js";
 import { expectProblem, type HttpResponse, send } from "../../support/http/http.js";
 import { repetitions } from "../../support/jest/suite.js";
-import { type Path, placesIn, replaced } from "../../support/json-places.js";
+import { listJsonPaths, type Path, replaceAtPath } from "../../support/json-paths.js";
 
 const target = useBadInputTarget();
 
@@ -75,7 +75,7 @@ function withMember(value: unknown, path: Path, name: string, member: unknown): 
   const object = path.reduce<unknown>((inner, at) => (inner as never)[at], value);
   const copy = structuredClone(object) as object;
   Object.defineProperty(copy, name, { value: member, enumerable: true });
-  return replaced(value, path, copy);
+  return replaceAtPath(value, path, copy);
 }
 
 const hostileValues = [
@@ -93,12 +93,12 @@ const hostileValues = [
 ];
 
 describe.each(namedOperations)("every field of %s", (_name, operation) => {
-  const places = placesIn(operation.body);
+  const places = listJsonPaths(operation.body);
 
   it("refuses operators, prototype names and values of the wrong type", async () => {
     for (const place of places) {
       for (const value of hostileValues) {
-        const body = replaced(operation.body, place, value);
+        const body = replaceAtPath(operation.body, place, value);
         expectProblem(await call(operation, body), 400, "invalid_request");
       }
     }
@@ -125,7 +125,7 @@ describe.each(namedOperations)("every field of %s", (_name, operation) => {
     const place = fc.constantFrom(...places);
     await fc.assert(
       fc.asyncProperty(place, fc.jsonValue({ maxDepth: 4 }), async (path, value) => {
-        const body = replaced(operation.body, path, value);
+        const body = replaceAtPath(operation.body, path, value);
         // The application and the nonce do not exist, so nothing can succeed.
         const elsewhere =
           operation === operations.authorize

@@ -24,7 +24,7 @@ import { createDecoder } from "../../../src/transport/rest/decode.js";
 import { createEncoder } from "../../../src/transport/rest/encode.js";
 import { parseJson } from "../../../src/validation/json.js";
 import { durations, messageInits } from "../../support/generators/messages.js";
-import { fields, schemaOf } from "../../support/generators/schemas.js";
+import { createSchema, fields } from "../../support/generators/schemas.js";
 
 type ApplicationInit = MessageInitShape<typeof ApplicationSchema>;
 
@@ -285,7 +285,7 @@ describe("decoding a request", () => {
       [fields.duration, durations],
       [fields.durations, fc.array(durations)],
     ] as const) {
-      const schema = schemaOf(field, {});
+      const schema = createSchema(field, {});
       const { decode } = createDecoder(schema, [], true);
       fc.assert(
         fc.property(values, (value) => {
@@ -318,15 +318,15 @@ describe("decoding a request", () => {
     [["1s"]],
   ])("refuses %j as a duration and names its path", (value) => {
     const message = "must be a duration such as 3600s";
-    const single = createDecoder(schemaOf(fields.duration, {}), [], true);
+    const single = createDecoder(createSchema(fields.duration, {}), [], true);
     expect(violationsOf(() => single.decode({ value }, {}, noQuery))).toEqual({ value: message });
-    const list = createDecoder(schemaOf(fields.durations, {}), [], true);
+    const list = createDecoder(createSchema(fields.durations, {}), [], true);
     const body = { value: ["1s", value] };
     expect(violationsOf(() => list.decode(body, {}, noQuery))).toEqual({ "value[1]": message });
   });
 
   it("reads every accepted duration as the library does", () => {
-    const { decode } = createDecoder(schemaOf(fields.duration, {}), [], true);
+    const { decode } = createDecoder(createSchema(fields.duration, {}), [], true);
     const part = fc.constantFrom("0", "1", "9", "12", "000000000", "-", "+", ".", "s", "e", " ");
     fc.assert(
       fc.property(fc.array(part, { maxLength: 5 }), (parts) => {
@@ -405,7 +405,7 @@ describe("decoding a path and a query", () => {
   });
 
   it("reads a valid duration and refuses an invalid one", () => {
-    const { decode } = createDecoder(schemaOf(fields.duration, {}), [], false);
+    const { decode } = createDecoder(createSchema(fields.duration, {}), [], false);
     expect(decode({}, {}, new URLSearchParams("value=1.5s"))).toMatchObject({
       value: { seconds: 1n, nanos: 500_000_000 },
     });
@@ -476,7 +476,7 @@ describe("encoding a response", () => {
   });
 
   it("writes durations as the library does", () => {
-    const schema = schemaOf(fields.duration, {});
+    const schema = createSchema(fields.duration, {});
     const encodeDuration = createEncoder(schema);
     fc.assert(
       fc.property(durations, (value) => {

@@ -2,8 +2,8 @@ import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import { describe, expect, it } from "@jest/globals";
 import { callRaw, detailsOf, envelope } from "../../support/http/raw-grpc.js";
 import { repetitions } from "../../support/jest/suite.js";
+import { watchMemory } from "../../support/memory.js";
 import { useService } from "../../support/service/service-process.js";
-import { watchMemory } from "../../support/watch-memory.js";
 
 // Runs in a separate process, because its memory is measured, and because the library
 // cannot distinguish zlib errors in jest's sandbox.
@@ -46,6 +46,6 @@ describe("a decompression bomb", () => {
       const connect = await call("application/json", { "content-encoding": encoding }, bytes);
       expect(JSON.parse(connect.body.toString()).code).toBe("resource_exhausted");
     }
-    expect(await memory.grown()).toBeLessThan(128 * megabyte);
+    expect(await memory.growth()).toBeLessThan(128 * megabyte);
   });
 });

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { BootstrapResult } from "../../../src/bootstrap.js";
 import { callRaw, detailsOf, envelope } from "../../support/http/raw-grpc.js";
 import { startServer, type TestServer } from "../../support/service/server.js";
-import { type GatedStore, gated } from "../../support/service/store.js";
+import { createPausableStore, type PausableStore } from "../../support/service/store.js";
 import { until } from "../../support/until.js";
 
 const byKeyRpc = "/latchkey.v1.ApplicationService/GetApplicationByKey";
@@ -13,13 +13,13 @@ const createRpc = "/latchkey.v1.ApplicationService/CreateApplication";
 
 let base: TestServer;
 let server: TestServer;
-let store: GatedStore;
+let store: PausableStore;
 let root: BootstrapResult;
 let session: ClientHttp2Session;
 
 beforeAll(async () => {
   base = await startServer();
-  store = gated(base.store);
+  store = createPausableStore(base.store);
   server = await startServer("lmdb", { store });
   root = await server.createTenant();
 });
@@ -30,7 +30,7 @@ beforeEach(() => {
 });
 
 afterEach(async () => {
-  store.open();
+  store.resumeReads();
   session.destroy();
   expect(server.logs.filter(({ level }) => Number(level) >= 40)).toEqual([]);
   const good = await callRaw(server, byKeyRpc, { headers: keyHeader(), body: envelope("") });
@@ -59,7 +59,7 @@ describe("a deadline", () => {
   it.each(["1n", "1u", "1m", "30m"])(
     "that passes during the call cancels it: %s",
     async (timeout) => {
-      store.shut();
+      store.pauseReads();
       const response = await call({ "grpc-timeout": timeout });
       expect(response.headers["grpc-status"]).toBe(String(Code.DeadlineExceeded));
       expect(detailsOf(response).info).toMatchObject({
@@ -70,7 +70,7 @@ describe("a deadline", () => {
   );
 
   it("over Connect cancels the call", async () => {
-    store.shut();
+    store.pauseReads();
     for (const timeout of ["0", "1", "30"]) {
       const response = await call(
         { "content-type": "application/json", "connect-timeout-ms": timeout },
@@ -94,10 +94,10 @@ describe("a deadline", () => {
     ["grpc-timeout", "2147484S"],
     ["connect-timeout-ms", "9999999999"],
   ])("beyond the range of timers is ignored: %s %s", async (name, timeout) => {
-    const lists = gated(base.store, "list");
+    const lists = createPausableStore(base.store, "list");
     const other = await startServer("lmdb", { store: lists });
-    lists.shut();
-    const arrival = lists.arrival();
+    lists.pauseReads();
+    const arrival = lists.nextPausedRead();
     const isConnect = name === "connect-timeout-ms";
     const response = callRaw(other, "/latchkey.v1.ApplicationService/ListApplications", {
       headers: {
@@ -109,14 +109,14 @@ describe("a deadline", () => {
     });
     await arrival;
     await new Promise((resolve) => setTimeout(resolve, 20));
-    lists.open();
+    lists.resumeReads();
     const { status, headers } = await response;
     expect([status, headers["grpc-status"]]).toEqual([200, isConnect ? undefined : "0"]);
     await other.close();
   });
 
   it("of a gRPC client is enforced by the server", async () => {
-    store.shut();
+    store.pauseReads();
     const client = new Client(`127.0.0.1:${server.port}`, credentials.createInsecure());
     const metadata = new Metadata();
     metadata.set("svc-api-key", root.key);
@@ -131,7 +131,7 @@ describe("a deadline", () => {
     // A slow machine needs longer to send the call.
     for (let milliseconds = 50; !hasArrived; milliseconds *= 2) {
       server.logs.length = 0;
-      void store.arrival().then(() => {
+      void store.nextPausedRead().then(() => {
         hasArrived = true;
       });
       expect((await callWithTimeout(milliseconds))?.code).toBe(Code.DeadlineExceeded);
@@ -147,8 +147,8 @@ describe("a client that disconnects", () => {
   const codes = [NGHTTP2_CANCEL, NGHTTP2_INTERNAL_ERROR, NGHTTP2_PROTOCOL_ERROR, NGHTTP2_NO_ERROR];
 
   it.each(codes)("during its call causes no server error: RST_STREAM %d", async (code) => {
-    store.shut();
-    const arrival = store.arrival();
+    store.pauseReads();
+    const arrival = store.nextPausedRead();
     const stream = open(byKeyRpc);
     stream.end(envelope(""));
     await arrival;
@@ -169,8 +169,8 @@ describe("a client that disconnects", () => {
   );
 
   it("by closing its connection causes no server error", async () => {
-    store.shut();
-    const arrival = store.arrival();
+    store.pauseReads();
+    const arrival = store.nextPausedRead();
     open(byKeyRpc).end(envelope(""));
     await arrival;
     server.logs.length = 0;
@@ -179,9 +179,9 @@ describe("a client that disconnects", () => {
   });
 
   it("over HTTP/1.1 causes no server error", async () => {
-    store.shut();
+    store.pauseReads();
     for (const path of ["/applications/key", byKeyRpc]) {
-      const arrival = store.arrival();
+      const arrival = store.nextPausedRead();
       const abort = new AbortController();
       const response = fetch(`${server.url}${path}`, {
         method: path === byKeyRpc ? "POST" : "GET",

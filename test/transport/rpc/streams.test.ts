@@ -5,14 +5,14 @@ import type { ApplicationStore } from "../../../src/store/port/applications.js";
 import { StoreUnavailable } from "../../../src/store/port/errors.js";
 import { keyOf, type StreamedCheck, type StreamingApi } from "../../support/api/api.js";
 import {
-  createOutbox,
+  createRequestStream,
   duplexClients,
   streamClients,
   useReaders,
 } from "../../support/api/streams.js";
-import { logLinesSoFar } from "../../support/service/log.js";
+import { flushedLogLines } from "../../support/service/log.js";
 import { startServer, type TestServer } from "../../support/service/server.js";
-import { changed } from "../../support/service/store.js";
+import { overrideStore } from "../../support/service/store.js";
 import { until } from "../../support/until.js";
 
 const watchMethod = "latchkey.v1.AccessService/WatchCredentials";
@@ -35,7 +35,7 @@ afterAll(() => base.close());
 // Each test has its own log.
 beforeEach(async () => {
   find = base.store.applications.find;
-  const store = changed(base.store, { applications: { find: (id) => find(id) } });
+  const store = overrideStore(base.store, { applications: { find: (id) => find(id) } });
   server = await startServer("lmdb", { store });
 });
 
@@ -45,13 +45,13 @@ afterEach(() => server.close());
 async function waitForLogLines(method: string): Promise<Record<string, unknown>[]> {
   const isOfMethod = (line: Record<string, unknown>) => line.method === method;
   await until(async () => server.logs.some(isOfMethod));
-  return (await logLinesSoFar(server)).filter(isOfMethod);
+  return (await flushedLogLines(server)).filter(isOfMethod);
 }
 
 function openChecks(api: StreamingApi, key: string) {
-  const outbox = createOutbox<StreamedCheck>();
-  const stream = read((signal) => api.streamCheckAccess(key, outbox, signal));
-  return { ...stream, ...outbox, end: stream.end, endInput: outbox.end };
+  const requests = createRequestStream<StreamedCheck>();
+  const stream = read((signal) => api.streamCheckAccess(key, requests, signal));
+  return { ...stream, ...requests, end: stream.end, endInput: requests.end };
 }
 
 describe.each(duplexClients)("a stream of checks over %s", (_client, connect) => {

@@ -15,8 +15,8 @@ import { createLarge, times } from "../../contract/store/fixtures.js";
 import { send } from "../../support/http/http.js";
 import {
   grpcHeaders,
-  messagesIn,
-  responseOf,
+  parseGrpcMessages,
+  readResponse,
   sendParts,
   useWireSessions,
   type WireResponse,
@@ -24,7 +24,7 @@ import {
 } from "../../support/http/http2-wire.js";
 import { detailsOf, envelope } from "../../support/http/raw-grpc.js";
 import { startServer, type TestServer } from "../../support/service/server.js";
-import { type GatedStore, gated } from "../../support/service/store.js";
+import { createPausableStore, type PausableStore } from "../../support/service/store.js";
 import { until } from "../../support/until.js";
 
 const service = "/latchkey.v1.ApplicationService";
@@ -37,20 +37,20 @@ const bodyLimit = 1024 * 1024;
 const openSession = useWireSessions();
 let base: TestServer;
 let server: TestServer;
-let store: GatedStore;
+let store: PausableStore;
 let root: BootstrapResult;
 let wire: WireSession;
 
 beforeAll(async () => {
   base = await startServer();
-  store = gated(base.store);
+  store = createPausableStore(base.store);
   server = await startServer("lmdb", { store });
   root = await server.createTenant();
   await createLarge(server.store, root.tenantId, 90);
 });
 
 beforeEach(() => {
-  store.open();
+  store.resumeReads();
   server.logs.length = 0;
   wire = openSession(server);
 });
@@ -74,7 +74,7 @@ async function call(
 ): Promise<WireResponse> {
   const stream = open(path, headers, on);
   stream.end(body);
-  return responseOf(stream);
+  return readResponse(stream);
 }
 
 function encodeFramed<Desc extends DescMessage>(schema: Desc, request: object = {}): Buffer {
@@ -95,13 +95,13 @@ describe("a successful response", () => {
   it("consists of headers, a message and trailers", async () => {
     const stream = open(byKeyRpc);
     stream.end(envelope(""));
-    const { headers, trailers, body } = await responseOf(stream);
+    const { headers, trailers, body } = await readResponse(stream);
     expect(headers).toMatchObject({ ":status": 200, "content-type": "application/grpc+proto" });
     expect(headers).not.toHaveProperty("grpc-status");
     expect(trailers).toMatchObject({ "grpc-status": "0" });
-    const [message = Buffer.alloc(0)] = messagesIn(body);
+    const [message = Buffer.alloc(0)] = parseGrpcMessages(body);
     expect(fromBinary(ApplicationSchema, message).id).toBe(root.applicationId);
-    const frames = wire.answerFrames(stream);
+    const frames = wire.responseFrames(stream);
     expect(frames.map(({ type }) => type)).toEqual(["HEADERS", "DATA", "HEADERS"]);
     expect(frames.map(({ isLast }) => isLast)).toEqual([false, false, true]);
   });
@@ -111,11 +111,11 @@ describe("a successful response", () => {
     const narrow = openSession(server, { settings: { initialWindowSize: 1_000 } });
     const stream = open(listRpc, {}, narrow);
     stream.end(listRequest());
-    const slow = await responseOf(stream);
+    const slow = await readResponse(stream);
     expect(slow.body.length).toBeGreaterThan(300_000);
     expect(slow.body.equals(full.body)).toBe(true);
     expect(slow.trailers).toMatchObject({ "grpc-status": "0" });
-    const data = narrow.answerFrames(stream).filter(({ type }) => type === "DATA");
+    const data = narrow.responseFrames(stream).filter(({ type }) => type === "DATA");
     expect(Math.max(...data.map(({ payload }) => payload.length))).toBeLessThanOrEqual(1_000);
   });
 });
@@ -150,21 +150,21 @@ describe("an error response", () => {
   )("%s consists of one HEADERS frame", async (_what, path, code, headers, body) => {
     const stream = open(path, headers);
     stream.end(body);
-    const response = await responseOf(stream);
+    const response = await readResponse(stream);
     expect(response.headers).toMatchObject({
       ":status": 200,
       "grpc-status": String(code),
       "content-type": expect.stringMatching(/^application\/grpc(\+proto)?$/),
     });
     expect(response.trailers).toBeUndefined();
-    expect(wire.answerFrames(stream)).toMatchObject([{ type: "HEADERS", isLast: true }]);
+    expect(wire.responseFrames(stream)).toMatchObject([{ type: "HEADERS", isLast: true }]);
   });
 
   it("is sent before the message arrives, and the client may keep sending", async () => {
     const stream = open(listRpc, noKey);
-    const response = responseOf(stream);
+    const response = readResponse(stream);
     stream.write(envelope("a", 0, 100));
-    await until(async () => wire.answerFrames(stream).length > 0);
+    await until(async () => wire.responseFrames(stream).length > 0);
     stream.write(Buffer.alloc(99));
     stream.end();
     expect((await response).headers).toMatchObject({ "grpc-status": String(Code.Unauthenticated) });
@@ -182,11 +182,11 @@ describe("a message", () => {
     const body = encodeFramed(UpdateApplicationRequestSchema, { ...named, name });
     expect(body.length).toBeGreaterThan(bodyLimit - 50);
     const stream = open(updateRpc);
-    const response = responseOf(stream);
+    const response = readResponse(stream);
     for (let at = 0; at < body.length; at += 700) {
       const isAccepted = stream.write(body.subarray(at, at + 700));
       if (!isAccepted || at % 7_000 === 0) {
-        await wire.arrival();
+        await wire.waitUntilReceived();
       }
     }
     stream.end();
@@ -203,9 +203,9 @@ describe("a message", () => {
     const bytes = times(body.length, (at) => body.subarray(at, at + 1));
     for (const parts of [...cuts, bytes]) {
       const stream = open(listRpc);
-      const [response] = await Promise.all([responseOf(stream), sendParts(stream, wire, parts)]);
+      const [response] = await Promise.all([readResponse(stream), sendParts(stream, wire, parts)]);
       expect(response.trailers).toMatchObject({ "grpc-status": "0" });
-      expect(messagesIn(response.body).map(readListedIds)).toEqual([id]);
+      expect(parseGrpcMessages(response.body).map(readListedIds)).toEqual([id]);
     }
   });
 
@@ -213,9 +213,9 @@ describe("a message", () => {
     const withHeaders = wire.session.request(grpcHeaders(byKeyRpc, root.key), { endStream: true });
     const soon = open(byKeyRpc);
     const late = open(byKeyRpc);
-    const responses = [withHeaders, soon, late].map(responseOf);
+    const responses = [withHeaders, soon, late].map(readResponse);
     soon.end();
-    await wire.arrival();
+    await wire.waitUntilReceived();
     late.end();
     for (const { headers } of await Promise.all(responses)) {
       expect(headers["grpc-status"]).toBe(String(Code.Unimplemented));
@@ -232,7 +232,7 @@ describe("a message", () => {
           interim = "100";
           stream.end(envelope(""));
         });
-        const response = responseOf(stream);
+        const response = readResponse(stream);
         stream.on("response", () => stream.end());
         response.then(({ headers, trailers }) =>
           resolve(`${interim}, ${(trailers ?? headers)["grpc-status"]}`),
@@ -262,7 +262,7 @@ describe("compression", () => {
     const response = await call(listRpc, gzipped(listRequest()), headers);
     expect(response.trailers).toMatchObject({ "grpc-status": "0" });
     expect(response.body.readUInt8(0)).toBe(0);
-    expect(messagesIn(response.body).map(readListedIds)).toHaveLength(1);
+    expect(parseGrpcMessages(response.body).map(readListedIds)).toHaveLength(1);
   });
 
   it("may be announced and not used", async () => {
@@ -366,13 +366,13 @@ describe("metadata", () => {
 
 describe("a closed connection", () => {
   it("cancels its call if it is reset, and the server keeps running", async () => {
-    store.shut();
-    const arrival = store.arrival();
+    store.pauseReads();
+    const arrival = store.nextPausedRead();
     open(byKeyRpc).end(envelope(""));
     await arrival;
     wire.reset();
     await untilLogged("canceled");
-    store.open();
+    store.resumeReads();
     const other = openSession(server);
     const response = await call(byKeyRpc, envelope(""), {}, other);
     expect(response.trailers).toMatchObject({ "grpc-status": "0" });
@@ -381,14 +381,14 @@ describe("a closed connection", () => {
 
   it("is not logged as a server error if it is reset in the middle of a message or response", async () => {
     open(updateRpc).write(envelope("abc", 0, 100));
-    await wire.arrival();
+    await wire.waitUntilReceived();
     wire.reset();
     await untilLogged("canceled");
 
     const narrow = openSession(server, { settings: { initialWindowSize: 100 } });
     const stream = open(listRpc, {}, narrow);
     stream.end(listRequest());
-    await until(async () => narrow.answerFrames(stream).length > 1);
+    await until(async () => narrow.responseFrames(stream).length > 1);
     narrow.reset();
     await untilLogged("ok");
 
@@ -398,13 +398,13 @@ describe("a closed connection", () => {
   });
 
   it("receives pending responses first if the client sent GOAWAY", async () => {
-    store.shut();
-    const arrival = store.arrival();
+    store.pauseReads();
+    const arrival = store.nextPausedRead();
     const stream = open(byKeyRpc);
     stream.end(envelope(""));
     await arrival;
     wire.session.close();
-    store.open();
-    expect((await responseOf(stream)).trailers).toMatchObject({ "grpc-status": "0" });
+    store.resumeReads();
+    expect((await readResponse(stream)).trailers).toMatchObject({ "grpc-status": "0" });
   });
 });

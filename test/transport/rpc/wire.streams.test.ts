@@ -16,8 +16,8 @@ import type { Environment } from "../../../src/config/settings.js";
 import { times } from "../../contract/store/fixtures.js";
 import {
   grpcHeaders,
-  messagesIn,
-  responseOf,
+  parseGrpcMessages,
+  readResponse,
   sendParts,
   useWireSessions,
   type WireResponse,
@@ -72,7 +72,7 @@ const frameChecks = (ids: readonly string[]) =>
 
 /** Returns the correlation ids of the responses and expects all of them to be allowed. */
 function readResponseIds({ body }: Pick<WireResponse, "body">): string[] {
-  return messagesIn(body).map((bytes) => {
+  return parseGrpcMessages(body).map((bytes) => {
     const { correlationId, result } = fromBinary(StreamCheckAccessResponseSchema, bytes);
     expect(result).toMatchObject({ allowed: true, applicationId: root.applicationId });
     return correlationId;
@@ -108,7 +108,7 @@ describe("checks in a gRPC stream", () => {
     const bytes = times(body.length, (at) => body.subarray(at, at + 1));
     for (const parts of [...cuts, bytes]) {
       const stream = open();
-      const [response] = await Promise.all([responseOf(stream), sendParts(stream, wire, parts)]);
+      const [response] = await Promise.all([readResponse(stream), sendParts(stream, wire, parts)]);
       expect(response.trailers).toMatchObject({ "grpc-status": "0" });
       expect(readResponseIds(response)).toEqual(ids);
     }
@@ -117,7 +117,7 @@ describe("checks in a gRPC stream", () => {
   it("may arrive in one frame in large numbers, and get their responses in order", async () => {
     const ids = createIds(1_000);
     const stream = open();
-    const response = responseOf(stream);
+    const response = readResponse(stream);
     stream.end(frameChecks(ids));
     expect(readResponseIds(await response)).toEqual(ids);
     expect((await response).trailers).toMatchObject({ "grpc-status": "0" });
@@ -137,10 +137,10 @@ describe("checks in a gRPC stream", () => {
   it("that arrive together get their responses in fewer frames", async () => {
     const ids = createIds(200);
     const stream = open();
-    const response = responseOf(stream);
+    const response = readResponse(stream);
     stream.end(frameChecks(ids));
     expect(readResponseIds(await response)).toEqual(ids);
-    const types = wire.answerFrames(stream).map(({ type }) => type);
+    const types = wire.responseFrames(stream).map(({ type }) => type);
     expect(types.at(0)).toBe("HEADERS");
     expect(types.at(-1)).toBe("HEADERS");
     expect(types.slice(1, -1).every((type) => type === "DATA")).toBe(true);
@@ -151,11 +151,11 @@ describe("checks in a gRPC stream", () => {
     const ids = createIds(1_500);
     const narrow = openSession(server, { settings: { initialWindowSize: 500 } });
     const stream = open({}, narrow);
-    const response = responseOf(stream);
+    const response = readResponse(stream);
     stream.end(frameChecks(ids));
     expect(readResponseIds(await response)).toEqual(ids);
     expect((await response).trailers).toMatchObject({ "grpc-status": "0" });
-    const sizes = narrow.answerFrames(stream).map(({ payload }) => payload.length);
+    const sizes = narrow.responseFrames(stream).map(({ payload }) => payload.length);
     expect(Math.max(...sizes)).toBeLessThanOrEqual(500);
   });
 
@@ -163,14 +163,14 @@ describe("checks in a gRPC stream", () => {
     const longCheck = envelope(encodeRequest({ correlationId: "x".repeat(bodyLimit - 10) }));
     const body = Buffer.concat([frameChecks(["a"]), longCheck, frameChecks(["b"])]);
     const stream = open();
-    const response = responseOf(stream);
+    const response = readResponse(stream);
     for (let at = 0; at < body.length; at += 700) {
       if (!stream.write(body.subarray(at, at + 700)) || at % 7_000 === 0) {
-        await wire.arrival();
+        await wire.waitUntilReceived();
       }
     }
     stream.end();
-    const decisions = messagesIn((await response).body).map((bytes) =>
+    const decisions = parseGrpcMessages((await response).body).map((bytes) =>
       fromBinary(StreamCheckAccessResponseSchema, bytes),
     );
     expect(decisions.map(({ result }) => result?.reason)).toEqual([
@@ -187,22 +187,22 @@ describe("checks in a gRPC stream", () => {
 
   it("are sent after 100 Continue if the client expects it", async () => {
     const stream = open({ expect: "100-continue" });
-    const response = responseOf(stream);
+    const response = readResponse(stream);
     stream.on("continue", () => stream.end(frameChecks(["a"])));
     expect(readResponseIds(await response)).toEqual(["a"]);
   });
 
   it("may be absent: the response is only a status if the headers end the stream", async () => {
     const stream = wire.session.request(grpcHeaders(streamRpc, root.key), { endStream: true });
-    const { headers } = await responseOf(stream);
+    const { headers } = await readResponse(stream);
     expect(headers).toMatchObject({ "grpc-status": "0" });
-    expect(wire.answerFrames(stream)).toMatchObject([{ type: "HEADERS", isLast: true }]);
+    expect(wire.responseFrames(stream)).toMatchObject([{ type: "HEADERS", isLast: true }]);
   });
 
   it("may be compressed", async () => {
     const ids = createIds(20);
     const stream = open({ "grpc-encoding": "gzip", "grpc-accept-encoding": "identity" });
-    const response = responseOf(stream);
+    const response = readResponse(stream);
     const body = ids.map((id) => envelope(gzipSync(encodeCheck(id)), 1));
     stream.end(Buffer.concat(body));
     expect(readResponseIds(await response)).toEqual(ids);
@@ -220,7 +220,7 @@ describe("a gRPC stream", () => {
     expect(await waitForLogLine(stream)).toMatchObject({ level: 30, code: "canceled" });
     const other = open({}, openSession(server));
     other.end(frameChecks(["b"]));
-    expect(readResponseIds(await responseOf(other))).toEqual(["b"]);
+    expect(readResponseIds(await readResponse(other))).toEqual(["b"]);
   });
 
   it("is canceled by its client without affecting other streams of the connection", async () => {
@@ -257,7 +257,7 @@ describe("a gRPC stream", () => {
     // A slow machine needs longer to respond to the first check.
     for (let milliseconds = 250; received.length === 0; milliseconds *= 2) {
       const stream = open({ "grpc-timeout": `${milliseconds}m` });
-      const response = responseOf(stream);
+      const response = readResponse(stream);
       stream.write(frameChecks(["a"]));
       const { headers, trailers, body } = await response;
       received = readResponseIds({ body });
@@ -270,7 +270,7 @@ describe("a gRPC stream", () => {
 
   it("ends as DEADLINE_EXCEEDED while it waits for its only message", async () => {
     const stream = open({ "grpc-timeout": "100m" }, wire, watchRpc);
-    const response = responseOf(stream);
+    const response = readResponse(stream);
     stream.write(envelope("abc", 0, 100));
     const { headers } = await response;
     expect(headers).toMatchObject({ "grpc-status": String(Code.DeadlineExceeded) });
@@ -280,9 +280,9 @@ describe("a gRPC stream", () => {
   it("is not aborted when its client stops sending long before the last response", async () => {
     const ids = createIds(300);
     const stream = open();
-    const response = responseOf(stream);
+    const response = readResponse(stream);
     stream.end(frameChecks(ids));
-    await until(async () => wire.answerFrames(stream).length > 0);
+    await until(async () => wire.responseFrames(stream).length > 0);
     expect(readResponseIds(await response)).toEqual(ids);
     expect((await response).code).toBe(constants.NGHTTP2_NO_ERROR);
   });

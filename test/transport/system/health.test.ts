@@ -8,7 +8,7 @@ import {
 import { StoreUnavailable } from "../../../src/store/port/errors.js";
 import { expectProblem, send } from "../../support/http/http.js";
 import { startServer, type TestServer } from "../../support/service/server.js";
-import { changed } from "../../support/service/store.js";
+import { overrideStore } from "../../support/service/store.js";
 import { until } from "../../support/until.js";
 
 let base: TestServer;
@@ -33,7 +33,7 @@ beforeEach(async () => {
   };
   server = await startServer("lmdb", {
     environment: { SHUTDOWN_GRACE: "1h" },
-    store: changed(base.store, { ping }),
+    store: overrideStore(base.store, { ping }),
   });
 });
 

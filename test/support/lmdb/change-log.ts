@@ -7,10 +7,10 @@ interface LogEntry extends Change {
 }
 
 /**
- * Looks behind the store at the log of changes in a folder. To open it while
- * this process writes there would never end.
+ * Reads the change log of a store directly from its folder. Opening it hangs while this
+ * process writes to the store.
  */
-export function openLog(path: string) {
+export function openChangeLog(path: string) {
   const database = open({ path, noSubdir: false, overlappingSync: false });
   const changes = database.openDB<string, Buffer>({
     name: "changes",

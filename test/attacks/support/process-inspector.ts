@@ -4,22 +4,22 @@ import { basename, dirname, join } from "node:path";
 import { familyOf } from "../../../bench/processes.js";
 import type { LatchkeyProcess } from "../../support/service/process.js";
 import { until } from "../../support/until.js";
-import type { Written } from "./recorded-run.js";
+import type { Outputs } from "./recording.js";
 
-/** What can be seen of a service from outside: of the process that was started, and of its workers. */
-interface SeenProcesses {
-  /** What the processes are set to, for them to be seen. */
+/** Inspects the main process and the workers of a service from outside. */
+interface ProcessInspector {
+  /** Environment variables that the service needs for inspection. */
   readonly environment: Readonly<Record<string, string>>;
-  /** What Linux tells of each process: its command line, its names, its environment. */
-  shown(service: LatchkeyProcess): Promise<Written>;
-  /** The heap of each process, without garbage. */
-  heaps(service: LatchkeyProcess): Promise<Written>;
-  /** The spans of all processes. */
-  spans(): Promise<Written>;
+  /** Files of each process in /proc: command line, name, environment, status. */
+  readProcFiles(service: LatchkeyProcess): Promise<Outputs>;
+  /** Heap snapshots of each process, after garbage collection. */
+  readHeaps(service: LatchkeyProcess): Promise<Outputs>;
+  /** The trace spans of all processes. */
+  readSpans(): Promise<Outputs>;
 }
 
-/** What is seen is written to a folder. */
-export function createSeenProcesses(folder: string): SeenProcesses {
+/** Heap snapshots and spans are written to `folder`. */
+export function createProcessInspector(folder: string): ProcessInspector {
   const HEAP_SNAPSHOT = join(folder, "heap");
   const SPAN_FILE = join(folder, "spans");
   const preloads = ["heap-snapshot", "span-file"].map(
@@ -30,14 +30,14 @@ export function createSeenProcesses(folder: string): SeenProcesses {
   return {
     environment: { HEAP_SNAPSHOT, SPAN_FILE, NODE_OPTIONS },
 
-    async shown({ child }) {
+    async readProcFiles({ child }) {
       const files = pidsOf(child).flatMap((pid) =>
         ["cmdline", "comm", "environ", "status"].map((name) => `/proc/${pid}/${name}`),
       );
       return readAll(files.filter((path) => existsSync(path)));
     },
 
-    async heaps({ child }) {
+    async readHeaps({ child }) {
       const pids = pidsOf(child);
       const files = pids.map((pid) => `${HEAP_SNAPSHOT}.${pid}`);
       await Promise.all(files.map((path) => rm(path, { force: true })));
@@ -48,9 +48,9 @@ export function createSeenProcesses(folder: string): SeenProcesses {
       return readAll(files);
     },
 
-    async spans() {
-      const start = `${basename(SPAN_FILE)}.`;
-      const names = (await readdir(folder)).filter((name) => name.startsWith(start));
+    async readSpans() {
+      const prefix = `${basename(SPAN_FILE)}.`;
+      const names = (await readdir(folder)).filter((name) => name.startsWith(prefix));
       return readAll(names.map((name) => join(dirname(SPAN_FILE), name)));
     },
   };
@@ -58,8 +58,8 @@ export function createSeenProcesses(folder: string): SeenProcesses {
 
 const pidsOf = ({ pid }: LatchkeyProcess["child"]) => familyOf(pid as number);
 
-function readAll(files: readonly string[]): Promise<Written> {
+function readAll(files: readonly string[]): Promise<Outputs> {
   return Promise.all(
-    files.map(async (path): Promise<Written[number]> => [path, await readFile(path)]),
+    files.map(async (path): Promise<Outputs[number]> => [path, await readFile(path)]),
   );
 }

@@ -5,37 +5,41 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { describe, expect, it } from "@jest/globals";
 import { StreamCheckAccessRequestSchema } from "../../gen/latchkey/v1/access_service_pb.js";
 import { endHeaders, endStream, frame, frameType, request } from "../support/http/http2-frames.js";
-import { grpcHeaders, responseOf } from "../support/http/http2-wire.js";
-import { onFrames, openRaw, openRawHttp2, twoLooks } from "../support/http/raw-connection.js";
+import { grpcHeaders, readResponse } from "../support/http/http2-wire.js";
+import {
+  onFrames,
+  openRaw,
+  openRawHttp2,
+  waitForConnectionChecks,
+} from "../support/http/raw-connection.js";
 import { envelope } from "../support/http/raw-grpc.js";
 import { scrape } from "../support/service/exposition.js";
 import { until } from "../support/until.js";
-import { noTimeouts, useAttacked } from "./support/attacked.js";
+import { noTimeouts, useAttackedService } from "./support/attacked-service.js";
 
-// What is sent here is little, and within every limit. It is prepared on many
-// connections, so that all of it is to be served in one moment.
-const attacked = useAttacked({ ...noTimeouts, BODY_BUDGET: "64mb" });
+// Each request is small and within every limit. Many connections send
+// their requests at the same moment.
+const service = useAttackedService({ ...noTimeouts, BODY_BUDGET: "64mb" });
 
 const createRpc = "/latchkey.v1.ApplicationService/CreateApplication";
 const asJson = { "content-type": "application/json" };
 
-/** Opens connections of HTTP/2 that Node serves. */
 function openSessions(count: number): ClientHttp2Session[] {
-  return Array.from({ length: count }, () => connect(attacked.url).on("error", () => {}));
+  return Array.from({ length: count }, () => connect(service.url).on("error", () => {}));
 }
 
-/** Resolves when the server has read all that was sent. */
-function arrival(session: ClientHttp2Session): Promise<void> {
+/** Resolves when the server has read all frames sent so far. */
+function waitUntilReceived(session: ClientHttp2Session): Promise<void> {
   return new Promise((resolve) => void session.ping(() => resolve()));
 }
 
-/** Waits until the service has accepted so many connections. */
-function accepted(count: number): Promise<void> {
-  return until(async () => (await scrape(attacked)).sum("latchkey_connections_open") >= count);
+/** Waits until the service has accepted `count` connections. */
+function waitUntilAccepted(count: number): Promise<void> {
+  return until(async () => (await scrape(service)).sum("latchkey_connections_open") >= count);
 }
 
-describe("bodies that all finish at the same time delay no other caller", () => {
-  /** Takes long to look at, and is refused for its last word. */
+describe("bodies that all finish at the same time do not delay other clients", () => {
+  /** Slow to validate, and refused for its last field. */
   const rules = Array.from({ length: 200 }, (_, at) => ({
     ...{ priority: at + 1, transform: "mask", permissions: ["token:read"] },
     conditions: Array.from({ length: 3 }, () => ({
@@ -46,15 +50,20 @@ describe("bodies that all finish at the same time delay no other caller", () => 
     ...(at === 199 && { unknown: 1 }),
   }));
   const body = JSON.stringify({ name: "a", type: "private", rules });
-  const beginning = body.slice(0, -1);
+  const start = body.slice(0, -1);
 
-  /** Sends all but the end of a request on many streams of many connections, and then all ends. */
-  async function endAtOnce(path: string): Promise<number[]> {
+  /** Sends incomplete requests on many streams of many connections, then completes all of them. */
+  async function completeTogether(path: string): Promise<number[]> {
     const statuses: number[] = [];
     const sessions = openSessions(10);
-    const all = { ":method": "POST", ":path": path, "svc-api-key": attacked.firstKey, ...asJson };
+    const headers = {
+      ":method": "POST",
+      ":path": path,
+      "svc-api-key": service.firstKey,
+      ...asJson,
+    };
     const streams = sessions.flatMap((session) =>
-      Array.from({ length: 80 }, () => session.request(all)),
+      Array.from({ length: 80 }, () => session.request(headers)),
     );
     const closed = streams.map((stream) => {
       stream.on("response", ({ ":status": status }) => statuses.push(status ?? 0));
@@ -63,9 +72,9 @@ describe("bodies that all finish at the same time delay no other caller", () => 
       return new Promise((resolve) => stream.on("close", resolve));
     });
     await Promise.all(
-      streams.map((stream) => new Promise((resolve) => void stream.write(beginning, resolve))),
+      streams.map((stream) => new Promise((resolve) => void stream.write(start, resolve))),
     );
-    await Promise.all(sessions.map(arrival));
+    await Promise.all(sessions.map(waitUntilReceived));
     for (const stream of streams) {
       stream.end("}");
     }
@@ -80,16 +89,16 @@ describe("bodies that all finish at the same time delay no other caller", () => 
     ["over REST", "/applications"],
     ["over Connect", createRpc],
   ])("%s", async (_what, path) => {
-    // Where nobody takes turns it is 800 and more.
-    const statuses = await attacked.during(() => endAtOnce(path), 500);
+    // Without fair scheduling it is 800 or more.
+    const statuses = await service.withstand(() => completeTogether(path), 500);
     expect(statuses).toEqual(Array.from({ length: 800 }, () => 400));
   });
 });
 
 describe("idle streams", () => {
-  it("are limited to 1,000 in total, without any key", async () => {
+  it("are limited to 1,000 in total, without a key", async () => {
     const call = { ":method": "POST", ":path": "/grpc.health.v1.Health/Check", ...asJson };
-    await attacked.during(async (others) => {
+    await service.withstand(async (client) => {
       const sessions = openSessions(20);
       const streams = sessions.flatMap((session) =>
         Array.from({ length: 120 }, () => session.request(call)),
@@ -100,7 +109,7 @@ describe("idle streams", () => {
       }
       const open = () => streams.filter(({ closed }) => !closed).length;
       await until(async () => open() <= 1_000);
-      await others.areServed(10);
+      await client.waitForResponses(10);
       expect(open()).toBeGreaterThan(0);
       for (const session of sessions) {
         session.destroy();
@@ -110,13 +119,13 @@ describe("idle streams", () => {
 });
 
 describe("simultaneous calls on hundreds of connections", () => {
-  it("delay no other caller, without any key", async () => {
+  it("do not delay other clients, without a key", async () => {
     const call =
       `POST ${createRpc} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n` +
       "content-encoding: gzip\r\ncontent-length: 2\r\n\r\n{}";
-    await attacked.during(async () => {
-      const connections = Array.from({ length: 450 }, () => openRaw(attacked.port));
-      await accepted(connections.length);
+    await service.withstand(async () => {
+      const connections = Array.from({ length: 450 }, () => openRaw(service.port));
+      await waitUntilAccepted(connections.length);
       for (const { write } of connections) {
         write(call.repeat(16));
       }
@@ -126,7 +135,7 @@ describe("simultaneous calls on hundreds of connections", () => {
       for (const { socket } of connections) {
         socket.destroy();
       }
-      // Where nobody takes turns it is 1,300 and more.
+      // Without fair scheduling it is 1,300 or more.
     }, 800);
   });
 });
@@ -145,128 +154,134 @@ describe("simultaneous HTTP/2 calls on hundreds of connections", () => {
     frame(frameType.data, endStream, stream, Buffer.from("{}")),
   ]);
 
-  /** Makes the calls, and hangs up when it is enough. */
+  /** Sends the calls and disconnects when `waitForEnd` resolves. */
   async function flood(
     bytes: Buffer,
-    isAccepted: (count: number) => Promise<void>,
-    isEnough: (answered: () => number) => Promise<void>,
+    waitUntilReady: (count: number) => Promise<void>,
+    waitForEnd: (responses: () => number) => Promise<void>,
   ): Promise<void> {
-    let answered = 0;
-    const opened = Array.from({ length: connections }, () => openRawHttp2(attacked.port));
-    for (const connection of opened) {
+    let responses = 0;
+    const rawConnections = Array.from({ length: connections }, () => openRawHttp2(service.port));
+    for (const connection of rawConnections) {
       onFrames(connection, (frames) => {
-        answered += frames.filter(({ type }) => type === "HEADERS").length;
+        responses += frames.filter(({ type }) => type === "HEADERS").length;
       });
     }
-    await isAccepted(connections);
-    for (const { write } of opened) {
+    await waitUntilReady(connections);
+    for (const { write } of rawConnections) {
       write(bytes);
     }
-    await isEnough(() => answered);
-    for (const { socket } of opened) {
+    await waitForEnd(() => responses);
+    for (const { socket } of rawConnections) {
       socket.destroy();
     }
   }
 
-  it("all get a response, use little memory and delay no other caller, without any key", async () => {
-    await attacked.during(async () => {
-      await flood(plain, accepted, (answered) => until(async () => answered() === calls));
-      // Where nobody takes turns it is 1,800 and more.
+  it("all get a response, use little memory and do not delay other clients, without a key", async () => {
+    await service.withstand(async () => {
+      await flood(plain, waitUntilAccepted, (responses) =>
+        until(async () => responses() === calls),
+      );
+      // Without fair scheduling it is 1,800 or more.
     }, 1_000);
   });
 
   it("use no more memory when they are canceled while queued", async () => {
-    await attacked.during(async () => {
-      await flood(compressed, accepted, (answered) => until(async () => answered() > calls / 10));
+    await service.withstand(async () => {
+      await flood(compressed, waitUntilAccepted, (responses) =>
+        until(async () => responses() > calls / 10),
+      );
     });
   });
 
-  it("do not block callers that arrive later", async () => {
-    const atOnce = async () => {};
-    await attacked.during((others) => flood(compressed, atOnce, () => others.areServed(20)));
+  it("do not block clients that arrive later", async () => {
+    const immediately = async () => {};
+    await service.withstand((client) =>
+      flood(compressed, immediately, () => client.waitForResponses(20)),
+    );
   });
 });
 
 describe("thousands of simultaneous valid calls", () => {
   const byKeyRpc = "/latchkey.v1.ApplicationService/GetApplicationByKey";
-  const ignored = Buffer.from([0x98, 0x06, 0x01]);
+  const unknownField = Buffer.from([0x98, 0x06, 0x01]);
 
   it.each<[what: string, headers: OutgoingHttpHeaders, body: Uint8Array]>([
-    ["over gRPC", {}, envelope(ignored)],
-    ["over gRPC, compressed", { "grpc-encoding": "gzip" }, envelope(gzipSync(ignored), 1)],
-  ])("are all answered: %s", async (_what, more, body) => {
+    ["over gRPC", {}, envelope(unknownField)],
+    ["over gRPC, compressed", { "grpc-encoding": "gzip" }, envelope(gzipSync(unknownField), 1)],
+  ])("all get a response: %s", async (_what, more, body) => {
     const sessions = openSessions(40);
-    const headers = grpcHeaders(byKeyRpc, attacked.firstKey, more);
-    const answers = await Promise.all(
+    const headers = grpcHeaders(byKeyRpc, service.firstKey, more);
+    const results = await Promise.all(
       sessions.flatMap((session) =>
         Array.from({ length: 100 }, () => {
           const stream = session.request(headers);
           stream.end(body);
-          return responseOf(stream);
+          return readResponse(stream);
         }),
       ),
     );
     for (const session of sessions) {
       session.destroy();
     }
-    const codes = answers.map(({ headers, trailers }) => ({ ...headers, ...trailers }));
+    const codes = results.map(({ headers, trailers }) => ({ ...headers, ...trailers }));
     expect(new Set(codes.map((all) => all["grpc-status"]))).toEqual(new Set(["0"]));
   });
 });
 
-describe("a connection that has received most of a body at once, after a pause", () => {
+describe("a connection that receives most of a body at once, after a pause", () => {
   it("stays open when the body is complete", async () => {
-    const session = connect(attacked.url);
+    const session = connect(service.url);
     const stream = session.request({
-      ...{ ":method": "POST", ":path": "/applications", "svc-api-key": attacked.firstKey },
+      ...{ ":method": "POST", ":path": "/applications", "svc-api-key": service.firstKey },
       ...asJson,
     });
     stream.resume();
     stream.write(" ");
-    await twoLooks(attacked.port);
+    await waitForConnectionChecks(service.port);
     stream.end(" ".repeat(200_000));
     await once(stream, "close");
-    await twoLooks(attacked.port);
+    await waitForConnectionChecks(service.port);
     expect(session.destroyed).toBe(false);
     session.destroy();
   });
 });
 
 describe("hundreds of check streams that send without a pause", () => {
-  /** Sends many checks on a stream, and as many again whenever they are sent. */
-  function ask(checks: Buffer) {
-    const session = connect(attacked.url);
+  /** Sends checks on a stream continuously. */
+  function sendChecks(checks: Buffer) {
+    const session = connect(service.url);
     session.on("error", () => {});
     const stream = session.request(
-      grpcHeaders("/latchkey.v1.AccessService/StreamCheckAccess", attacked.firstKey),
+      grpcHeaders("/latchkey.v1.AccessService/StreamCheckAccess", service.firstKey),
     );
     stream.on("error", () => {});
     let received = 0;
     stream.on("data", ({ length }: Buffer) => {
       received += length;
     });
-    const goOn = () => {
+    const sendNext = () => {
       if (!stream.closed) {
-        stream.write(checks, () => setImmediate(goOn));
+        stream.write(checks, () => setImmediate(sendNext));
       }
     };
-    goOn();
+    sendNext();
     return { received: () => received, end: () => session.destroy() };
   }
 
-  it("all get responses, use little memory and delay no other caller", async () => {
-    await attacked.during(async (others) => {
-      const check = { key: attacked.firstKey, permission: "application:read" };
+  it("all get responses, use little memory and do not delay other clients", async () => {
+    await service.withstand(async (client) => {
+      const check = { key: service.firstKey, permission: "application:read" };
       const message = create(StreamCheckAccessRequestSchema, { correlationId: "a", check });
-      const one = envelope(toBinary(StreamCheckAccessRequestSchema, message));
-      const checks = Buffer.concat(Array.from({ length: 200 }, () => one));
-      const streams = Array.from({ length: 200 }, () => ask(checks));
-      await others.areServed(40);
+      const encoded = envelope(toBinary(StreamCheckAccessRequestSchema, message));
+      const checks = Buffer.concat(Array.from({ length: 200 }, () => encoded));
+      const streams = Array.from({ length: 200 }, () => sendChecks(checks));
+      await client.waitForResponses(40);
       await until(async () => streams.every(({ received }) => received() > 0));
       for (const { end } of streams) {
         end();
       }
-      // Each of the streams may have a turn of some checks first.
+      // The service may process several checks of each stream first.
     }, 4_000);
   });
 });
