@@ -64,9 +64,9 @@ async function getMembers(set: ReplicaSet) {
 }
 
 /** Returns a function that authorizes the next sessions. */
-function createNonceUser() {
+function createAuthorizer() {
   let next = 0;
-  return async function useNonces(count: number): Promise<void> {
+  return async function authorizeNext(count: number): Promise<void> {
     for (const end = next + count; next < end; ) {
       const batch = opened.slice(next, Math.min(next + concurrency, end));
       next += batch.length;
@@ -82,17 +82,17 @@ function createNonceUser() {
  * another member steps up. After the kill no member can be elected until the set
  * is healed, since another member is frozen, so some calls fail.
  */
-async function useNoncesDuringFailovers(): Promise<void> {
+async function authorizeDuringFailovers(): Promise<void> {
   const { set } = cluster;
-  const useNonces = createNonceUser();
-  await useNonces(10);
+  const authorizeNext = createAuthorizer();
+  await authorizeNext(10);
   const { primary, next } = await getMembers(set);
   next.freeze();
-  await Promise.all([useNonces(10), untilMoreOutcomes(20).then(() => primary.kill())]);
-  await useNonces(10);
-  await Promise.all([useNonces(10), set.heal()]);
+  await Promise.all([authorizeNext(10), untilMoreOutcomes(20).then(() => primary.kill())]);
+  await authorizeNext(10);
+  await Promise.all([authorizeNext(10), set.heal()]);
   const { next: successor } = await getMembers(set);
-  await Promise.all([useNonces(20), untilMoreOutcomes(20).then(() => set.stepUp(successor))]);
+  await Promise.all([authorizeNext(20), untilMoreOutcomes(20).then(() => set.stepUp(successor))]);
 }
 
 async function untilMoreOutcomes(count: number): Promise<void> {
@@ -124,7 +124,7 @@ const count = (results: readonly string[], result: string) =>
 beforeAll(async () => {
   cluster = await startCluster();
   opened = await Promise.all(times(sessions, open));
-  await useNoncesDuringFailovers();
+  await authorizeDuringFailovers();
 }, 600_000);
 
 afterAll(() => cluster?.stop());

@@ -59,7 +59,7 @@ const names = {
   ],
 };
 const separators = [":", ": ", ":\t", ":  ", " : ", ":\r\n ", ":\n ", ":\u0000"];
-const ends = ["\r\n", "\n", "\r", "\r\r\n", "\n\r\n", "\r\n ", "\u0000\r\n", "\u0085"];
+const lineEnds = ["\r\n", "\n", "\r", "\r\r\n", "\n\r\n", "\r\n ", "\u0000\r\n", "\u0085"];
 const sizes = [
   "0",
   "00",
@@ -76,7 +76,7 @@ const sizes = [
 ];
 
 /**
- * An unauthenticated request with one or others framing headers. Its body, or the
+ * An unauthenticated request with one or more framing headers. Its body, or the
  * bytes after it, contain an authenticated request.
  */
 export function framedInputs(key: string): fc.Arbitrary<FramedInput> {
@@ -107,7 +107,7 @@ export function framedInputs(key: string): fc.Arbitrary<FramedInput> {
         fc
           .tuple(
             mostlyValid(": ", fc.constantFrom(...separators)),
-            mostlyValid("\r\n", fc.constantFrom(...ends)),
+            mostlyValid("\r\n", fc.constantFrom(...lineEnds)),
           )
           .map(([separator, end]) => name + separator + value + end),
       );

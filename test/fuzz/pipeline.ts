@@ -59,7 +59,7 @@ const connections = 4;
 const endOfHead = Buffer.from("\r\n\r\n");
 
 /**
- * Sends requests on a few connections without pending for responses, and checks
+ * Sends requests on a few connections without waiting for responses, and checks
  * each response. Each request must get exactly one.
  */
 export async function pipeline(
@@ -69,8 +69,8 @@ export async function pipeline(
   failures: FailureLog,
   { depth = 50 }: PipelineOptions = {},
 ): Promise<void> {
-  const unanswered: PipelinedInput[] = [];
-  const next = () => unanswered.pop() ?? (inputs.next().value as PipelinedInput | undefined);
+  const retryQueue: PipelinedInput[] = [];
+  const next = () => retryQueue.pop() ?? (inputs.next().value as PipelinedInput | undefined);
 
   async function work(): Promise<void> {
     for (let isDone = false; !isDone && !failures.isFull; ) {
@@ -78,7 +78,7 @@ export async function pipeline(
       if (first === undefined) {
         return;
       }
-      isDone = await useConnection(port, depth, first, next, unanswered, check, failures);
+      isDone = await useConnection(port, depth, first, next, retryQueue, check, failures);
     }
   }
   await Promise.all(Array.from({ length: connections }, work));
@@ -90,7 +90,7 @@ function useConnection(
   depth: number,
   first: PipelinedInput,
   next: () => PipelinedInput | undefined,
-  unanswered: PipelinedInput[],
+  retryQueue: PipelinedInput[],
   check: (input: PipelinedInput, response: RawResponse) => void,
   failures: FailureLog,
 ): Promise<boolean> {
@@ -142,7 +142,7 @@ function useConnection(
           "none, and the connection is closed",
         );
       }
-      unanswered.push(...pending.reverse());
+      retryQueue.push(...pending.reverse());
       resolve(isDone && pending.length === 0);
     });
 

@@ -153,7 +153,7 @@ export function queryRequests({ attacker, victim }: FuzzFixtures): fc.Arbitrary<
     );
 }
 
-/** Parameters of a path, mostlyValid as they are spelled, with any values. */
+/** Mostly parameters of the path, with any values. */
 function anyQuery(path: string, value: fc.Arbitrary<string>): fc.Arbitrary<string> {
   const name = fc
     .constantFrom(...(parametersByPath[path] ?? []))

@@ -46,11 +46,11 @@ async function startOn(set: ReplicaSet, running: Instance[]): Promise<Cluster> {
   bootstrapping.catch(() => {});
   const start = (name: string) =>
     startInstance(name, { ...rateLimitsOff, MONGODB_URI: set.uriFor(name), SESSION_TTL: "1h" });
-  const starting = [start("one"), start("other")];
+  const starting = [start("first"), start("second")];
   running.push(...(await allOrUndo(starting, (instance) => instance.kill())));
   const root = await bootstrapping;
   const instances = running as [Instance, Instance];
-  const [one, other] = instances;
+  const [first, second] = instances;
   const rest = ({ name, url }: Instance): Endpoint => ({
     instance: name,
     protocol: "REST",
@@ -61,8 +61,8 @@ async function startOn(set: ReplicaSet, running: Instance[]): Promise<Cluster> {
     protocol: "gRPC",
     api: createGrpcApi(new URL(url).host),
   });
-  const restEndpoints = [rest(one), rest(other)] as const;
-  const endpoints = [...restEndpoints, grpc(one), grpc(other)];
+  const restEndpoints = [rest(first), rest(second)] as const;
+  const endpoints = [...restEndpoints, grpc(first), grpc(second)];
   const createKey = async (type: string, permissions: string[]) =>
     keyOf(
       await retryWhileUnavailable(() =>
