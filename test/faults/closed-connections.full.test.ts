@@ -11,7 +11,7 @@ import { until } from "../support/until.js";
 import { startMongoProxy } from "./support/mongo-proxy.js";
 
 const mongo = useMongo();
-/** Sockets of the store's client, among others. */
+/** All client sockets of this process, including those of the store. */
 const sockets: Socket[] = [];
 let proxy: TcpProxy;
 let store: Store;
@@ -36,14 +36,13 @@ afterAll(async () => {
   await proxy?.close();
 });
 
-/** Calls the store, and resolves with how that ended. */
 const callStore = () =>
   store.applications.isEmpty().then(
-    () => "answered",
+    () => "done",
     (error) => (error instanceof StoreUnavailable ? "unavailable" : error),
   );
 
-/** Moments at which a socket no longer works, and the driver does not know it yet. */
+/** Moments at which a socket no longer works, and the driver has not noticed yet. */
 const moments: Readonly<Record<string, (socket: Socket, call: () => void) => void>> = {
   "has just closed for writing": (socket, call) => socket.once("end", call),
   "has just closed completely": (socket, call) =>
@@ -65,6 +64,6 @@ it.each(Object.entries(moments))(
     expect(new Set(await Promise.all(calls))).toEqual(new Set(["unavailable"]));
 
     proxy.restore();
-    await until(async () => (await callStore()) === "answered");
+    await until(async () => (await callStore()) === "done");
   },
 );

@@ -15,12 +15,12 @@ import { withTempFolder } from "../support/service/process.js";
 import { rateLimitsOff } from "../support/service/rate-limits-off.js";
 import { useServices } from "../support/service/service-process.js";
 import { hangTimeout, until } from "../support/until.js";
-import { callUntilRefused, type DrainTally, type LostRequest } from "./support/draining-load.js";
+import { callUntilRefused, type DrainResult, type LostRequest } from "./support/draining-load.js";
 import { createRandom } from "./support/random.js";
 
 jest.setTimeout(2 * hangTimeout);
 
-/** So long that a busy machine does not use it up. */
+/** Timeouts that even a busy machine does not reach. */
 const environment = {
   ...rateLimitsOff,
   SHUTDOWN_GRACE: "60s",
@@ -29,53 +29,52 @@ const environment = {
 };
 
 /**
- * For so long, in milliseconds, a service that stops leaves connections open
- * on which nothing is under way: what is sent before has to be answered. A
- * client that stands still for longer finds them closed.
+ * How long a stopping service keeps idle connections open, in milliseconds.
+ * Requests sent in this time must get a response.
  */
-const farewell = 500;
+const idleGrace = 500;
 
 const start = useServices();
 const random = createRandom(4);
 
 /** Whether a new connection is refused. */
 async function isRefused(port: number): Promise<boolean> {
-  const late = connect(port, "127.0.0.1");
+  const socket = connect(port, "127.0.0.1");
   try {
-    await once(late, "connect");
+    await once(socket, "connect");
     return false;
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === "ECONNREFUSED";
   } finally {
-    late.destroy();
+    socket.destroy();
   }
 }
 
-/** Tells a service under load to stop, and answers what became of the calls. */
-function stopUnderLoad(WORKERS: string): Promise<DrainTally & { readonly stoppedAt: number }> {
+/** Stops a service under load, and returns the results of the calls. */
+function stopUnderLoad(WORKERS: string): Promise<DrainResult & { readonly stoppedAt: number }> {
   return withTempFolder(async (DATA_DIR) => {
     const { url, firstKey, process } = await start({ ...environment, DATA_DIR, WORKERS });
-    const tally: DrainTally = { answers: {}, lost: [] };
-    const load = callUntilRefused({ url, key: firstKey }, tally);
-    const isUnderWay = async () =>
-      ["HTTP 200", "HTTP 201", "gRPC 0"].every((kind) => (tally.answers[kind] ?? 0) > 10);
-    await until(isUnderWay);
-    // Much of what may go wrong lasts but a moment.
+    const result: DrainResult = { responses: {}, lost: [] };
+    const load = callUntilRefused({ url, key: firstKey }, result);
+    const isLoaded = async () =>
+      ["HTTP 200", "HTTP 201", "gRPC 0"].every((kind) => (result.responses[kind] ?? 0) > 10);
+    await until(isLoaded);
+    // A random delay hits the service in different states.
     await delay(random() * 50);
     const stoppedAt = performance.now();
     process.child.kill("SIGTERM");
     await load;
     expect(await process.ended()).toBe(0);
     expect(process.output.stdout).toContain('"msg":"stopped"');
-    return { ...tally, stoppedAt };
+    return { ...result, stoppedAt };
   });
 }
 
-/** Whether a request was lost that had to be answered. */
+/** Whether the service had to respond to a lost request. */
 function isDropped(lost: LostRequest, stoppedAt: number): boolean {
-  const { isInUse, isRefused, sentAt, flushedAt } = lost;
-  const mayBeLost = sentAt > stoppedAt && (!isInUse || isRefused);
-  return flushedAt < stoppedAt + farewell && !mayBeLost;
+  const { isReused, isRefused, sentAt, flushedAt } = lost;
+  const mayBeLost = sentAt > stoppedAt && (!isReused || isRefused);
+  return flushedAt < stoppedAt + idleGrace && !mayBeLost;
 }
 
 describe("a service under load that receives SIGTERM", () => {
@@ -83,20 +82,20 @@ describe("a service under load that receives SIGTERM", () => {
     "responds to all requests with WORKERS=%s, then exits with 0",
     async (workers) => {
       for (let round = 0; round < repetitions({ quick: 1, full: 2 }); round++) {
-        const { answers, lost, stoppedAt } = await stopUnderLoad(workers);
-        expect(lost.filter((one) => isDropped(one, stoppedAt))).toEqual([]);
-        expect(Object.keys(answers).sort()).toEqual(["HTTP 200", "HTTP 201", "gRPC 0"]);
-        const lastWords = lost
-          .filter(({ flushedAt }) => flushedAt < stoppedAt + farewell)
-          .flatMap(({ lastWord }) => lastWord ?? []);
-        expect(lastWords.filter((word) => word !== "close")).toEqual([]);
+        const { responses, lost, stoppedAt } = await stopUnderLoad(workers);
+        expect(lost.filter((request) => isDropped(request, stoppedAt))).toEqual([]);
+        expect(Object.keys(responses).sort()).toEqual(["HTTP 200", "HTTP 201", "gRPC 0"]);
+        const connectionHeaders = lost
+          .filter(({ flushedAt }) => flushedAt < stoppedAt + idleGrace)
+          .flatMap(({ lastConnectionHeader }) => lastConnectionHeader ?? []);
+        expect(connectionHeaders.filter((header) => header !== "close")).toEqual([]);
       }
     },
   );
 });
 
-/** Begins a request over HTTP/1.1 that the service waits to read the body of. Answers how to finish it. */
-async function beginHttp1(port: number, key: string): Promise<() => Promise<string>> {
+/** Sends the head of an HTTP/1.1 request. Returns a function that sends the body and waits for the response. */
+async function startHttp1(port: number, key: string): Promise<() => Promise<string>> {
   const socket = connect(port, "127.0.0.1");
   let received = "";
   socket.on("data", (chunk) => {
@@ -118,8 +117,8 @@ async function beginHttp1(port: number, key: string): Promise<() => Promise<stri
   };
 }
 
-/** Begins a call of gRPC, which the service has read the headers of. Answers how to finish it. */
-async function beginGrpc(session: ClientHttp2Session, key: string): Promise<() => Promise<string>> {
+/** Sends the headers of a gRPC call. Returns a function that sends the message and waits for the status. */
+async function startGrpc(session: ClientHttp2Session, key: string): Promise<() => Promise<string>> {
   const stream = session.request({
     ":method": "POST",
     ":path": "/latchkey.v1.AccessService/CheckAccess",
@@ -127,23 +126,23 @@ async function beginGrpc(session: ClientHttp2Session, key: string): Promise<() =
     te: "trailers",
     "svc-api-key": key,
   });
-  let end = "cut off";
-  const note = (headers: IncomingHttpHeaders) => {
+  let result = "cut off";
+  const readStatus = (headers: IncomingHttpHeaders) => {
     const { "grpc-status": status } = headers;
-    end = status === undefined ? end : `grpc-status: ${status}`;
+    result = status === undefined ? result : `grpc-status: ${status}`;
   };
-  stream.on("response", note);
-  stream.on("trailers", note);
+  stream.on("response", readStatus);
+  stream.on("trailers", readStatus);
   stream.on("error", () => {});
   const closed = new Promise((resolve) => stream.on("close", resolve));
-  // Frames are read in their order.
+  // Frames are read in order, so the headers are read before the ping.
   await new Promise((resolve) => session.ping(resolve));
   const check = create(CheckAccessRequestSchema, { key, permission: "access:check" });
   return async () => {
     stream.end(envelope(toBinary(CheckAccessRequestSchema, check)));
     stream.resume();
     await closed;
-    return end;
+    return result;
   };
 }
 
@@ -153,13 +152,13 @@ describe("a service that receives SIGTERM while it reads requests", () => {
       const { url, port, firstKey, process } = await start({ ...environment, DATA_DIR });
       const session = connectHttp2(url);
       session.on("error", () => {});
-      const finishHttp1 = await beginHttp1(port, firstKey);
-      const finishGrpc = await beginGrpc(session, firstKey);
+      const finishHttp1 = await startHttp1(port, firstKey);
+      const finishGrpc = await startGrpc(session, firstKey);
       process.child.kill("SIGTERM");
       await process.until(/stopping on SIGTERM/);
       await until(() => isRefused(port));
-      // By then it has closed all connections on which nothing is under way.
-      await delay(2 * farewell);
+      // By then it has closed all idle connections.
+      await delay(2 * idleGrace);
 
       expect(await finishHttp1()).toMatch(/^HTTP\/1.1 400 .*\r\nConnection: close\r\n/is);
       expect(await finishGrpc()).toBe("grpc-status: 0");

@@ -10,26 +10,26 @@ import { createRandom } from "./support/random.js";
 const folder = useLmdbFolder();
 const start = useChildren();
 const kills = repetitions({ quick: 5, full: 12 });
-/** How many lines it writes at most before it is killed; there are two for each change. */
-const mostLines = 400;
+/** The maximum number of lines before a kill. Each change has two. */
+const maxLines = 400;
 
-/** A change that was begun, and whether it was acknowledged. */
-interface Told {
+/** A change that was started, and whether it was acknowledged. */
+interface Change {
   readonly kind: string;
   readonly id: string;
   readonly value: string;
-  /** Of what belongs to an application: the id of that. */
+  /** The application of a session. */
   readonly applicationId?: string;
   readonly isDone?: true;
 }
 
-/** What was told of a record: the changes that were acknowledged, and one that may have been made. */
+/** The acknowledged changes of a record, and one without an acknowledgement, which may have taken effect. */
 interface History {
-  readonly done: Told[];
-  doubt?: Told | undefined;
+  readonly done: Change[];
+  pending?: Change | undefined;
 }
 
-function historiesOf(lines: readonly Told[]): Map<string, History> {
+function groupByRecord(lines: readonly Change[]): Map<string, History> {
   const histories = new Map<string, History>();
   for (const line of lines) {
     const history = histories.get(line.id) ?? { done: [] };
@@ -37,7 +37,7 @@ function historiesOf(lines: readonly Told[]): Map<string, History> {
     if (line.isDone) {
       history.done.push(line);
     }
-    history.doubt = line.isDone ? undefined : line;
+    history.pending = line.isDone ? undefined : line;
   }
   return histories;
 }
@@ -45,36 +45,35 @@ function historiesOf(lines: readonly Told[]): Map<string, History> {
 it("reopens an embedded store with all acknowledged writes after its process was killed", async () => {
   const random = createRandom(3);
   const tenantId = randomUUID();
-  const told = new Set<string>();
-  let seen = 0;
+  const reported = new Set<string>();
+  let checked = 0;
   for (let kill = 0; kill < kills; kill++) {
     const child = join(__dirname, "support", "crash-child.mjs");
     const writer = start([process.execPath, [child, folder.path(), tenantId]]);
-    await writer.line(1 + Math.floor(random() * mostLines));
+    await writer.line(1 + Math.floor(random() * maxLines));
     await writer.kill();
     const [, ...lines] = writer.lines();
 
     const store = await folder.open();
-    const histories = historiesOf(lines);
+    const histories = groupByRecord(lines);
     for (const [id, history] of histories) {
-      const owner = histories.get(ownerOf(history) ?? "");
+      const owner = histories.get(getOwner(history) ?? "");
       await (owner
         ? expectSession(store, tenantId, id, history, owner)
         : expectApplication(store, tenantId, id, history));
-      seen++;
+      checked++;
     }
     for (const id of histories.keys()) {
-      told.add(id);
+      reported.add(id);
     }
-    await expectWholeLists(store, tenantId, told);
+    await expectConsistentLists(store, tenantId, reported);
     await store.ping();
     await store.close();
   }
-  expect(seen).toBeGreaterThan(kills);
+  expect(checked).toBeGreaterThan(kills);
 }, 300_000);
 
-/** The application that a session belongs to. */
-const ownerOf = ({ done, doubt }: History) => (done[0] ?? doubt)?.applicationId;
+const getOwner = ({ done, pending }: History) => (done[0] ?? pending)?.applicationId;
 
 async function expectApplication(store: Store, tenantId: string, id: string, history: History) {
   const found = await store.applications.find(id);
@@ -84,10 +83,10 @@ async function expectApplication(store: Store, tenantId: string, id: string, his
     rekeyed: found?.keys[0]?.id,
     deleted: found ? undefined : "",
   };
-  const { done, doubt } = history;
-  const isMade = doubt && state[doubt.kind as keyof typeof state] === doubt.value;
-  const made = isMade ? [...done, doubt] : done;
-  const last = (kind: string) => made.findLast((told) => told.kind === kind)?.value;
+  const { done, pending } = history;
+  const tookEffect = pending && state[pending.kind as keyof typeof state] === pending.value;
+  const effective = tookEffect ? [...done, pending] : done;
+  const last = (kind: string) => effective.findLast((change) => change.kind === kind)?.value;
   if (last("created") === undefined || last("deleted") !== undefined) {
     expect(found).toBeUndefined();
   } else {
@@ -95,8 +94,10 @@ async function expectApplication(store: Store, tenantId: string, id: string, his
     expect(found?.keys.map((key) => key.id)).toEqual([last("rekeyed") ?? expect.any(String)]);
   }
   const { items } = await store.events.list({ tenantId, target: id, size: 100 });
-  const told = items.filter(({ target }) => target.sessionId === undefined).map(({ kind }) => kind);
-  expect(told.reverse()).toEqual(made.map(({ kind }) => kind));
+  const kinds = items
+    .filter(({ target }) => target.sessionId === undefined)
+    .map(({ kind }) => kind);
+  expect(kinds.reverse()).toEqual(effective.map(({ kind }) => kind));
 }
 
 async function expectSession(
@@ -109,14 +110,14 @@ async function expectSession(
   const found = await store.sessions.find(id);
   const isOwnerDeleted = owner.done.some(({ kind }) => kind === "deleted");
   if (!found) {
-    // It was acknowledged before anything was told of it, and goes with its application alone.
-    expect(isOwnerDeleted || owner.doubt?.kind === "deleted").toBe(true);
+    // Its creation was acknowledged, so only the deletion of its application can remove it.
+    expect(isOwnerDeleted || owner.pending?.kind === "deleted").toBe(true);
     return;
   }
   expect(isOwnerDeleted).toBe(false);
   const { session, application } = found;
   const isSpent = session.authorizedAt !== undefined;
-  // What was begun may have been done; what was acknowledged was.
+  // A started change may have taken effect. An acknowledged one must have.
   if (done.length > 0) {
     expect(isSpent).toBe(true);
   }
@@ -129,10 +130,14 @@ async function expectSession(
   expect(items.map(({ kind }) => kind)).toEqual(isSpent ? ["authorized"] : []);
 }
 
-/** Expects that what is found by its id is listed, and what is not is not: the row and all indexes were written, or none was. */
-async function expectWholeLists(store: Store, tenantId: string, told: ReadonlySet<string>) {
+/** Expects lists and lookups to agree: a row and its indexes were written together or not at all. */
+async function expectConsistentLists(
+  store: Store,
+  tenantId: string,
+  reported: ReadonlySet<string>,
+) {
   const [applications, sessions] = [new Set<string>(), new Set<string>()];
-  for (const id of told) {
+  for (const id of reported) {
     if (await store.applications.find(id)) {
       applications.add(id);
     } else if (await store.sessions.find(id)) {
@@ -147,6 +152,6 @@ async function expectWholeLists(store: Store, tenantId: string, told: ReadonlySe
   }
   const { items } = await store.sessions.list({ tenantId, size: 10_000 });
   const listed = items.map(({ session }) => session.id);
-  // Of those that are opened nothing is told before they are authorized.
-  expect(listed.filter((id) => told.has(id)).sort()).toEqual([...sessions].sort());
+  // Sessions are reported only when they are authorized.
+  expect(listed.filter((id) => reported.has(id)).sort()).toEqual([...sessions].sort());
 }

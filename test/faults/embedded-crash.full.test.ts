@@ -4,26 +4,30 @@ import { createRestApi } from "../support/api/rest.js";
 import { forEachConcurrently } from "../support/concurrency.js";
 import { withTempFolder } from "../support/service/process.js";
 import { until } from "../support/until.js";
-import { auditApplication, auditSession } from "./support/crash-audit.js";
-import type { CrashLedger } from "./support/crash-ledger.js";
-import { type CrashLoadKeys, grants, writeUntilCut } from "./support/crash-load.js";
+import {
+  type ExpectedState,
+  grants,
+  type LoadKeys,
+  writeUntilDisconnected,
+} from "./support/crash-load.js";
+import { verifyApplication, verifySession } from "./support/crash-verification.js";
 import { useEmbeddedServices } from "./support/embedded-service.js";
 import { createRandom } from "./support/random.js";
 
-/** How many records the load makes at most before the service is killed. */
-const mostRecords = 60;
+/** The maximum number of records before a kill. */
+const maxRecords = 60;
 
 const start = useEmbeddedServices();
-/** Sessions are to last until they are looked at. */
+/** Sessions must last until they are verified. */
 const environment = { SESSION_TTL: "1h" };
 
-async function createKeys(url: string, manager: string): Promise<CrashLoadKeys> {
+async function createKeys(url: string, manager: string): Promise<LoadKeys> {
   const api = createRestApi(url);
-  const make = async (type: string, permissions: string[]) =>
+  const createKey = async (type: string, permissions: string[]) =>
     keyOf(await api.createApplication(manager, { name: type, type, permissions }));
   const [page, backend] = [
-    await make("public", ["token:create"]),
-    await make("private", grants.permissions),
+    await createKey("public", ["token:create"]),
+    await createKey("private", grants.permissions),
   ];
   return { manager, page, backend };
 }
@@ -39,14 +43,14 @@ describe("a service on the embedded store that is killed during writes", () => {
         const random = createRandom(seed);
         let service = await start(folder, { ...environment, WORKERS });
         const keys = await createKeys(service.url, service.firstKey);
-        const everything: CrashLedger = { applications: [], sessions: [] };
+        const total: ExpectedState = { applications: [], sessions: [] };
         const starts = [service.startedIn];
         for (let kill = 0; kill < kills; kill++) {
-          const ledger: CrashLedger = { applications: [], sessions: [] };
-          const writing = writeUntilCut(service.url, keys, ledger, random);
-          const enough = 2 + Math.floor(random() * mostRecords);
+          const expected: ExpectedState = { applications: [], sessions: [] };
+          const writing = writeUntilDisconnected(service.url, keys, expected, random);
+          const enough = 2 + Math.floor(random() * maxRecords);
           await until(async () => {
-            const { applications, sessions } = ledger;
+            const { applications, sessions } = expected;
             return (
               Math.min(applications.length, sessions.length) >= 1 &&
               applications.length + sessions.length >= enough
@@ -57,24 +61,25 @@ describe("a service on the embedded store that is killed during writes", () => {
 
           service = await start(folder, { ...environment, WORKERS });
           starts.push(service.startedIn);
-          await audit(service.url, keys, ledger);
-          everything.applications.push(...ledger.applications);
-          everything.sessions.push(...ledger.sessions);
+          await verify(service.url, keys, expected);
+          total.applications.push(...expected.applications);
+          total.sessions.push(...expected.sessions);
         }
-        await audit(service.url, keys, everything);
-        const shown = starts.map(Math.round).join(", ");
-        console.info(`WORKERS=${WORKERS}: the first start and those after a kill took ${shown} ms`);
+        await verify(service.url, keys, total);
+        const times = starts.map(Math.round).join(", ");
+        console.info(
+          `WORKERS=${WORKERS}: the first start and the starts after a kill took ${times} ms`,
+        );
       }),
     600_000,
   );
 });
 
-/** Looks at a few at a time. */
-async function audit(url: string, keys: CrashLoadKeys, { applications, sessions }: CrashLedger) {
+async function verify(url: string, keys: LoadKeys, { applications, sessions }: ExpectedState) {
   const api = createRestApi(url);
-  const looks = [
-    ...applications.map((account) => () => auditApplication(api, keys, account)),
-    ...sessions.map((session) => () => auditSession(api, keys, session)),
+  const checks = [
+    ...applications.map((application) => () => verifyApplication(api, keys, application)),
+    ...sessions.map((session) => () => verifySession(api, keys, session)),
   ];
-  await forEachConcurrently(8, looks, (look) => look());
+  await forEachConcurrently(8, checks, (check) => check());
 }

@@ -12,25 +12,30 @@ import { createGuard } from "../../src/client/create-guard.js";
 import { type Api, ApiFailure, keyOf } from "../support/api/api.js";
 import { createRestApi } from "../support/api/rest.js";
 import { useMongo } from "../support/mongo/mongo.js";
-import { type DatabaseClock, readDatabaseClock } from "./support/database-clock.js";
-import { insist } from "./support/insist.js";
-import { type Observation, observe, wrongOnes } from "./support/observed-key.js";
-import { useShiftedInstances } from "./support/shifted-instances.js";
+import { retryWhileUnavailable } from "./support/call-recorder.js";
+import {
+  type DatabaseClock,
+  findWrongSamples,
+  type KeySample,
+  readDatabaseClock,
+  sampleKey,
+} from "./support/key-sampling.js";
+import { useSkewedInstances } from "./support/skewed-instances.js";
 
 jest.setTimeout(300_000);
 
 const sessionTtl = 4_000;
 const minute = 60_000;
 const sessionMaxTtl = minute;
-/** For how long a key works that is given an end: first, and more where a busy machine did not see it work. */
+/** The lifetime of a key in the first attempt. Each further attempt adds as much, for busy machines. */
 const lifetime = 2_500;
-/** How often a key is made and watched until it was seen on both sides of its end. */
-const attempts = 6;
+/** How often a key is created until it was sampled both before and after its expiry. */
+const maxAttempts = 6;
 
 const mongo = useMongo();
 let db: Db;
 let root: BootstrapResult;
-/** Of a backend, which authorizes sessions. */
+/** The key of a backend, which authorizes sessions. */
 let backend: string;
 let clock: DatabaseClock;
 let apis: readonly [ahead: Api, behind: Api];
@@ -42,7 +47,7 @@ beforeAll(async () => {
   clock = await readDatabaseClock();
 });
 
-const instances = useShiftedInstances(() => db.databaseName, {
+const instances = useSkewedInstances(() => db.databaseName, {
   SESSION_TTL: `${sessionTtl}ms`,
   SESSION_MAX_TTL: `${sessionMaxTtl}ms`,
 });
@@ -64,9 +69,9 @@ const eachClock = [
   ["5 minutes behind", 1],
 ] as const;
 
-const moment = (timestamp: Timestamp | undefined) => timestampMs(timestamp as Timestamp);
+const toMs = (timestamp: Timestamp | undefined) => timestampMs(timestamp as Timestamp);
 const fromNow = (milliseconds: number) => timestampFromMs(Math.ceil(clock.latest()) + milliseconds);
-/** A moment that is past for certain. */
+/** A time that is certainly in the past. */
 const justPast = () => timestampFromMs(Math.floor(clock.earliest()) - 1);
 const permissions = ["token:read"];
 
@@ -79,67 +84,68 @@ function create(api: Api, type: string, expiresAt?: Timestamp) {
   });
 }
 
-/** A key, and the moment at which it ends. */
-interface Mortal {
+/** Its expiry is in milliseconds by the database's clock. */
+interface ExpiringKey {
   readonly key: string;
-  readonly end: number;
+  readonly expiresAt: number;
 }
 
-async function endingApplication(api: Api, lifetime: number): Promise<Mortal> {
-  const made = await create(api, "private", fromNow(lifetime));
-  return { key: keyOf(made), end: moment(made.expiresAt) };
+async function createExpiringApplication(api: Api, lifetime: number): Promise<ExpiringKey> {
+  const application = await create(api, "private", fromNow(lifetime));
+  return { key: keyOf(application), expiresAt: toMs(application.expiresAt) };
 }
 
-type Way = (api: Api, lifetime: number) => Promise<Mortal>;
+type CreateKey = (api: Api, lifetime: number) => Promise<ExpiringKey>;
 
-/** The ways in which a key comes by its end. */
-const ways: Readonly<Record<string, Way>> = {
-  "of an application": endingApplication,
+const expiringKeys: Readonly<Record<string, CreateKey>> = {
+  "of an application": createExpiringApplication,
 
   async "that was replaced with a grace period"(api, lifetime) {
-    const made = await create(api, "private");
-    const begun = clock.earliest();
+    const application = await create(api, "private");
+    const { id } = application;
+    const startedAt = clock.earliest();
     await api.regenerateApplicationKey(root.key, {
-      id: made.id,
+      id,
       gracePeriod: durationFromMs(lifetime),
     });
-    const { data } = await api.listApplicationKeys(root.key, { id: made.id });
-    const end = moment(data[1]?.expiresAt);
-    expectBetween(end - lifetime, begun, clock.latest());
-    return { key: keyOf(made), end };
+    const { data } = await api.listApplicationKeys(root.key, { id });
+    const expiresAt = toMs(data[1]?.expiresAt);
+    expectBetween(expiresAt - lifetime, startedAt, clock.latest());
+    return { key: keyOf(application), expiresAt };
   },
 
   async "of a session"(api) {
     const owner = await create(api, "public");
-    const begun = clock.earliest();
-    const made = await api.createSession(keyOf(owner));
-    expectBetween(moment(made.expiresAt) - sessionTtl, begun, clock.latest());
-    return { key: made.sessionKey, end: moment(made.expiresAt) };
+    const startedAt = clock.earliest();
+    const session = await api.createSession(keyOf(owner));
+    const expiresAt = toMs(session.expiresAt);
+    expectBetween(expiresAt - sessionTtl, startedAt, clock.latest());
+    return { key: session.sessionKey, expiresAt };
   },
 
-  async "of a session that was authorized until then"(api, lifetime) {
+  async "of a session that was authorized with an expiry"(api, lifetime) {
     const owner = await create(api, "public");
     const { nonce, sessionKey } = await api.createSession(keyOf(owner));
     const expiresAt = fromNow(lifetime);
     await api.authorizeSession(backend, { nonce, permissions, expiresAt });
-    return { key: sessionKey, end: moment(expiresAt) };
+    return { key: sessionKey, expiresAt: toMs(expiresAt) };
   },
 
-  async "of a session whose application ends before it"(api, lifetime) {
+  async "of a session whose application expires first"(api, lifetime) {
     const owner = await create(api, "public", fromNow(lifetime));
     const { sessionKey } = await api.createSession(keyOf(owner));
-    return { key: sessionKey, end: moment(owner.expiresAt) };
+    return { key: sessionKey, expiresAt: toMs(owner.expiresAt) };
   },
 };
 
-/** Moments are cut to milliseconds. */
+/** Timestamps are truncated to milliseconds. */
 function expectBetween(value: number, from: number, to: number): void {
   expect(value).toBeGreaterThan(from - 1);
   expect(value).toBeLessThan(to + 1);
 }
 
-const opens = (api: Api, key: string) => () =>
-  insist(() => api.whoAmI(key)).then(
+const isAccepted = (api: Api, key: string) => () =>
+  retryWhileUnavailable(() => api.whoAmI(key)).then(
     () => true,
     (error) => {
       expect(error).toMatchObject({ reason: "unauthenticated" });
@@ -147,70 +153,69 @@ const opens = (api: Api, key: string) => () =>
     },
   );
 
-/** A key that was watched by several until after its end. */
-interface Watched {
-  readonly end: number;
-  readonly seen: readonly (readonly Observation[])[];
+/** The samples of a key by each client, until after its expiry. */
+interface SampledKey {
+  readonly expiresAt: number;
+  readonly samples: readonly (readonly KeySample[])[];
 }
 
 /**
- * Makes keys and watches them in some ways, until one was seen on both sides of
- * its end in each: on a busy machine it may take longer to make a key than it
- * works.
+ * Creates and samples keys until every client has sampled one both before and
+ * after its expiry. On a busy machine a key may expire while it is created.
  */
-async function watchEnds(
-  make: Way,
+async function sampleExpiry(
+  createKey: CreateKey,
   api: Api,
-  asksOf: (key: string) => readonly (() => Promise<boolean>)[],
-): Promise<readonly Watched[]> {
-  const all: Watched[] = [];
-  for (let attempt = 1; attempt <= attempts; attempt++) {
+  createClients: (key: string) => readonly (() => Promise<boolean>)[],
+): Promise<readonly SampledKey[]> {
+  const all: SampledKey[] = [];
+  for (let attempt = 1; attempt <= maxAttempts; attempt++) {
     try {
-      const { key, end } = await make(api, attempt * lifetime);
-      const asks = asksOf(key);
-      const seen = await Promise.all(asks.map((ask) => observe(end, clock, ask)));
-      all.push({ end, seen });
-      const isWrong = seen.some((observations) => wrongOnes(observations, end, clock).length > 0);
-      if (isWrong || seen.every((observations) => observations.some(({ works }) => works))) {
+      const { key, expiresAt } = await createKey(api, attempt * lifetime);
+      const clients = createClients(key);
+      const samples = await Promise.all(clients.map((use) => sampleKey(expiresAt, clock, use)));
+      all.push({ expiresAt, samples });
+      const isWrong = samples.some((own) => findWrongSamples(own, expiresAt, clock).length > 0);
+      if (isWrong || samples.every((own) => own.some(({ isAccepted }) => isAccepted))) {
         return all;
       }
     } catch (error) {
-      // What it is made from has ended meanwhile.
-      if (!(error instanceof ApiFailure) || attempt === attempts) {
+      // Its application or session has expired meanwhile.
+      if (!(error instanceof ApiFailure) || attempt === maxAttempts) {
         throw error;
       }
     }
   }
-  throw new Error("No key was seen to work before its end.");
+  throw new Error("No key was accepted before its expiry.");
 }
 
-/** Sees that a key was taken before its end, and never after, by whoever was asked. */
-async function expectEnds(watched: readonly Watched[]): Promise<void> {
+/** Expects that keys were accepted until their expiry, and never afterwards. */
+async function expectExactExpiry(keys: readonly SampledKey[]): Promise<void> {
   await clock.compare();
-  for (const { end, seen } of watched) {
-    for (const observations of seen) {
-      expect(wrongOnes(observations, end, clock)).toEqual([]);
-      expect(observations.at(-1)?.works).toBe(false);
+  for (const { expiresAt, samples } of keys) {
+    for (const own of samples) {
+      expect(findWrongSamples(own, expiresAt, clock)).toEqual([]);
+      expect(own.at(-1)?.isAccepted).toBe(false);
     }
   }
 }
 
-const bothInstances = (key: string) => apis.map((api) => opens(api, key));
+const bothInstances = (key: string) => apis.map((api) => isAccepted(api, key));
 
-describe.each(eachClock)("created by an instance whose clock is %s, the key", (_, at) => {
-  const watched = new Map<string, Promise<readonly Watched[]>>();
+describe.each(eachClock)("keys created by an instance whose clock is %s", (_, at) => {
+  const sampled = new Map<string, Promise<readonly SampledKey[]>>();
 
   beforeAll(() => {
-    for (const [way, make] of Object.entries(ways)) {
-      const watching = watchEnds(make, apis[at], bothInstances);
-      watching.catch(() => {});
-      watched.set(way, watching);
+    for (const [kind, createKey] of Object.entries(expiringKeys)) {
+      const sampling = sampleExpiry(createKey, apis[at], bothInstances);
+      sampling.catch(() => {});
+      sampled.set(kind, sampling);
     }
   });
 
-  it.each(Object.keys(ways))(
-    "%s works on every instance until its expiry by the database's clock, and no longer",
-    async (way) => expectEnds((await watched.get(way)) as readonly Watched[]),
+  it.each(Object.keys(expiringKeys))(
+    "the key %s is accepted on every instance until its expiry by the database's clock, and no longer",
+    async (kind) => expectExactExpiry((await sampled.get(kind)) as readonly SampledKey[]),
   );
 });
 
@@ -219,14 +224,14 @@ describe.each(eachClock)("an instance whose clock is %s", (_, at) => {
     const guard = createGuard({ url: instances[at]?.url ?? "", key: root.key });
     await guard.ready();
     const sources = new Set<string>();
-    const asksOf = (key: string) => [
+    const createClients = (key: string) => [
       async () => {
         const { allowed, source } = await guard.check(key, "token:read");
         sources.add(source);
         return allowed;
       },
     ];
-    await expectEnds(await watchEnds(endingApplication, apis[at], asksOf));
+    await expectExactExpiry(await sampleExpiry(createExpiringApplication, apis[at], createClients));
     expect(sources).toContain("cache");
     await guard.close();
   });
@@ -239,9 +244,9 @@ describe.each(eachClock)("an instance whose clock is %s", (_, at) => {
     expect(late.errors).toEqual({ expires_at: ["must be in the future"] });
 
     const owner = keyOf(await create(api, "public"));
-    const authorize = async (end: () => Timestamp) => {
+    const authorize = async (getExpiry: () => Timestamp) => {
       const { nonce } = await api.createSession(owner);
-      await api.authorizeSession(backend, { nonce, permissions, expiresAt: end() });
+      await api.authorizeSession(backend, { nonce, permissions, expiresAt: getExpiry() });
     };
     const invalid = { reason: "invalid_request" };
     await expect(authorize(justPast)).rejects.toMatchObject(invalid);
@@ -252,17 +257,17 @@ describe.each(eachClock)("an instance whose clock is %s", (_, at) => {
   it("repeats an idempotent response for a day by the database's clock, on every instance", async () => {
     const key = { key: root.key, headers: { "Idempotency-Key": `"answer-${at}"` } };
     const request = { name: "once", type: "private", permissions };
-    const begun = clock.earliest();
+    const startedAt = clock.earliest();
     const first = await apis[at].createApplication(key, request);
     const again = await Promise.all(apis.map((api) => api.createApplication(key, request)));
     expect(again.map(({ id }) => id)).toEqual([first.id, first.id]);
 
     const answers = db.collection("answers");
-    const [kept] = await answers.find().sort({ expires_at: -1 }).limit(1).toArray();
-    expectBetween(kept?.expires_at.getTime() - 24 * 3_600_000, begun, clock.latest());
+    const [latest] = await answers.find().sort({ expires_at: -1 }).limit(1).toArray();
+    expectBetween(latest?.expires_at.getTime() - 24 * 3_600_000, startedAt, clock.latest());
     await answers.updateMany({}, [{ $set: { expires_at: "$$NOW" } }]);
-    const anew = await apis[at].createApplication(key, request);
-    expect(anew.id).not.toBe(first.id);
+    const repeated = await apis[at].createApplication(key, request);
+    expect(repeated.id).not.toBe(first.id);
   });
 
   it("records events that every instance finds by time", async () => {
@@ -271,7 +276,7 @@ describe.each(eachClock)("an instance whose clock is %s", (_, at) => {
     for (const api of apis) {
       const { data } = await api.listEvents(root.key, { since, target: id });
       expect(data.map(({ kind }) => kind)).toEqual(["application.created"]);
-      expectBetween(moment(data[0]?.at), moment(since), clock.latest());
+      expectBetween(toMs(data[0]?.at), toMs(since), clock.latest());
     }
   });
 });

@@ -15,7 +15,7 @@ const start = useEmbeddedServices();
 
 const small = { name: "small", type: "public", permissions: ["token:use"] };
 
-/** Takes several pages of the store, so that few fill it. */
+/** Fills several pages of the store, so that few fill the disk. */
 const large = {
   name: "large",
   type: "private",
@@ -29,9 +29,9 @@ const large = {
   })),
 };
 
-/** Creates applications on several connections until it is stopped. */
+/** Creates applications concurrently until stopped. `stop` returns the unexpected errors. */
 function flood(api: Api, key: string) {
-  const counts = { made: 0, refused: 0 };
+  const counts = { created: 0, refused: 0 };
   const unexpected: unknown[] = [];
   let isStopped = false;
   const done = forEachConcurrently(
@@ -44,7 +44,7 @@ function flood(api: Api, key: string) {
     async () => {
       try {
         await api.createApplication(key, large);
-        counts.made++;
+        counts.created++;
       } catch (error) {
         counts.refused++;
         if (!(error instanceof ApiFailure) || error.reason !== "store_unavailable") {
@@ -63,8 +63,8 @@ function flood(api: Api, key: string) {
   };
 }
 
-/** Makes credentials, and answers what revokes each of them. */
-async function makeRevocations(api: Api, manager: string, count: number) {
+/** Creates credentials, and returns functions that revoke them. */
+async function createRevocations(api: Api, manager: string, count: number) {
   const revocations: (() => Promise<unknown>)[] = [];
   const shop = keyOf(await api.createApplication(manager, small));
   const kinds: ((id: string) => Promise<() => Promise<unknown>>)[] = [
@@ -98,12 +98,12 @@ async function makeRevocations(api: Api, manager: string, count: number) {
   return revocations;
 }
 
-async function reasonsOfFailure(revocations: readonly (() => Promise<unknown>)[]) {
-  const reasons: unknown[] = [];
+async function collectErrors(revocations: readonly (() => Promise<unknown>)[]) {
+  const errors: unknown[] = [];
   await forEachConcurrently(16, revocations, async (revoke) => {
-    await revoke().catch((error) => reasons.push(error));
+    await revoke().catch((error) => errors.push(error));
   });
-  return reasons;
+  return errors;
 }
 
 describe("a service whose disk is filled by a flood of creates", () => {
@@ -114,15 +114,15 @@ describe("a service whose disk is filled by a flood of creates", () => {
       const service = await start(folder, { WORKERS: "2" });
       const manager = service.firstKey;
       const api = createRestApi(service.url);
-      const revocations = await makeRevocations(api, manager, 1_000);
+      const revocations = await createRevocations(api, manager, 1_000);
       expect(revocations).toHaveLength(1_000);
 
       const creates = flood(api, manager);
       await until(async () => creates.counts.refused > 100);
       await fillDisk(disk);
-      const { made, refused } = { ...creates.counts };
-      expect(await reasonsOfFailure(revocations)).toEqual([]);
-      expect(creates.counts.made).toBe(made);
+      const { created, refused } = { ...creates.counts };
+      expect(await collectErrors(revocations)).toEqual([]);
+      expect(creates.counts.created).toBe(created);
       expect(creates.counts.refused).toBeGreaterThan(refused);
       expect((await fetch(`${service.url}/readyz`)).status).toBe(200);
       expect(await creates.stop()).toEqual([]);

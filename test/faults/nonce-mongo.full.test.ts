@@ -4,102 +4,113 @@ import { times } from "../contract/store/fixtures.js";
 import type { ReplicaSet } from "../support/mongo/replica-set.js";
 import type { Member } from "../support/mongo/replica-set-member.js";
 import { until } from "../support/until.js";
+import {
+  type CallRecorder,
+  createCallRecorder,
+  type Endpoint,
+  unavailable,
+} from "./support/call-recorder.js";
 import { type Cluster, startCluster } from "./support/cluster.js";
-import { unexpected } from "./support/findings.js";
-import { createTally, type Door, type Tally, unavailable } from "./support/tally.js";
+import { findUnexpected } from "./support/fault-report.js";
 
 const sessions = 60;
-const authorizesEach = 25;
+const callsPerSession = 25;
 
-/** How many sessions are authorized at once, each by all its calls. */
-const atOnce = 10;
+/** The number of sessions that are authorized concurrently, each by all its calls. */
+const concurrency = 10;
 
-interface Opened {
+interface OpenSession {
   readonly id: string;
   readonly sessionKey: string;
   readonly nonce: string;
-  /** How the calls ended that showed its nonce. */
-  readonly ends: string[];
+  /** The results of the calls with its nonce. */
+  readonly results: string[];
 }
 
-const tally: Tally = createTally();
+const recorder: CallRecorder = createCallRecorder();
 let cluster: Cluster;
-let opened: Opened[];
+let opened: OpenSession[];
 
-const doorAt = (at: number) => cluster.doors[at % cluster.doors.length] as Door;
+const endpointAt = (at: number) => cluster.endpoints[at % cluster.endpoints.length] as Endpoint;
 
-async function open(at: number): Promise<Opened> {
+async function open(at: number): Promise<OpenSession> {
   let session: CreateSessionResponse | undefined;
   await until(async () => {
     const { opener } = cluster.keys;
-    const { value } = await tally.call(doorAt(at), "open", (api) => api.createSession(opener));
+    const { value } = await recorder.call(endpointAt(at), "open", (api) =>
+      api.createSession(opener),
+    );
     session = value;
     return session !== undefined;
   });
   const { id, sessionKey, nonce } = session as CreateSessionResponse;
-  return { id, sessionKey, nonce, ends: [] };
+  return { id, sessionKey, nonce, results: [] };
 }
 
-async function authorize({ nonce, ends }: Opened, at: number): Promise<string> {
+async function authorize({ nonce, results }: OpenSession, at: number): Promise<string> {
   const grant = { nonce, permissions: ["application:read"] };
   const { granter } = cluster.keys;
-  const { end } = await tally.call(doorAt(at), "spend", (api) =>
+  const { result } = await recorder.call(endpointAt(at), "use nonce", (api) =>
     api.authorizeSession(granter, grant),
   );
-  ends.push(end);
-  return end;
+  results.push(result);
+  return result;
 }
 
-async function membersOf(set: ReplicaSet) {
+async function getMembers(set: ReplicaSet) {
   const primary = await set.primary();
   const [next] = set.members.filter((member) => member !== primary);
   return { primary, next: next as Member };
 }
 
-/** Lets the next sessions be authorized, a few at once. */
-function createSpender() {
+/** Returns a function that authorizes the next sessions. */
+function createAuthorizer() {
   let next = 0;
-  return async function spend(count: number): Promise<void> {
+  return async function authorizeNext(count: number): Promise<void> {
     for (const end = next + count; next < end; ) {
-      const wave = opened.slice(next, Math.min(next + atOnce, end));
-      next += wave.length;
-      await Promise.all(wave.flatMap((one) => times(authorizesEach, (at) => authorize(one, at))));
+      const batch = opened.slice(next, Math.min(next + concurrency, end));
+      next += batch.length;
+      await Promise.all(
+        batch.flatMap((session) => times(callsPerSession, (at) => authorize(session, at))),
+      );
     }
   };
 }
 
 /**
- * Spends all nonces while the primary changes twice: by its death, and by
- * another that steps up. After its death no member can be elected until it is
- * healed, since one of the others is frozen: some calls cannot be served.
+ * Uses all nonces while the primary changes twice: it is killed, and later
+ * another member steps up. After the kill no member can be elected until the set
+ * is healed, since another member is frozen, so some calls fail.
  */
-async function spendWhilePrimaryChanges(): Promise<void> {
+async function authorizeDuringFailovers(): Promise<void> {
   const { set } = cluster;
-  const spend = createSpender();
-  await spend(10);
-  const { primary, next } = await membersOf(set);
+  const authorizeNext = createAuthorizer();
+  await authorizeNext(10);
+  const { primary, next } = await getMembers(set);
   next.freeze();
-  await Promise.all([spend(10), untilMoreAnswers(20).then(() => primary.kill())]);
-  await spend(10);
-  await Promise.all([spend(10), set.heal()]);
-  const { next: successor } = await membersOf(set);
-  await Promise.all([spend(20), untilMoreAnswers(20).then(() => set.stepUp(successor))]);
+  await Promise.all([authorizeNext(10), untilMoreOutcomes(20).then(() => primary.kill())]);
+  await authorizeNext(10);
+  await Promise.all([authorizeNext(10), set.heal()]);
+  const { next: successor } = await getMembers(set);
+  await Promise.all([authorizeNext(20), untilMoreOutcomes(20).then(() => set.stepUp(successor))]);
 }
 
-async function untilMoreAnswers(count: number): Promise<void> {
-  const enough = tally.outcomes.length + count;
-  await until(async () => tally.outcomes.length >= enough);
+async function untilMoreOutcomes(count: number): Promise<void> {
+  const enough = recorder.outcomes.length + count;
+  await until(async () => recorder.outcomes.length >= enough);
 }
 
-/** Whether a session is authorized, by itself and by its key; asks until both answer. */
-async function findOut({ id, sessionKey }: Opened, at: number): Promise<boolean> {
+/** Whether a session is authorized, according to its resource and its key. Retries until both calls succeed. */
+async function isAuthorized({ id, sessionKey }: OpenSession, at: number): Promise<boolean> {
   const found: boolean[] = [];
   await until(async () => {
-    const door = doorAt(at);
-    const read = await tally.call(door, "", (api) => api.getSession(cluster.keys.root, { id }));
-    const asked = await tally.call(door, "", (api) => api.whoAmI(sessionKey));
-    if (read.value && asked.value) {
-      found.push(read.value.state === "authorized", asked.value.authorized);
+    const endpoint = endpointAt(at);
+    const read = await recorder.call(endpoint, "", (api) =>
+      api.getSession(cluster.keys.root, { id }),
+    );
+    const self = await recorder.call(endpoint, "", (api) => api.whoAmI(sessionKey));
+    if (read.value && self.value) {
+      found.push(read.value.state === "authorized", self.value.authorized);
     }
     return found.length > 0;
   });
@@ -107,41 +118,44 @@ async function findOut({ id, sessionKey }: Opened, at: number): Promise<boolean>
   return found[0] === true;
 }
 
-const count = (ends: readonly string[], end: string) => ends.filter((one) => one === end).length;
+const count = (results: readonly string[], result: string) =>
+  results.filter((other) => other === result).length;
 
 beforeAll(async () => {
   cluster = await startCluster();
   opened = await Promise.all(times(sessions, open));
-  await spendWhilePrimaryChanges();
+  await authorizeDuringFailovers();
 }, 600_000);
 
 afterAll(() => cluster?.stop());
 
 describe("a nonce used concurrently on every instance while the primary changes", () => {
   it("is accepted at most once, and all other calls get an error", () => {
-    expect(opened.some(({ ends }) => ends.some((end) => unavailable.includes(end)))).toBe(true);
-    expect(opened.filter(({ ends }) => count(ends, "done") > 1)).toEqual([]);
-    const others = opened.flatMap(({ ends }) => ends).filter((end) => end !== "done");
+    expect(
+      opened.some(({ results }) => results.some((result) => unavailable.includes(result))),
+    ).toBe(true);
+    expect(opened.filter(({ results }) => count(results, "done") > 1)).toEqual([]);
+    const others = opened.flatMap(({ results }) => results).filter((result) => result !== "done");
     const expected = ["nonce_used", ...unavailable];
-    expect(others.filter((end) => !expected.includes(end))).toEqual([]);
-    const answers = tally.outcomes.filter(({ end }) => end !== "nonce_used");
-    expect(unexpected(answers, [])).toEqual([]);
+    expect(others.filter((result) => !expected.includes(result))).toEqual([]);
+    const outcomes = recorder.outcomes.filter(({ result }) => result !== "nonce_used");
+    expect(findUnexpected(outcomes, [])).toEqual([]);
   });
 
   it("leaves a session whose state shows whether it was authorized", async () => {
     await Promise.all(
-      opened.map(async (one, at) => {
-        const { ends } = one;
-        const isSpent = count(ends, "done") + count(ends, "nonce_used") > 0;
-        let isAuthorized = await findOut(one, at);
-        // A call without an answer may have spent it all the same.
-        expect(isAuthorized || !isSpent).toBe(true);
-        let end = await authorize(one, at);
-        while (unavailable.includes(end)) {
-          isAuthorized = await findOut(one, at);
-          end = await authorize(one, at);
+      opened.map(async (session, at) => {
+        const { results } = session;
+        const isUsed = count(results, "done") + count(results, "nonce_used") > 0;
+        let wasAuthorized = await isAuthorized(session, at);
+        // A call without a response may have used the nonce, too.
+        expect(wasAuthorized || !isUsed).toBe(true);
+        let result = await authorize(session, at);
+        while (unavailable.includes(result)) {
+          wasAuthorized = await isAuthorized(session, at);
+          result = await authorize(session, at);
         }
-        expect(end).toBe(isAuthorized ? "nonce_used" : "done");
+        expect(result).toBe(wasAuthorized ? "nonce_used" : "done");
       }),
     );
   }, 300_000);

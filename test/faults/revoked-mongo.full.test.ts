@@ -8,93 +8,97 @@ import { times } from "../contract/store/fixtures.js";
 import { keyOf } from "../support/api/api.js";
 import type { Member } from "../support/mongo/replica-set-member.js";
 import { until } from "../support/until.js";
-import { sessionEnds } from "./support/ending-sessions.js";
-import { insist } from "./support/insist.js";
-import { useMisledCluster } from "./support/misled-cluster.js";
-import { type SessionStory, tellSessionStory } from "./support/session-story.js";
-import { type Tally, unavailable } from "./support/tally.js";
+import { type CallRecorder, retryWhileUnavailable, unavailable } from "./support/call-recorder.js";
+import { usePartitionedCluster } from "./support/partitioned-cluster.js";
+import {
+  type RevocationResults,
+  revokeDuringPartition,
+  sessionRevocations,
+} from "./support/session-revocations.js";
 
 jest.setTimeout(300_000);
 
-/** Reaches what the misled instance does. */
-let misledStore: Store;
-afterAll(() => misledStore?.close());
+/** A store with the connections of the stale instance. */
+let staleStore: Store;
+afterAll(() => staleStore?.close());
 
-const cluster = useMisledCluster();
+const cluster = usePartitionedCluster();
 
 beforeAll(async () => {
-  const uri = cluster.set.uriFor(cluster.misled.instance);
-  misledStore = await openMongoStore({ uri, database: "latchkey" });
+  const uri = cluster.set.uriFor(cluster.stale.instance);
+  staleStore = await openMongoStore({ uri, database: "latchkey" });
 });
 
 async function createApplication() {
-  const { api } = cluster.informed;
+  const { api } = cluster.current;
   const request = { name: "shop", type: "private", permissions: ["application:read"] };
-  const made = await insist(() => api.createApplication(cluster.keys.root, request));
-  return { id: made.id, key: keyOf(made) };
+  const application = await retryWhileUnavailable(() =>
+    api.createApplication(cluster.keys.root, request),
+  );
+  return { id: application.id, key: keyOf(application) };
 }
 
-const isDone = (work: Promise<unknown>) =>
-  work.then(
+const succeeds = (call: Promise<unknown>) =>
+  call.then(
     () => true,
     () => false,
   );
 
-type Make = Parameters<Tally["call"]>[2];
+type Send = Parameters<CallRecorder["call"]>[2];
 
-/** Asks the misled a few times while the primary that it reaches takes itself for one, and expects no other word than that it cannot tell. */
-async function expectNoWord(past: Member, make: Make): Promise<void> {
-  const { tally, misled } = cluster;
-  expect(await past.command({ hello: 1 })).toMatchObject({ isWritablePrimary: true });
-  const asked = await Promise.all(times(5, () => tally.call(misled, "", make)));
-  expect(asked.filter(({ end }) => !unavailable.includes(end))).toEqual([]);
+/** Calls the stale instance while its member still regards itself as primary, and expects only unavailable errors. */
+async function expectUnavailable(former: Member, send: Send): Promise<void> {
+  const { recorder, stale } = cluster;
+  expect(await former.command({ hello: 1 })).toMatchObject({ isWritablePrimary: true });
+  const outcomes = await Promise.all(times(5, () => recorder.call(stale, "", send)));
+  expect(outcomes.filter(({ result }) => !unavailable.includes(result))).toEqual([]);
 }
 
 describe("an instance that is connected only to a former primary", () => {
   it("refuses a key that was replaced on another instance", async () => {
     const { id, key } = await createApplication();
-    const past = await cluster.mislead();
-    await cluster.untilDone(cluster.informed, (api) =>
+    const former = await cluster.partition();
+    await cluster.untilDone(cluster.current, (api) =>
       api.regenerateApplicationKey(cluster.keys.root, { id }),
     );
-    await expectNoWord(past, (api) => api.whoAmI(key));
+    await expectUnavailable(former, (api) => api.whoAmI(key));
   });
 
   it("refuses a key that was deleted on another instance", async () => {
     const { id, key } = await createApplication();
-    const past = await cluster.mislead();
-    await cluster.untilDone(cluster.informed, (api) =>
+    const former = await cluster.partition();
+    await cluster.untilDone(cluster.current, (api) =>
       api.deleteApplication(cluster.keys.root, { id }),
     );
     const check = { key, permission: "application:read" };
-    await expectNoWord(past, (api) => api.checkAccess(cluster.keys.root, check));
+    await expectUnavailable(former, (api) => api.checkAccess(cluster.keys.root, check));
   });
 
   it("returns no state from before a change that another instance acknowledged", async () => {
     const { id } = await createApplication();
-    const past = await cluster.mislead();
+    const former = await cluster.partition();
     const changed = { id, name: "changed", permissions: ["application:read"] };
-    await cluster.untilDone(cluster.informed, (api) =>
+    await cluster.untilDone(cluster.current, (api) =>
       api.updateApplication(cluster.keys.root, changed),
     );
     await Promise.all([
-      expectNoWord(past, (api) => api.getApplication(cluster.keys.root, { id })),
-      expectNoWord(past, (api) => api.listApplications(cluster.keys.root)),
+      expectUnavailable(former, (api) => api.getApplication(cluster.keys.root, { id })),
+      expectUnavailable(former, (api) => api.listApplications(cluster.keys.root)),
     ]);
   });
 
   it("is not ready, and fails the reads after a lookup too", async () => {
     const id = newId(Date.now());
-    await until(() => isDone(misledStore.ping()));
-    const past = await cluster.mislead();
-    expect(await past.command({ hello: 1 })).toMatchObject({ isWritablePrimary: true });
+    await until(() => succeeds(staleStore.ping()));
+    const former = await cluster.partition();
+    expect(await former.command({ hello: 1 })).toMatchObject({ isWritablePrimary: true });
     const { url } = cluster.instances[0];
     const ready = fetch(`${url}/readyz`);
     const reads = await Promise.allSettled([
-      misledStore.events.list({ tenantId: id, size: 1 }),
-      misledStore.applications.findExpired(id),
-      misledStore.sessions.findExpired(id),
-      misledStore.responses.find(anIdempotencyId()),
+      staleStore.events.list({ tenantId: id, size: 1 }),
+      staleStore.applications.findExpired(id),
+      staleStore.sessions.findExpired(id),
+      staleStore.responses.find(anIdempotencyId()),
     ]);
     const refused = { status: "rejected", reason: expect.any(StoreUnavailable) };
     expect(reads).toEqual(times(4, () => refused));
@@ -103,29 +107,33 @@ describe("an instance that is connected only to a former primary", () => {
 });
 
 describe("an instance connected only to a former primary, for sessions revoked on another instance", () => {
-  const ways = Object.keys(sessionEnds);
-  let story: SessionStory;
+  const methods = Object.keys(sessionRevocations);
+  let results: RevocationResults;
 
   beforeAll(async () => {
-    story = await tellSessionStory(cluster);
+    results = await revokeDuringPartition(cluster);
   });
 
   it("refuses every session key without details", () => {
-    expect(story.isDeluded).toBe(true);
-    expect(story.misledCalls).toHaveLength(2 * ways.length);
-    expect(story.misledCalls.filter((end) => !unavailable.includes(end))).toEqual([]);
+    expect(results.isStillPrimary).toBe(true);
+    expect(results.staleCalls).toHaveLength(2 * methods.length);
+    expect(results.staleCalls.filter((result) => !unavailable.includes(result))).toEqual([]);
   });
 
   it("allows nothing on an access check stream that was open before, and the other instance denies all", () => {
-    const { before, misled, informed } = story.checks;
-    expect(before).toEqual(times(2, () => ways.map(() => true)));
-    expect(misled).toEqual([expect.stringMatching(unavailable.join("|"))]);
-    expect(informed).toEqual(ways.map(() => false));
+    const { before, stale, current } = results.checks;
+    expect(before).toEqual(times(2, () => methods.map(() => true)));
+    expect(stale).toEqual([expect.stringMatching(unavailable.join("|"))]);
+    expect(current).toEqual(methods.map(() => false));
   });
 
   it("does not report completeness to watchers before it has delivered all changes", () => {
-    const { watches, strangeEnds } = story;
-    expect(watches).toEqual({ toldByInformed: ways, toldByMisledAtLast: ways, misledAbout: [] });
-    expect(strangeEnds).toEqual([]);
+    const { watches, unexpectedErrors } = results;
+    expect(watches).toEqual({
+      deliveredByCurrent: methods,
+      deliveredByStale: methods,
+      missing: [],
+    });
+    expect(unexpectedErrors).toEqual([]);
   });
 });

@@ -34,8 +34,8 @@ async function startService(WORKERS: string) {
   return { service, port: Number(port) };
 }
 
-/** Makes a call whose body never comes. */
-async function holdCall(port: number): Promise<void> {
+/** Sends a request without its body. */
+async function sendIncompleteRequest(port: number): Promise<void> {
   const socket = connect(port, "127.0.0.1");
   socket.on("error", () => {});
   socket.write(
@@ -45,13 +45,13 @@ async function holdCall(port: number): Promise<void> {
   await once(socket, "data");
 }
 
-/** A service writes uses so many milliseconds after its start; before, they wait. */
+/** When a service first writes key uses, in milliseconds after its start. */
 const usesInterval = 15_000;
 
-/** Starts services that have something to write when their store goes away. */
-async function startWithWrites() {
+/** Starts services, and disconnects their store while they have pending writes. */
+async function startWithPendingWrites() {
   for (;;) {
-    const begun = performance.now();
+    const startedAt = performance.now();
     const services = await Promise.all(["1", "2"].map(startService));
     for (const { port } of services) {
       const headers = { "svc-api-key": key };
@@ -60,13 +60,13 @@ async function startWithWrites() {
       expect(await send({ port }, "/applications/key", { headers: denied })).toMatchObject({
         status: 401,
       });
-      await holdCall(port);
+      await sendIncompleteRequest(port);
     }
     proxy.pause();
-    if (performance.now() - begun < usesInterval) {
+    if (performance.now() - startedAt < usesInterval) {
       return services;
     }
-    // The machine was so slow that they may have written already.
+    // The machine is slow, and they may have written already.
     proxy.restore();
     for (const { service } of services) {
       service.child.kill("SIGKILL");
@@ -76,14 +76,14 @@ async function startWithWrites() {
 
 describe("a service whose store is unavailable", () => {
   it("exits with 0 on SIGTERM, and logs the data it could not write", async () => {
-    const services = await startWithWrites();
-    const told = performance.now();
+    const services = await startWithPendingWrites();
+    const signaledAt = performance.now();
     for (const { service } of services) {
       service.child.kill("SIGTERM");
     }
-    // The store stays away, and the held calls stay unfinished: nothing else can end it.
+    // The store stays disconnected and the requests incomplete, so only the grace period ends the shutdown.
     const codes = await Promise.all(services.map(({ service }) => service.ended()));
-    console.info(`stopped within ${Math.round(performance.now() - told)} ms`);
+    console.info(`stopped within ${Math.round(performance.now() - signaledAt)} ms`);
     expect(codes).toEqual([0, 0]);
     for (const { service } of services) {
       expect(service.output.stdout).toContain('"uses":1');

@@ -1,20 +1,19 @@
 import fc from "fast-check";
 import { listJsonPaths, replaceAtPath } from "../support/json-paths.js";
-import { anyJson, hostileNames } from "./hostile.js";
-import type { RawAnswer } from "./pipeline.js";
-import { type HttpInput, request } from "./request.js";
-import type { FuzzWorld } from "./world.js";
+import { anyJson, maliciousNames } from "./arbitraries.js";
+import type { FuzzFixtures } from "./fixtures.js";
+import { buildRequest, type PipelinedInput, type RawResponse } from "./pipeline.js";
 
 interface Operation {
   readonly verb: string;
   readonly path: string;
   readonly rpc: string;
   readonly key: string;
-  /** A good body, with every field. */
+  /** A valid body with every field. */
   readonly body: object;
-  /** What only the path tells over REST. */
+  /** Fields that are bound to the path over REST. */
   readonly bound?: object;
-  accepts(answer: RawAnswer): boolean;
+  accepts(response: RawResponse): boolean;
 }
 
 const permissions = ["token:read"];
@@ -26,13 +25,13 @@ const condition = { attribute: "container", operator: "equals", value: "/pci/" }
 const { container: _container, ...sessionRule } = { ...rule, conditions: [condition] };
 const expires_at = "2100-01-01T00:00:00Z";
 
-/** Nothing that is aimed at the victim is ever done. */
-const isRefused = ({ status, body }: RawAnswer) =>
+/** Requests for the victim's data always fail. */
+const isRefused = ({ status, body }: RawResponse) =>
   status >= 400 || /\r\ngrpc-status: [1-9]/.test(body);
-const isAnswered = () => true;
-const isNotAllowed = ({ body }: RawAnswer) => !/"allowed":\s*true/.test(body);
+const isAny = () => true;
+const isNotAllowed = ({ body }: RawResponse) => !/"allowed":\s*true/.test(body);
 
-function operationsIn({ attacker, victim }: FuzzWorld): Operation[] {
+function getOperations({ attacker, victim }: FuzzFixtures): Operation[] {
   const { applicationId: id } = victim;
   const check = {
     key: victim.key,
@@ -42,29 +41,29 @@ function operationsIn({ attacker, victim }: FuzzWorld): Operation[] {
     address: "203.0.113.7",
   };
   const grants = { permissions, rules: [rule] };
-  const places = { allowed_origins: ["https://a.example"], allowed_cidrs: ["10.0.0.0/8"] };
+  const restrictions = { allowed_origins: ["https://a.example"], allowed_cidrs: ["10.0.0.0/8"] };
   const applications = "ApplicationService";
-  const byRoot = { key: attacker.management };
+  const byManager = { key: attacker.management };
   return [
     {
       ...{ verb: "POST", path: "/applications", rpc: `${applications}/CreateApplication` },
-      body: { name: "a", type: "public", ...grants, ...places, expires_at },
+      body: { name: "a", type: "public", ...grants, ...restrictions, expires_at },
       key: attacker.creator,
-      accepts: isAnswered,
+      accepts: isAny,
     },
     {
       ...{ verb: "PUT", path: `/applications/${id}`, rpc: `${applications}/UpdateApplication` },
-      ...{ body: { name: "a", ...grants, ...places }, bound: { id }, ...byRoot },
+      ...{ body: { name: "a", ...grants, ...restrictions }, bound: { id }, ...byManager },
       accepts: isRefused,
     },
     {
       ...{ verb: "POST", path: `/applications/${id}/regenerate` },
-      ...{ rpc: `${applications}/RegenerateApplicationKey`, bound: { id }, ...byRoot },
+      ...{ rpc: `${applications}/RegenerateApplicationKey`, bound: { id }, ...byManager },
       body: { grace_period: "3600s" },
       accepts: isRefused,
     },
     {
-      ...{ verb: "POST", path: `/applications/${id}/disable`, bound: { id }, ...byRoot },
+      ...{ verb: "POST", path: `/applications/${id}/disable`, bound: { id }, ...byManager },
       ...{ rpc: `${applications}/DisableApplication`, body: {} },
       accepts: isRefused,
     },
@@ -87,36 +86,39 @@ function operationsIn({ attacker, victim }: FuzzWorld): Operation[] {
   ];
 }
 
-/** A text that no body has, for the place in it that is to be something else. */
-const hole = "\u0001hole\u0001";
+/** Marks the part of a body to replace. No valid body contains it. */
+const placeholder = "\u0001placeholder\u0001";
 
-/** A body with another value, another member, or a member twice, in one of its places. */
-function spoiled(body: object): fc.Arbitrary<string> {
+/** A body with one changed value, or one additional or duplicate member. */
+function mutateBody(body: object): fc.Arbitrary<string> {
   const places = listJsonPaths(body).map((path) => {
     const value = path.reduce<unknown>((inner, at) => (inner as never)[at], body);
-    const text = JSON.stringify(replaceAtPath(body, path, hole));
+    const text = JSON.stringify(replaceAtPath(body, path, placeholder));
     return { text, value, json: JSON.stringify(value) };
   });
   const objects = places.filter(({ json }) => json.startsWith("{"));
   const name = fc.oneof(
-    fc.constantFrom(...hostileNames),
+    fc.constantFrom(...maliciousNames),
     fc.constantFrom(...Object.keys(body), "name"),
   );
-  const filled = (text: string, json: string) => text.split(JSON.stringify(hole)).join(json);
-  const replacedOnes = fc
+  const fill = (text: string, json: string) => text.split(JSON.stringify(placeholder)).join(json);
+  const withReplacedValue = fc
     .constantFrom(...places)
     .chain(({ text, value }) =>
-      anyJson(typeof value === "string" ? value : "x").map((json) => filled(text, json)),
+      anyJson(typeof value === "string" ? value : "x").map((json) => fill(text, json)),
     );
-  const extendedOnes = fc
+  const withExtraMember = fc
     .tuple(fc.constantFrom(...objects), name, anyJson("x"), fc.boolean())
     .map(([{ text, json }, member, value, isFirst]) => {
       const inner = json.slice(1, -1);
-      const more = `${JSON.stringify(member)}:${value}`;
-      const parts = (isFirst ? [more, inner] : [inner, more]).filter((part) => part !== "");
-      return filled(text, `{${parts.join(",")}}`);
+      const extra = `${JSON.stringify(member)}:${value}`;
+      const parts = (isFirst ? [extra, inner] : [inner, extra]).filter((part) => part !== "");
+      return fill(text, `{${parts.join(",")}}`);
     });
-  return fc.oneof({ weight: 3, arbitrary: replacedOnes }, { weight: 2, arbitrary: extendedOnes });
+  return fc.oneof(
+    { weight: 3, arbitrary: withReplacedValue },
+    { weight: 2, arbitrary: withExtraMember },
+  );
 }
 
 const contentTypes = [
@@ -138,18 +140,18 @@ const anyContent = fc.record({
   ),
 });
 
-/** Requests with bodies, over REST and Connect, of which something is not as it should be. */
-export function bodyRequests(world: FuzzWorld): fc.Arbitrary<HttpInput> {
-  const families = operationsIn(world).map((operation) => {
+/** Requests with invalid bodies or content headers, over REST and Connect. */
+export function bodyRequests(fixtures: FuzzFixtures): fc.Arbitrary<PipelinedInput> {
+  const requests = getOperations(fixtures).map((operation) => {
     const { verb, path, rpc, key, body, bound = {}, accepts } = operation;
-    const overRest = spoiled(body).map((text) => ({ verb, target: path, text }));
-    const overRpc = spoiled({ ...bound, ...body }).map((text) => ({
+    const overRest = mutateBody(body).map((text) => ({ verb, target: path, text }));
+    const overRpc = mutateBody({ ...bound, ...body }).map((text) => ({
       ...{ verb: "POST", target: `/latchkey.v1.${rpc}`, text },
     }));
     return fc
       .tuple(fc.oneof(overRest, overRpc), anyContent)
       .map(([{ verb, target, text }, { type, encoding }]) =>
-        request(
+        buildRequest(
           ...([verb, target, accepts] as const),
           [
             ["svc-api-key", key],
@@ -160,5 +162,5 @@ export function bodyRequests(world: FuzzWorld): fc.Arbitrary<HttpInput> {
         ),
       );
   });
-  return fc.oneof(...families);
+  return fc.oneof(...requests);
 }

@@ -1,10 +1,10 @@
 import fc from "fast-check";
-import { mostly } from "./mostly.js";
+import { mostlyValid } from "./arbitraries.js";
 
-/** Bytes that hold one request, or what some would take for two. */
+/** Bytes with one request, which some parsers read as two. */
 export interface FramedInput {
   readonly text: string;
-  /** Whether the second request is one by the letter of HTTP, and may be answered. */
+  /** Whether the bytes contain a second request by the HTTP specification, which may get a response. */
   readonly holdsTwo: boolean;
 }
 
@@ -59,7 +59,7 @@ const names = {
   ],
 };
 const separators = [":", ": ", ":\t", ":  ", " : ", ":\r\n ", ":\n ", ":\u0000"];
-const ends = ["\r\n", "\n", "\r", "\r\r\n", "\n\r\n", "\r\n ", "\u0000\r\n", "\u0085"];
+const lineEnds = ["\r\n", "\n", "\r", "\r\r\n", "\n\r\n", "\r\n ", "\u0000\r\n", "\u0085"];
 const sizes = [
   "0",
   "00",
@@ -76,8 +76,8 @@ const sizes = [
 ];
 
 /**
- * A request that nobody may make, which says in one way or several where it
- * ends; within its body, or behind it, another that its sender may make.
+ * An unauthenticated request with one or more framing headers. Its body, or the
+ * bytes after it, contain an authenticated request.
  */
 export function framedInputs(key: string): fc.Arbitrary<FramedInput> {
   const inner = `GET /whoami HTTP/1.1\r\nhost: a\r\nconnection: close\r\nsvc-api-key: ${key}\r\n\r\n`;
@@ -94,67 +94,67 @@ export function framedInputs(key: string): fc.Arbitrary<FramedInput> {
     const line = fc
       .oneof(
         fc.tuple(
-          mostly("content-length", fc.constantFrom(...names.length)),
+          mostlyValid("content-length", fc.constantFrom(...names.length)),
           fc.constantFrom(...lengths(body.length)),
         ),
         fc.tuple(
-          mostly("transfer-encoding", fc.constantFrom(...names.coding)),
-          mostly("chunked", fc.constantFrom(...codings)),
+          mostlyValid("transfer-encoding", fc.constantFrom(...names.coding)),
+          mostlyValid("chunked", fc.constantFrom(...codings)),
         ),
         fc.constant(["x-other", "1"] as const),
       )
       .chain(([name, value]) =>
         fc
           .tuple(
-            mostly(": ", fc.constantFrom(...separators)),
-            mostly("\r\n", fc.constantFrom(...ends)),
+            mostlyValid(": ", fc.constantFrom(...separators)),
+            mostlyValid("\r\n", fc.constantFrom(...lineEnds)),
           )
           .map(([separator, end]) => name + separator + value + end),
       );
     return fc
       .tuple(
         fc.array(line, { minLength: 1, maxLength: 3 }),
-        mostly("1.1", fc.constantFrom(...["1.0", "1.2", "2.0"])),
+        mostlyValid("1.1", fc.constantFrom(...["1.0", "1.2", "2.0"])),
       )
       .map(([lines, version]) => {
         const head = `POST /access/check HTTP/${version}\r\nhost: a\r\nsvc-api-key: junk\r\n`;
         const text = `${head}${lines.join("")}\r\n${body}`;
-        return { text, holdsTwo: startOfNext(text) === text.indexOf(inner) };
+        return { text, holdsTwo: findNextRequest(text) === text.indexOf(inner) };
       });
   });
 }
 
 const field = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*([\t\x20-\x7e\x80-\xff]*?)[ \t]*$/;
 
-/** A body in chunks, of which only the last is empty. */
-const chunks = /^(?:[1-9a-f][0-9a-f]*\r\n.*?\r\n)?0+(?:;[^\r\n]*)?\r\n(?:[^\r\n]+\r\n)*\r\n/is;
+/** A chunked body. */
+const chunkedBody = /^(?:[1-9a-f][0-9a-f]*\r\n.*?\r\n)?0+(?:;[^\r\n]*)?\r\n(?:[^\r\n]+\r\n)*\r\n/is;
 
-/** Where the next request would start by the letter of HTTP, or nothing where the letter leaves a doubt. */
-function startOfNext(text: string): number | undefined {
-  const end = endOfFirst(text);
-  // Empty lines before a request are none of it.
+/** Returns where the next request starts by the HTTP specification, or undefined if that is ambiguous. */
+function findNextRequest(text: string): number | undefined {
+  const end = findRequestEnd(text);
+  // Empty lines before a request are skipped.
   return end === undefined
     ? undefined
     : end + (/^(?:\r\n)*/.exec(text.slice(end))?.[0].length ?? 0);
 }
 
-function endOfFirst(text: string): number | undefined {
+function findRequestEnd(text: string): number | undefined {
   const end = text.indexOf("\r\n\r\n");
   const [, ...lines] = text.slice(0, end).split("\r\n");
   const fields = lines.map((line) => field.exec(line));
   if (end < 0 || fields.includes(null) || !text.includes(" HTTP/1.1\r\n")) {
     return undefined;
   }
-  const valuesOf = (name: string) =>
+  const getValues = (name: string) =>
     fields.flatMap((it) => (it?.[1]?.toLowerCase() === name ? (it[2] ?? "") : []));
-  const [lengths, codings] = [valuesOf("content-length"), valuesOf("transfer-encoding")];
+  const [lengths, codings] = [getValues("content-length"), getValues("transfer-encoding")];
   const start = end + "\r\n\r\n".length;
   if (codings.length > 0) {
-    // Whatever was done to a body before, to be told in chunks is done last.
-    const isInChunks = lengths.length === 0 && /(?:^|,[ \t]*)chunked$/i.test(codings.join(", "));
-    const match = isInChunks ? chunks.exec(text.slice(start)) : null;
+    // The last coding must be chunked.
+    const isChunked = lengths.length === 0 && /(?:^|,[ \t]*)chunked$/i.test(codings.join(", "));
+    const match = isChunked ? chunkedBody.exec(text.slice(start)) : null;
     return match ? start + match[0].length : undefined;
   }
-  const [length = "0", ...more] = lengths;
-  return /^\d{1,9}$/.test(length) && more.length === 0 ? start + Number(length) : undefined;
+  const [length = "0", ...others] = lengths;
+  return /^\d{1,9}$/.test(length) && others.length === 0 ? start + Number(length) : undefined;
 }

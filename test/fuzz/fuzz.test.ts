@@ -1,42 +1,41 @@
 import { describe, it } from "@jest/globals";
 import { repetitions } from "../support/jest/suite.js";
-import { callGrpc } from "./call-grpc.js";
+import { fuzzGrpc } from "./fuzz-grpc.js";
+import { fuzzFraming, fuzzHttp2 } from "./fuzz-raw.js";
+import { fuzzRest, restRequests } from "./fuzz-rest.js";
 import { useFuzzedServer } from "./fuzzed-server.js";
-import { restFamilies, sendFamily } from "./rest-families.js";
-import { seed } from "./seeded.js";
-import { sendFramed } from "./send-framed.js";
-import { sendFrames } from "./send-frames.js";
+import { seed } from "./harness.js";
 
 const server = useFuzzedServer();
 
-/** Ends a test that hangs, in milliseconds. */
-const longest = 600_000;
+/** In milliseconds. */
+const timeout = 600_000;
 
-/** `npm test` sends some of them, `npm run test:full` all. */
-const some = (count: number) => repetitions({ quick: Math.ceil(count / 30), full: count });
+/** The quick suite sends a thirtieth of the requests. */
+const scale = (count: number) => repetitions({ quick: Math.ceil(count / 30), full: count });
 
 describe(`random requests over HTTP/1.1 (FUZZ_SEED=${seed})`, () => {
-  it.each(restFamilies)(
+  it.each(restRequests)(
     "with %s each get one response, never a 5xx",
-    (_name, requests, count, _onMongo) => sendFamily(server, requests, some(count)),
-    longest,
+    (_name, requests, count, _onMongo) => fuzzRest(server, requests, scale(count)),
+    timeout,
   );
 
   it(
     "with ambiguous framing never smuggle in another request",
-    () => sendFramed(server, some(6_000)),
-    longest,
+    () => fuzzFraming(server, scale(6_000)),
+    timeout,
   );
 });
 
 describe(`random HTTP/2 frames (FUZZ_SEED=${seed})`, () => {
   it(
     "get a response, or end their stream or connection, and harm no other",
-    () => sendFrames(server, some(4_000)),
-    longest,
+    () => fuzzHttp2(server, scale(4_000)),
+    timeout,
   );
 });
 
 describe(`random gRPC calls (FUZZ_SEED=${seed})`, () => {
-  it("each get a status, never an internal error", () => callGrpc(server, some(12_000)), longest);
+  it("each get a status, never an internal error", () => fuzzGrpc(server, scale(12_000)), timeout);
 });

@@ -1,35 +1,40 @@
 import fc from "fast-check";
-import { hostileNames, lookAlike } from "./hostile.js";
-import type { RawAnswer } from "./pipeline.js";
-import { asBytes, type HeaderLines, type HttpInput, request } from "./request.js";
-import { type FuzzWorld, goodOrigin } from "./world.js";
+import { lookalike, maliciousNames } from "./arbitraries.js";
+import { allowedOrigin, type FuzzFixtures } from "./fixtures.js";
+import {
+  buildRequest,
+  type HeaderList,
+  type PipelinedInput,
+  type RawResponse,
+  toHeaderBytes,
+} from "./pipeline.js";
 
 const spellings = ["svc-api-key", "SVC-API-KEY", "Svc-Api-Key", "sVC-aPI-kEY"];
-const others = [
+const otherNames = [
   ...["authorization", "x-api-key", "api-key", "svc_api_key", "svc-api-key-1", "x-svc-api-key"],
   ...["cookie", "proxy-authorization", "x-forwarded-svc-api-key", "trailer"],
 ];
 const spaces = ["", " ", "\t", " \t "];
 
-/** Keys in one header, two, or somewhere else: one good key in one right header is let in, and no other. */
-export function keyRequests({ attacker, victim }: FuzzWorld): fc.Arbitrary<HttpInput> {
-  const good = [attacker.management, attacker.private, attacker.public, attacker.session];
-  const anyGood = fc.constantFrom(...good);
-  const bad = fc.oneof(
+/** Keys in one or several headers. Only one valid key in one correct header is accepted. */
+export function keyRequests({ attacker, victim }: FuzzFixtures): fc.Arbitrary<PipelinedInput> {
+  const validKeys = [attacker.management, attacker.private, attacker.public, attacker.session];
+  const validKey = fc.constantFrom(...validKeys);
+  const invalidKey = fc.oneof(
     fc.constantFrom("", "junk", victim.nonce, '{"$ne":null}', "null", "*", "%00", "lk_", "0"),
-    anyGood.chain(lookAlike).map(asBytes),
+    validKey.chain(lookalike).map(toHeaderBytes),
     fc
-      .tuple(anyGood, fc.constantFrom(",", ", ", ";", " ", "\t", "%2c"), anyGood)
+      .tuple(validKey, fc.constantFrom(",", ", ", ";", " ", "\t", "%2c"), validKey)
       .map((it) => it.join("")),
-    anyGood.map((key) => `Bearer ${key}`),
-    anyGood.map((key) => `"${key}"`),
+    validKey.map((key) => `Bearer ${key}`),
+    validKey.map((key) => `"${key}"`),
   );
   const line = fc.tuple(
     fc.oneof(
       { weight: 3, arbitrary: fc.constantFrom(...spellings) },
-      { weight: 1, arbitrary: fc.constantFrom(...others) },
+      { weight: 1, arbitrary: fc.constantFrom(...otherNames) },
     ),
-    fc.oneof(anyGood, bad),
+    fc.oneof(validKey, invalidKey),
     fc.constantFrom(...spaces),
     fc.constantFrom(...spaces),
   );
@@ -37,18 +42,18 @@ export function keyRequests({ attacker, victim }: FuzzWorld): fc.Arbitrary<HttpI
     const headers = lines.map(
       ([name, key, before, after]) => [name, before + key + after] as const,
     );
-    const [key = "", ...more] = lines.flatMap(([name, key]) =>
+    const [key = "", ...extra] = lines.flatMap(([name, key]) =>
       name.toLowerCase() === "svc-api-key" ? key.trim() : [],
     );
-    const isGood = good.includes(key) && more.length === 0;
-    const accepts = ({ status, body }: RawAnswer) =>
-      isGood ? status === 200 && body.includes(attacker.tenantId) : status === 401;
-    return request("GET", "/whoami", accepts, headers);
+    const isValid = validKeys.includes(key) && extra.length === 0;
+    const accepts = ({ status, body }: RawResponse) =>
+      isValid ? status === 200 && body.includes(attacker.tenantId) : status === 401;
+    return buildRequest("GET", "/whoami", accepts, headers);
   });
 }
 
-/** Pages that look like the one from which a key may be used, on hosts that look like ours. */
-export function originRequests({ attacker }: FuzzWorld): fc.Arbitrary<HttpInput> {
+/** Origins that resemble the allowed one, with various hosts. */
+export function originRequests({ attacker }: FuzzFixtures): fc.Arbitrary<PipelinedInput> {
   const origins = [
     ...["https://SHOP.example.com", "HTTPS://shop.example.com", "https://shop.example.com."],
     ...["https://shop.example.com:443", "https://shop.example.com/", "http://shop.example.com"],
@@ -59,9 +64,9 @@ export function originRequests({ attacker }: FuzzWorld): fc.Arbitrary<HttpInput>
     ...["https://[::1]", "https://shop.example.com%00", "//shop.example.com", "shop.example.com"],
   ];
   const origin = fc.oneof(
-    { weight: 1, arbitrary: fc.constant(goodOrigin) },
+    { weight: 1, arbitrary: fc.constant(allowedOrigin) },
     { weight: 2, arbitrary: fc.constantFrom(...origins) },
-    { weight: 2, arbitrary: lookAlike(goodOrigin).map(asBytes) },
+    { weight: 2, arbitrary: lookalike(allowedOrigin).map(toHeaderBytes) },
   );
   const host = fc.constantFrom(
     ...[
@@ -79,13 +84,13 @@ export function originRequests({ attacker }: FuzzWorld): fc.Arbitrary<HttpInput>
     maxLength: 2,
   });
   return fc.tuple(lines, host).map(([lines, host]) => {
-    const isGood = lines.length === 1 && lines[0]?.[1].trim() === goodOrigin;
-    const accepts = ({ status, head }: RawAnswer) => {
-      const isTold = /\r\naccess-control-allow-origin:/i.test(head);
-      return status === (isGood ? 200 : 403) && isTold === isGood;
+    const isValid = lines.length === 1 && lines[0]?.[1].trim() === allowedOrigin;
+    const accepts = ({ status, head }: RawResponse) => {
+      const hasCorsHeader = /\r\naccess-control-allow-origin:/i.test(head);
+      return status === (isValid ? 200 : 403) && hasCorsHeader === isValid;
     };
-    const headers: HeaderLines = [["svc-api-key", attacker.withOrigin], ...lines];
-    return request("GET", "/whoami", accepts, headers, undefined, host);
+    const headers: HeaderList = [["svc-api-key", attacker.withOrigin], ...lines];
+    return buildRequest("GET", "/whoami", accepts, headers, undefined, host);
   });
 }
 
@@ -120,36 +125,36 @@ const otherValues = [
   ...["a".repeat(3_000), ",".repeat(500), "\u00ff\u00fe", "Sun, 06 Nov 1994 08:49:37 GMT"],
 ];
 
-/** Good requests with headers that others would listen to. */
-export function overrideRequests({ attacker, victim }: FuzzWorld): fc.Arbitrary<HttpInput> {
+/** Valid requests with headers that other servers interpret. */
+export function overrideRequests({ attacker, victim }: FuzzFixtures): fc.Arbitrary<PipelinedInput> {
   const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-  const names = [...otherHeaders, ...hostileNames.filter((name) => token.test(name))];
+  const names = [...otherHeaders, ...maliciousNames.filter((name) => token.test(name))];
   const line = fc.tuple(
     fc.constantFrom(...names),
     fc.oneof(
       fc.constantFrom(...otherValues, `/applications/${victim.applicationId}`),
-      fc.string({ maxLength: 20 }).map(asBytes),
+      fc.string({ maxLength: 20 }).map(toHeaderBytes),
     ),
   );
   const lines = fc.array(line, { minLength: 1, maxLength: 5 });
   const key = ["svc-api-key", attacker.management] as const;
   const self = lines.map((headers) =>
-    request(
+    buildRequest(
       "GET",
       "/whoami",
       ({ status, body }) =>
-        // One that asks to be answered in no time at all is.
+        // A header may set a deadline that has already passed.
         status === 200 ? body.includes(attacker.tenantId) : /deadline|timeout/.test(body),
       [key, ...headers],
     ),
   );
-  const theirs = fc
+  const forVictim = fc
     .tuple(fc.constantFrom("GET", "POST", "PUT", "DELETE"), lines)
     .map(([verb, headers]) =>
-      request(verb, `/applications/${victim.applicationId}`, ({ status }) => status >= 400, [
+      buildRequest(verb, `/applications/${victim.applicationId}`, ({ status }) => status >= 400, [
         key,
         ...headers,
       ]),
     );
-  return fc.oneof(self, theirs);
+  return fc.oneof(self, forVictim);
 }

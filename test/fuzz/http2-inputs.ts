@@ -8,18 +8,18 @@ import {
   hpack,
 } from "../support/http/http2-frames.js";
 import { envelope } from "../support/http/raw-grpc.js";
-import { mostly } from "./mostly.js";
+import { mostlyValid } from "./arbitraries.js";
 
-/** What is sent on a connection of HTTP/2 behind its preface. */
+/** Frames to send after the HTTP/2 preface. */
 export interface Http2Input {
-  readonly what: string;
+  readonly description: string;
   readonly frames: Buffer;
-  /** Whether it is a good call, and must be answered. */
-  readonly isGood: boolean;
+  /** Whether it is a valid call that must succeed. */
+  readonly isValid: boolean;
 }
 
-/** Fields that a request must not have, or not so. */
-const oddFields: Fields = [
+/** Fields that are invalid or unexpected in a request. */
+const invalidFields: Fields = [
   ["SVC-API-KEY", "x"],
   ["Content-Type", "application/grpc"],
   ["connection", "close"],
@@ -35,7 +35,7 @@ const oddFields: Fields = [
   [":method", "GET"],
   [":status", "200"],
   [":protocol", "websocket"],
-  [":odd", "x"],
+  [":invalid", "x"],
   ["", "x"],
   [":", "x"],
   ["a b", "x"],
@@ -56,9 +56,9 @@ const oddFields: Fields = [
   ["x", "a".repeat(2_000)],
 ];
 
-/** Calls of a read over frames made by hand, of which something is not as it should be. */
+/** Reads over hand-made frames, most of them invalid. */
 export function http2Inputs(key: string): fc.Arbitrary<Http2Input> {
-  const good: Fields = [
+  const valid: Fields = [
     [":method", "POST"],
     [":scheme", "http"],
     [":path", "/latchkey.v1.AccessService/WhoAmI"],
@@ -68,45 +68,50 @@ export function http2Inputs(key: string): fc.Arbitrary<Http2Input> {
     ["svc-api-key", key],
   ];
   const fields = fc.oneof(
-    fc.constant(good),
+    fc.constant(valid),
     fc
-      .tuple(fc.constantFrom(...oddFields), fc.nat(good.length))
-      .map(([odd, at]) => good.toSpliced(at, 0, odd)),
+      .tuple(fc.constantFrom(...invalidFields), fc.nat(valid.length))
+      .map(([invalid, at]) => valid.toSpliced(at, 0, invalid)),
     fc
-      .tuple(fc.constantFrom(...good), fc.nat(good.length))
-      .map(([it, at]) => good.toSpliced(at, 0, it)),
-    fc.nat(good.length - 1).map((at) => good.toSpliced(at, 1)),
+      .tuple(fc.constantFrom(...valid), fc.nat(valid.length))
+      .map(([it, at]) => valid.toSpliced(at, 0, it)),
+    fc.nat(valid.length - 1).map((at) => valid.toSpliced(at, 1)),
     fc
       .tuple(
-        fc.nat(good.length - 1),
+        fc.nat(valid.length - 1),
         fc.constantFrom("", "*", "/", "x", "\u0000", "é", "//a", "/%"),
       )
-      .map(([at, value]) => good.with(at, [good[at]?.[0] ?? "", value])),
-    fc.shuffledSubarray([...good], { minLength: good.length }),
+      .map(([at, value]) => valid.with(at, [valid[at]?.[0] ?? "", value])),
+    fc.shuffledSubarray([...valid], { minLength: valid.length }),
   );
-  const block = fc.tuple(fields, mostly(Buffer.alloc(0), fc.constantFrom(...blocks)));
+  const block = fc.tuple(fields, mostlyValid(Buffer.alloc(0), fc.constantFrom(...blockPrefixes)));
   return fc
     .tuple(
       block,
-      mostly(1, fc.constantFrom(0, 2, 3, 0x7fff_ffff)),
+      mostlyValid(1, fc.constantFrom(0, 2, 3, 0x7fff_ffff)),
       fc.constantFrom(...bodies),
       extras,
     )
-    .map(([[fields, broken], stream, body, extra]) => {
-      const head = Buffer.concat([broken, hpack(fields)]);
+    .map(([[fields, prefix], stream, body, extra]) => {
+      const head = Buffer.concat([prefix, hpack(fields)]);
       const frames = Buffer.concat([
         extra,
         frame(frameType.headers, endHeaders, stream, head),
         body.bytes(stream),
       ]);
-      const isGood =
-        fields === good && broken.length === 0 && stream === 1 && body.isGood && extra.length === 0;
-      return { what: JSON.stringify({ fields, stream, body: body.what }), frames, isGood };
+      const isValid =
+        fields === valid &&
+        prefix.length === 0 &&
+        stream === 1 &&
+        body.isValid &&
+        extra.length === 0;
+      const description = JSON.stringify({ fields, stream, body: body.name });
+      return { description, frames, isValid };
     });
 }
 
-/** Parts of a block of headers that say nothing, or nothing good. */
-const blocks = [
+/** Empty or invalid starts of a header block. */
+const blockPrefixes = [
   Buffer.of(0x80),
   Buffer.of(0xff, 0xff, 0xff, 0xff, 0x0f),
   Buffer.of(0x3f, 0xe1, 0xff, 0x03),
@@ -117,44 +122,44 @@ const blocks = [
   Buffer.of(0xbe),
 ];
 
-/** What follows the headers. */
-const bodies: readonly { what: string; isGood: boolean; bytes(stream: number): Buffer }[] = [
+/** Frames after the headers. */
+const bodies: readonly { name: string; isValid: boolean; bytes(stream: number): Buffer }[] = [
   {
-    what: "a message",
-    isGood: true,
+    name: "a message",
+    isValid: true,
     bytes: (stream) => frame(frameType.data, endStream, stream, envelope("")),
   },
-  { what: "nothing", isGood: false, bytes: () => Buffer.alloc(0) },
+  { name: "nothing", isValid: false, bytes: () => Buffer.alloc(0) },
   {
-    what: "half of a message",
-    isGood: false,
+    name: "half of a message",
+    isValid: false,
     bytes: (stream) => frame(frameType.data, endStream, stream, Buffer.alloc(3)),
   },
   {
-    what: "too much padding",
-    isGood: false,
+    name: "too much padding",
+    isValid: false,
     bytes: (stream) => frame(frameType.data, endStream | 8, stream, Buffer.of(255, 0, 0)),
   },
   {
-    what: "trailers",
-    isGood: false,
+    name: "trailers",
+    isValid: false,
     bytes: (stream) =>
       frame(frameType.headers, endHeaders | endStream, stream, hpack([["svc-api-key", "x"]])),
   },
   {
-    what: "trailers with a path",
-    isGood: false,
+    name: "trailers with a path",
+    isValid: false,
     bytes: (stream) =>
       frame(frameType.headers, endHeaders | endStream, stream, hpack([[":path", "/"]])),
   },
   {
-    what: "headers that go on",
-    isGood: false,
+    name: "a continuation after the headers",
+    isValid: false,
     bytes: (stream) => frame(frameType.continuation, endHeaders, stream, hpack([["a", "b"]])),
   },
   {
-    what: "data after the end",
-    isGood: false,
+    name: "data after the end",
+    isValid: false,
     bytes: (stream) =>
       Buffer.concat([
         frame(frameType.data, endStream, stream, envelope("")),
@@ -163,8 +168,8 @@ const bodies: readonly { what: string; isGood: boolean; bytes(stream: number): B
   },
 ];
 
-/** A frame of any type before the headers, or none. */
-const extras = mostly(
+/** Mostly no frame before the headers, else one of any type. */
+const extras = mostlyValid(
   Buffer.alloc(0),
   fc
     .tuple(fc.nat(12), fc.nat(255), fc.constantFrom(0, 1, 2, 3), fc.uint8Array({ maxLength: 12 }))

@@ -3,7 +3,7 @@ import { createServer } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { expect, it } from "@jest/globals";
 import { readResponse, useWireSessions } from "../support/http/http2-wire.js";
-import { statusIn } from "./http2-status.js";
+import { readStatus } from "./http2-status.js";
 
 const open = useWireSessions();
 
@@ -20,7 +20,7 @@ it("reads the status of every response from its frames", async () => {
     const stream = wire.session.request({ ":path": `/${status}` });
     await readResponse(stream);
     const [head] = wire.responseFrames(stream);
-    read.push(statusIn(head?.payload ?? Buffer.alloc(0)));
+    read.push(readStatus(head?.payload ?? Buffer.alloc(0)));
   }
   server.close();
   expect(read).toEqual(statuses);

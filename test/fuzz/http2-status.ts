@@ -1,9 +1,9 @@
-/** The statuses that HPACK has a number for, from 8 on. */
-const numbered = [200, 204, 206, 304, 400, 404, 500];
+/** The statuses in HPACK's static table, at the indexes from 8 to 14. */
+const indexed = [200, 204, 206, 304, 400, 404, 500];
 const [firstStatus, lastStatus] = [8, 14];
 
-/** How digits are shortened: 0 to 2 take five bits, the others six. */
-const shortened = new Map<string, string>([
+/** The Huffman codes of digits: 0 to 2 take five bits, the others six. */
+const huffmanDigits = new Map<string, string>([
   ...["00000", "00001", "00010"].map((bits, digit) => [bits, String(digit)] as const),
   ...Array.from(
     { length: 7 },
@@ -12,34 +12,33 @@ const shortened = new Map<string, string>([
 ]);
 
 /**
- * The status of an answer, which begins its block of headers: by the number
- * that it has, or by the number of its name and its digits. Not to know it is
- * a failure, and never a status that would pass.
+ * Reads the status at the start of a header block: an index, or an indexed name
+ * with a literal value. Throws if there is none.
  */
-export function statusIn(block: Buffer): number {
-  // The size of the table may be told first.
+export function readStatus(block: Buffer): number {
+  // The block may start with table size updates.
   let at = 0;
   while (((block[at] ?? 0) & 0xe0) === 0x20) {
-    at = endOfNumber(block, at, 0x1f);
+    at = findEndOfInteger(block, at, 0x1f);
   }
   const first = block[at] ?? 0;
   if ((first & 0x80) !== 0) {
-    const status = numbered[(first & 0x7f) - firstStatus];
-    return status ?? unknown(block);
+    const status = indexed[(first & 0x7f) - firstStatus];
+    return status ?? fail(block);
   }
-  // Whether it is to be kept in the table or not, its name has a number of its own.
+  // The name is indexed, whether the field is added to the table or not.
   const name = (first & 0x40) !== 0 ? first & 0x3f : first & 0x0f;
   if (name < firstStatus || name > lastStatus) {
-    return unknown(block);
+    return fail(block);
   }
   const length = block[at + 1] ?? 0;
   const value = block.subarray(at + 2, at + 2 + (length & 0x7f));
-  const digits = (length & 0x80) === 0 ? value.toString("latin1") : lengthened(value);
-  return /^[1-5]\d\d$/.test(digits) ? Number(digits) : unknown(block);
+  const digits = (length & 0x80) === 0 ? value.toString("latin1") : decodeHuffman(value);
+  return /^[1-5]\d\d$/.test(digits) ? Number(digits) : fail(block);
 }
 
-/** Where a number ends that begins in some bits of a byte. */
-function endOfNumber(block: Buffer, at: number, mask: number): number {
+/** Returns where a prefixed integer ends. */
+function findEndOfInteger(block: Buffer, at: number, mask: number): number {
   let end = at + 1;
   if (((block[at] ?? 0) & mask) === mask) {
     while (((block[end] ?? 0) & 0x80) !== 0) {
@@ -50,21 +49,21 @@ function endOfNumber(block: Buffer, at: number, mask: number): number {
   return end;
 }
 
-function lengthened(value: Buffer): string {
+function decodeHuffman(value: Buffer): string {
   const bits = [...value].map((byte) => byte.toString(2).padStart(8, "0")).join("");
   let digits = "";
   for (let at = 0; at < bits.length; ) {
-    const length = [5, 6].find((size) => shortened.has(bits.slice(at, at + size)));
+    const length = [5, 6].find((size) => huffmanDigits.has(bits.slice(at, at + size)));
     if (length === undefined) {
-      // What fills the last byte up is all ones.
+      // The last byte is padded with ones.
       return /^1{1,7}$/.test(bits.slice(at)) ? digits : "";
     }
-    digits += shortened.get(bits.slice(at, at + length));
+    digits += huffmanDigits.get(bits.slice(at, at + length));
     at += length;
   }
   return digits;
 }
 
-function unknown(block: Buffer): never {
-  throw new Error(`This begins with no status: ${block.toString("hex")}`);
+function fail(block: Buffer): never {
+  throw new Error(`The header block starts with no status: ${block.toString("hex")}`);
 }

@@ -1,20 +1,24 @@
 import { describe, it } from "@jest/globals";
-import { callGrpc } from "./call-grpc.js";
+import { fuzzGrpc } from "./fuzz-grpc.js";
+import { fuzzRest, restRequests } from "./fuzz-rest.js";
 import { useFuzzedServer } from "./fuzzed-server.js";
-import { restFamilies, sendFamily } from "./rest-families.js";
-import { seed } from "./seeded.js";
+import { seed } from "./harness.js";
 
 const server = useFuzzedServer("mongo");
 
-/** How many are under way on each of a few connections: fewer than there are connections to MongoDB, so that none waits for one. */
+/** The number of pending calls per connection. Few enough that none waits for a connection to MongoDB. */
 const depth = 10;
 
-describe(`a service on MongoDB responds, never with an internal error (FUZZ_SEED=${seed})`, () => {
-  it.each(restFamilies)(
-    "requests with %s",
-    (_name, requests, _all, count) => sendFamily(server, requests, count, { depth }),
+describe(`a service on MongoDB under random input (FUZZ_SEED=${seed})`, () => {
+  it.each(restRequests)(
+    "responds to requests with %s, never with a 5xx",
+    (_name, requests, _all, count) => fuzzRest(server, requests, count, { depth }),
     600_000,
   );
 
-  it("gRPC calls", () => callGrpc(server, 1_500, depth), 600_000);
+  it(
+    "responds to gRPC calls, never with an internal error",
+    () => fuzzGrpc(server, 1_500, depth),
+    600_000,
+  );
 });

@@ -3,25 +3,23 @@ import fc from "fast-check";
 import { ListApplicationsRequestSchema } from "../../gen/latchkey/v1/application_service_pb.js";
 import { ListEventsRequestSchema } from "../../gen/latchkey/v1/event_service_pb.js";
 import { ListSessionsRequestSchema } from "../../gen/latchkey/v1/session_service_pb.js";
-import { hostileNames, lookAlike } from "./hostile.js";
-import { mostly } from "./mostly.js";
-import type { RawAnswer } from "./pipeline.js";
-import { asBytes, type HttpInput, request } from "./request.js";
-import type { FuzzWorld } from "./world.js";
+import { lookalike, maliciousNames, mostlyValid } from "./arbitraries.js";
+import type { FuzzFixtures } from "./fixtures.js";
+import { buildRequest, type PipelinedInput, type RawResponse, toHeaderBytes } from "./pipeline.js";
 
-/** Paths that any caller of ours may look at; they show nothing of others. */
-const ownPaths = [
+/** Paths that the attacker may read. They show no data of the victim. */
+const allowedPaths = [
   ...["/whoami", "/applications/key", "/applications", "/sessions", "/permissions", "/events"],
   ...["/healthz", "/readyz", "/openapi.json"],
 ];
 
-/** What is long to read, and not asked for on purpose. */
-const large = "/openapi.json";
+/** Too large to be requested often. */
+const largePath = "/openapi.json";
 
 const verbs = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "PROPFIND"];
 
-/** What a path may be bent with, in between or around. */
-const bends = [
+/** Texts to insert into a path. */
+const insertions = [
   ...["/", "//", "/./", "/../", "/%2e/", "/%2e%2e/", "/.%2e/", "/%2E%2E%2F", "..%2f", "%2f", "%5c"],
   ...["\\", "\\..\\", ";", ";x=1", ";/", "%3b", "%00", "%0a", "%0d%0a", "%20", "+", "*", "~", "."],
   ...[
@@ -55,21 +53,21 @@ const forms: readonly ((path: string) => string)[] = [
 ];
 
 /**
- * Whether a request asks for one of our own paths, plainly, if with letters
- * encoded, one slash too many, or the name of a host, which is none of ours to judge.
+ * Whether a target is an allowed path, also with encoded letters, a trailing
+ * slash or any host, which the server need not check.
  */
-function isOwnPath(target: string): boolean {
+function isAllowedPath(target: string): boolean {
   const [path = ""] = target.replace(/^https?:\/\/[^/?#]*/i, "").split("?");
   try {
-    return ownPaths.includes(decodeURIComponent(path.replace(/(.)\/$/, "$1")));
+    return allowedPaths.includes(decodeURIComponent(path.replace(/(.)\/$/, "$1")));
   } catch {
     return false;
   }
 }
 
-/** Requests for paths that are nearly those of something. */
-export function pathRequests({ attacker, victim }: FuzzWorld): fc.Arbitrary<HttpInput> {
-  const theirs = [
+/** Requests for paths that resemble valid paths. */
+export function pathRequests({ attacker, victim }: FuzzFixtures): fc.Arbitrary<PipelinedInput> {
+  const victimPaths = [
     `/applications/${victim.applicationId}`,
     `/applications/${victim.applicationId}/keys`,
     `/applications/${victim.applicationId}/keys/${victim.keyId}`,
@@ -78,16 +76,20 @@ export function pathRequests({ attacker, victim }: FuzzWorld): fc.Arbitrary<Http
     `/sessions/${victim.sessionId}`,
   ];
   const rpcs = ["/latchkey.v1.AccessService/WhoAmI", "/grpc.health.v1.Health/Check"];
-  const base = fc.constantFrom(...ownPaths.filter((path) => path !== large), ...theirs, ...rpcs);
-  const bent = fc
-    .tuple(base, fc.constantFrom(...bends), fc.double({ min: 0, max: 1, noNaN: true }))
-    .map(([path, bend, share]) => {
-      const at = Math.floor(share * (path.length + 1));
-      return path.slice(0, at) + bend + path.slice(at);
+  const base = fc.constantFrom(
+    ...allowedPaths.filter((path) => path !== largePath),
+    ...victimPaths,
+    ...rpcs,
+  );
+  const inserted = fc
+    .tuple(base, fc.constantFrom(...insertions), fc.double({ min: 0, max: 1, noNaN: true }))
+    .map(([path, text, position]) => {
+      const at = Math.floor(position * (path.length + 1));
+      return path.slice(0, at) + text + path.slice(at);
     });
-  const disguised = base.chain(lookAlike).map((text) => `/${asTarget(text)}`);
+  const disguised = base.chain(lookalike).map((text) => `/${encodeTarget(text)}`);
   const target = fc.oneof(
-    { weight: 6, arbitrary: bent },
+    { weight: 6, arbitrary: inserted },
     {
       weight: 2,
       arbitrary: fc.tuple(base, fc.constantFrom(...forms)).map(([it, form]) => form(it)),
@@ -95,18 +97,18 @@ export function pathRequests({ attacker, victim }: FuzzWorld): fc.Arbitrary<Http
     { weight: 1, arbitrary: disguised },
   );
   return fc.tuple(fc.constantFrom(...verbs), target).map(([verb, path]) =>
-    request(verb, path, ({ status }) => status >= 400 || isOwnPath(path), [
+    buildRequest(verb, path, ({ status }) => status >= 400 || isAllowedPath(path), [
       ["svc-api-key", attacker.management],
       ["content-type", "application/json"],
     ]),
   );
 }
 
-/** A text as it may stand in a target, encoded where it must be. */
-function asTarget(text: string): string {
+/** Encodes a text for use in a request target. */
+function encodeTarget(text: string): string {
   return text.isWellFormed()
     ? encodeURIComponent(text).replaceAll("%2F", "/")
-    : asBytes(text).replaceAll(" ", "%20");
+    : toHeaderBytes(text).replaceAll(" ", "%20");
 }
 
 const values = [
@@ -116,51 +118,51 @@ const values = [
   ...["\u0000", "\ud800", "\u202e", "a".repeat(1_500), "../..", "%", "%zz", "a&b=c", "a;b=c"],
   ...["(", "[a", "*", "\\", ".*", "^(a+)+$"],
 ];
-const oddlyEncoded = ["%", "%zz", "%ff", "%c0%af", "%00", "a%", "'", "[]", "{}"];
-/** Names of the contract itself, of which each list knows some, and of what others would listen to. */
-const parametersOf: Readonly<Record<string, readonly string[]>> = {
-  "/applications": namesIn(ListApplicationsRequestSchema),
-  "/sessions": namesIn(ListSessionsRequestSchema),
-  "/events": namesIn(ListEventsRequestSchema),
+const invalidEncodings = ["%", "%zz", "%ff", "%c0%af", "%00", "a%", "'", "[]", "{}"];
+/** The query parameters of each list, and some that other servers interpret. */
+const parametersByPath: Readonly<Record<string, readonly string[]>> = {
+  "/applications": getFieldNames(ListApplicationsRequestSchema),
+  "/sessions": getFieldNames(ListSessionsRequestSchema),
+  "/events": getFieldNames(ListEventsRequestSchema),
   "/permissions": ["id", "page", "_method"],
   "/whoami": ["svc-api-key", "key", "access_token"],
 };
-const allParameters = Object.values(parametersOf).flat();
+const allParameters = Object.values(parametersByPath).flat();
 
-function namesIn({ fields }: DescMessage): string[] {
+function getFieldNames({ fields }: DescMessage): string[] {
   return fields.map(({ name }) => name);
 }
 
 const brackets = ["[]", "[$ne]", "[$gt]", "[__proto__]", "[constructor][prototype]", ".x", "%00"];
 
-/** Lists that are asked for with parameters that are none, or not so. */
-export function queryRequests({ attacker, victim }: FuzzWorld): fc.Arbitrary<HttpInput> {
+/** List requests with invalid query parameters. */
+export function queryRequests({ attacker, victim }: FuzzFixtures): fc.Arbitrary<PipelinedInput> {
   const value = fc.oneof(
     fc
       .constantFrom(...values)
       .map((text) => (text.isWellFormed() ? encodeURIComponent(text) : "%ed%a0%80")),
-    fc.constantFrom(...oddlyEncoded, victim.applicationId),
+    fc.constantFrom(...invalidEncodings, victim.applicationId),
   );
-  const isFair = ({ status, body }: RawAnswer) =>
+  const isSafe = ({ status, body }: RawResponse) =>
     status === 400 || (status === 200 && !body.includes(victim.applicationId));
   return fc
-    .constantFrom(...Object.keys(parametersOf))
-    .chain((path) => fc.tuple(fc.constant(path), queryFor(path, value)))
+    .constantFrom(...Object.keys(parametersByPath))
+    .chain((path) => fc.tuple(fc.constant(path), anyQuery(path, value)))
     .map(([path, query]) =>
-      request("GET", `${path}?${query}`, isFair, [["svc-api-key", attacker.management]]),
+      buildRequest("GET", `${path}?${query}`, isSafe, [["svc-api-key", attacker.management]]),
     );
 }
 
-/** Parameters of a path, mostly as they are spelled, with any values. */
-function queryFor(path: string, value: fc.Arbitrary<string>): fc.Arbitrary<string> {
+/** Mostly parameters of the path, with any values. */
+function anyQuery(path: string, value: fc.Arbitrary<string>): fc.Arbitrary<string> {
   const name = fc
-    .constantFrom(...(parametersOf[path] ?? []))
-    .chain((own) => mostly(own, fc.constantFrom(...allParameters, ...hostileNames)))
-    .map((text) => asTarget(text).replaceAll("/", "%2F"));
+    .constantFrom(...(parametersByPath[path] ?? []))
+    .chain((own) => mostlyValid(own, fc.constantFrom(...allParameters, ...maliciousNames)))
+    .map((text) => encodeTarget(text).replaceAll("/", "%2F"));
   const parameter = fc.tuple(
     name,
-    mostly("", fc.constantFrom(...brackets)),
-    mostly("=", fc.constantFrom("", "==", "%3d")),
+    mostlyValid("", fc.constantFrom(...brackets)),
+    mostlyValid("=", fc.constantFrom("", "==", "%3d")),
     value,
   );
   return fc

@@ -1,16 +1,52 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type Api, keyOf } from "../../support/api/api.js";
+import type { CallRecorder, Endpoint, Outcome } from "./call-recorder.js";
 import type { ClusterKeys } from "./cluster.js";
-import { type ClusterLedger, type Held, type HeldSession, nameFor } from "./cluster-ledger.js";
-import type { Door, Outcome, Tally } from "./tally.js";
+
+/** The state of an application according to acknowledged writes. Only one worker writes to it. */
+export interface ExpectedApplication {
+  readonly id: string;
+  /** The valid key. Absent while a change of it is pending or has no response. */
+  key: string | undefined;
+  /** The number of sent changes of the key, including deletion. */
+  keyChanges: number;
+  /** The number in the last acknowledged name and in the last sent name. */
+  acknowledgedName: number;
+  sentName: number;
+  isDeleting: boolean;
+  isDeleted: boolean;
+}
+
+export interface ExpectedSession {
+  readonly id: string;
+  readonly key: string;
+  isAuthorized: boolean;
+}
+
+/** The state according to all acknowledged writes. */
+export interface ExpectedState {
+  readonly applications: ExpectedApplication[];
+  readonly sessions: ExpectedSession[];
+  /** Keys that were replaced, deleted or disabled, or whose sessions were revoked. */
+  readonly revokedKeys: string[];
+}
+
+export const createExpectedState = (): ExpectedState => ({
+  applications: [],
+  sessions: [],
+  revokedKeys: [],
+});
+
+const formatName = (number: number) => `shop ${number}`;
+export const parseName = (name: string) => Number(name.split(" ")[1]);
 
 interface LoadOptions {
-  readonly tally: Tally;
-  readonly ledger: ClusterLedger;
-  readonly doors: readonly Door[];
+  readonly recorder: CallRecorder;
+  readonly expected: ExpectedState;
+  readonly endpoints: readonly Endpoint[];
   readonly keys: ClusterKeys;
   /** Called first for each revoked key, with the time of the acknowledgement. */
-  onEnd(kind: string, key: string, acknowledgedAt: number): void;
+  onRevoked(method: string, key: string, acknowledgedAt: number): void;
 }
 
 interface Load {
@@ -23,100 +59,106 @@ const pause = 50;
 
 /** Workers create, change and revoke their own applications and sessions, over all endpoints, until stopped. */
 export function startClusterLoad(options: LoadOptions, workers: number): Load {
-  const { tally, ledger, doors, keys, onEnd } = options;
+  const { recorder, expected, endpoints, keys, onRevoked } = options;
   const { root, opener, granter } = keys;
   let isStopped = false;
-  let turn = 0;
+  let count = 0;
 
-  async function call<T>(what: string, make: (api: Api) => Promise<T>): Promise<Outcome<T>> {
-    const outcome = await tally.call(doors[turn++ % doors.length] as Door, what, make);
-    if (outcome.end !== "done") {
+  async function call<T>(operation: string, send: (api: Api) => Promise<T>): Promise<Outcome<T>> {
+    const endpoint = endpoints[count++ % endpoints.length] as Endpoint;
+    const outcome = await recorder.call(endpoint, operation, send);
+    if (outcome.result !== "done") {
       await delay(pause);
     }
     return outcome;
   }
 
-  async function create(): Promise<Held | undefined> {
-    const request = { name: nameFor(0), type: "private", permissions: ["application:read"] };
-    const { value } = await call("create", (api) => api.createApplication(root, request));
-    if (!value) {
-      return undefined;
-    }
-    const numbers = { keyChanges: 0, named: 0, sent: 0 };
-    const held = { id: value.id, key: keyOf(value), ...numbers };
-    const application = { ...held, isDeleting: false, isDeleted: false };
-    ledger.applications.push(application);
-    return application;
-  }
-
-  async function rename(application: Held): Promise<void> {
-    const number = ++application.sent;
-    const { id } = application;
-    const name = nameFor(number);
-    const request = { id, name, permissions: ["application:read"] };
-    const { end } = await call("update", (api) => api.updateApplication(root, request));
-    if (end === "done") {
-      application.named = number;
-    }
-  }
-
   /** Repeats a change until it is acknowledged. A repeated change may report that it was already made. */
-  async function insist<T>(
-    what: string,
-    make: (api: Api) => Promise<T>,
-    madeBefore?: string,
+  async function retryUntilDone<T>(
+    operation: string,
+    send: (api: Api) => Promise<T>,
+    alreadyDone?: string,
   ): Promise<Outcome<T> | undefined> {
-    for (let isRepeated = false; !isStopped; isRepeated = true) {
-      const outcome = await call(isRepeated ? `${what} again` : what, make);
-      if (outcome.end === "done" || (isRepeated && outcome.end === madeBefore)) {
+    for (let isRetry = false; !isStopped; isRetry = true) {
+      const outcome = await call(isRetry ? `${operation} again` : operation, send);
+      if (outcome.result === "done" || (isRetry && outcome.result === alreadyDone)) {
         return outcome;
       }
     }
     return undefined;
   }
 
-  function noteEnd(kind: string, key: string, { endedAt }: Outcome): void {
-    onEnd(kind, key, endedAt);
-    ledger.endedKeys.push(key);
+  async function create(): Promise<ExpectedApplication | undefined> {
+    const request = { name: formatName(0), type: "private", permissions: ["application:read"] };
+    const { value } = await call("create", (api) => api.createApplication(root, request));
+    if (!value) {
+      return undefined;
+    }
+    const application = {
+      ...{ id: value.id, key: keyOf(value), keyChanges: 0, acknowledgedName: 0, sentName: 0 },
+      ...{ isDeleting: false, isDeleted: false },
+    };
+    expected.applications.push(application);
+    return application;
   }
 
-  /** Removes the key of an application from the ledger, so that no probe expects it to work. */
-  function giveUpKey(application: Held): string {
+  async function rename(application: ExpectedApplication): Promise<void> {
+    const number = ++application.sentName;
+    const { id } = application;
+    const request = { id, name: formatName(number), permissions: ["application:read"] };
+    const { result } = await call("update", (api) => api.updateApplication(root, request));
+    if (result === "done") {
+      application.acknowledgedName = number;
+    }
+  }
+
+  function recordRevocation(method: string, key: string, { endedAt }: Outcome): void {
+    onRevoked(method, key, endedAt);
+    expected.revokedKeys.push(key);
+  }
+
+  /** Removes the key from the expected state, so that no probe expects it to work. */
+  function readNewKey(application: ExpectedApplication): string {
     const key = application.key as string;
     application.key = undefined;
     application.keyChanges++;
     return key;
   }
 
-  /** Replaces the key until that is acknowledged. Then all earlier keys are revoked, also those in lost responses. */
-  async function regenerate(application: Held): Promise<void> {
+  /** Replaces the key. The acknowledgement revokes all earlier keys, also those in lost responses. */
+  async function regenerate(application: ExpectedApplication): Promise<void> {
     const { id } = application;
-    const key = giveUpKey(application);
-    const made = await insist("regenerate", (api) => api.regenerateApplicationKey(root, { id }));
-    if (made?.value) {
-      application.key = keyOf(made.value);
-      noteEnd("regenerate", key, made);
+    const key = readNewKey(application);
+    const outcome = await retryUntilDone("regenerate", (api) =>
+      api.regenerateApplicationKey(root, { id }),
+    );
+    if (outcome?.value) {
+      application.key = keyOf(outcome.value);
+      recordRevocation("regenerate", key, outcome);
     }
   }
 
-  async function remove(application: Held): Promise<void> {
+  async function remove(application: ExpectedApplication): Promise<void> {
     const { id } = application;
-    const key = giveUpKey(application);
+    const key = readNewKey(application);
     application.isDeleting = true;
-    const notFound = "application_not_found";
-    const made = await insist("delete", (api) => api.deleteApplication(root, { id }), notFound);
-    if (made) {
+    const outcome = await retryUntilDone(
+      "delete",
+      (api) => api.deleteApplication(root, { id }),
+      "application_not_found",
+    );
+    if (outcome) {
       application.isDeleted = true;
-      noteEnd("delete", key, made);
+      recordRevocation("delete", key, outcome);
     }
   }
 
-  async function disable(application: Held): Promise<void> {
+  async function disable(application: ExpectedApplication): Promise<void> {
     const { id } = application;
-    const key = giveUpKey(application);
-    const made = await insist("disable", (api) => api.disableApplication(root, { id }));
-    if (made) {
-      noteEnd("disable", key, made);
+    const key = readNewKey(application);
+    const outcome = await retryUntilDone("disable", (api) => api.disableApplication(root, { id }));
+    if (outcome) {
+      recordRevocation("disable", key, outcome);
     }
   }
 
@@ -129,9 +171,9 @@ export function startClusterLoad(options: LoadOptions, workers: number): Load {
     }
     const { id } = page;
     const { value: session } = await call("open", (api) => api.createSession(keyOf(page)));
-    const made = await insist("revoke", (api) => api.revokeAllSessions(root, { id }));
-    if (session && made) {
-      noteEnd("revoke-all", session.sessionKey, made);
+    const outcome = await retryUntilDone("revoke", (api) => api.revokeAllSessions(root, { id }));
+    if (session && outcome) {
+      recordRevocation("revoke-all", session.sessionKey, outcome);
     }
   }
 
@@ -141,15 +183,15 @@ export function startClusterLoad(options: LoadOptions, workers: number): Load {
       return;
     }
     const { id, sessionKey, nonce } = value;
-    const session: HeldSession = { id, key: sessionKey, isAuthorized: false };
-    ledger.sessions.push(session);
+    const session: ExpectedSession = { id, key: sessionKey, isAuthorized: false };
+    expected.sessions.push(session);
     const grant = { nonce, permissions: ["application:read"] };
-    const { end } = await call("authorize", (api) => api.authorizeSession(granter, grant));
-    session.isAuthorized = end === "done";
+    const { result } = await call("authorize", (api) => api.authorizeSession(granter, grant));
+    session.isAuthorized = result === "done";
   }
 
-  /** Changes and deletes one application after the other. Some remain. */
-  const endings = [remove, disable, revokeAll, undefined];
+  /** The last step of each round. Some applications remain. */
+  const lastSteps = [remove, disable, revokeAll, undefined];
 
   async function work(): Promise<void> {
     for (let round = 0; !isStopped; round++) {
@@ -159,7 +201,7 @@ export function startClusterLoad(options: LoadOptions, workers: number): Load {
         await regenerate(application);
         await rename(application);
         await authorize();
-        await endings[round % endings.length]?.(application);
+        await lastSteps[round % lastSteps.length]?.(application);
         await delay(pause);
       }
     }

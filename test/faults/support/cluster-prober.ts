@@ -1,82 +1,88 @@
-import { type ClusterLedger, type Held, type HeldSession, numberIn } from "./cluster-ledger.js";
-import { type Door, type Tally, unavailable } from "./tally.js";
+import { setTimeout as delay } from "node:timers/promises";
+import { type CallRecorder, type Endpoint, unavailable } from "./call-recorder.js";
+import {
+  type ExpectedApplication,
+  type ExpectedSession,
+  type ExpectedState,
+  parseName,
+} from "./cluster-load.js";
 
-/** Compares the responses of an endpoint with the acknowledged writes, and reports wrong ones. */
+/** Compares the responses of an endpoint with the acknowledged writes, and reports violations. */
 export interface Prober {
-  endedKey(door: Door, key: string): Promise<void>;
-  application(door: Door, application: Held): Promise<void>;
-  session(door: Door, session: HeldSession): Promise<void>;
-  readonly lies: readonly string[];
+  revokedKey(endpoint: Endpoint, key: string): Promise<void>;
+  application(endpoint: Endpoint, application: ExpectedApplication): Promise<void>;
+  session(endpoint: Endpoint, session: ExpectedSession): Promise<void>;
+  readonly violations: readonly string[];
 }
 
 /** Outcomes that are neither right nor wrong during a fault. */
-const untold: readonly string[] = [...unavailable, "lost"];
+const inconclusive: readonly string[] = [...unavailable, "lost"];
 
-/** Creates a prober. `excused` outcomes are accepted in addition to the right ones. */
+/** Creates a prober. `tolerated` outcomes are accepted in addition to the expected ones. */
 export function createProber(
-  tally: Pick<Tally, "call">,
+  recorder: Pick<CallRecorder, "call">,
   root: string,
-  excused: readonly string[] = untold,
+  tolerated: readonly string[] = inconclusive,
 ): Prober {
-  const lies: string[] = [];
+  const violations: string[] = [];
 
-  /** Records a response that is neither right nor excused. */
-  function judge({ instance }: Door, what: string, end: string, ...right: string[]): void {
-    if (![...right, ...excused].includes(end)) {
-      lies.push(`${instance} answered ${end} to ${what}`);
+  function check({ instance }: Endpoint, call: string, result: string, ...expected: string[]) {
+    if (![...expected, ...tolerated].includes(result)) {
+      violations.push(`${instance} returned ${result} for ${call}`);
     }
   }
 
-  async function liveKey(door: Door, application: Held): Promise<void> {
+  async function probeValidKey(
+    endpoint: Endpoint,
+    application: ExpectedApplication,
+  ): Promise<void> {
     const { key, keyChanges } = application;
     if (key !== undefined) {
-      const { end } = await tally.call(door, "live key", (api) => api.whoAmI(key));
+      const { result } = await recorder.call(endpoint, "valid key", (api) => api.whoAmI(key));
       if (application.keyChanges === keyChanges) {
-        judge(door, "a key that works", end, "done");
+        check(endpoint, "a valid key", result, "done");
       }
     }
   }
 
   return {
-    lies,
+    violations,
 
-    async endedKey(door, key) {
-      const { end } = await tally.call(door, "ended key", (api) => api.whoAmI(key));
-      judge(door, "a key that has ended", end, "unauthenticated");
+    async revokedKey(endpoint, key) {
+      const { result } = await recorder.call(endpoint, "revoked key", (api) => api.whoAmI(key));
+      check(endpoint, "a revoked key", result, "unauthenticated");
     },
 
-    async application(door, application) {
-      const { id, named, isDeleted } = application;
-      const read = await tally.call(door, "read", (api) => api.getApplication(root, { id }));
-      const { end, value } = read;
+    async application(endpoint, application) {
+      const { id, acknowledgedName, isDeleted } = application;
+      const { result, value } = await recorder.call(endpoint, "read", (api) =>
+        api.getApplication(root, { id }),
+      );
       if (isDeleted) {
-        judge(door, "a read of what was deleted", end, "application_not_found");
+        check(endpoint, "a read of a deleted application", result, "application_not_found");
         return;
       }
-      judge(
-        door,
-        "a read",
-        end,
-        "done",
-        ...(application.isDeleting ? ["application_not_found"] : []),
-      );
-      const number = value && numberIn(value.name);
-      if (number !== undefined && (number < named || number > application.sent)) {
-        lies.push(`${door.instance} answered name ${number} after ${named} was acknowledged`);
+      const deleting = application.isDeleting ? ["application_not_found"] : [];
+      check(endpoint, "a read", result, "done", ...deleting);
+      const name = value && parseName(value.name);
+      if (name !== undefined && (name < acknowledgedName || name > application.sentName)) {
+        violations.push(
+          `${endpoint.instance} returned name ${name} after ${acknowledgedName} was acknowledged`,
+        );
       }
-      await liveKey(door, application);
+      await probeValidKey(endpoint, application);
     },
 
-    async session(door, { id, key, isAuthorized }) {
-      const read = await tally.call(door, "session", (api) => api.getSession(root, { id }));
-      judge(door, "a read of a session", read.end, "done");
-      const asked = await tally.call(door, "session key", (api) => api.whoAmI(key));
-      judge(door, "the key of a session", asked.end, "done");
+    async session(endpoint, { id, key, isAuthorized }) {
+      const read = await recorder.call(endpoint, "session", (api) => api.getSession(root, { id }));
+      check(endpoint, "a read of a session", read.result, "done");
+      const self = await recorder.call(endpoint, "session key", (api) => api.whoAmI(key));
+      check(endpoint, "a session key", self.result, "done");
       if (
         isAuthorized &&
-        (read.value?.state === "unauthorized" || asked.value?.authorized === false)
+        (read.value?.state === "unauthorized" || self.value?.authorized === false)
       ) {
-        lies.push(`${door.instance} has undone an authorization`);
+        violations.push(`${endpoint.instance} lost an authorization`);
       }
     },
   };
@@ -84,43 +90,47 @@ export function createProber(
 
 /**
  * Creates a prober for the time after recovery. It retries unavailable endpoints
- * until a total timeout in milliseconds, and accepts only right responses.
+ * until a total timeout in milliseconds, and accepts only expected responses.
  */
-export function createLastProber(tally: Tally, root: string, patience: number): Prober {
-  const deadline = performance.now() + patience;
-  const insisting: Pick<Tally, "call"> = {
-    async call(door, what, make) {
+export function createFinalProber(recorder: CallRecorder, root: string, timeout: number): Prober {
+  const deadline = performance.now() + timeout;
+  const retrying: Pick<CallRecorder, "call"> = {
+    async call(endpoint, operation, send) {
       for (;;) {
-        const outcome = await tally.call(door, what, make);
-        if (!untold.includes(outcome.end) || performance.now() > deadline) {
+        const outcome = await recorder.call(endpoint, operation, send);
+        if (!inconclusive.includes(outcome.result) || performance.now() > deadline) {
           return outcome;
         }
-        await new Promise((resolve) => setTimeout(resolve, 100));
+        await delay(100);
       }
     },
   };
-  return createProber(insisting, root, []);
+  return createProber(retrying, root, []);
 }
 
-/** Probes the records of the load, mostly the newest, until stopped. */
-export function startProbes(prober: Prober, ledger: ClusterLedger, doors: readonly Door[]) {
+/** Probes the recent writes of the load until stopped. */
+export function startProbes(
+  prober: Prober,
+  expected: ExpectedState,
+  endpoints: readonly Endpoint[],
+) {
   let isStopped = false;
 
-  async function probe(door: Door): Promise<void> {
+  async function probe(endpoint: Endpoint): Promise<void> {
     while (!isStopped) {
-      const key = recent(ledger.endedKeys);
-      const application = recent(ledger.applications);
-      const session = recent(ledger.sessions);
+      const key = pickRecent(expected.revokedKeys);
+      const application = pickRecent(expected.applications);
+      const session = pickRecent(expected.sessions);
       await Promise.all([
-        key && prober.endedKey(door, key),
-        application && prober.application(door, application),
-        session && prober.session(door, session),
+        key && prober.revokedKey(endpoint, key),
+        application && prober.application(endpoint, application),
+        session && prober.session(endpoint, session),
       ]);
-      await new Promise((resolve) => setTimeout(resolve, 50));
+      await delay(50);
     }
   }
 
-  const probing = Promise.all(doors.map(probe));
+  const probing = Promise.all(endpoints.map(probe));
   return {
     async stop() {
       isStopped = true;
@@ -129,10 +139,57 @@ export function startProbes(prober: Prober, ledger: ClusterLedger, doors: readon
   };
 }
 
-const memory = 30;
+function pickRecent<T>(all: readonly T[]): T | undefined {
+  const recent = all.slice(-30);
+  return recent[Math.floor(Math.random() * recent.length)];
+}
 
-/** One of the last few. */
-function recent<T>(all: readonly T[]): T | undefined {
-  const last = all.slice(-memory);
-  return last[Math.floor(Math.random() * last.length)];
+/** Uses keys on every endpoint right after their revocation was acknowledged. */
+export interface RevocationProbe {
+  /** Starts a call on each endpoint without waiting. */
+  probe(method: string, key: string, acknowledgedAt: number): void;
+  /** Resolves after all responses. */
+  settled(): Promise<void>;
+  /** The number of revoked keys by method. */
+  readonly revocations: Readonly<Record<string, number>>;
+  /** The number of calls by result; `done` means that the key was accepted. */
+  readonly results: Readonly<Record<string, number>>;
+  /** The shortest time between an acknowledgement and a call, in milliseconds. */
+  shortestDelay(): number;
+}
+
+export function createRevocationProbe(
+  recorder: CallRecorder,
+  endpoints: readonly Endpoint[],
+): RevocationProbe {
+  const revocations: Record<string, number> = {};
+  const results: Record<string, number> = {};
+  const pending = new Set<Promise<void>>();
+  let shortest = Number.POSITIVE_INFINITY;
+
+  async function use(endpoint: Endpoint, key: string, acknowledgedAt: number): Promise<void> {
+    const { result, startedAt } = await recorder.call(endpoint, "revoked key", (api) =>
+      api.whoAmI(key),
+    );
+    results[result] = (results[result] ?? 0) + 1;
+    shortest = Math.min(shortest, startedAt - acknowledgedAt);
+  }
+
+  return {
+    revocations,
+    results,
+    shortestDelay: () => shortest,
+
+    probe(method, key, acknowledgedAt) {
+      revocations[method] = (revocations[method] ?? 0) + 1;
+      for (const endpoint of endpoints) {
+        const call = use(endpoint, key, acknowledgedAt).finally(() => pending.delete(call));
+        pending.add(call);
+      }
+    },
+
+    async settled() {
+      await Promise.all(pending);
+    },
+  };
 }

@@ -4,18 +4,17 @@ import { createRestApi } from "../../support/api/rest.js";
 import { allOrUndo } from "../../support/concurrency.js";
 import { type ReplicaSet, startReplicaSet } from "../../support/mongo/replica-set.js";
 import { rateLimitsOff } from "../../support/service/rate-limits-off.js";
-import { insist } from "./insist.js";
+import { type Endpoint, retryWhileUnavailable } from "./call-recorder.js";
 import { bootstrapKey, type Instance, startInstance } from "./instance.js";
-import type { Door } from "./tally.js";
 
 /** Two instances of the service on a replica set of three members. */
 export interface Cluster {
   readonly set: ReplicaSet;
   readonly instances: readonly [Instance, Instance];
   /** Each instance over REST. */
-  readonly restDoors: readonly [Door, Door];
+  readonly restEndpoints: readonly [Endpoint, Endpoint];
   /** Each instance over each protocol. */
-  readonly doors: readonly Door[];
+  readonly endpoints: readonly Endpoint[];
   readonly keys: ClusterKeys;
   stop(): Promise<void>;
 }
@@ -47,39 +46,39 @@ async function startOn(set: ReplicaSet, running: Instance[]): Promise<Cluster> {
   bootstrapping.catch(() => {});
   const start = (name: string) =>
     startInstance(name, { ...rateLimitsOff, MONGODB_URI: set.uriFor(name), SESSION_TTL: "1h" });
-  const begun = [start("one"), start("other")];
-  running.push(...(await allOrUndo(begun, (instance) => instance.kill())));
+  const starting = [start("first"), start("second")];
+  running.push(...(await allOrUndo(starting, (instance) => instance.kill())));
   const root = await bootstrapping;
   const instances = running as [Instance, Instance];
-  const [one, other] = instances;
-  const rest = ({ name, url }: Instance): Door => ({
+  const [first, second] = instances;
+  const rest = ({ name, url }: Instance): Endpoint => ({
     instance: name,
     protocol: "REST",
     api: createRestApi(url),
   });
-  const grpc = ({ name, url }: Instance): Door => ({
+  const grpc = ({ name, url }: Instance): Endpoint => ({
     instance: name,
     protocol: "gRPC",
     api: createGrpcApi(new URL(url).host),
   });
-  const restDoors = [rest(one), rest(other)] as const;
-  const doors = [...restDoors, grpc(one), grpc(other)];
-  const make = async (type: string, permissions: string[]) =>
+  const restEndpoints = [rest(first), rest(second)] as const;
+  const endpoints = [...restEndpoints, grpc(first), grpc(second)];
+  const createKey = async (type: string, permissions: string[]) =>
     keyOf(
-      await insist(() =>
-        restDoors[0].api.createApplication(root, { name: type, type, permissions }),
+      await retryWhileUnavailable(() =>
+        restEndpoints[0].api.createApplication(root, { name: type, type, permissions }),
       ),
     );
-  const opener = await make("public", ["token:read"]);
-  const granter = await make("private", ["application:read"]);
+  const opener = await createKey("public", ["token:read"]);
+  const granter = await createKey("private", ["application:read"]);
   return {
     set,
     instances,
-    restDoors,
-    doors,
+    restEndpoints,
+    endpoints,
     keys: { root, opener, granter },
     async stop() {
-      for (const { api } of doors) {
+      for (const { api } of endpoints) {
         api.close();
       }
       await Promise.all(instances.map((instance) => instance.kill()));

@@ -1,10 +1,9 @@
 /**
- * A process that writes to an embedded store until it is killed, as quick to
- * start as can be:
+ * Writes to an embedded store until it is killed. It imports little, to start fast:
  *
  *     node test/faults/support/crash-child.mjs <folder> <tenant>
  *
- * It tells in lines of JSON what it begins, and what was acknowledged.
+ * It reports each change as a line of JSON before it starts and after it was acknowledged.
  */
 import { randomUUID } from "node:crypto";
 import { writeSync } from "node:fs";
@@ -12,9 +11,9 @@ import { newId } from "../../../dist/src/lib/uuid.js";
 import { openLmdbStore } from "../../../dist/src/store/lmdb/store.js";
 
 const [, , path, tenantId] = process.argv;
-const tell = (line) => writeSync(1, `${JSON.stringify(line)}\n`);
+const report = (value) => writeSync(1, `${JSON.stringify(value)}\n`);
 const hash = () => Buffer.from(randomUUID());
-const trail = (kind) => ({
+const audit = (kind) => ({
   entriesFor: ({ id, applicationId }) => ({
     events: [
       {
@@ -32,29 +31,28 @@ const trail = (kind) => ({
 });
 
 const store = await openLmdbStore({ path, sweepInterval: 20 });
-tell({ opened: true });
+report({ opened: true });
 
-/** Tells of a change before and after. */
 async function change(kind, id, value, work, applicationId) {
-  const told = { kind, id, value, applicationId };
-  tell(told);
+  const line = { kind, id, value, applicationId };
+  report(line);
   await work();
-  tell({ ...told, isDone: true });
+  report({ ...line, isDone: true });
 }
 
-async function live(round) {
+async function runLifecycle(round) {
   const id = newId(Date.now());
   const key = { id: newId(Date.now()), hash: hash() };
   const grants = { permissions: ["token:read"], rules: [] };
   await change("created", id, "0", () =>
     store.applications.create(
       { id, tenantId, name: "0", type: "public", key, ...grants },
-      trail("created"),
+      audit("created"),
     ),
   );
   for (const name of ["1", "2"]) {
     await change("updated", id, name, () =>
-      store.applications.update(tenantId, id, () => ({ name, modifiedBy: id }), trail("updated")),
+      store.applications.update(tenantId, id, () => ({ name, modifiedBy: id }), audit("updated")),
     );
   }
   const keyId = newId(Date.now());
@@ -63,7 +61,7 @@ async function live(round) {
       tenantId,
       id,
       (_, now) => ({ keys: [{ id: keyId, hash: hash(), createdAt: now }], modifiedBy: id }),
-      trail("rekeyed"),
+      audit("rekeyed"),
     ),
   );
   const session = { id: newId(Date.now()), tenantId, applicationId: id, ttl: 3_600_000 };
@@ -72,20 +70,20 @@ async function live(round) {
   const authorize = () =>
     store.sessions.authorize(
       { sessionId: session.id, tenantId, nonceHashes: [nonceHash], authorizedBy: id, ...grants },
-      trail("authorized"),
+      audit("authorized"),
     );
   await change("authorized", session.id, nonceHash.toString(), authorize, id);
   if (round % 3 === 0) {
     await change("deleted", id, "", () =>
-      store.applications.delete(tenantId, id, undefined, trail("deleted")),
+      store.applications.delete(tenantId, id, undefined, audit("deleted")),
     );
   }
 }
 
-async function keepLiving() {
+async function writeForever() {
   for (let round = 0; ; round++) {
-    await live(round);
+    await runLifecycle(round);
   }
 }
 
-await Promise.all(Array.from({ length: 6 }, keepLiving));
+await Promise.all(Array.from({ length: 6 }, writeForever));

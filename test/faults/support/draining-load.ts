@@ -5,9 +5,9 @@ import { CheckAccessRequestSchema } from "../../../gen/latchkey/v1/access_servic
 import { callRaw, envelope } from "../../support/http/raw-grpc.js";
 
 /** The outcomes of the requests of a load. */
-export interface DrainTally {
+export interface DrainResult {
   /** The number of responses by HTTP or gRPC status. */
-  readonly answers: Record<string, number>;
+  readonly responses: Record<string, number>;
   /** The requests without a response. */
   readonly lost: LostRequest[];
 }
@@ -16,14 +16,14 @@ export interface LostRequest {
   readonly protocol: string;
   readonly failure: string;
   /** Whether its connection had served an earlier request. */
-  readonly isInUse: boolean;
+  readonly isReused: boolean;
   /** Whether the service refused it unprocessed, so that it is safe to retry. */
   readonly isRefused: boolean;
   /** Before it was sent and when it was passed to the system, in the time of `performance.now()`. */
   readonly sentAt: number;
   readonly flushedAt: number;
   /** The `connection` header of the previous response on an HTTP/1.1 keep-alive connection. */
-  readonly lastWord?: string | undefined;
+  readonly lastConnectionHeader?: string | undefined;
 }
 
 interface Target {
@@ -37,43 +37,53 @@ const application = JSON.stringify({
   permissions: ["token:read"],
 });
 
-/** Calls in several ways at once, each until the service refuses connections. */
-export async function callUntilRefused(target: Target, tally: DrainTally): Promise<void> {
+/** Calls over HTTP/1.1 with and without keep-alive, and over HTTP/2, until the service refuses connections. */
+export async function callUntilRefused(target: Target, result: DrainResult): Promise<void> {
   const callers = [
-    ...Array.from({ length: 6 }, () => callOverHttp1(target, tally, true)),
-    ...Array.from({ length: 2 }, () => callOverHttp1(target, tally, false)),
-    ...Array.from({ length: 2 }, () => callOverHttp2(target, tally)),
+    ...Array.from({ length: 6 }, () => callOverHttp1(target, result, true)),
+    ...Array.from({ length: 2 }, () => callOverHttp1(target, result, false)),
+    ...Array.from({ length: 2 }, () => callOverHttp2(target, result)),
   ];
   await Promise.all(callers);
 }
 
-function count({ answers }: DrainTally, status: string): void {
-  answers[status] = (answers[status] ?? 0) + 1;
+function count({ responses }: DrainResult, status: string): void {
+  responses[status] = (responses[status] ?? 0) + 1;
 }
 
 /** Sends one request after the other, with or without keep-alive. */
-async function callOverHttp1(target: Target, tally: DrainTally, isKept: boolean): Promise<void> {
-  const agent = new Agent({ keepAlive: isKept, maxSockets: 1 });
-  let lastWord: string | undefined;
-  for (let turn = 0; ; turn++) {
+async function callOverHttp1(
+  target: Target,
+  result: DrainResult,
+  isKeepAlive: boolean,
+): Promise<void> {
+  const agent = new Agent({ keepAlive: isKeepAlive, maxSockets: 1 });
+  let lastConnectionHeader: string | undefined;
+  for (let index = 0; ; index++) {
     const sentAt = performance.now();
-    const answer = await (turn % 4 === 0
+    const response = await (index % 4 === 0
       ? send(target, agent, "POST", "/applications", application)
       : send(target, agent, "GET", "/applications/key"));
-    if ("status" in answer) {
-      count(tally, `HTTP ${answer.status}`);
-      lastWord = isKept ? answer.connection : undefined;
+    if ("status" in response) {
+      count(result, `HTTP ${response.status}`);
+      lastConnectionHeader = isKeepAlive ? response.connection : undefined;
       continue;
     }
-    tally.lost.push({ protocol: "HTTP/1.1", ...answer, isRefused: false, sentAt, lastWord });
+    result.lost.push({
+      protocol: "HTTP/1.1",
+      ...response,
+      isRefused: false,
+      sentAt,
+      lastConnectionHeader,
+    });
     agent.destroy();
     return;
   }
 }
 
-type Answer =
+type SendResult =
   | { readonly status: number; readonly connection: string }
-  | { readonly failure: string; readonly isInUse: boolean; readonly flushedAt: number };
+  | { readonly failure: string; readonly isReused: boolean; readonly flushedAt: number };
 
 function send(
   { url, key }: Target,
@@ -81,7 +91,7 @@ function send(
   method: string,
   path: string,
   body?: string,
-): Promise<Answer> {
+): Promise<SendResult> {
   const headers = { "svc-api-key": key, "content-type": "application/json" };
   return new Promise((resolve) => {
     const outgoing = request(url + path, { method, headers, agent });
@@ -90,7 +100,7 @@ function send(
       flushedAt = performance.now();
     });
     const fail = ({ code, message }: NodeJS.ErrnoException) =>
-      resolve({ failure: code ?? message, isInUse: outgoing.reusedSocket, flushedAt });
+      resolve({ failure: code ?? message, isReused: outgoing.reusedSocket, flushedAt });
     outgoing.on("error", fail);
     outgoing.on("response", (incoming) => {
       const { statusCode: status = 0, headers } = incoming;
@@ -102,22 +112,24 @@ function send(
   });
 }
 
-const callsAtATime = 4;
+const concurrency = 4;
 
 /** Makes a few calls at a time over one connection, and over a new one after a GOAWAY. */
-async function callOverHttp2(target: Target, tally: DrainTally): Promise<void> {
+async function callOverHttp2(target: Target, result: DrainResult): Promise<void> {
   for (;;) {
-    const session = await reach(target.url);
+    const session = await openSession(target.url);
     if (!session) {
       return;
     }
-    const calls = Array.from({ length: callsAtATime }, () => callOn(session, target, tally));
+    const calls = Array.from({ length: concurrency }, () =>
+      callOverSession(session, target, result),
+    );
     await Promise.all(calls);
     session.close();
   }
 }
 
-function reach(url: string): Promise<ClientHttp2Session | undefined> {
+function openSession(url: string): Promise<ClientHttp2Session | undefined> {
   return new Promise((resolve) => {
     const session = connect(url);
     // After its SETTINGS frame, the connection is served and not only queued.
@@ -127,10 +139,10 @@ function reach(url: string): Promise<ClientHttp2Session | undefined> {
   });
 }
 
-async function callOn(
+async function callOverSession(
   session: ClientHttp2Session,
   target: Target,
-  tally: DrainTally,
+  result: DrainResult,
 ): Promise<void> {
   const { key } = target;
   const check = create(CheckAccessRequestSchema, { key, permission: "access:check" });
@@ -139,21 +151,21 @@ async function callOn(
   while (!session.closed && !session.destroyed) {
     const sentAt = performance.now();
     let flushedAt = Number.POSITIVE_INFINITY;
-    // A session of HTTP/2 sends in the first turn of the loop what it was given before.
+    // An HTTP/2 session flushes its pending frames in the next turn of the event loop.
     setImmediate(() =>
       setImmediate(() => {
         flushedAt = performance.now();
       }),
     );
     const outcome = await callRaw(target, path, { headers: { "svc-api-key": key }, body }, session)
-      .then(({ headers }) => headers["grpc-status"] ?? "a stream without an end")
+      .then(({ headers }) => headers["grpc-status"] ?? "a stream without trailers")
       .catch(({ message }: Error) => message);
     if (/^\d+$/.test(outcome)) {
-      count(tally, `gRPC ${outcome}`);
+      count(result, `gRPC ${outcome}`);
     } else {
       const isRefused = outcome.includes("REFUSED_STREAM");
-      const failure = { protocol: "gRPC", failure: outcome, isInUse: true, isRefused };
-      tally.lost.push({ ...failure, sentAt, flushedAt });
+      const failure = { protocol: "gRPC", failure: outcome, isReused: true, isRefused };
+      result.lost.push({ ...failure, sentAt, flushedAt });
     }
   }
 }

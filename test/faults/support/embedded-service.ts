@@ -3,17 +3,17 @@ import type { LatchkeyProcess } from "../../support/service/process.js";
 import { rateLimitsOff } from "../../support/service/rate-limits-off.js";
 import { type ServiceProcess, useServices } from "../../support/service/service-process.js";
 
-/** The service on an embedded store, as a process of its own with its workers. */
+/** The service on an embedded store, in its own process with its workers. */
 interface EmbeddedService extends ServiceProcess {
   /** Start time in milliseconds. */
   readonly startedIn: number;
-  /** Kills it with all its workers. */
+  /** Kills the service with all its workers. */
   kill(): Promise<void>;
 }
 
 /** Starts services, and kills those that outlive their test. */
 export function useEmbeddedServices() {
-  // Includes those killed before they listen.
+  // Also kills services that fail before they listen.
   const startService = useServices();
   let running: EmbeddedService[] = [];
 
@@ -26,7 +26,7 @@ export function useEmbeddedServices() {
     DATA_DIR: string,
     environment: Readonly<Record<string, string>> = {},
   ): Promise<EmbeddedService> {
-    const begun = performance.now();
+    const startedAt = performance.now();
     // In its own process group, which can be killed at once.
     const started = await startService(
       { ...rateLimitsOff, DATA_DIR, ...environment },
@@ -34,7 +34,7 @@ export function useEmbeddedServices() {
     );
     const service = {
       ...started,
-      startedIn: performance.now() - begun,
+      startedIn: performance.now() - startedAt,
       kill: () => killGroup(started.process),
     };
     running.push(service);

@@ -1,5 +1,11 @@
-import { outage, slowest } from "./findings.js";
-import type { Outcome } from "./tally.js";
+import { type Endpoint, type Outcome, unavailable } from "./call-recorder.js";
+
+/** A period in which an instance was down, by `performance.now()`. */
+export interface Downtime {
+  readonly instance: string;
+  readonly from: number;
+  readonly until: number;
+}
 
 /** The effects of a fault on callers, from its start to full recovery. */
 export interface FaultReport {
@@ -8,42 +14,42 @@ export interface FaultReport {
   readonly outages: Readonly<Record<string, number>>;
   readonly slowest: number;
   readonly calls: number;
-  readonly lies: number;
+  readonly violations: number;
 }
 
-export function reportOf(
+export function createFaultReport(
   fault: string,
   instances: readonly string[],
   outcomes: readonly Outcome[],
   from: number,
-  lies: number,
+  violations: number,
 ): FaultReport {
   const until = performance.now();
-  const felt = outcomes.filter(({ endedAt }) => endedAt > from);
+  const affected = outcomes.filter(({ endedAt }) => endedAt > from);
   return {
     fault,
     outages: Object.fromEntries(
-      instances.map((instance) => [instance, outage(felt, instance, from, until)]),
+      instances.map((instance) => [instance, getLongestOutage(affected, instance, from, until)]),
     ),
-    slowest: slowest(felt),
-    calls: felt.length,
-    lies,
+    slowest: getSlowestSuccess(affected),
+    calls: affected.length,
+    violations,
   };
 }
 
-/** The reports as a table. */
-export function showReports(reports: readonly FaultReport[]): string {
+/** Formats the reports as a table. */
+export function formatReports(reports: readonly FaultReport[]): string {
   const names = Object.keys(reports[0]?.outages ?? {});
   const head = ["fault", ...names.map((name) => `outage of ${name}`), "slowest success"];
   const ms = (time: number) => `${Math.round(time)} ms`;
-  const rows = reports.map(({ fault, outages, slowest, calls, lies }) => [
+  const rows = reports.map(({ fault, outages, slowest, calls, violations }) => [
     fault,
     ...names.map((name) => ms(outages[name] as number)),
     ms(slowest),
     String(calls),
-    String(lies),
+    String(violations),
   ]);
-  const all = [[...head, "calls", "lies"], ...rows];
+  const all = [[...head, "calls", "violations"], ...rows];
   const widths = head.map((_, at) => Math.max(...all.map((row) => row[at]?.length ?? 0)));
   return all
     .map((row) =>
@@ -53,4 +59,121 @@ export function showReports(reports: readonly FaultReport[]): string {
         .trimEnd(),
     )
     .join("\n");
+}
+
+/** Returns the longest time without a write between two moments, in milliseconds. */
+function getLongestOutage(
+  outcomes: readonly Outcome[],
+  instance: string,
+  from: number,
+  until: number,
+): number {
+  const written = outcomes
+    .filter((outcome) => outcome.result === "done" && isWriteOn(outcome, instance))
+    .map(({ endedAt }) => endedAt)
+    .filter((at) => at > from && at < until)
+    .sort((a, b) => a - b);
+  const moments = [from, ...written, until];
+  return Math.max(...moments.slice(1).map((at, index) => at - (moments[index] as number)));
+}
+
+function getSlowestSuccess(outcomes: readonly Outcome[]): number {
+  const successes = outcomes.filter(({ result }) => result === "done");
+  return Math.max(0, ...successes.map(({ startedAt, endedAt }) => endedAt - startedAt));
+}
+
+/** The writing operations of the load. */
+const writes = /^(create|update|regenerate|delete|disable|open|authorize|revoke)( again)?$/;
+
+const isWriteOn = (outcome: Outcome, instance: string) =>
+  outcome.instance === instance && writes.test(outcome.operation);
+
+/** Whether an instance completed a write that started after a moment. */
+export function hasWritten(outcomes: readonly Outcome[], instance: string, after: number): boolean {
+  return outcomes.some(
+    (outcome) =>
+      outcome.startedAt > after && outcome.result === "done" && isWriteOn(outcome, instance),
+  );
+}
+
+const hasResponse = ({ result }: Outcome) => result !== "lost" && result !== "hung";
+
+/** Whether an endpoint responded to a call that started after a moment. */
+export function hasResponded(
+  outcomes: readonly Outcome[],
+  endpoint: Pick<Endpoint, "instance" | "protocol">,
+  after: number,
+): boolean {
+  return outcomes.some((outcome) => isResponseAfter(outcome, endpoint, after));
+}
+
+const isResponseAfter = (
+  outcome: Outcome,
+  { instance, protocol }: Pick<Endpoint, "instance" | "protocol">,
+  after: number,
+) =>
+  outcome.startedAt > after &&
+  outcome.instance === instance &&
+  outcome.protocol === protocol &&
+  hasResponse(outcome);
+
+/** Expected errors while the store is available, by operation. */
+const expectedErrors: Readonly<Record<string, readonly string[]>> = {
+  "delete again": ["application_not_found"],
+  read: ["application_not_found"],
+  "valid key": ["unauthenticated"],
+  "revoked key": ["unauthenticated"],
+};
+
+/** Returns the unexpected outcomes, one per line. */
+export function findUnexpected(
+  outcomes: readonly Outcome[],
+  downtimes: readonly Downtime[],
+): string[] {
+  const protocols = [...new Set(outcomes.map(({ protocol }) => protocol))];
+  const unreachable = downtimes.flatMap((down) =>
+    protocols.map((protocol) => ({
+      ...{ instance: down.instance, protocol, from: down.from },
+      until: findReconnection(outcomes, down, protocol),
+    })),
+  );
+  const wasUnreachable = ({ instance, protocol, startedAt, endedAt }: Outcome) =>
+    unreachable.some(
+      (period) =>
+        period.instance === instance &&
+        period.protocol === protocol &&
+        endedAt > period.from &&
+        startedAt < period.until,
+    );
+  const isExpected = (outcome: Outcome) => {
+    const { operation, result, hasRetryHint } = outcome;
+    return (
+      result === "done" ||
+      expectedErrors[operation]?.includes(result) ||
+      (unavailable.includes(result) && hasRetryHint) ||
+      (result === "lost" && wasUnreachable(outcome))
+    );
+  };
+  return outcomes
+    .filter((outcome) => !isExpected(outcome))
+    .map(({ instance, protocol, operation, result, hasRetryHint, startedAt, endedAt }) => {
+      const hint = hasRetryHint ? " with a retry hint" : "";
+      const took = Math.round(endedAt - startedAt);
+      return `${instance} over ${protocol} returned ${result}${hint} for ${operation} after ${took} ms`;
+    });
+}
+
+/**
+ * Returns the end of the first call that got a response after a downtime.
+ * Until then a client may still be reconnecting.
+ */
+function findReconnection(
+  outcomes: readonly Outcome[],
+  { instance, until }: Downtime,
+  protocol: string,
+): number {
+  const endpoint = { instance, protocol };
+  return outcomes
+    .filter((outcome) => isResponseAfter(outcome, endpoint, until))
+    .reduce((first, { endedAt }) => Math.min(first, endedAt), Number.POSITIVE_INFINITY);
 }

@@ -6,8 +6,8 @@ import { startService } from "../../support/service/service-process.js";
 export interface Instance {
   readonly name: string;
   readonly url: string;
-  /** The errors that its processes logged. */
-  complaints(): string[];
+  /** The errors that its processes logged, over all restarts. */
+  loggedErrors(): string[];
   isRunning(): boolean;
   start(): Promise<void>;
   kill(): Promise<void>;
@@ -28,7 +28,7 @@ export async function startInstance(
     return url;
   }
 
-  async function end(signal: NodeJS.Signals): Promise<void> {
+  async function terminate(signal: NodeJS.Signals): Promise<void> {
     const run = runs.at(-1);
     run?.child.kill(signal);
     await run?.ended();
@@ -40,9 +40,9 @@ export async function startInstance(
     url,
     isRunning: () => runs.at(-1)?.child.signalCode === null,
     start: async () => void (await start()),
-    kill: () => end("SIGKILL"),
-    stop: () => end("SIGTERM"),
-    complaints: () =>
+    kill: () => terminate("SIGKILL"),
+    stop: () => terminate("SIGTERM"),
+    loggedErrors: () =>
       runs.flatMap(({ output }) => [
         ...output.stdout.split("\n").filter((line) => /"level":(50|60)/.test(line)),
         ...output.stderr.split("\n").filter((line) => line !== ""),

@@ -7,22 +7,22 @@ import type { Instance } from "./instance.js";
 export interface Fault {
   readonly name: string;
   /** The instances connected to a majority of the members: they must write again during the fault. */
-  readonly spares: readonly InstanceNumber[];
+  readonly unaffected: readonly InstanceNumber[];
   /** How long the fault continues after those have written, in milliseconds. */
-  readonly lasts: number;
-  strike(cluster: Cluster): Promise<void>;
+  readonly duration: number;
+  inject(cluster: Cluster): Promise<void>;
 }
 
 type InstanceNumber = 0 | 1;
 
-/** The one fault of the quick suite. */
+/** The only fault of the quick suite. */
 export const failover: Fault = {
   name: "the primary is cut off from its peers and killed",
-  spares: [0, 1],
-  lasts: 1_000,
-  async strike({ set }) {
+  unaffected: [0, 1],
+  duration: 1_000,
+  async inject({ set }) {
     const primary = await set.primary();
-    // It dies with writes that the others lack. None of them may have been acknowledged.
+    // It stops with writes that the others lack. None of them may have been acknowledged.
     set.isolate(primary);
     await delay(300);
     await primary.kill();
@@ -33,31 +33,31 @@ export const failover: Fault = {
 export const mongoFaults: readonly Fault[] = [
   {
     name: "the primary is killed",
-    spares: [0, 1],
-    lasts: 1_000,
-    strike: async ({ set }) => (await set.primary()).kill(),
+    unaffected: [0, 1],
+    duration: 1_000,
+    inject: async ({ set }) => (await set.primary()).kill(),
   },
   {
     name: "the primary is frozen and thaws",
-    spares: [0, 1],
-    lasts: 1_000,
-    strike: async ({ set }) => (await set.primary()).freeze(),
+    unaffected: [0, 1],
+    duration: 1_000,
+    inject: async ({ set }) => (await set.primary()).freeze(),
   },
   {
     name: "the primary is cut off from its peers and from one instance",
-    spares: [0, 1],
-    lasts: 1_000,
-    async strike({ set, instances }) {
+    unaffected: [0, 1],
+    duration: 1_000,
+    async inject({ set, instances }) {
       const primary = await set.primary();
       set.isolate(primary);
       set.disconnectClient(instances[1].name, primary);
     },
   },
   {
-    name: "the primary is replaced and one instance hears of nobody else",
-    spares: [1],
-    lasts: 3_000,
-    async strike({ set, instances }) {
+    name: "the primary is replaced and one instance reaches only the former one",
+    unaffected: [1],
+    duration: 3_000,
+    async inject({ set, instances }) {
       const primary = await set.primary();
       const others = set.members.filter((member) => member !== primary);
       set.isolate(primary, "refused");
@@ -69,17 +69,17 @@ export const mongoFaults: readonly Fault[] = [
   },
   {
     name: "an instance is killed",
-    spares: [1],
-    lasts: 1_000,
-    strike: ({ instances }) => instances[0].kill(),
+    unaffected: [1],
+    duration: 1_000,
+    inject: ({ instances }) => instances[0].kill(),
   },
   {
     name: "everything is killed",
-    spares: [],
-    lasts: 500,
-    async strike({ set, instances }) {
-      const dying: readonly (Member | Instance)[] = [...set.members, ...instances];
-      await Promise.all(dying.map((one) => one.kill()));
+    unaffected: [],
+    duration: 500,
+    async inject({ set, instances }) {
+      const all: readonly (Member | Instance)[] = [...set.members, ...instances];
+      await Promise.all(all.map((process) => process.kill()));
     },
   },
 ];

@@ -5,13 +5,13 @@ import { send } from "../../support/http/http.js";
 import { callRaw, detailsOf, envelope, type StreamResponse } from "../../support/http/raw-grpc.js";
 
 /** The outcome of a call over any protocol, and its duration. */
-export interface Heard {
+export interface CallOutcome {
   readonly call: string;
   /** `ok`, `unavailable` for any retryable error, or another outcome. */
   readonly outcome: string;
   /** Whether the response has a retry delay. */
   readonly hasHint: boolean;
-  readonly took: number;
+  readonly duration: number;
 }
 
 interface Target {
@@ -20,11 +20,11 @@ interface Target {
   readonly key: string;
 }
 
-const made = JSON.stringify({ name: "a", type: "private", permissions: ["token:read"] });
+const newApplication = JSON.stringify({ name: "a", type: "private", permissions: ["token:read"] });
 const checkRpc = "/latchkey.v1.AccessService/CheckAccess";
 
-/** Calls that read, look up, check and write, over every protocol. */
-export function callAll(target: Target): Promise<Heard[]> {
+/** Makes calls that read, look up, check and write, over every protocol. */
+export function callAll(target: Target): Promise<CallOutcome[]> {
   const { key } = target;
   const headers = { "svc-api-key": key, "content-type": "application/json" };
   const check = { key, permission: "access:check" };
@@ -32,7 +32,7 @@ export function callAll(target: Target): Promise<Heard[]> {
   const message = toBinary(CheckAccessRequestSchema, create(CheckAccessRequestSchema, check));
   const http = (call: string, path: string, method = "GET", body?: string) =>
     timed(call, async () =>
-      judgeHttp(await send(target, path, { method, headers, ...(body && { body }) })),
+      classifyHttp(await send(target, path, { method, headers, ...(body && { body }) })),
     );
   const rpc = (type: string) =>
     callRaw(target, checkRpc, {
@@ -43,46 +43,46 @@ export function callAll(target: Target): Promise<Heard[]> {
     http("REST read", "/applications/key"),
     http("REST list", "/applications"),
     http("REST events", "/events"),
-    http("REST write", "/applications", "POST", made),
+    http("REST write", "/applications", "POST", newApplication),
     http("REST check", "/access/check", "POST", checkJson),
     http("Connect check", checkRpc, "POST", checkJson),
-    timed("gRPC check", async () => judgeGrpc(await rpc("application/grpc"))),
+    timed("gRPC check", async () => classifyGrpc(await rpc("application/grpc"))),
     timed("gRPC-Web check", async () =>
-      judgeGrpc(withTrailers(await rpc("application/grpc-web+proto"))),
+      classifyGrpc(withTrailers(await rpc("application/grpc-web+proto"))),
     ),
   ]);
 }
 
 /** Moves the trailers of gRPC-Web from the end of the body to the headers, as in gRPC. */
-function withTrailers(answer: StreamResponse): StreamResponse {
-  const trailers = answer.body.toString("latin1").matchAll(/(grpc-[a-z-]+): (.*)\r\n/g);
-  const told = Object.fromEntries([...trailers].map(([, name, value]) => [name, value]));
-  return { ...answer, headers: { ...answer.headers, ...told } };
+function withTrailers(response: StreamResponse): StreamResponse {
+  const trailers = response.body.toString("latin1").matchAll(/(grpc-[a-z-]+): (.*)\r\n/g);
+  const fields = Object.fromEntries([...trailers].map(([, name, value]) => [name, value]));
+  return { ...response, headers: { ...response.headers, ...fields } };
 }
 
 async function timed(
   call: string,
-  work: () => Promise<Pick<Heard, "outcome" | "hasHint">>,
-): Promise<Heard> {
-  const begun = performance.now();
-  const judged = await work();
-  return { call, ...judged, took: performance.now() - begun };
+  send: () => Promise<Pick<CallOutcome, "outcome" | "hasHint">>,
+): Promise<CallOutcome> {
+  const startedAt = performance.now();
+  const outcome = await send();
+  return { call, ...outcome, duration: performance.now() - startedAt };
 }
 
-function judgeHttp({ status, headers }: Awaited<ReturnType<typeof send>>) {
+function classifyHttp({ status, headers }: Awaited<ReturnType<typeof send>>) {
   const hasHint = headers["retry-after"] !== undefined;
-  const words: Record<number, string> = {
+  const outcomes: Record<number, string> = {
     200: "ok",
     201: "ok",
     503: "unavailable",
     504: "unavailable",
   };
-  return { outcome: words[status] ?? String(status), hasHint };
+  return { outcome: outcomes[status] ?? String(status), hasHint };
 }
 
-export function judgeGrpc(answer: StreamResponse) {
-  const status = answer.headers["grpc-status"];
-  const words: Record<string, string> = { 0: "ok", 14: "unavailable", 4: "unavailable" };
-  const hasHint = status !== "0" && detailsOf(answer).find(RetryInfoSchema) !== undefined;
-  return { outcome: words[status ?? ""] ?? `gRPC ${status}`, hasHint };
+export function classifyGrpc(response: StreamResponse) {
+  const status = response.headers["grpc-status"];
+  const outcomes: Record<string, string> = { 0: "ok", 14: "unavailable", 4: "unavailable" };
+  const hasHint = status !== "0" && detailsOf(response).find(RetryInfoSchema) !== undefined;
+  return { outcome: outcomes[status ?? ""] ?? `gRPC ${status}`, hasHint };
 }

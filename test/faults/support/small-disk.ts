@@ -15,13 +15,13 @@ function mount(megabytes: number): string | undefined {
 }
 
 function unmount(folder: string): void {
-  // What still has a file open there keeps the disk, not the folder.
+  // Processes with open files keep the file system, but not the folder, busy.
   if (spawnSync("umount", ["--lazy", folder]).status === 0) {
     rmdirSync(folder);
   }
 }
 
-/** Whether tests can have a disk of their own: for that one has to be the superuser. */
+/** Whether this process can mount a tmpfs, which requires root. */
 export function canMount(): boolean {
   const folder = process.platform === "linux" ? mount(1) : undefined;
   if (folder !== undefined) {
@@ -32,7 +32,7 @@ export function canMount(): boolean {
 
 export const whyNoMount = "a tmpfs cannot be mounted";
 
-/** Gives a test a disk of its own, in memory, and removes it afterwards. */
+/** Mounts a small tmpfs for a test, and unmounts it afterwards. */
 export async function withSmallDisk(
   megabytes: number,
   use: (folder: string) => Promise<void>,
@@ -48,12 +48,12 @@ export async function withSmallDisk(
   }
 }
 
-/** Gives a disk of {@link withSmallDisk} another size. */
+/** Resizes a disk of {@link withSmallDisk}. */
 export function resizeDisk(folder: string, megabytes: number): void {
   execFileSync("mount", ["-o", `remount,size=${megabytes}m`, folder]);
 }
 
-/** Takes up all that is free on a disk, as other programs may do. */
+/** Writes a file until the disk is full, as other programs may do. */
 export async function fillDisk(folder: string): Promise<void> {
   const file = await open(join(folder, "filler"), "w");
   const page = Buffer.alloc(4096, 1);

@@ -3,25 +3,24 @@ import fc from "fast-check";
 import { services } from "../../src/contract/methods.js";
 import { sampleOf } from "../middleware/authorization/samples.js";
 import { envelope } from "../support/http/raw-grpc.js";
-import { mostly } from "./mostly.js";
-import type { FuzzWorld } from "./world.js";
+import { mostlyValid } from "./arbitraries.js";
+import type { FuzzFixtures } from "./fixtures.js";
 
-/** A call of gRPC, byte for byte. */
 export interface GrpcInput {
   readonly method: DescMethod;
   readonly headers: Headers;
   readonly body: Buffer;
-  /** Whether it has one good key in one right header. */
+  /** Whether it has one valid key in the correct header. */
   readonly hasKey: boolean;
 }
 
-/** How a message can be spoiled, at a place in it, with a byte. */
-type Spoil = (message: Buffer, at: number, byte: number) => Buffer;
+/** Changes a message at an offset with a byte. */
+type Mutation = (message: Buffer, at: number, byte: number) => Buffer;
 
 const insert = (message: Buffer, at: number, ...bytes: number[]) =>
   Buffer.concat([message.subarray(0, at), Buffer.from(bytes), message.subarray(at)]);
 
-const spoils: readonly Spoil[] = [
+const mutations: readonly Mutation[] = [
   (message) => message,
   (message, at) => message.subarray(0, at),
   (message, at) => message.subarray(at),
@@ -32,7 +31,7 @@ const spoils: readonly Spoil[] = [
   },
   (message, at, byte) => insert(message, at, byte),
   (message) => Buffer.concat([message, message]),
-  // A field that nobody knows, of each wire type, the last ones being groups.
+  // An unknown field of each wire type, the last ones being groups.
   (message, _at, byte) => insert(message, 0, 0xf8, 0x07, byte),
   (message, _at, byte) => insert(message, 0, 0xf9, 0x07, ...Array(8).fill(byte)),
   (message, _at, byte) => insert(message, 0, 0xfa, 0x07, 1, byte),
@@ -44,7 +43,7 @@ const spoils: readonly Spoil[] = [
   (message) => insert(message, 0, 0x00),
   (message) => insert(message, message.length, 0x80),
   (message) => insert(message, message.length, ...Array(11).fill(0x80), 0x01),
-  // The fields of lowest number, in another wire type, with text that is none, or a length that lies.
+  // The lowest field numbers with another wire type, invalid UTF-8 or a wrong length.
   (message, at, byte) => insert(message, message.length, ((at % 8) + 1) * 8 + (byte % 8), byte),
   (message, at) => insert(message, message.length, ((at % 8) + 1) * 8 + 2, 2, 0xc3, 0x28),
   (message, at) => insert(message, message.length, ((at % 8) + 1) * 8 + 2, 3, 0xed, 0xa0, 0x80),
@@ -72,11 +71,11 @@ const timeouts = [
   ...[" 1S", "1S ", "１S", "NaN", "Infinity", "0x1S", "1S, 2S"],
 ];
 
-/** Any header may be there several times, also those that should not. */
+/** Any header may be repeated. */
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
-/** Headers that are not as they should be. A key in one of them counts. */
-function oddHeaders({ attacker, victim }: FuzzWorld): Headers[] {
+/** Invalid headers. Those with a valid key in the correct header may be accepted. */
+function invalidHeaders({ attacker, victim }: FuzzFixtures): Headers[] {
   const { private: key } = attacker;
   const name = "svc-api-key";
   return [
@@ -132,45 +131,45 @@ function oddHeaders({ attacker, victim }: FuzzWorld): Headers[] {
 }
 
 const flags = [1, 2, 3, 0x80, 0x81, 0xff];
-const lies = [0, 1, 5, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff];
+const wrongLengths = [0, 1, 5, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff];
 
-/** Calls with messages, frames or headers that are not as they should be, aimed at the victim. */
-export function grpcCalls(world: FuzzWorld): fc.Arbitrary<GrpcInput> {
+/** Calls for the victim's data with invalid messages, frames or headers. */
+export function grpcInputs(fixtures: FuzzFixtures): fc.Arbitrary<GrpcInput> {
   const methods = services.flatMap((service) => service.methods);
   const messages = methods.map((method) => {
-    const message = sampleOf(method, world.victim) as MessageShape<typeof method.input>;
+    const message = sampleOf(method, fixtures.victim) as MessageShape<typeof method.input>;
     return Buffer.from(toBinary(method.input, message));
   });
-  const place = fc.nat(1_000);
+  const offset = fc.nat(1_000);
   const anyMethod = fc.nat(methods.length - 1);
   const message = (index: number) =>
     fc
-      .tuple(mostly(index, anyMethod), fc.constantFrom(...spoils), place, fc.nat(255))
-      .map(([of, spoil, at, byte]) => {
-        const good = messages[of] as Buffer;
-        return spoil(good, at % (good.length + 1), byte);
+      .tuple(mostlyValid(index, anyMethod), fc.constantFrom(...mutations), offset, fc.nat(255))
+      .map(([of, mutate, at, byte]) => {
+        const valid = messages[of] as Buffer;
+        return mutate(valid, at % (valid.length + 1), byte);
       });
   const frame = (index: number) =>
     fc
       .tuple(
         message(index),
-        mostly(0, fc.constantFrom(...flags)),
-        mostly(-1, fc.constantFrom(...lies)),
+        mostlyValid(0, fc.constantFrom(...flags)),
+        mostlyValid(-1, fc.constantFrom(...wrongLengths)),
       )
-      .map(([bytes, flag, lie]) => envelope(bytes, flag, lie < 0 ? undefined : lie));
+      .map(([bytes, flag, length]) => envelope(bytes, flag, length < 0 ? undefined : length));
   const body = (index: number) =>
     fc
       .tuple(
-        mostly(1, fc.constantFrom(0, 2, 3)).chain((length) =>
+        mostlyValid(1, fc.constantFrom(0, 2, 3)).chain((length) =>
           fc.array(frame(index), { minLength: length, maxLength: length }),
         ),
-        mostly(0, fc.integer({ min: 1, max: 6 })),
+        mostlyValid(0, fc.integer({ min: 1, max: 6 })),
       )
       .map(([frames, rest]) => Buffer.concat([...frames, Buffer.alloc(rest)]));
-  const { private: key } = world.attacker;
-  const more = mostly({}, fc.constantFrom(...oddHeaders(world)));
+  const { private: key } = fixtures.attacker;
+  const extraHeaders = mostlyValid({}, fc.constantFrom(...invalidHeaders(fixtures)));
   return anyMethod.chain((index) =>
-    fc.tuple(body(index), more).map(([body, odd]) => {
+    fc.tuple(body(index), extraHeaders).map(([body, extra]) => {
       const method = methods[index] as DescMethod;
       const headers = {
         ":method": "POST",
@@ -178,7 +177,7 @@ export function grpcCalls(world: FuzzWorld): fc.Arbitrary<GrpcInput> {
         "content-type": "application/grpc",
         te: "trailers",
         "svc-api-key": key,
-        ...odd,
+        ...extra,
       };
       return { method, headers, body, hasKey: headers["svc-api-key"] === key };
     }),

@@ -1,8 +1,13 @@
 import fc from "fast-check";
-import { seed } from "./seeded.js";
+import { seed } from "./harness.js";
 
-/** Names that mean something to JavaScript, to a database or to a parser of queries. */
-export const hostileNames = [
+/** Mostly the valid value, so that an input usually has few invalid parts. */
+export function mostlyValid<T>(valid: T, invalid: fc.Arbitrary<T>): fc.Arbitrary<T> {
+  return fc.oneof({ weight: 5, arbitrary: fc.constant(valid) }, { weight: 2, arbitrary: invalid });
+}
+
+/** Names that are special in JavaScript, databases or query parsers. */
+export const maliciousNames = [
   "__proto__",
   "constructor",
   "prototype",
@@ -25,8 +30,8 @@ export const hostileNames = [
   "ｎａｍｅ",
 ] as const;
 
-/** JSON, as text: what databases, parsers and calendars stumble over. */
-const hostileJson = [
+/** JSON texts that are special to databases, parsers and date libraries. */
+const maliciousJson = [
   '{"$ne":null}',
   '{"$gt":""}',
   '{"$where":"sleep(5000)"}',
@@ -42,7 +47,7 @@ const hostileJson = [
   ...["1e309", "-1e309", "-0", "0", "1.0", "1e0", "01", "+1", "0x1", ".5", "1.", "NaN", "-"],
   ...["9007199254740993", "2147483647", "2147483648", "-2147483649", "1e-400", "4294967297"],
   ...['"1"', '"0"', '"-0"', '"1e3"', '"Infinity"', '" 1"', "Infinity"],
-  ...moments().map((text) => JSON.stringify(text)),
+  ...timestamps().map((text) => JSON.stringify(text)),
   ...durations().map((text) => JSON.stringify(text)),
   '"\\ud800"',
   '"\\udc00\\ud800"',
@@ -57,7 +62,7 @@ const hostileJson = [
   ]),
 ];
 
-function moments(): string[] {
+function timestamps(): string[] {
   return [
     "2030-02-30T00:00:00Z",
     "2031-02-29T00:00:00Z",
@@ -96,7 +101,7 @@ function durations(): string[] {
   ];
 }
 
-/** Changes that people do not see, or take for the same. */
+/** Changes that are hard to see, or that normalization may undo. */
 const disguises: readonly ((text: string) => string)[] = [
   (text) => text.toUpperCase(),
   (text) => text.replaceAll("i", "ı"),
@@ -122,23 +127,23 @@ const disguises: readonly ((text: string) => string)[] = [
   (text) => text + text,
 ];
 
-/** A text that looks like another, and is none of it. */
-export function lookAlike(text: string): fc.Arbitrary<string> {
+/** A different text that looks similar. */
+export function lookalike(text: string): fc.Arbitrary<string> {
   return fc
     .constantFrom(...disguises)
     .map((disguise) => disguise(text))
     .filter((disguised) => disguised !== text);
 }
 
-/** Made once, since it is dear to make. */
-const usualJson = fc.sample(fc.json({ maxDepth: 3 }), { numRuns: 500, seed });
-const odd = fc.sample(fc.string({ unit: "binary", maxLength: 20 }), { numRuns: 500, seed });
+/** Sampled once, since generation is slow. */
+const randomJson = fc.sample(fc.json({ maxDepth: 3 }), { numRuns: 500, seed });
+const randomText = fc.sample(fc.string({ unit: "binary", maxLength: 20 }), { numRuns: 500, seed });
 
-/** JSON as text, not all of it valid, to stand where a value was expected. */
-export function anyJson(usual: string): fc.Arbitrary<string> {
+/** JSON texts, some of them invalid, in place of a value. */
+export function anyJson(valid: string): fc.Arbitrary<string> {
   return fc.oneof(
-    { weight: 6, arbitrary: fc.constantFrom(...hostileJson) },
-    { weight: 2, arbitrary: lookAlike(usual).map((text) => JSON.stringify(text)) },
-    { weight: 2, arbitrary: fc.constantFrom(...usualJson, ...odd) },
+    { weight: 6, arbitrary: fc.constantFrom(...maliciousJson) },
+    { weight: 2, arbitrary: lookalike(valid).map((text) => JSON.stringify(text)) },
+    { weight: 2, arbitrary: fc.constantFrom(...randomJson, ...randomText) },
   );
 }

@@ -8,36 +8,35 @@ import { type ServiceProcess, startService } from "../../support/service/service
 
 const minute = 60_000;
 
-const end = ({ process }: ServiceProcess) => void process.child.kill("SIGKILL");
+const kill = ({ process }: ServiceProcess) => void process.child.kill("SIGKILL");
 
-/** One of several instances of the service on one database, whose clock is wrong. */
-interface ShiftedInstance extends ServiceProcess {
+interface SkewedInstance extends ServiceProcess {
   readonly name: string;
 }
 
-const shifts = { "5 minutes ahead": 5 * minute, "5 minutes behind": -5 * minute };
+const skews = { "5 minutes ahead": 5 * minute, "5 minutes behind": -5 * minute };
 // As a URL, since NODE_OPTIONS is split at spaces.
-const preload = `--import=${pathToFileURL(join(__dirname, "shift-clock.mjs"))}`;
+const preload = `--import=${pathToFileURL(join(__dirname, "skew-clock.mjs"))}`;
 
-/** Starts the instances before the tests of a file, as processes of their own, and ends them after. */
-export function useShiftedInstances(
+/** Starts instances with wrong clocks on one database before the tests of a file, and kills them afterwards. */
+export function useSkewedInstances(
   database: () => string,
   environment: Readonly<Record<string, string>>,
-): readonly ShiftedInstance[] {
-  const instances: ShiftedInstance[] = [];
+): readonly SkewedInstance[] {
+  const instances: SkewedInstance[] = [];
 
   beforeAll(async () => {
     const store = { MONGODB_URI: uri, MONGODB_DATABASE: database() };
-    const started = Object.entries(shifts).map(async ([name, shift]) => {
-      const clock = { NODE_OPTIONS: preload, CLOCK_SHIFT: String(shift) };
+    const starting = Object.entries(skews).map(async ([name, skew]) => {
+      const clock = { NODE_OPTIONS: preload, CLOCK_SKEW: String(skew) };
       const all = { ...rateLimitsOff, ...environment, ...store, ...clock };
       return { name, ...(await startService(all)) };
     });
-    instances.push(...(await allOrUndo(started, end)));
+    instances.push(...(await allOrUndo(starting, kill)));
   }, 180_000);
 
   afterAll(() => {
-    instances.forEach(end);
+    instances.forEach(kill);
   });
 
   return instances;

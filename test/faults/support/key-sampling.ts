@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { MongoClient } from "mongodb";
 import { uri } from "../../support/mongo/uri.js";
 
@@ -51,4 +52,43 @@ export async function readDatabaseClock(): Promise<DatabaseClock> {
       most = Math.max(most, again.most);
     },
   };
+}
+
+/** Whether a key was accepted, with the times of request and response by `performance.now()`. */
+export interface KeySample {
+  readonly isAccepted: boolean;
+  readonly sentAt: number;
+  readonly receivedAt: number;
+}
+
+/** The interval of the requests in milliseconds, and their number after the expiry of the key. */
+const interval = 30;
+const samplesAfterExpiry = 10;
+
+/** Uses a key repeatedly, until some time after its expiry. */
+export async function sampleKey(
+  expiresAt: number,
+  clock: DatabaseClock,
+  use: () => Promise<boolean>,
+): Promise<readonly KeySample[]> {
+  const samples: KeySample[] = [];
+  for (let countAfter = 0; countAfter < samplesAfterExpiry; ) {
+    const sentAt = performance.now();
+    const isAccepted = await use();
+    samples.push({ isAccepted, sentAt, receivedAt: performance.now() });
+    countAfter += clock.earliest(sentAt) > expiresAt ? 1 : 0;
+    await delay(interval * (0.5 + Math.random()));
+  }
+  return samples;
+}
+
+/** Returns the samples in which the key was accepted after its expiry, or refused before it. */
+export function findWrongSamples(
+  samples: readonly KeySample[],
+  expiresAt: number,
+  clock: DatabaseClock,
+): readonly KeySample[] {
+  return samples.filter(({ isAccepted, sentAt, receivedAt }) =>
+    isAccepted ? clock.earliest(sentAt) > expiresAt : clock.latest(receivedAt) < expiresAt,
+  );
 }
