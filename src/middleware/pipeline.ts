@@ -15,10 +15,11 @@ import { createAuthorizeInterceptor } from "./authorize.js";
 import { createDeadlineInterceptor } from "./deadline.js";
 import { readHeaderFields } from "./header-fields.js";
 import type { Interceptor } from "./interceptor.js";
-import { createRateLimitInterceptor, createStreamLimitInterceptor } from "./limits.js";
 import { createObserveInterceptor } from "./observe.js";
+import { createRateLimitInterceptor } from "./rate-limit.js";
 import { createReauthenticateInterceptor } from "./reauthenticate.js";
 import { createRestrictionsInterceptor } from "./restrictions.js";
+import { createStreamLimitInterceptor } from "./stream-limit.js";
 import { createValidateInterceptor } from "./validate.js";
 
 interface InterceptorOptions {

@@ -80,9 +80,9 @@ export function matchesFilter(event: Event, { kind, target, actor, since, until 
   );
 }
 
-function matchesPrincipal(party: EventParty | undefined, id: string): boolean {
+function matchesPrincipal(principal: EventParty | undefined, id: string): boolean {
   const lowerCaseId = id.toLowerCase();
-  return [party?.applicationId, party?.sessionId, party?.keyId].includes(lowerCaseId);
+  return [principal?.applicationId, principal?.sessionId, principal?.keyId].includes(lowerCaseId);
 }
 
 interface ActivityFilterBarProps {

@@ -83,9 +83,9 @@ function fillPart(
 ): ReactNode {
   switch (part) {
     case "{target}":
-      return <PrincipalName party={target} fallbackName={after?.name ?? before?.name} />;
+      return <PrincipalName principal={target} fallbackName={after?.name ?? before?.name} />;
     case "{actor}":
-      return <PrincipalName party={actor} fallbackName={undefined} />;
+      return <PrincipalName principal={actor} fallbackName={undefined} />;
     case "{method}":
       return <code>{method?.split("/").at(-1) ?? "a call"}</code>;
     case "{end}":
@@ -96,15 +96,15 @@ function fillPart(
 }
 
 interface PrincipalNameProps {
-  readonly party: EventParty | undefined;
+  readonly principal: EventParty | undefined;
   readonly fallbackName: string | undefined;
 }
 
-function PrincipalName({ party, fallbackName }: PrincipalNameProps) {
-  return party?.applicationId === undefined ? (
+function PrincipalName({ principal, fallbackName }: PrincipalNameProps) {
+  return principal?.applicationId === undefined ? (
     (fallbackName ?? "an unknown principal")
   ) : (
-    <ApplicationName id={party.applicationId} fallbackName={fallbackName} />
+    <ApplicationName id={principal.applicationId} fallbackName={fallbackName} />
   );
 }
 
@@ -115,9 +115,9 @@ function EventDetails({ event }: { readonly event: Event }) {
     ["Time", at && timestampDate(at).toLocaleString()],
     [
       "Target",
-      target && <Principal key="target" party={target} fallbackName={(after ?? before)?.name} />,
+      target && <Principal key="target" principal={target} fallbackName={(after ?? before)?.name} />,
     ],
-    ["Actor", actor && <Principal key="actor" party={actor} />],
+    ["Actor", actor && <Principal key="actor" principal={actor} />],
     ["Reason", event.reason && <code key="reason">{event.reason}</code>],
     ["Count", event.count],
     ["Method", event.method && <code key="method">{event.method}</code>],
@@ -134,11 +134,11 @@ function EventDetails({ event }: { readonly event: Event }) {
 }
 
 interface PrincipalProps {
-  readonly party: EventParty;
+  readonly principal: EventParty;
   readonly fallbackName?: string | undefined;
 }
 
-function Principal({ party: { applicationId, sessionId, keyId }, fallbackName }: PrincipalProps) {
+function Principal({ principal: { applicationId, sessionId, keyId }, fallbackName }: PrincipalProps) {
   return (
     <>
       {applicationId !== undefined && (

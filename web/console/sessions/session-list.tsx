@@ -23,7 +23,7 @@ export function SessionList({ filter, clear, open }: SessionListProps) {
   const { sessions, error, hasNextPage, isPlaceholderData, isFetchingNextPage, fetchNextPage } =
     useSessions(filter);
   const list = JSON.stringify([filter, isPlaceholderData]);
-  const shown = useRecentlyEnded(sessions ?? none, hasNextPage, list);
+  const shown = useRecentlyClosed(sessions ?? none, hasNextPage, list);
   return (
     <section className="card" aria-label="Open sessions" aria-busy={sessions === undefined}>
       <Problem of={error} />
@@ -42,8 +42,8 @@ export function SessionList({ filter, clear, open }: SessionListProps) {
             </tr>
           </thead>
           <tbody>
-            {shown.map(({ session, isEnded }) => (
-              <SessionRow key={session.id} session={session} isEnded={isEnded} open={open} />
+            {shown.map(({ session, isClosed }) => (
+              <SessionRow key={session.id} session={session} isClosed={isClosed} open={open} />
             ))}
           </tbody>
         </table>
@@ -61,14 +61,14 @@ export function SessionList({ filter, clear, open }: SessionListProps) {
 
 interface SessionRowProps {
   readonly session: Session;
-  readonly isEnded: boolean;
+  readonly isClosed: boolean;
   open(id: string): void;
 }
 
-function SessionRow({ session, isEnded, open }: SessionRowProps) {
+function SessionRow({ session, isClosed, open }: SessionRowProps) {
   const { id, applicationId, state, createdAt, expiresAt } = session;
   return (
-    <tr data-ended={isEnded}>
+    <tr data-closed={isClosed}>
       <td>
         <ApplicationLink id={applicationId} />
         <br />
@@ -77,12 +77,12 @@ function SessionRow({ session, isEnded, open }: SessionRowProps) {
         </button>
       </td>
       <td>
-        <StateBadge state={isEnded ? "ended" : state} />
+        <StateBadge state={isClosed ? "closed" : state} />
       </td>
       <td className="when-wide">
         <TimeAgo at={createdAt} />
       </td>
-      <td>{isEnded ? "ended" : <TimeLeft until={expiresAt} />}</td>
+      <td>{isClosed ? "closed" : <TimeLeft until={expiresAt} />}</td>
     </tr>
   );
 }
@@ -99,41 +99,41 @@ function NoSessions({ filter, clear }: Pick<SessionListProps, "filter" | "clear"
   );
 }
 
-/** How long an ended session stays in the list. */
-const endedDisplayMs = 1_200;
+/** How long a closed session stays in the list. */
+const closedDisplayMs = 1_200;
 
 interface ShownSession {
   readonly session: Session;
-  readonly isEnded: boolean;
+  readonly isClosed: boolean;
 }
 
-/** The sessions, and for a moment those that have just ended. */
-function useRecentlyEnded(
+/** The sessions, and for a moment those that have just closed. */
+function useRecentlyClosed(
   sessions: readonly Session[],
   hasMore: boolean,
   list: string,
 ): readonly ShownSession[] {
   const [before, setBefore] = useState({ sessions, list });
-  const [ended, setEnded] = useState<readonly Session[]>([]);
+  const [closed, setClosed] = useState<readonly Session[]>([]);
 
   if (before.sessions !== sessions || before.list !== list) {
     setBefore({ sessions, list });
-    setEnded(before.list === list ? endedOf(before.sessions, sessions, hasMore) : []);
+    setClosed(before.list === list ? closedOf(before.sessions, sessions, hasMore) : []);
   }
 
   useEffect(() => {
-    const timer = ended.length > 0 ? setTimeout(() => setEnded([]), endedDisplayMs) : undefined;
+    const timer = closed.length > 0 ? setTimeout(() => setClosed([]), closedDisplayMs) : undefined;
     return () => clearTimeout(timer);
-  }, [ended]);
+  }, [closed]);
 
   return [
-    ...sessions.map((session) => ({ session, isEnded: false })),
-    ...ended.map((session) => ({ session, isEnded: true })),
+    ...sessions.map((session) => ({ session, isClosed: false })),
+    ...closed.map((session) => ({ session, isClosed: true })),
   ].toSorted((one, other) => (one.session.id < other.session.id ? 1 : -1));
 }
 
 /** Sessions missing at the end of the list may have moved to the next page. */
-function endedOf(
+function closedOf(
   before: readonly Session[],
   now: readonly Session[],
   hasMore: boolean,

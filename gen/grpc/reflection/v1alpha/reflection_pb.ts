@@ -239,7 +239,7 @@ export const ErrorResponseSchema: GenMessage<ErrorResponse> = /*@__PURE__*/
  */
 export const ServerReflection: GenService<{
   /**
-   * Answers questions about the services and types of this server.
+   * Describes the services and types of this server.
    *
    * @generated from rpc grpc.reflection.v1alpha.ServerReflection.ServerReflectionInfo
    */

@@ -2,28 +2,10 @@ import type { StreamRequest, StreamResponse } from "@connectrpc/connect";
 import { type Caller, callKey } from "../auth/caller.js";
 import type { ReadAddressOf } from "../auth/caller-address.js";
 import { tooManyStreams } from "../errors.js";
-import { mapMaybePromise, onIteratorEnd } from "../lib/async.js";
+import { onIteratorEnd } from "../lib/async.js";
 import { clientNetworkKey } from "../lib/networks.js";
-import type { RateLimits } from "../services/rate-limits/rate-limits.js";
 import type { Interceptor } from "./interceptor.js";
 import { withMessage } from "./interceptor.js";
-
-/** Refuses calls that exceed the rate limit of their key. */
-export function createRateLimitInterceptor(rateLimits: RateLimits): Interceptor {
-  return (next) => (request) => {
-    const { caller } = request.contextValues.get(callKey);
-    const refusal = caller && rateLimits.countCall(caller, request.contextValues);
-    if (!refusal) {
-      return next(request);
-    }
-    return mapMaybePromise(refusal, (refusal) => {
-      if (refusal) {
-        throw refusal;
-      }
-      return next(request);
-    });
-  };
-}
 
 /** The limit for unauthenticated callers, if it is lower than the configured one. */
 const unauthenticatedLimit = 64;
