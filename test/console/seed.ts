@@ -96,7 +96,8 @@ async function openSessions(url: string, shopKey: string, backendKey: string): P
 
 const types: readonly ApplicationType[] = ["private", "public", "management"];
 const firstCreatedAt = Date.UTC(2025, 0);
-const batchSize = 500;
+/** Small, so that a batch stays within the write timeout on a busy machine. */
+const batchSize = 100;
 
 /** Imports applications of alternating types into a tenant. `Service 0` is the oldest. */
 export async function seedApplications(
