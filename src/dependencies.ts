@@ -14,7 +14,7 @@ import type { Clock, Store } from "./store/port/store.js";
 import type { CallMetrics } from "./telemetry/metrics/calls.js";
 import type { Metrics } from "./telemetry/metrics/metrics.js";
 import { observeStore } from "./telemetry/observe-store.js";
-import type { Tracing } from "./telemetry/spans.js";
+import type { Tracing } from "./telemetry/tracing.js";
 
 export interface DependencyOptions {
   readonly store: Store;

@@ -34,7 +34,7 @@ async function serve(): Promise<void> {
     const { supervise } = await import("../cluster/supervisor.js");
     await supervise(settings);
   } else {
-    const { serveStandalone } = await import("../serve.js");
+    const { serveStandalone } = await import("../run-service.js");
     await serveStandalone(settings);
   }
 }

@@ -3,7 +3,7 @@ import type { Worker } from "node:cluster";
 import cluster from "node:cluster";
 import { readSettings } from "../config/settings.js";
 import { withTimeout } from "../lib/timeout.js";
-import { serve, waitForStopSignal } from "../serve.js";
+import { serve, waitForStopSignal } from "../run-service.js";
 import { createLog } from "../telemetry/log.js";
 import type { PrimaryMessage, WorkerMessage } from "./worker-process.js";
 

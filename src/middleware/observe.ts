@@ -14,9 +14,9 @@ import { type Problem, toProblem } from "../errors.js";
 import { onIteratorEnd } from "../lib/async.js";
 import { memoize } from "../lib/cache.js";
 import type { Denials } from "../services/events/denials.js";
+import { parseTraceId } from "../telemetry/load-tracing.js";
 import type { CallMetrics, MethodCounts } from "../telemetry/metrics/calls.js";
-import type { CallSpan, Tracing } from "../telemetry/spans.js";
-import { parseTraceId } from "../telemetry/tracing.js";
+import type { CallSpan, Tracing } from "../telemetry/tracing.js";
 import { cancellationError } from "./deadline.js";
 import { type Interceptor, type Next, withMessage } from "./interceptor.js";
 

@@ -9,7 +9,7 @@ import type { Denials } from "../services/events/denials.js";
 import type { RateLimits } from "../services/rate-limits/rate-limits.js";
 import type { Store } from "../store/port/store.js";
 import type { CallMetrics } from "../telemetry/metrics/calls.js";
-import type { Tracing } from "../telemetry/spans.js";
+import type { Tracing } from "../telemetry/tracing.js";
 import { createAuthenticateInterceptor, createLastUsedInterceptor } from "./authenticate.js";
 import { createAuthorizeInterceptor } from "./authorize.js";
 import { createDeadlineInterceptor } from "./deadline.js";

@@ -1,4 +1,4 @@
-import type { CursorSealerFactory } from "../auth/sealing.js";
+import type { CursorSealerFactory } from "../auth/cursor-sealing.js";
 import { invalidRequest } from "../errors.js";
 import type { ListOrder, ListPosition } from "../store/port/applications.js";
 

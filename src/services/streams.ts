@@ -1,5 +1,5 @@
 import type { HandlerContext } from "@connectrpc/connect";
-import type { CursorSealer, CursorSealerFactory } from "../auth/sealing.js";
+import type { CursorSealer, CursorSealerFactory } from "../auth/cursor-sealing.js";
 import { shuttingDown } from "../errors.js";
 import { linkAbortSignals } from "../lib/async.js";
 

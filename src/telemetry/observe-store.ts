@@ -8,7 +8,7 @@ import {
 } from "../store/port/errors.js";
 import type { Store } from "../store/port/store.js";
 import { counter, createHistogram, type Family, histogram } from "./metrics/families.js";
-import type { Tracing } from "./spans.js";
+import type { Tracing } from "./tracing.js";
 
 /** `refused`: a precondition on the stored data failed. */
 export type StoreOutcome = "ok" | "unavailable" | "refused" | "error";

@@ -10,7 +10,7 @@ import { createGrpcApi } from "../support/api/grpc.js";
 import { createRestApi } from "../support/api/rest.js";
 import { send } from "../support/http/http.js";
 import { type Mongod, startMongod } from "../support/mongo/mongod.js";
-import { runLatchkey, withTempFolder } from "../support/service/process.js";
+import { runLatchkey, withTempFolder } from "../support/service/run-latchkey.js";
 import { useServices } from "../support/service/service-process.js";
 import { hangTimeout, until } from "../support/until.js";
 import { callEveryMethod, expectRefused, invalidKeys } from "./support/api-calls.js";

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from "@jest/globals";
 import { useCleanup } from "../support/cleanup.js";
 import { startHttp1Proxy } from "../support/http/http1-proxy.js";
 import { startProxy } from "../support/http/tcp-proxy.js";
-import { runLatchkey } from "../support/service/process.js";
+import { runLatchkey } from "../support/service/run-latchkey.js";
 import { useService } from "../support/service/service-process.js";
 import { type RunOptions, useCli } from "./run-cli.js";
 

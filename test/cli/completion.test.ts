@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import { describe, expect, it } from "@jest/globals";
 import { complete, completionScript, fileCandidates, shells } from "../../src/cli/completion.js";
 import { describeWith } from "../support/jest/suite.js";
-import { latchkeyPath, withTempFolder } from "../support/service/process.js";
+import { latchkeyPath, withTempFolder } from "../support/service/run-latchkey.js";
 import { createFullProgram } from "./run-cli.js";
 
 async function completionsOf(...words: string[]): Promise<string[]> {

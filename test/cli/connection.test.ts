@@ -8,7 +8,7 @@ import {
   writeProfiles,
 } from "../../src/cli/connection.js";
 import { futureTime, pastTime, serviceUrl } from "../../src/cli/options.js";
-import { withTempFolder } from "../support/service/process.js";
+import { withTempFolder } from "../support/service/run-latchkey.js";
 
 const local = { url: "http://localhost:8080", key: "local-key" };
 const staging = { url: "https://staging.example.com", key: "staging-key", keyHeader: "X-KEY" };

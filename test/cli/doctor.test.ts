@@ -18,7 +18,7 @@ import type { Store } from "../../src/store/port/store.js";
 import { anApplication } from "../contract/store/fixtures.js";
 import { useMongo } from "../support/mongo/mongo.js";
 import { uri } from "../support/mongo/uri.js";
-import { withTempFolder } from "../support/service/process.js";
+import { withTempFolder } from "../support/service/run-latchkey.js";
 import { startServer } from "../support/service/server.js";
 import { useCli } from "./run-cli.js";
 

@@ -8,7 +8,7 @@ import { type Command, CommanderError } from "commander";
 import { addClientCommands } from "../../src/cli/commands.js";
 import { exitCodes, reportError } from "../../src/cli/errors.js";
 import { createProgram } from "../../src/cli/program.js";
-import { runLatchkey } from "../support/service/process.js";
+import { runLatchkey } from "../support/service/run-latchkey.js";
 
 interface CommandResult {
   readonly code: number | null;

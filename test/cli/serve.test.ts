@@ -11,7 +11,11 @@ import { watchHealth } from "../support/http/raw-grpc.js";
 import { isFullSuite } from "../support/jest/suite.js";
 import { useMongo } from "../support/mongo/mongo.js";
 import { uri } from "../support/mongo/uri.js";
-import { type LatchkeyProcess, runLatchkey, withTempFolder } from "../support/service/process.js";
+import {
+  type LatchkeyProcess,
+  runLatchkey,
+  withTempFolder,
+} from "../support/service/run-latchkey.js";
 import { listeningPattern, useServices } from "../support/service/service-process.js";
 
 jest.setTimeout(180_000);

@@ -5,7 +5,7 @@ import { expect, it } from "@jest/globals";
 import { useCleanup } from "../support/cleanup.js";
 import { startHttp1Proxy } from "../support/http/http1-proxy.js";
 import { describeWith, isFullSuite } from "../support/jest/suite.js";
-import { latchkeyPath } from "../support/service/process.js";
+import { latchkeyPath } from "../support/service/run-latchkey.js";
 import { useService } from "../support/service/service-process.js";
 import { until } from "../support/until.js";
 import { useCli } from "./run-cli.js";

@@ -3,7 +3,11 @@ import { Agent, get } from "node:http";
 import { type ClientHttp2Session, connect } from "node:http2";
 import { useCleanup } from "../support/cleanup.js";
 import { watchHealth } from "../support/http/raw-grpc.js";
-import { childrenOf, type LatchkeyProcess, withTempFolder } from "../support/service/process.js";
+import {
+  childrenOf,
+  type LatchkeyProcess,
+  withTempFolder,
+} from "../support/service/run-latchkey.js";
 import {
   firstKeyPattern,
   listeningPattern,

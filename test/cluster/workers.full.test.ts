@@ -13,7 +13,7 @@ import {
   latchkeyPath,
   runLatchkey,
   withTempFolder,
-} from "../support/service/process.js";
+} from "../support/service/run-latchkey.js";
 import { listeningPattern } from "../support/service/service-process.js";
 import { hangTimeout, until } from "../support/until.js";
 import {

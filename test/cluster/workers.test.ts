@@ -5,7 +5,7 @@ import { createGrpcTransport } from "@connectrpc/connect-node";
 import { describe, expect, it, jest } from "@jest/globals";
 import { AccessService } from "../../gen/latchkey/v1/access_service_pb.js";
 import { useCleanup } from "../support/cleanup.js";
-import { isRunning, latchkeyPath } from "../support/service/process.js";
+import { isRunning, latchkeyPath } from "../support/service/run-latchkey.js";
 import { hangTimeout, until } from "../support/until.js";
 import {
   count,

@@ -4,7 +4,7 @@ import { promisify } from "node:util";
 import { describe, expect, it } from "@jest/globals";
 import { readSettings } from "../../src/config/settings.js";
 import { isFullSuite } from "../support/jest/suite.js";
-import { withTempFolder } from "../support/service/process.js";
+import { withTempFolder } from "../support/service/run-latchkey.js";
 import { useServices } from "../support/service/service-process.js";
 import { until } from "../support/until.js";
 import { type Instruction, readDockerfile } from "./dockerfile.js";

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { mkdir, symlink } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
-import { latchkeyPath } from "../support/service/process.js";
+import { latchkeyPath } from "../support/service/run-latchkey.js";
 
 /** A command block of a documentation page. */
 interface Command {

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { afterEach } from "@jest/globals";
 import { killWithParent } from "../support/service/child-process.js";
-import { type CapturedProcess, captureOutput } from "../support/service/process.js";
+import { type CapturedProcess, captureOutput } from "../support/service/run-latchkey.js";
 
 /** The commands of a page below a label such as `<!-- tour: curl -->`, as one script. */
 function scriptIn(page: string, label: string): string {

@@ -2,7 +2,7 @@ import { describe, it } from "@jest/globals";
 import { keyOf } from "../support/api/api.js";
 import { createRestApi } from "../support/api/rest.js";
 import { forEachConcurrently } from "../support/concurrency.js";
-import { withTempFolder } from "../support/service/process.js";
+import { withTempFolder } from "../support/service/run-latchkey.js";
 import { until } from "../support/until.js";
 import {
   type ExpectedState,

@@ -7,7 +7,7 @@ import { describe, expect, jest } from "@jest/globals";
 import { type Api, ApiFailure, keyOf } from "../support/api/api.js";
 import { createRestApi } from "../support/api/rest.js";
 import { itIf } from "../support/jest/suite.js";
-import { runLatchkey, withTempFolder } from "../support/service/process.js";
+import { runLatchkey, withTempFolder } from "../support/service/run-latchkey.js";
 import { useServices } from "../support/service/service-process.js";
 import { hangTimeout, until } from "../support/until.js";
 import { useEmbeddedServices } from "./support/embedded-service.js";

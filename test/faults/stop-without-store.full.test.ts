@@ -5,7 +5,7 @@ import { send } from "../support/http/http.js";
 import type { TcpProxy } from "../support/http/tcp-proxy.js";
 import { useMongo } from "../support/mongo/mongo.js";
 import { killWithParent } from "../support/service/child-process.js";
-import { runLatchkey } from "../support/service/process.js";
+import { runLatchkey } from "../support/service/run-latchkey.js";
 import { bootstrapKey } from "./support/instance.js";
 import { startMongoProxy } from "./support/mongo-proxy.js";
 

@@ -1,7 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { type CursorSealerFactory, createCursorSealerFactory } from "../../src/auth/sealing.js";
+import {
+  type CursorSealerFactory,
+  createCursorSealerFactory,
+} from "../../src/auth/cursor-sealing.js";
 import { Problem } from "../../src/errors.js";
 import { type CursorList, createCursors } from "../../src/services/cursors.js";
 import { createResumeTokens } from "../../src/services/streams.js";

@@ -10,7 +10,7 @@ import {
   type LatchkeyProcess,
   runLatchkey,
   withTempFolder,
-} from "../support/service/process.js";
+} from "../support/service/run-latchkey.js";
 import { useServices } from "../support/service/service-process.js";
 import { hangTimeout, until } from "../support/until.js";
 

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { build } from "esbuild";
 import { killWithParent } from "../support/service/child-process.js";
-import { captureOutput } from "../support/service/process.js";
+import { captureOutput } from "../support/service/run-latchkey.js";
 import { listeningPattern } from "../support/service/service-process.js";
 
 const timeout = 180_000;

@@ -8,7 +8,7 @@ import { promisify } from "node:util";
 import { describe, expect, it } from "@jest/globals";
 import type { Bom } from "../../tools/supply-chain/bom.js";
 import { packagesIn, readLockfile, readManifest } from "../../tools/supply-chain/lockfile.js";
-import { withTempFolder } from "../support/service/process.js";
+import { withTempFolder } from "../support/service/run-latchkey.js";
 
 const run = promisify(execFile);
 const lock = readLockfile();

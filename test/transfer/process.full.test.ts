@@ -9,7 +9,7 @@ import { applicationLine } from "../../src/transfer/export.js";
 import { hour, times } from "../contract/store/fixtures.js";
 import { anImportedApplication, seedStore } from "../contract/store/transfer-fixtures.js";
 import { uri } from "../support/mongo/uri.js";
-import { latchkeyPath, withTempFolder } from "../support/service/process.js";
+import { latchkeyPath, withTempFolder } from "../support/service/run-latchkey.js";
 import {
   createExport,
   type Environment,

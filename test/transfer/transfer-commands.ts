@@ -18,7 +18,11 @@ import {
 } from "../contract/store/transfer-fixtures.js";
 import { useMongo } from "../support/mongo/mongo.js";
 import { uri } from "../support/mongo/uri.js";
-import { type LatchkeyProcess, runLatchkey, withTempFolder } from "../support/service/process.js";
+import {
+  type LatchkeyProcess,
+  runLatchkey,
+  withTempFolder,
+} from "../support/service/run-latchkey.js";
 import { until } from "../support/until.js";
 
 /** The settings of a store. */

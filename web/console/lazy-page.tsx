@@ -1,5 +1,5 @@
 import { type ComponentType, type LazyExoticComponent, lazy } from "react";
-import { retryDelayMs, setReachable } from "./access/connection.js";
+import { retryDelayMs, setReachable } from "./sign-in/connection.js";
 
 // biome-ignore lint/suspicious/noExplicitAny: pages have different props.
 type AnyPage = ComponentType<any>;

@@ -2,11 +2,11 @@ import { StrictMode, Suspense } from "react";
 import { createRoot } from "react-dom/client";
 import { Redirect, Route, Router, Switch } from "wouter";
 import { applyTheme } from "../common/theme.js";
-import { OfflineNotice } from "./access/connection.js";
-import { RequireSignIn } from "./access/sign-in.js";
 import { NewKeyProvider } from "./applications/new-key.js";
 import { lazyPage } from "./lazy-page.js";
 import { home, Shell } from "./shell.js";
+import { OfflineNotice } from "./sign-in/connection.js";
+import { RequireSignIn } from "./sign-in/sign-in.js";
 import { guardedNavigate } from "./ui/leave-guard.js";
 import { Page } from "./ui/page.js";
 import "../common/tokens.css";
@@ -20,7 +20,7 @@ const EditApplicationPage = lazyPage(() => import("./applications/edit-applicati
 const NewApplicationPage = lazyPage(() => import("./applications/new-application-page.js"));
 const SessionsPage = lazyPage(() => import("./sessions/sessions-page.js"));
 const TrySessionPage = lazyPage(() => import("./sessions/try-session-page.js"));
-const WhyPage = lazyPage(() => import("./why/why-page.js"));
+const WhyPage = lazyPage(() => import("./access-check/access-check-page.js"));
 const ActivityPage = lazyPage(() => import("./activity/activity-page.js"));
 const MePage = lazyPage(() => import("./me-page.js"));
 

@@ -1,5 +1,5 @@
-import { useAccess } from "./access/access.js";
 import { Grants } from "./rules/grants.js";
+import { useAccess } from "./sign-in/signed-in-key.js";
 import { Badge, Facts } from "./ui/display.js";
 import { Page } from "./ui/page.js";
 import { RelativeTime } from "./ui/time.js";

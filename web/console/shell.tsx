@@ -1,8 +1,8 @@
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { chooseTheme, chosenTheme, type Theme, themes } from "../common/theme.js";
-import { type Access, useAccess } from "./access/access.js";
 import { preloadPages } from "./lazy-page.js";
+import { type Access, useAccess } from "./sign-in/signed-in-key.js";
 import { Button } from "./ui/buttons.js";
 import { Logo } from "./ui/display.js";
 import { ErrorBoundary } from "./ui/page.js";

@@ -10,10 +10,10 @@ import {
   StreamCheckAccessRequestSchema,
 } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { type Caller, callerOf, expiryOf, grantsOf, reauthorizationOf } from "../../auth/caller.js";
+import type { CursorSealerFactory } from "../../auth/cursor-sealing.js";
 import { toGrantsMessage } from "../../auth/grants.js";
 import type { Keyring } from "../../auth/keys.js";
 import type { LastUsedTracker } from "../../auth/last-used.js";
-import type { CursorSealerFactory } from "../../auth/sealing.js";
 import type { Settings } from "../../config/settings.js";
 import {
   type ApplicationType,

@@ -3,7 +3,7 @@ import type {
   WatchCredentialsRequest,
   WatchCredentialsResponseSchema,
 } from "../../../gen/latchkey/v1/access_service_pb.js";
-import type { CursorSealer } from "../../auth/sealing.js";
+import type { CursorSealer } from "../../auth/cursor-sealing.js";
 import type { ChangeBatch, ChangeFeed } from "../../store/port/changes.js";
 import { toTimestamp } from "../../validation/time.js";
 import { defaultHeartbeat } from "../streams.js";

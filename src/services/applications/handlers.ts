@@ -1,11 +1,11 @@
-import { createChangeHandlers } from "./changes.js";
-import { createKeyHandlers } from "./keys.js";
-import { createQueryHandlers } from "./queries.js";
+import { createKeyHandlers } from "./key-handlers.js";
+import { createQueryHandlers } from "./read-handlers.js";
 import {
   type ApplicationHandlerOptions,
   type ApplicationHandlers,
   createUpdateApplication,
-} from "./update.js";
+} from "./update-application.js";
+import { createChangeHandlers } from "./write-handlers.js";
 
 export function createApplicationHandlers(options: ApplicationHandlerOptions): ApplicationHandlers {
   const { audit, store } = options;

@@ -4,7 +4,7 @@ import { toGrantsMessage } from "../../auth/grants.js";
 import type { ApplicationRecord } from "../../store/port/records.js";
 import { type HasSourceRecord, sourceRecord } from "../../store/port/records.js";
 import { toTimestamp } from "../../validation/time.js";
-import { versionOf } from "./update.js";
+import { versionOf } from "./update-application.js";
 
 type ApplicationInit = MessageInitShape<typeof ApplicationSchema>;
 

@@ -10,8 +10,8 @@ import type {
   WatchEventsResponseSchema,
 } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { callerOf, reauthorizationOf } from "../../auth/caller.js";
+import type { CursorSealer, CursorSealerFactory } from "../../auth/cursor-sealing.js";
 import { toGrantsMessage } from "../../auth/grants.js";
-import type { CursorSealer, CursorSealerFactory } from "../../auth/sealing.js";
 import {
   type CredentialState,
   type EventFilter,

@@ -2,6 +2,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { SessionSchema, SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { callerOf, expiryOf } from "../../auth/caller.js";
+import type { CursorSealerFactory } from "../../auth/cursor-sealing.js";
 import {
   checkMayAdminister,
   checkSessionMayHold,
@@ -10,7 +11,6 @@ import {
   toGrantsMessage,
 } from "../../auth/grants.js";
 import { generateKey, type Keyring } from "../../auth/keys.js";
-import type { CursorSealerFactory } from "../../auth/sealing.js";
 import type { GrantPolicy, Settings } from "../../config/settings.js";
 import { parseKey } from "../../contract/key-format.js";
 import {
@@ -25,7 +25,7 @@ import { SessionQuotaReached } from "../../store/port/errors.js";
 import type { SessionRecord, SessionWithApplication } from "../../store/port/records.js";
 import type { Clock, Store } from "../../store/port/store.js";
 import { readExpiry, toTimestamp } from "../../validation/time.js";
-import { createUpdateApplication } from "../applications/update.js";
+import { createUpdateApplication } from "../applications/update-application.js";
 import { createCursors, defaultPageSize } from "../cursors.js";
 import { type Audit, stateOfSession } from "../events/audit.js";
 import type { RateLimits } from "../rate-limits/rate-limits.js";

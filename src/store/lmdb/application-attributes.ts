@@ -3,7 +3,7 @@ import { heldPermissions } from "../../contract/grants.js";
 import { idFromBytes, writeId } from "../../lib/uuid.js";
 import { foldName, isManager, lastUseOf, type ManagerExpiration } from "../port/applications.js";
 import type { ApplicationChange, ApplicationRecord } from "../port/records.js";
-import { after, emptyValue, timeBytes, trailingId } from "./keys.js";
+import { after, emptyValue, timeBytes, trailingId } from "./row-keys.js";
 import type { Tables } from "./tables.js";
 
 /**

@@ -13,7 +13,7 @@ import {
   timeBytes,
   timeKey,
   trailingId,
-} from "./keys.js";
+} from "./row-keys.js";
 import type { Tables } from "./tables.js";
 
 /** The indexes that list, count and sweep applications. All methods run inside `read` or `write`. */

@@ -16,6 +16,7 @@ import type { Clock } from "../port/store.js";
 import { attributeKey, attributePrefix, attributeValue } from "./application-attributes.js";
 import type { ApplicationIndex } from "./application-index.js";
 import type { Environment } from "./environment.js";
+import type { Records } from "./records.js";
 import {
   after,
   expiredRange,
@@ -24,8 +25,7 @@ import {
   tenantTimeKey,
   timeBytes,
   trailingId,
-} from "./keys.js";
-import type { Records } from "./records.js";
+} from "./row-keys.js";
 import type { Tables } from "./tables.js";
 
 /** Rows read per turn of the event loop: few of many rows may match. */

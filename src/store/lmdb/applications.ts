@@ -11,7 +11,7 @@ import type { Clock } from "../port/store.js";
 import type { ApplicationIndex, ExpirationIndex, ForeignKeyIndex } from "./application-index.js";
 import { createApplicationList, createApplicationSearch } from "./application-queries.js";
 import { withUse } from "./application-row.js";
-import type { AuditWriter } from "./change-context.js";
+import type { AuditWriter } from "./change-writer.js";
 import type { ChangeLog } from "./changes.js";
 import { type Environment, Refused, refuseOnThrow } from "./environment.js";
 import type { RecordInput, Records } from "./records.js";

@@ -3,8 +3,8 @@ import { resolve } from "node:path";
 import { open, type RootDatabase } from "lmdb";
 import { withTimeout } from "../../lib/timeout.js";
 import { StoreUnavailable } from "../port/errors.js";
+import { createReserve, type Reserve } from "./disk-reserve.js";
 import { prepareFolder, syncFolder } from "./folder.js";
-import { createReserve, type Reserve } from "./reserve.js";
 import {
   describeSchema,
   hasSupportedSchema,

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { writeId } from "../../lib/uuid.js";
 import type { EventQuery, NewEvent, Principal } from "../port/events.js";
-import { emptyValue } from "./keys.js";
+import { emptyValue } from "./row-keys.js";
 import type { Tables } from "./tables.js";
 
 /**

@@ -9,8 +9,8 @@ import type { Clock } from "../port/store.js";
 import type { EventKey } from "../port/transfer.js";
 import type { Environment } from "./environment.js";
 import type { EventIndex } from "./event-index.js";
-import { numberKey } from "./keys.js";
 import { createNumberedLog, type LogEntry, type NumberedLog } from "./numbered-log.js";
+import { numberKey } from "./row-keys.js";
 
 /** The audit log of all tenants. */
 export interface EventLog extends NumberedLog<LoggedEvent> {

@@ -22,8 +22,8 @@ import { type Environment, runCallback } from "./environment.js";
 import type { EventIndex, EventPosition } from "./event-index.js";
 import type { EventLog, LoggedEvent } from "./event-log.js";
 import { createLogFeed } from "./feed.js";
-import { parseExpirationKey, timeBytes, timeOf } from "./keys.js";
 import type { Records } from "./records.js";
+import { parseExpirationKey, timeBytes, timeOf } from "./row-keys.js";
 
 export function createEventStore(
   environment: Environment,

@@ -1,7 +1,7 @@
 import type { Database } from "lmdb";
 import { type Clock, createPageBudget } from "../port/store.js";
 import type { Environment } from "./environment.js";
-import { numberKey, numberOf } from "./keys.js";
+import { numberKey, numberOf } from "./row-keys.js";
 
 /**
  * A log in the commit order of all processes. Entries are numbered from one

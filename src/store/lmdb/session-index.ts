@@ -10,7 +10,7 @@ import {
   timeKey,
   timeOf,
   trailingId,
-} from "./keys.js";
+} from "./row-keys.js";
 import type { Tables } from "./tables.js";
 
 /** The indexes that list, count, expire and sweep sessions. All methods run inside `read` or `write`. */

@@ -15,7 +15,7 @@ import {
   withApplications,
 } from "../port/sessions.js";
 import type { Clock } from "../port/store.js";
-import type { AuditWriter } from "./change-context.js";
+import type { AuditWriter } from "./change-writer.js";
 import type { ChangeLog } from "./changes.js";
 import { type Environment, Refused, refuseOnThrow } from "./environment.js";
 import type { Records } from "./records.js";

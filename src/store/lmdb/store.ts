@@ -7,7 +7,7 @@ import {
 } from "./application-index.js";
 import { applicationLayout } from "./application-row.js";
 import { createApplicationStore } from "./applications.js";
-import { createAuditWriter, createResponses } from "./change-context.js";
+import { createAuditWriter, createResponses } from "./change-writer.js";
 import { createChangeFeed, createChangeLog } from "./changes.js";
 import { openEnvironment } from "./environment.js";
 import { createEventIndex } from "./event-index.js";

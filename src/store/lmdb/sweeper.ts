@@ -10,8 +10,8 @@ import type { Clock } from "../port/store.js";
 import type { ApplicationIndex, ExpirationIndex, ForeignKeyIndex } from "./application-index.js";
 import type { ChangeLog } from "./changes.js";
 import type { Environment } from "./environment.js";
-import { after, emptyValue, timeBytes, timeKey, trailingId } from "./keys.js";
 import type { Records } from "./records.js";
+import { after, emptyValue, timeBytes, timeKey, trailingId } from "./row-keys.js";
 import type { SessionIndex } from "./session-index.js";
 import type { Tables } from "./tables.js";
 

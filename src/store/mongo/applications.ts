@@ -5,6 +5,7 @@ import { type ApplicationStore, foldName, isManager, stopsManaging } from "../po
 import { LastManager } from "../port/errors.js";
 import type { ApplicationChange, ApplicationRecord, KeyUse } from "../port/records.js";
 import { findOtherManager, listApplications } from "./application-queries.js";
+import type { Transactions } from "./change-writer.js";
 import { byExpiry } from "./collections.js";
 import type { FreshRead } from "./connect.js";
 import {
@@ -26,7 +27,6 @@ import {
 import { callDriver, insert, limits, limitsIn } from "./driver-call.js";
 import { createFindForeign, createLookup } from "./lookup.js";
 import type { SessionCleanup } from "./session-cleanup.js";
-import type { Transactions } from "./transactions.js";
 
 interface ApplicationStoreOptions {
   readonly documents: Collection<ApplicationDocument>;

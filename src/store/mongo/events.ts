@@ -12,7 +12,7 @@ import { type Time, uuid } from "./documents.js";
 import { callDriver, limits } from "./driver-call.js";
 import { decodeEvent, type EventDocument, firstIdAt } from "./event-documents.js";
 import { createExpirationEvents, type ExpirationEventsOptions } from "./expirations.js";
-import { createEventFeed } from "./feeds/events.js";
+import { createEventFeed } from "./feeds/event-feed.js";
 
 interface EventListOptions {
   readonly documents: Collection<EventDocument>;

@@ -12,6 +12,7 @@ import {
   withApplications,
 } from "../port/sessions.js";
 import type { Store } from "../port/store.js";
+import type { ChangeWork, Transactions } from "./change-writer.js";
 import { byApplication, byAuthorizer, byTenant } from "./collections.js";
 import type { FreshRead } from "./connect.js";
 import {
@@ -29,7 +30,6 @@ import { callDriver, insert, limits, limitsIn } from "./driver-call.js";
 import { createLookup } from "./lookup.js";
 import { revokedSessions } from "./session-cleanup.js";
 import { createSessionQuotas } from "./session-quotas.js";
-import type { ChangeWork, Transactions } from "./transactions.js";
 
 interface SessionStoreOptions {
   readonly documents: Collection<SessionDocument>;

@@ -3,6 +3,7 @@ import { type MongoClient, ReadConcern } from "mongodb";
 import { defaultEventRetention, type ReadMode } from "../../config/settings.js";
 import type { Clock, ConnectionUse, Store } from "../port/store.js";
 import { createApplicationStore } from "./applications.js";
+import { createResponseDocuments, createTransactions } from "./change-writer.js";
 import {
   applicationsName,
   checkpointsName,
@@ -15,13 +16,12 @@ import { databaseTime, timeFromClock } from "./documents.js";
 import { callDriver, limits } from "./driver-call.js";
 import { createEventWriter } from "./event-documents.js";
 import { createEventStore } from "./events.js";
-import { createChangeFeed } from "./feeds/changes.js";
+import { createChangeFeed } from "./feeds/change-feed.js";
 import { createFindCaller } from "./lookup.js";
 import { createRateCounts, rateCountsName } from "./rate-counts.js";
 import { createExpiredCount, createSessionCleanup } from "./session-cleanup.js";
 import { createSessionStore } from "./sessions.js";
 import { createTransactionRunner } from "./transaction-retry.js";
-import { createResponseDocuments, createTransactions } from "./transactions.js";
 import { createTransfer } from "./transfer.js";
 
 interface MongoStoreOptions {

@@ -11,7 +11,7 @@ import {
 } from "../codec/connect-json.js";
 import { cacheEncoded, type Encode } from "../codec/encoded-cache.js";
 import type { RequestHandler } from "../http/exchange.js";
-import { createLibraryHandler } from "./library/handler.js";
+import { createLibraryHandler } from "./connect-library/handler.js";
 import {
   type Codecs,
   type Implementation,

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { readdir, readFile, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { familyOf } from "../../../bench/processes.js";
-import type { LatchkeyProcess } from "../../support/service/process.js";
+import type { LatchkeyProcess } from "../../support/service/run-latchkey.js";
 import { until } from "../../support/until.js";
 import type { Outputs } from "./recording.js";
 

@@ -1,6 +1,6 @@
 import { afterEach } from "@jest/globals";
-import type { LatchkeyProcess } from "../../support/service/process.js";
 import { rateLimitsOff } from "../../support/service/rate-limits-off.js";
+import type { LatchkeyProcess } from "../../support/service/run-latchkey.js";
 import { type ServiceProcess, useServices } from "../../support/service/service-process.js";
 
 /** The service on an embedded store, in its own process with its workers. */

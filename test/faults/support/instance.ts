@@ -1,5 +1,5 @@
 import { reservePorts } from "../../support/service/ports.js";
-import { type LatchkeyProcess, runLatchkey } from "../../support/service/process.js";
+import { type LatchkeyProcess, runLatchkey } from "../../support/service/run-latchkey.js";
 import { startService } from "../../support/service/service-process.js";
 
 /** An instance in its own process, which restarts at the same address. */

@@ -1,7 +1,11 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { newId } from "../../../src/lib/uuid.js";
-import { replaceKey, validKeys, withoutKey } from "../../../src/services/applications/keys.js";
+import {
+  replaceKey,
+  validKeys,
+  withoutKey,
+} from "../../../src/services/applications/key-handlers.js";
 import { expiredRetention, type KeyRecord } from "../../../src/store/port/records.js";
 
 const now = 1_000 * expiredRetention;

@@ -4,7 +4,6 @@ import fc from "fast-check";
 import { BSON, Timestamp, UUID } from "mongodb";
 import { createSignal } from "../../../src/lib/concurrency.js";
 import { toEventFields } from "../../../src/store/mongo/event-documents.js";
-import { type ChangeEvent, toTenantChange } from "../../../src/store/mongo/feeds/change-events.js";
 import { createChangePublisher } from "../../../src/store/mongo/feeds/change-hub.js";
 import {
   clusterTimeOf,
@@ -17,6 +16,10 @@ import {
   type Step,
   timestampOf,
 } from "../../../src/store/mongo/feeds/change-stream.js";
+import {
+  type ChangeEvent,
+  toTenantChange,
+} from "../../../src/store/mongo/feeds/change-stream-filter.js";
 import { createRecentEvents } from "../../../src/store/mongo/feeds/event-hub.js";
 import type { ExpiryScan } from "../../../src/store/mongo/feeds/expiry-scan.js";
 import { createRecentChanges, type Entry } from "../../../src/store/mongo/feeds/recent-changes.js";

@@ -5,7 +5,6 @@ import { type ChangeStream, type Db, type Document, UUID } from "mongodb";
 import { newId } from "../../../src/lib/uuid.js";
 import { timeFromClock } from "../../../src/store/mongo/documents.js";
 import { createEventIds, firstIdAt } from "../../../src/store/mongo/event-documents.js";
-import { type ChangeEvent, eventPipeline } from "../../../src/store/mongo/feeds/change-events.js";
 import {
   clusterTimeOfOffset,
   lastOrdinal,
@@ -13,6 +12,10 @@ import {
   openEventStream,
   parsePosition,
 } from "../../../src/store/mongo/feeds/change-stream.js";
+import {
+  type ChangeEvent,
+  eventPipeline,
+} from "../../../src/store/mongo/feeds/change-stream-filter.js";
 import { scanExpiries } from "../../../src/store/mongo/feeds/expiry-scan.js";
 import { createSessionCleanup } from "../../../src/store/mongo/session-cleanup.js";
 import { StoreUnavailable } from "../../../src/store/port/errors.js";

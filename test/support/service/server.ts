@@ -11,7 +11,7 @@ import { createServer } from "../../../src/server.js";
 import { openLmdbStore } from "../../../src/store/lmdb/store.js";
 import { openMongoStore } from "../../../src/store/mongo/store.js";
 import type { Clock, Store } from "../../../src/store/port/store.js";
-import type { Tracing } from "../../../src/telemetry/spans.js";
+import type { Tracing } from "../../../src/telemetry/tracing.js";
 import { createTestClock, type TestClock } from "../clock.js";
 import { longTimeoutUri, uri } from "../mongo/uri.js";
 

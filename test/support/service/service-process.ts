@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll } from "@jest/globals";
 import { killWithParent } from "./child-process.js";
-import { type LatchkeyProcess, type RunOptions, runLatchkey } from "./process.js";
+import { type LatchkeyProcess, type RunOptions, runLatchkey } from "./run-latchkey.js";
 
 /** Starts the service with a new data folder before the tests of a block, and stops it after them. */
 export function useService(

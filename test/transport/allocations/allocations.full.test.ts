@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it, jest } from "@jest/globals";
 import { StreamCheckAccessRequestSchema } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { grpcHeaders } from "../../support/http/http2-wire.js";
 import { envelope } from "../../support/http/raw-grpc.js";
-import { latchkeyPath, withTempFolder } from "../../support/service/process.js";
+import { latchkeyPath, withTempFolder } from "../../support/service/run-latchkey.js";
 import { firstKeyPattern, listeningPattern } from "../../support/service/service-process.js";
 import { callGrpc, sendGrpcLoad, sendHttp1Load } from "./load-generator.js";
 import {

@@ -12,7 +12,7 @@ import { AccessService } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
 import type { Environment } from "../../../src/config/settings.js";
 import { callRaw } from "../../support/http/raw-grpc.js";
-import { withTempFolder } from "../../support/service/process.js";
+import { withTempFolder } from "../../support/service/run-latchkey.js";
 import { startServer, type TestServer } from "../../support/service/server.js";
 import { useServices } from "../../support/service/service-process.js";
 import { until } from "../../support/until.js";

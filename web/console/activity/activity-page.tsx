@@ -1,5 +1,5 @@
-import { useAccess } from "../access/access.js";
 import { LiveBadge } from "../live/live.js";
+import { useAccess } from "../sign-in/signed-in-key.js";
 import { Button } from "../ui/buttons.js";
 import { Badge } from "../ui/display.js";
 import { NotAllowed, Page, Problem } from "../ui/page.js";

@@ -115,7 +115,9 @@ function EventDetails({ event }: { readonly event: Event }) {
     ["Time", at && timestampDate(at).toLocaleString()],
     [
       "Target",
-      target && <Principal key="target" principal={target} fallbackName={(after ?? before)?.name} />,
+      target && (
+        <Principal key="target" principal={target} fallbackName={(after ?? before)?.name} />
+      ),
     ],
     ["Actor", actor && <Principal key="actor" principal={actor} />],
     ["Reason", event.reason && <code key="reason">{event.reason}</code>],
@@ -138,7 +140,10 @@ interface PrincipalProps {
   readonly fallbackName?: string | undefined;
 }
 
-function Principal({ principal: { applicationId, sessionId, keyId }, fallbackName }: PrincipalProps) {
+function Principal({
+  principal: { applicationId, sessionId, keyId },
+  fallbackName,
+}: PrincipalProps) {
   return (
     <>
       {applicationId !== undefined && (

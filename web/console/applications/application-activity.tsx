@@ -8,9 +8,9 @@ import {
   type Session,
   SessionService,
 } from "../../../gen/latchkey/v1/session_service_pb.js";
-import { useAccess } from "../access/access.js";
 import { EventSentence } from "../activity/event-item.js";
 import { RevokeDialog, StateBadge } from "../sessions/session-dialogs.js";
+import { useAccess } from "../sign-in/signed-in-key.js";
 import { Button } from "../ui/buttons.js";
 import { Badge } from "../ui/display.js";
 import { Problem } from "../ui/page.js";

@@ -4,8 +4,8 @@ import {
   type Application,
   ApplicationService,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { useAccess } from "../access/access.js";
-import { useClient } from "../access/connection.js";
+import { useClient } from "../sign-in/connection.js";
+import { useAccess } from "../sign-in/signed-in-key.js";
 import { ConfirmDialog } from "../ui/dialog.js";
 import { Field } from "../ui/fields.js";
 import { useRefresh } from "../ui/hooks.js";

@@ -7,7 +7,7 @@ import {
   type Application,
   ApplicationService,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { useAccess } from "../access/access.js";
+import { useAccess } from "../sign-in/signed-in-key.js";
 import { Badge } from "../ui/display.js";
 import { useNow } from "../ui/time.js";
 

@@ -1,7 +1,7 @@
 import { useQuery } from "@connectrpc/connect-query";
 import { useEffect, useId, useState } from "react";
 import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { useAccess } from "../access/access.js";
+import { useAccess } from "../sign-in/signed-in-key.js";
 import { Field } from "../ui/fields.js";
 import { useDebounced } from "../ui/hooks.js";
 import { isUuid, shortId, useApplicationName } from "./application-display.js";

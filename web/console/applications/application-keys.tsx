@@ -5,8 +5,8 @@ import {
   type ApplicationKey,
   ApplicationService,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { useAccess } from "../access/access.js";
-import { useClient } from "../access/connection.js";
+import { useClient } from "../sign-in/connection.js";
+import { useAccess } from "../sign-in/signed-in-key.js";
 import { Button } from "../ui/buttons.js";
 import { ConfirmDialog } from "../ui/dialog.js";
 import { useRefresh } from "../ui/hooks.js";

@@ -5,8 +5,8 @@ import {
   type Application,
   ApplicationService,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { useAccess } from "../access/access.js";
 import { Grants } from "../rules/grants.js";
+import { useAccess } from "../sign-in/signed-in-key.js";
 import { Button, CopyButton } from "../ui/buttons.js";
 import { Chips, Facts } from "../ui/display.js";
 import { NotAllowed, Page, Problem } from "../ui/page.js";

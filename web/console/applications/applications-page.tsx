@@ -2,7 +2,7 @@ import { useEffect, useState } from "react";
 import { Link } from "wouter";
 import { ListApplicationsRequestSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { maxLengthOf } from "../../../src/contract/fields.js";
-import { useAccess } from "../access/access.js";
+import { useAccess } from "../sign-in/signed-in-key.js";
 import { Button } from "../ui/buttons.js";
 import { Field, FilterSelect } from "../ui/fields.js";
 import { debounceMs } from "../ui/hooks.js";

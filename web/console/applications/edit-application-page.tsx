@@ -8,8 +8,8 @@ import {
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { problemOf } from "../../../src/contract/problem-report.js";
 import type { ProblemCode } from "../../../src/contract/problems.js";
-import { useAccess } from "../access/access.js";
-import { useClient } from "../access/connection.js";
+import { useClient } from "../sign-in/connection.js";
+import { useAccess } from "../sign-in/signed-in-key.js";
 import { useRefresh } from "../ui/hooks.js";
 import { NotAllowed, Page, Problem } from "../ui/page.js";
 import { ApplicationFields } from "./form/application-fields.js";

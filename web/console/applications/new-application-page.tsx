@@ -4,8 +4,8 @@ import {
   ApplicationService,
   CreateApplicationRequestSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { useAccess } from "../access/access.js";
-import { useClient } from "../access/connection.js";
+import { useClient } from "../sign-in/connection.js";
+import { useAccess } from "../sign-in/signed-in-key.js";
 import { useRefresh } from "../ui/hooks.js";
 import { NotAllowed, Page } from "../ui/page.js";
 import { ApplicationFields } from "./form/application-fields.js";

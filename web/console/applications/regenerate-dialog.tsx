@@ -6,7 +6,7 @@ import {
   ApplicationService,
   RegenerateApplicationKeyRequestSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { useClient } from "../access/connection.js";
+import { useClient } from "../sign-in/connection.js";
 import { ConfirmDialog } from "../ui/dialog.js";
 import { Field } from "../ui/fields.js";
 import { useRefresh } from "../ui/hooks.js";

@@ -1,7 +1,7 @@
 import { useTransport } from "@connectrpc/connect-query";
 import { useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext, useEffect, useRef, useState } from "react";
-import { useAccess } from "../access/access.js";
+import { useAccess } from "../sign-in/signed-in-key.js";
 import { Badge } from "../ui/display.js";
 import { type EventBatch, type FeedState, startEventFeed } from "./event-feed.js";
 import { createQueryRefresher } from "./refresh.js";

@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { useClient } from "../access/connection.js";
+import { useClient } from "../sign-in/connection.js";
 import { Button } from "../ui/buttons.js";
 import { useAction } from "../ui/hooks.js";
 import { Page, Problem } from "../ui/page.js";

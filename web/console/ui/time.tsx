@@ -1,6 +1,6 @@
 import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
 import { useSyncExternalStore } from "react";
-import { serviceNow } from "../access/connection.js";
+import { serviceNow } from "../sign-in/connection.js";
 
 const units: readonly [unit: Intl.RelativeTimeFormatUnit, seconds: number][] = [
   ["year", 31_536_000],

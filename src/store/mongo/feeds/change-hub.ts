@@ -5,18 +5,18 @@ import type { FreshRead } from "../connect.js";
 import type { Time } from "../documents.js";
 import { callDriver } from "../driver-call.js";
 import {
-  type ChangeEvent,
-  eventPipeline,
-  type TenantChange,
-  toTenantChange,
-} from "./change-events.js";
-import {
   type EventStream,
   offsetOf,
   openEventStream,
   type Position,
   type Step,
 } from "./change-stream.js";
+import {
+  type ChangeEvent,
+  eventPipeline,
+  type TenantChange,
+  toTenantChange,
+} from "./change-stream-filter.js";
 import { type ExpiryScan, scanExpiries } from "./expiry-scan.js";
 import { createRecentChanges, type Entry, type RecentChanges } from "./recent-changes.js";
 import { type Hub, toFailure } from "./shared-hub.js";

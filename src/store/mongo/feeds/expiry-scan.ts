@@ -3,8 +3,8 @@ import type { AggregateOptions, Binary, Db, Document } from "mongodb";
 import { applicationsName, sessionsName } from "../collections.js";
 import { fromUuid, maxDate, subjectOf, type Time } from "../documents.js";
 import { callDriver, limits } from "../driver-call.js";
-import type { TenantChange } from "./change-events.js";
 import { clusterTimeOf } from "./change-stream.js";
+import type { TenantChange } from "./change-stream-filter.js";
 
 /** The expirations since an earlier scan. */
 export interface ExpiryScan {

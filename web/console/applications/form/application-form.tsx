@@ -2,7 +2,7 @@ import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { type FormEvent, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import { Link } from "wouter";
 import { problemOf } from "../../../../src/contract/problem-report.js";
-import { serviceNow } from "../../access/connection.js";
+import { serviceNow } from "../../sign-in/connection.js";
 import { Button } from "../../ui/buttons.js";
 import { useAction } from "../../ui/hooks.js";
 import { LeaveGuard } from "../../ui/leave-guard.js";

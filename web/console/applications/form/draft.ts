@@ -8,7 +8,7 @@ import {
   UpdateApplicationRequestSchema,
 } from "../../../../gen/latchkey/v1/application_service_pb.js";
 import type { ApplicationType } from "../../../../src/contract/grants.js";
-import { serviceNow } from "../../access/connection.js";
+import { serviceNow } from "../../sign-in/connection.js";
 import { type Expiry, expiryOf, noExpiry } from "./expiry-field.js";
 
 /** The form state of an application. */

@@ -9,10 +9,10 @@ import {
   AuthorizeSessionRequestSchema,
   SessionService,
 } from "../../../../gen/latchkey/v1/session_service_pb.js";
-import { useAccess } from "../../access/access.js";
-import { serviceNow } from "../../access/connection.js";
 import { PermissionInput } from "../../rules/permission-input.js";
 import { RuleEditor } from "../../rules/rule-editor.js";
+import { serviceNow } from "../../sign-in/connection.js";
+import { useAccess } from "../../sign-in/signed-in-key.js";
 import { Field } from "../../ui/fields.js";
 import { errorsOfNames, grantRequired, useFieldErrors } from "../../validation/field-errors.js";
 import { demoPermissions, type StepViewProps } from "./flow.js";

@@ -6,7 +6,7 @@ import type {
   ApplicationService,
 } from "../../../../gen/latchkey/v1/application_service_pb.js";
 import type { CreateSessionResponse } from "../../../../gen/latchkey/v1/session_service_pb.js";
-import { serviceNow } from "../../access/connection.js";
+import { serviceNow } from "../../sign-in/connection.js";
 
 export const steps = [
   "Open",

@@ -6,9 +6,9 @@ import {
 } from "../../../../gen/latchkey/v1/access_service_pb.js";
 import { ApplicationService } from "../../../../gen/latchkey/v1/application_service_pb.js";
 import { SessionService } from "../../../../gen/latchkey/v1/session_service_pb.js";
-import { useAccess } from "../../access/access.js";
-import { connect, setReachable, useClient } from "../../access/connection.js";
 import { Grants } from "../../rules/grants.js";
+import { connect, setReachable, useClient } from "../../sign-in/connection.js";
+import { useAccess } from "../../sign-in/signed-in-key.js";
 import { Button } from "../../ui/buttons.js";
 import { useAction } from "../../ui/hooks.js";
 import { Problem } from "../../ui/page.js";

@@ -7,8 +7,8 @@ import {
   type CheckAccessRequest,
   CheckAccessRequestSchema,
 } from "../../../gen/latchkey/v1/access_service_pb.js";
-import { useAccess } from "../access/access.js";
 import { isUuid } from "../applications/application-display.js";
+import { useAccess } from "../sign-in/signed-in-key.js";
 import { Field } from "../ui/fields.js";
 import { Page } from "../ui/page.js";
 import { useFieldErrors } from "../validation/field-errors.js";
@@ -16,7 +16,7 @@ import type { FieldErrors } from "../validation/validate.js";
 import { DecisionDetails } from "./decision.js";
 import { subjectOfOwnKey } from "./subject.js";
 import { type ChosenSubject, firstChoice, SubjectChoice } from "./subject-choice.js";
-import "./why.css";
+import "./access-check.css";
 import { keepPreviousData } from "@tanstack/react-query";
 import { useDebounced } from "../ui/hooks.js";
 import { Problem } from "../ui/page.js";

@@ -1,9 +1,9 @@
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import type { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { callerOf, setTargetApplication } from "../../auth/caller.js";
+import type { CursorSealerFactory } from "../../auth/cursor-sealing.js";
 import { checkMayAdminister, type GrantGuard } from "../../auth/grants.js";
 import type { Keyring } from "../../auth/keys.js";
-import type { CursorSealerFactory } from "../../auth/sealing.js";
 import { applicationNotFound, versionMismatch } from "../../errors.js";
 import type { ApplicationStore } from "../../store/port/applications.js";
 import type { ApplicationChange, ApplicationRecord } from "../../store/port/records.js";

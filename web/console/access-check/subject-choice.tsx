@@ -2,7 +2,7 @@ import { useQuery } from "@connectrpc/connect-query";
 import { keepPreviousData } from "@tanstack/react-query";
 import { useId, useState } from "react";
 import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { useAccess } from "../access/access.js";
+import { useAccess } from "../sign-in/signed-in-key.js";
 import { Badge } from "../ui/display.js";
 import { Field, KeyField } from "../ui/fields.js";
 import { useDebounced } from "../ui/hooks.js";

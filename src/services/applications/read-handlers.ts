@@ -14,7 +14,7 @@ import type { ApplicationRecord } from "../../store/port/records.js";
 import { fromTimestamp } from "../../validation/time.js";
 import { type Cursors, createCursors, defaultPageSize } from "../cursors.js";
 import { toApplication } from "./messages.js";
-import type { ApplicationHandlerOptions, ApplicationHandlers } from "./update.js";
+import type { ApplicationHandlerOptions, ApplicationHandlers } from "./update-application.js";
 
 /** Read-only handlers. */
 export function createQueryHandlers({

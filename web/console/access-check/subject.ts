@@ -17,7 +17,7 @@ import {
   createRestrictionCheck,
   type RestrictionDenial,
 } from "../../../src/contract/decisions/restrictions.js";
-import { useAccess } from "../access/access.js";
+import { useAccess } from "../sign-in/signed-in-key.js";
 
 /** The subject of a check, as far as the signed-in key may read it. */
 export interface Subject {

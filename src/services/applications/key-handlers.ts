@@ -11,8 +11,8 @@ import {
 } from "../../store/port/records.js";
 import { readDuration, toTimestamp } from "../../validation/time.js";
 import { toApplication } from "./messages.js";
-import { findApplication } from "./queries.js";
-import type { ApplicationHandlers, UpdateHandlerOptions } from "./update.js";
+import { findApplication } from "./read-handlers.js";
+import type { ApplicationHandlers, UpdateHandlerOptions } from "./update-application.js";
 
 /** Handlers that create, list and delete the keys of applications. */
 export function createKeyHandlers({

@@ -8,10 +8,10 @@ import { ApplicationService } from "../gen/latchkey/v1/application_service_pb.js
 import { EventService } from "../gen/latchkey/v1/event_service_pb.js";
 import { SessionService } from "../gen/latchkey/v1/session_service_pb.js";
 import type { AddressOf } from "./auth/caller-address.js";
+import { createCursorSealerFactory } from "./auth/cursor-sealing.js";
 import { createGrantGuard } from "./auth/grants.js";
 import type { Keyring } from "./auth/keys.js";
 import type { LastUsedTracker } from "./auth/last-used.js";
-import { createCursorSealerFactory } from "./auth/sealing.js";
 import type { Settings } from "./config/settings.js";
 import type { Dependencies } from "./dependencies.js";
 import { createInterceptors } from "./middleware/pipeline.js";

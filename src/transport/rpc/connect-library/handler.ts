@@ -21,7 +21,7 @@ import { Http2Exchange } from "../../http/http2-exchange.js";
 import { type Implementation, openBodyLimit, type RpcOptions } from "../methods.js";
 import { encodeMessage, grpcMessage, withGrpcMessageEncoding } from "../protocols/grpc.js";
 import { toDecodeProblem } from "../protocols/protocol.js";
-import { createLibraryMethod, type LibraryMethod, unsupportedMediaType } from "./call.js";
+import { createLibraryMethod, type LibraryMethod, unsupportedMediaType } from "./method.js";
 import { abortSlowMessages, limitBodyMemory, limitDecompression } from "./request-body.js";
 import { discardBodyAfterResponse, sendBuffered, sendStream } from "./response-body.js";
 

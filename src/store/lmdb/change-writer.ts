@@ -11,8 +11,8 @@ import { isSessionValid, withApplications } from "../port/sessions.js";
 import type { Clock } from "../port/store.js";
 import { type Environment, type Refused, refuseOnThrow, runCallback } from "./environment.js";
 import type { EventLog } from "./event-log.js";
-import { after, emptyValue, timeBytes } from "./keys.js";
 import type { Records } from "./records.js";
+import { after, emptyValue, timeBytes } from "./row-keys.js";
 
 /** Checks the preconditions of a change, and writes its audit events, in the transaction of the change. */
 export interface AuditWriter {

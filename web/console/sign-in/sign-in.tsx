@@ -9,8 +9,8 @@ import { Button } from "../ui/buttons.js";
 import { Logo } from "../ui/display.js";
 import { KeyField } from "../ui/fields.js";
 import { Problem } from "../ui/page.js";
-import { AccessProvider } from "./access.js";
 import { connect, createQueries, retryDelayMs, setReachable } from "./connection.js";
+import { AccessProvider } from "./signed-in-key.js";
 
 const keyRevokedNotice =
   "Your key is no longer valid: it expired, or was replaced, disabled or deleted. Sign in with another key.";

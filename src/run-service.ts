@@ -8,8 +8,8 @@ import { createServer, type LatchkeyServer } from "./server.js";
 import { bootstrapHint, createServiceLog, firstKeyBanner } from "./service-log.js";
 import { openStore } from "./store/open-store.js";
 import type { Store } from "./store/port/store.js";
+import { loadTracing } from "./telemetry/load-tracing.js";
 import { explainListenError, startMetricsServer } from "./telemetry/metrics/server.js";
-import { loadTracing } from "./telemetry/tracing.js";
 
 /** Milliseconds to wait for the store to close, and then before the process exits anyway. */
 const storeCloseTimeout = 1_000;

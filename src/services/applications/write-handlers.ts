@@ -17,7 +17,7 @@ import {
   checkVersion,
   type UpdateApplication,
   type UpdateHandlerOptions,
-} from "./update.js";
+} from "./update-application.js";
 
 /** Handlers that create, update and delete applications. */
 export function createChangeHandlers({
