@@ -1,9 +1,5 @@
-import { type ChildProcess, execFileSync } from "node:child_process";
-import { once } from "node:events";
+import { execFileSync, spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 
 const isLinux = process.platform === "linux";
 const ticksPerSecond = isLinux ? Number(execFileSync("getconf", ["CLK_TCK"])) : Number.NaN;
@@ -77,64 +73,61 @@ function memoryIn(smaps: string, dataFolder: string | undefined): Memory {
   return { whole: whole / 1024, own: (whole - ofData) / 1024 };
 }
 
-type Undo = () => unknown;
+/** The cores that each part keeps to; absent where they are too few or cannot be chosen. */
+export interface Cores {
+  readonly server?: string;
+  /** For a server of several processes: a second core where there is one to spare. */
+  readonly workers?: string;
+  readonly load?: string;
+  readonly database?: string;
+}
 
-const stopLimit = 10_000;
-const undos: Undo[] = [];
-let isEnding = false;
+/**
+ * Server and generator on cores of their own do not push each other aside. A
+ * database shares the generator's core where there is no third one.
+ */
+export function chooseCores(): Cores {
+  const [server, load, ...others] = allowedCores();
+  const [spare] = others;
+  if (!isInstalled("taskset") || server === undefined || load === undefined) {
+    return {};
+  }
+  const workers = spare === undefined ? server : `${server},${spare}`;
+  return { server, workers, load, database: others.length > 0 ? others.join(",") : load };
+}
 
-/** Remembers how to undo something, for when the benchmark ends, however it ends. */
-export function onExit(undo: Undo): void {
-  undos.push(undo);
-  if (isEnding) {
-    // Whoever is still at work must not start anything more.
-    throw new Error("the benchmark is ending");
+/** The command that runs another one on some cores. */
+export function pinned(
+  cores: string | undefined,
+  command: string,
+  args: readonly string[],
+): [command: string, args: string[]] {
+  return cores === undefined
+    ? [command, [...args]]
+    : ["taskset", ["--cpu-list", cores, command, ...args]];
+}
+
+/** Moves a process that is already running, with all its threads. */
+export function pin(pid: number, cores: string | undefined): void {
+  if (cores !== undefined) {
+    execFileSync("taskset", ["--all-tasks", "--cpu-list", "--pid", cores, String(pid)], {
+      stdio: "ignore",
+    });
   }
 }
 
-/** Sees to it that a process does not outlive the benchmark. */
-export function endWithBench(child: ChildProcess): void {
-  onExit(() => stop(child));
+export function isInstalled(command: string): boolean {
+  return spawnSync(command, ["--version"], { stdio: "ignore" }).error === undefined;
 }
 
-/** Ends a process, and waits until it is gone. */
-export async function stop(child: ChildProcess): Promise<void> {
-  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) {
-    return;
+/** The cores that this process may use, which can be fewer than the machine has. */
+function allowedCores(): string[] {
+  if (process.platform !== "linux") {
+    return [];
   }
-  const exited = once(child, "exit");
-  child.kill("SIGTERM");
-  const timer = setTimeout(() => child.kill("SIGKILL"), stopLimit);
-  await exited;
-  clearTimeout(timer);
-}
-
-/** Undoes everything, the last first. One that fails does not keep the others from being undone. */
-export async function cleanUp(): Promise<void> {
-  isEnding = true;
-  for (let undo = undos.pop(); undo; undo = undos.pop()) {
-    try {
-      await undo();
-    } catch (error) {
-      console.error(`cleaning up: ${error}`);
-    }
-  }
-}
-
-/** A folder for everything that must not stay. */
-export async function scratchFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "latchkey-bench-"));
-  onExit(() => rm(folder, { recursive: true, force: true }));
-  return folder;
-}
-
-/** Rejects when somebody wants the benchmark to stop, or something breaks behind its back. */
-export function interruption(): Promise<never> {
-  return new Promise((_, reject) => {
-    process.on("uncaughtException", reject);
-    // A signal may come twice, from the terminal and from npm: the second must not cut the cleaning short.
-    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
-      process.on(signal, () => reject(new Error(`stopped by ${signal}`)));
-    }
+  const list = /^Cpus_allowed_list:\s*(\S+)$/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1];
+  return (list ?? "").split(",").flatMap((range) => {
+    const [first = 0, last = first] = range.split("-").map(Number);
+    return Array.from({ length: last - first + 1 }, (_, at) => String(first + at));
   });
 }

@@ -1,10 +1,10 @@
 import { mkdir, readdir, readFile, rename, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type ScenarioName, scenarios } from "./requests/scenarios.js";
+import { reportProgress, type Stage } from "./context.js";
+import { asText, type Column, format, tableOf } from "./report/table.js";
+import { type ScenarioName, scenarios } from "./scenarios.js";
 import { startLatchkey } from "./servers.js";
-import { reportProgress, type Stage } from "./stage.js";
-import { asText, type Column, format, tableOf } from "./table.js";
 
 const folder = fileURLToPath(new URL("../dist/bench/profiles/", import.meta.url));
 const seconds = 10;

@@ -9,20 +9,20 @@
  * Prints the goals last. Exits with 1 if a goal is missed by more than the rounds differ.
  */
 import { parseArgs } from "node:util";
-import { measureGrowth } from "./growth/growth.js";
-import { measureGuardCost } from "./guard/cost.js";
-import { measureRevocation } from "./guard/revocation.js";
-import { measureLatency } from "./latency.js";
-import { measureObservation } from "./observation.js";
+import { cleanUp, interruption, scratchFolder } from "./child-processes.js";
+import { reportProgress, type Stage, setUp } from "./context.js";
 import { type PartName, type Plan, quickPlan, wholePlan } from "./plan.js";
-import { cleanUp, interruption, scratchFolder } from "./processes.js";
 import { profile } from "./profile.js";
-import type { Findings } from "./report.js";
-import { goalsToText, toText, verdictOf, writePage } from "./report.js";
-import { measureRequests } from "./requests/requests.js";
-import { measureRules } from "./rules/rules.js";
-import { reportProgress, type Stage, setUp } from "./stage.js";
-import { measureWorkers } from "./workers.js";
+import type { Findings } from "./report/report.js";
+import { goalsToText, toText, verdictOf, writePage } from "./report/report.js";
+import { measureGrowth } from "./suites/growth/growth.js";
+import { measureGuardCost } from "./suites/guard/cost.js";
+import { measureRevocation } from "./suites/guard/revocation.js";
+import { measureLatency } from "./suites/latency.js";
+import { measureObservation } from "./suites/observability.js";
+import { measureRequests } from "./suites/requests/requests.js";
+import { measureRules } from "./suites/rules/rules.js";
+import { measureWorkers } from "./suites/workers.js";
 
 type Part = (stage: Stage, plan: Plan) => Promise<Findings>;
 

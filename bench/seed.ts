@@ -5,8 +5,7 @@ import type * as keyFormat from "../src/contract/key-format.js";
 import type * as uuid from "../src/lib/uuid.js";
 import type * as stores from "../src/store/open-store.js";
 import type { Store } from "../src/store/port/store.js";
-import { loadBuilt } from "./built.js";
-import { type Bootstrapped, bootstrap, type StoreEnvironment } from "./servers.js";
+import { type Bootstrapped, bootstrap, loadBuilt, type StoreEnvironment } from "./servers.js";
 
 /** The keys that the requests of the benchmark come with. */
 export interface Keys {

@@ -3,9 +3,9 @@ import { once } from "node:events";
 import { connect, createServer } from "node:net";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { compileContender } from "./compile.js";
-import { pinned } from "./cores.js";
-import { endWithBench, stop } from "./processes.js";
+import { build } from "esbuild";
+import { endWithBench, stop } from "./child-processes.js";
+import { pinned } from "./processes.js";
 
 /** A server in a process of its own. */
 export interface Server {
@@ -148,4 +148,36 @@ function accepts(port: number): Promise<boolean> {
     },
     () => false,
   );
+}
+
+/** In the folder of the build, so that it finds the same packages. */
+const folder = fileURLToPath(new URL("../dist/bench/", import.meta.url));
+
+/**
+ * Compiles a contender as Latchkey itself is compiled, and answers where it is:
+ * what tsx makes of the sources does more for each function, which would
+ * flatter us.
+ */
+export async function compileContender(name: string): Promise<string> {
+  const file = `${folder}${name}.js`;
+  await build({
+    entryPoints: [fileURLToPath(new URL(`baselines/${name}.ts`, import.meta.url))],
+    outfile: file,
+    bundle: true,
+    packages: "external",
+    platform: "node",
+    format: "esm",
+    target: "node20",
+    logLevel: "warning",
+  });
+  return file;
+}
+
+/**
+ * Loads a module of Latchkey as it is deployed, for what is measured inside of
+ * a process of the benchmark: what tsx makes of the sources does more for each
+ * function.
+ */
+export function loadBuilt<Module>(path: string): Promise<Module> {
+  return import(new URL(`../dist/src/${path}`, import.meta.url).href);
 }

@@ -4,11 +4,11 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import autocannon from "autocannon";
-import { pinned } from "../cores.js";
-import { endWithBench } from "../processes.js";
-import { percentile } from "../table.js";
-import { grpcFrame, grpcHeaders } from "./grpc-streams.js";
+import { endWithBench } from "../child-processes.js";
+import { pinned } from "../processes.js";
+import { percentile } from "../report/table.js";
 import { requestBytes } from "./http1-client.js";
+import { grpcFrame, grpcHeaders } from "./http2-client.js";
 import { keyHeader, type Load, type LoadRequest, type LoadResult, loadHost } from "./load.js";
 
 /** One h2load sends one request over and over: several at a time ask about several keys. */

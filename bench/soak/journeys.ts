@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { CheckAccessResponse } from "../../gen/latchkey/v1/access_service_pb.js";
 import { type Keys, type Made, privateApplication } from "../seed.js";
 import { createGrpcClient, createRest } from "./clients.js";
-import type { Record } from "./record.js";
+import type { Record } from "./recorder.js";
 
 /** Something that a caller does, in one request or a few. What it makes it removes again. */
 type Journey = () => Promise<unknown>;

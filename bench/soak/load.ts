@@ -1,4 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
+import type { Keys, Made } from "../seed.js";
+import { createRest } from "./clients.js";
 import type { Journeys } from "./journeys.js";
 
 /** How many journeys are under way at a time where the service is to be as busy as it can be. */
@@ -42,4 +44,71 @@ export async function keepRate(journeys: Journeys, rate: number, seconds: number
     await delay(5);
   }
   await Promise.all(underWay);
+}
+
+/** What another caller met with while large requests that are not valid were sent. */
+export interface BesideInvalid {
+  /** How many of those were refused. */
+  readonly refused: number;
+  /** How long the calls of the other caller took, in milliseconds. */
+  readonly latencies: readonly number[];
+}
+
+/** How many connections send what is not valid. */
+const connections = 64;
+
+/** How long the other caller pauses between two calls, in milliseconds. */
+const pause = 10;
+
+/** Rules of 438 kB, none of whose permissions is one. */
+const invalid = JSON.stringify({
+  name: "Invalid",
+  type: "private",
+  rules: Array.from({ length: 1_000 }, (_, rule) => ({
+    priority: 1,
+    container: "/pci/",
+    transform: "mask",
+    permissions: Array.from({ length: 8 }, (_, at) =>
+      `NO PERMISSION ${rule} ${at}`.padEnd(43, "x"),
+    ),
+  })),
+});
+
+/** Sends requests that are not valid for so many seconds, as fast as they are refused, while another caller reads. */
+export async function callBesideInvalid(
+  url: string,
+  keys: Keys,
+  seconds: number,
+): Promise<BesideInvalid> {
+  const flood = createRest(url, connections);
+  const other = createRest(url, 1);
+  const { key } = keys.private[0] as Made;
+  const latencies: number[] = [];
+  const until = performance.now() + seconds * 1_000;
+  let refused = 0;
+
+  async function keepSending(): Promise<void> {
+    while (performance.now() < until) {
+      const options = { expect: [400, 429, 503], body: invalid };
+      await flood.call(keys.management, "POST", "/applications", options);
+      refused++;
+    }
+  }
+
+  async function keepReading(): Promise<void> {
+    while (performance.now() < until) {
+      const begun = performance.now();
+      await other.call(key, "GET", "/applications/key", { expect: [200] });
+      latencies.push(performance.now() - begun);
+      await delay(pause);
+    }
+  }
+
+  try {
+    await Promise.all([keepReading(), ...Array.from({ length: connections }, keepSending)]);
+  } finally {
+    flood.close();
+    other.close();
+  }
+  return { refused, latencies };
 }

@@ -1,7 +1,7 @@
-import { asText, type Column, format, percentile, spreadOf, tableOf } from "../table.js";
-import type { BesideInvalid } from "./invalid-load.js";
-import type { Record } from "./record.js";
-import { risePerMinute, type Sample } from "./record.js";
+import { asText, type Column, format, percentile, spreadOf, tableOf } from "../report/table.js";
+import type { BesideInvalid } from "./load.js";
+import type { Record } from "./recorder.js";
+import { risePerMinute, type Sample } from "./recorder.js";
 
 interface SoakResult {
   readonly minutes: number;

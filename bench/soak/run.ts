@@ -16,13 +16,12 @@
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { startMongod } from "../../test/support/mongo/mongod.js";
-import { cleanUp, interruption, onExit, scratchFolder } from "../processes.js";
+import { cleanUp, interruption, onExit, scratchFolder } from "../child-processes.js";
 import { seed } from "../seed.js";
 import { addressOf, type StoreEnvironment, startLatchkey } from "../servers.js";
-import { callBesideInvalid } from "./invalid-load.js";
 import { createJourneys } from "./journeys.js";
-import { findHighest, keepRate } from "./load.js";
-import { createRecord, watchDuring } from "./record.js";
+import { callBesideInvalid, findHighest, keepRate } from "./load.js";
+import { createRecord, watchDuring } from "./recorder.js";
 import { faultsOf, report } from "./report.js";
 
 /** How many applications there are that nobody changes. */

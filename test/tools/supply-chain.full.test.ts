@@ -6,8 +6,8 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "@jest/globals";
-import type { Bom } from "../../tools/supply-chain/bom.js";
 import { packagesIn, readLockfile, readManifest } from "../../tools/supply-chain/lockfile.js";
+import type { Bom } from "../../tools/supply-chain/sbom.js";
 import { withFolder } from "../support/service/process.js";
 
 const run = promisify(execFile);

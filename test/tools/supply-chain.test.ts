@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { auditVerdict, signaturesVerdict } from "../../tools/supply-chain/audit-verdict.js";
+import { auditVerdict, signaturesVerdict } from "../../tools/supply-chain/audit.js";
 import {
   faultsOf,
   type Lockfile,

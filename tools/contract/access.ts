@@ -1,5 +1,5 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import type { Facts } from "./facts.js";
+import type { Facts } from "./contract.js";
 import { listOf } from "./prose.js";
 
 /** Describes who may call a method. */

@@ -1,5 +1,8 @@
+import type { DescMethod } from "@bufbuild/protobuf";
 import type { Code } from "@connectrpc/connect";
 import { type ProblemCode, problemCatalogue } from "../../src/contract/problems.js";
+import { callersOf } from "./access.js";
+import type { Facts } from "./contract.js";
 
 /** An error as the references describe it. */
 export interface ProblemType {
@@ -183,4 +186,23 @@ export function problemType(code: string): ProblemType {
     throw new Error(`the error ${code} is not documented`);
   }
   return { ...problemCatalogue[code as ProblemCode], ...description };
+}
+
+/** The errors of a method's own options, and those of idempotency keys. */
+export function ownErrorsOf(facts: Facts, method: DescMethod): string[] {
+  return [
+    ...facts.errors(method),
+    ...(facts.isReplayable(method) ? ["idempotency_conflict", "idempotency_key_reused"] : []),
+  ];
+}
+
+/** The errors of authentication and authorization. */
+export function refusalsOf(facts: Facts, method: DescMethod): string[] {
+  const isOpen = callersOf(facts, method).length === facts.callerKinds.length;
+  return [
+    "unauthenticated",
+    ...(isOpen && !facts.access(method).permission ? [] : ["permission_denied"]),
+    "origin_not_allowed",
+    "address_not_allowed",
+  ];
 }

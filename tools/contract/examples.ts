@@ -1,7 +1,8 @@
 import type { DescField, DescMessage, JsonObject, JsonValue } from "@bufbuild/protobuf";
-import type { Facts } from "./facts.js";
-import { exampleIn } from "./field-example.js";
-import { isValid, type Validate } from "./validate.js";
+import { fromJson, getOption, ScalarType } from "@bufbuild/protobuf";
+import { createValidator } from "@bufbuild/protovalidate";
+import { describeViolation, type RulesOf } from "../../src/validation/violation-messages.js";
+import type { Facts, FieldRules } from "./contract.js";
 
 /** Composes examples of messages from the examples in the rules of their fields. */
 export interface Examples {
@@ -112,5 +113,80 @@ function assertField(message: DescMessage, path: string): void {
       throw new Error(`${message} has no field ${path} to omit`);
     }
     parent = field.message;
+  }
+}
+
+/** The example in the rules of a field or of its items. */
+export function exampleIn(rules: FieldRules): JsonValue | undefined {
+  const { string, int32, bool, duration, field_mask, timestamp } = rules.repeated?.items ?? rules;
+  const asWritten = string ?? int32 ?? bool ?? duration ?? field_mask;
+  return asWritten?.example?.[0] ?? timestamp?.example?.map(formatTimestamp)[0];
+}
+
+/** Formats a timestamp as the service does, with milliseconds. */
+export function formatTimestamp(timestamp: string): string {
+  return new Date(timestamp).toISOString();
+}
+
+/** Returns the validation errors of a message by field. */
+export type Validate = (message: DescMessage, json: JsonObject) => Record<string, string[]>;
+
+/** Uses the validator and the messages of the service, so that examples match its responses. */
+export function createValidate({ registry }: Facts): Validate {
+  const validator = createValidator({ registry });
+  const option = registry.getExtension("buf.validate.field");
+  if (!option) {
+    throw new Error("the protos do not import buf/validate/validate.proto");
+  }
+  const rulesOf = ((field) => getOption(field, option)) as RulesOf;
+  return (message, json) => {
+    const result = validator.validate(message, fromJson(message, json));
+    if (result.kind === "error") {
+      throw result.error;
+    }
+    const errors: Record<string, string[]> = {};
+    for (const violation of result.violations ?? []) {
+      const { field, message } = describeViolation(violation, rulesOf);
+      errors[field] = [...(errors[field] ?? []), message];
+    }
+    return errors;
+  };
+}
+
+export function isValid(errors: Record<string, string[]>): boolean {
+  return Object.keys(errors).length === 0;
+}
+
+/** Returns the validation errors of a request with one invalid field, if a field can be invalid. */
+export function exampleErrors(
+  message: DescMessage,
+  example: JsonObject,
+  validate: Validate,
+): Record<string, string[]> | undefined {
+  for (const field of message.fields) {
+    for (const value of invalidValues(field)) {
+      const errors = validate(message, { ...example, [field.name]: value });
+      if (!isValid(errors)) {
+        return errors;
+      }
+    }
+  }
+  return undefined;
+}
+
+/** Values that most rules refuse. */
+function invalidValues(field: DescField): JsonValue[] {
+  const scalars = invalidScalars(field.scalar);
+  return field.fieldKind === "list" ? [...scalars.map((scalar) => [scalar]), []] : scalars;
+}
+
+function invalidScalars(scalar: ScalarType | undefined): (string | number)[] {
+  switch (scalar) {
+    case ScalarType.STRING:
+      return ["?", ""];
+    case ScalarType.INT32:
+      return [0];
+    default:
+      return [];
   }
 }

@@ -1,6 +1,6 @@
 import type { AnyDesc, DescFile } from "@bufbuild/protobuf";
 import { getComments } from "@bufbuild/protoplugin";
-import type { Rule } from "./rules.js";
+import type { Rule } from "./contract.js";
 
 /** The comment of a declaration, with each paragraph on one line. */
 export function commentOf(desc: Exclude<AnyDesc, DescFile>): string {
@@ -31,4 +31,22 @@ export function paragraphs(...texts: readonly string[]): string | undefined {
 
 export function listOf(words: readonly string[], type: "conjunction" | "disjunction"): string {
   return new Intl.ListFormat("en", { type }).format(words);
+}
+
+interface Limits {
+  readonly gt?: number | string;
+  readonly gte?: number | string;
+  readonly lt?: number | string;
+  readonly lte?: number | string;
+}
+
+/** Describes the bounds of a number or duration. */
+export function limitsOf({ gt, gte, lt, lte }: Limits): string {
+  const limits = Object.entries({
+    "more than": gt,
+    "at least": gte,
+    "less than": lt,
+    "at most": lte,
+  }).flatMap(([words, limit]) => (limit === undefined ? [] : `${words} ${limit}`));
+  return limits.length > 0 ? `Must be ${listOf(limits, "conjunction")}.` : "";
 }

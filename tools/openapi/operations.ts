@@ -2,16 +2,14 @@ import type { DescMessage, DescMethod, JsonObject } from "@bufbuild/protobuf";
 import { replayedHeader } from "../../src/contract/headers.js";
 import { isUpdateMask } from "../../src/transport/rest/update-mask.js";
 import { accessOf, callersOf, refusalOf } from "../contract/access.js";
-import { ownErrorsOf, refusalsOf } from "../contract/errors-of.js";
-import { createExamples } from "../contract/examples.js";
-import type { Facts, HttpBinding } from "../contract/facts.js";
+import { ownErrorsOf, refusalsOf } from "../contract/catalogue.js";
+import type { Facts, HttpBinding } from "../contract/contract.js";
+import { createExamples, createValidate, exampleErrors, isValid } from "../contract/examples.js";
 import { commentOf, listOf, paragraphs, sentencesOf, splitSummary } from "../contract/prose.js";
-import { createValidate, isValid } from "../contract/validate.js";
-import type { HeaderFields } from "./header-fields.js";
+import type { HeaderFields } from "./headers.js";
 import { headersOf, idempotencyKeyParameter } from "./headers.js";
-import type { Json } from "./json.js";
-import { exampleErrors } from "./mistakes.js";
 import type { Occurrence, Problems } from "./problems.js";
+import type { Json } from "./schemas.js";
 import { isRequired, type Schemas } from "./schemas.js";
 
 interface OperationsOptions {

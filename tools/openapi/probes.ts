@@ -1,6 +1,6 @@
 import { headersOf } from "./headers.js";
-import type { Json } from "./json.js";
 import type { Problems } from "./problems.js";
+import type { Json } from "./schemas.js";
 
 export const probesTag: Json = {
   name: "Operations",

@@ -1,7 +1,7 @@
 import { problemMediaType, problemUri } from "../../src/contract/problems.js";
 import { type ProblemType, problemType } from "../contract/catalogue.js";
 import { exampleRequestId, headersOf } from "./headers.js";
-import { type Json, refer } from "./json.js";
+import { type Json, refer } from "./schemas.js";
 
 /** An example of an error that is specific to an operation. */
 export interface Occurrence {

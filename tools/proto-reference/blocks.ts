@@ -39,3 +39,107 @@ export function linkTo(text: string): string {
 export function codeOf(text: string): string {
   return `\`${text}\``;
 }
+
+export function toMarkdown(blocks: readonly Block[]): string {
+  return `${blocks.map(markdownOf).join("\n\n")}\n`;
+}
+
+function markdownOf(block: Block): string {
+  switch (block.kind) {
+    case "heading":
+      return `${"#".repeat(block.level)} ${block.text}`;
+    case "paragraph":
+      return block.text;
+    case "list":
+      return block.items.map((item) => `- ${item}`).join("\n");
+    case "facts":
+      return block.facts.map(([name, text]) => `- **${name}**: ${text}`).join("\n");
+    case "table":
+      return [block.head, block.head.map(() => "---"), ...block.rows].map(rowOf).join("\n");
+    case "example":
+      return `${block.title}:\n\n\`\`\`json\n${block.json}\n\`\`\``;
+  }
+}
+
+function rowOf(cells: readonly string[]): string {
+  return `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
+}
+
+/** Renders the body of a page. */
+export function toHtml(blocks: readonly Block[]): string {
+  return `${blocks.map(htmlOf).join("\n")}\n`;
+}
+
+function htmlOf(block: Block): string {
+  switch (block.kind) {
+    case "heading":
+      return element(`h${block.level}`, inline(block.text), ` id="${anchorOf(block.text)}"`);
+    case "paragraph":
+      return element("p", inline(block.text));
+    case "list":
+      return element("ul", block.items.map((item) => element("li", inline(item))).join(""));
+    case "facts":
+      return element(
+        "dl",
+        block.facts
+          .map(([name, text]) => element("dt", inline(name)) + element("dd", inline(text)))
+          .join(""),
+      );
+    case "table":
+      return tableOf(block.head, block.rows);
+    case "example":
+      return element(
+        "details",
+        element("summary", inline(block.title)) +
+          element("pre", escaped(block.json), ' tabindex="0"'),
+      );
+  }
+}
+
+/** Cells carry the name of their column for the layout on narrow screens. */
+function tableOf(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const top = head.map((text) => element("th", inline(text), ' scope="col"')).join("");
+  const body = rows.map((cells) =>
+    element(
+      "tr",
+      cells.map((cell, at) => element("td", inline(cell), ` data-column="${head[at]}"`)).join(""),
+    ),
+  );
+  return element(
+    "table",
+    `<thead>${element("tr", top)}</thead>\n<tbody>\n${body.join("\n")}\n</tbody>`,
+  );
+}
+
+const marks = /`([^`]+)`|\*\*([^*]+)\*\*|\[([^\]]+)\]\(([^)]+)\)/g;
+
+/** Renders inline Markdown. */
+function inline(text: string): string {
+  let html = "";
+  let done = 0;
+  for (const mark of text.matchAll(marks)) {
+    const [whole, code, strong, label, target] = mark;
+    html += escaped(text.slice(done, mark.index));
+    if (code !== undefined) {
+      html += element("code", escaped(code));
+    } else if (strong !== undefined) {
+      html += element("strong", escaped(strong));
+    } else {
+      html += element("a", escaped(label ?? ""), ` href="${escaped(target ?? "")}"`);
+    }
+    done = mark.index + whole.length;
+  }
+  return html + escaped(text.slice(done));
+}
+
+function element(name: string, content: string, attributes = ""): string {
+  return `<${name}${attributes}>${content}</${name}>`;
+}
+
+function escaped(text: string): string {
+  return text
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;")
+    .replaceAll('"', "&quot;");
+}

@@ -1,14 +1,12 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import type { Schema } from "@bufbuild/protoplugin";
 import { defaultKeyHeader } from "../../src/contract/headers.js";
-import { createExamples } from "../contract/examples.js";
-import { contractPackage, createFacts, type Facts } from "../contract/facts.js";
+import { contractPackage, createFacts, type Facts } from "../contract/contract.js";
+import { createExamples, createValidate } from "../contract/examples.js";
 import { commentOf, splitSummary } from "../contract/prose.js";
-import { createValidate } from "../contract/validate.js";
 import { type Block, codeOf, heading, linkTo, prose } from "./blocks.js";
-import { describeErrors } from "./errors.js";
 import { describeMessages } from "./messages.js";
-import { describeMethod, isStream } from "./methods.js";
+import { describeErrors, describeMethod, isStream } from "./methods.js";
 
 const introduction = `
 Every service, method, message and error of the API, generated from the comments and options in \`proto/latchkey/v1\`.

@@ -5,7 +5,7 @@
  * `--if-answered` says that only an answer counts.
  */
 import { spawnSync } from "node:child_process";
-import { auditVerdict, signaturesVerdict, type Verdict } from "./audit-verdict.js";
+import { auditVerdict, signaturesVerdict, type Verdict } from "./audit.js";
 
 const words = process.argv.slice(2);
 const isLenient = words.includes("--if-answered");
