@@ -4,127 +4,124 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { pinned } from "./processes.js";
+import { pinCommand } from "./processes.js";
 
-type Undo = () => unknown;
+type Cleanup = () => unknown;
 
-const stopLimit = 10_000;
+const stopTimeoutMs = 10_000;
+const cleanups: Cleanup[] = [];
+let isShuttingDown = false;
 
-const undos: Undo[] = [];
-
-let isEnding = false;
-
-/** Remembers how to undo something, for when the benchmark ends, however it ends. */
-export function onExit(undo: Undo): void {
-  undos.push(undo);
-  if (isEnding) {
-    // Whoever is still at work must not start anything more.
-    throw new Error("the benchmark is ending");
+/** Registers a cleanup for the end of the benchmark, even if it fails or is interrupted. */
+export function onExit(cleanup: Cleanup): void {
+  cleanups.push(cleanup);
+  if (isShuttingDown) {
+    // Keeps pending work from starting more processes.
+    throw new Error("the benchmark is shutting down");
   }
 }
 
-/** Sees to it that a process does not outlive the benchmark. */
-export function endWithBench(child: ChildProcess): void {
+export function stopOnExit(child: ChildProcess): void {
   onExit(() => stop(child));
 }
 
-/** Ends a process, and waits until it is gone. */
+/** Stops a process and waits for its exit. */
 export async function stop(child: ChildProcess): Promise<void> {
   if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) {
     return;
   }
   const exited = once(child, "exit");
   child.kill("SIGTERM");
-  const timer = setTimeout(() => child.kill("SIGKILL"), stopLimit);
+  const timer = setTimeout(() => child.kill("SIGKILL"), stopTimeoutMs);
   await exited;
   clearTimeout(timer);
 }
 
-/** Undoes everything, the last first. One that fails does not keep the others from being undone. */
+/** Runs all cleanups in reverse order. A failed one does not prevent the others. */
 export async function cleanUp(): Promise<void> {
-  isEnding = true;
-  for (let undo = undos.pop(); undo; undo = undos.pop()) {
+  isShuttingDown = true;
+  for (let cleanup = cleanups.pop(); cleanup; cleanup = cleanups.pop()) {
     try {
-      await undo();
+      await cleanup();
     } catch (error) {
-      console.error(`cleaning up: ${error}`);
+      console.error(`cleanup: ${error}`);
     }
   }
 }
 
-/** A folder for everything that must not stay. */
-export async function scratchFolder(): Promise<string> {
+/** Creates a temporary folder that is removed on exit. */
+export async function createTempFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "latchkey-bench-"));
   onExit(() => rm(folder, { recursive: true, force: true }));
   return folder;
 }
 
-/** Rejects when somebody wants the benchmark to stop, or something breaks behind its back. */
-export function interruption(): Promise<never> {
+/** Rejects on a signal or an uncaught exception. */
+export function waitForInterrupt(): Promise<never> {
   return new Promise((_, reject) => {
     process.on("uncaughtException", reject);
-    // A signal may come twice, from the terminal and from npm: the second must not cut the cleaning short.
+    // The terminal and npm may both send the signal. The second one must not cut the cleanup short.
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
       process.on(signal, () => reject(new Error(`stopped by ${signal}`)));
     }
   });
 }
 
-/** A process that does what it is asked, one thing at a time, so that its work is not counted as another's. */
-export interface WorkerProcess<Order, Result> {
-  ask(order: Order): Promise<Result>;
+/** A separate process that runs one task at a time, so that its CPU time is counted separately. */
+export interface Worker<Task, Result> {
+  run(task: Task): Promise<Result>;
 }
 
 type Reply<Result> = { readonly result: Result } | { readonly error: string };
 
-/** Starts a file of the benchmark, which is to call {@link answerOrders}. */
-export function startWorker<Order extends object, Result>(
+/** Starts a module that calls {@link serveTasks}. */
+export function startWorker<Task extends object, Result>(
   file: URL,
   cores: string | undefined,
-): WorkerProcess<Order, Result> {
-  const command = pinned(cores, process.execPath, ["--import", "tsx", fileURLToPath(file)]);
+): Worker<Task, Result> {
+  const command = pinCommand(cores, process.execPath, ["--import", "tsx", fileURLToPath(file)]);
   const child = spawn(...command, {
     stdio: ["ignore", "inherit", "inherit", "ipc"],
-    // Bytes then stay bytes.
+    // JSON, the default, would not preserve byte arrays.
     serialization: "advanced",
   });
-  endWithBench(child);
+  stopOnExit(child);
 
-  async function ask(order: Order): Promise<Result> {
-    const settled = new AbortController();
-    const { signal } = settled;
-    try {
-      child.send(order);
-      const [message] = await Promise.race([
-        once(child, "message", { signal }),
-        once(child, "exit", { signal }).then(() => {
-          throw new Error(`${file.pathname} has ended`);
-        }),
-      ]);
-      const reply = message as Reply<Result>;
-      if ("error" in reply) {
-        throw new Error(reply.error);
+  return {
+    async run(task) {
+      const settled = new AbortController();
+      const { signal } = settled;
+      try {
+        child.send(task);
+        const [message] = await Promise.race([
+          once(child, "message", { signal }),
+          once(child, "exit", { signal }).then(() => {
+            throw new Error(`${file.pathname} has exited`);
+          }),
+        ]);
+        const reply = message as Reply<Result>;
+        if ("error" in reply) {
+          throw new Error(reply.error);
+        }
+        return reply.result;
+      } finally {
+        settled.abort();
       }
-      return reply.result;
-    } finally {
-      settled.abort();
-    }
-  }
-
-  return { ask };
+    },
+  };
 }
 
-/** The side of the worker: answers all orders until the benchmark is gone. */
-export function answerOrders<Order, Result>(carryOut: (order: Order) => Promise<Result>): void {
-  async function reply(order: Order): Promise<Reply<Result>> {
+/** Runs in the worker process: handles tasks until the benchmark disconnects. */
+export function serveTasks<Task, Result>(handle: (task: Task) => Promise<Result>): void {
+  async function reply(task: Task): Promise<Reply<Result>> {
     try {
-      return { result: await carryOut(order) };
+      return { result: await handle(task) };
     } catch (error) {
       return { error: (error as Error).message };
     }
   }
-  process.on("message", async (order) => {
-    process.send?.(await reply(order as Order));
+  process.on("message", async (task) => {
+    process.send?.(await reply(task as Task));
   });
   process.on("disconnect", () => process.exit());
 }

@@ -4,21 +4,21 @@ import {
   CheckAccessRequestSchema,
   StreamCheckAccessRequestSchema,
 } from "../gen/latchkey/v1/access_service_pb.js";
-import { grpcFrame } from "./load/http2-client.js";
+import { encodeGrpcFrame } from "./load/http2-client.js";
 import type { Load, LoadRequest } from "./load/load.js";
 import { type Keys, privateApplication } from "./seed.js";
 
 /** A kind of request whose cost is measured. */
 export interface Scenario {
   readonly name: string;
-  /** Where a request holds many things to do: how many, and what to call one of them. */
-  readonly parts?: { readonly count: number; readonly name: string };
-  /** The requests to send, given the answers to an earlier scenario that were kept. */
-  load(target: Target, keptAnswers: readonly string[]): Load;
+  /** The items of a batch request: their number, and the name of their row in the report. */
+  readonly items?: { readonly count: number; readonly name: string };
+  /** Creates the load. Some need the responses of the previous scenario. */
+  load(target: LoadTarget, previousResponses: readonly string[]): Load;
 }
 
-/** Where requests go, with whose keys, and for how long. */
-export interface Target {
+/** The server of a load, the keys to send and the duration. */
+export interface LoadTarget {
   readonly port: number;
   readonly keys: Keys;
   readonly seconds: number;
@@ -27,8 +27,8 @@ export interface Target {
 export const connections = 32;
 const manyConnections = 64;
 export const batchSize = 100;
-/** How many keys have a batch of their own. */
-const batchKeys = 100;
+/** The number of batches that check a single key. */
+const singleKeyBatches = 100;
 
 export const rpcPaths = {
   read: "/latchkey.v1.ApplicationService/GetApplicationByKey",
@@ -52,19 +52,22 @@ const grants = {
 
 type Check = typeof check & { readonly key: string };
 
-/** A check that a rule decides. */
+/** A check that is decided by a rule. */
 export const check = { permission: "token:read", token: { container: "/pci/customer-42/" } };
 
-/** That a check is allowed, in JSON and in the binary form. */
+/** Patterns of an allowed check in JSON and in protobuf. */
 const allowedInJson = '"allowed":true';
 const allowedInBinary = "\\x08\\x01";
 
 export const readByKey: Scenario = {
   name: "GET /applications/key",
-  load: (target) => ({ ...get("/applications/key", target), requests: withEach(target.keys) }),
+  load: (target) => ({
+    ...get("/applications/key", target),
+    requests: createRequestPerKey(target.keys),
+  }),
 };
 
-const readByKeyOfMany: Scenario = {
+const readByKeyManyConnections: Scenario = {
   name: `GET /applications/key, ${manyConnections} connections`,
   load: (target) => ({ ...readByKey.load(target, []), connections: manyConnections }),
 };
@@ -78,7 +81,7 @@ const readByKeyOverConnect: Scenario = {
   name: "Connect JSON GetApplicationByKey",
   load: (target) => ({
     ...post(rpcPaths.read, 200, target),
-    requests: withEach(target.keys, "{}"),
+    requests: createRequestPerKey(target.keys, "{}"),
   }),
 };
 
@@ -87,40 +90,44 @@ const readByKeyOverGrpcWeb: Scenario = {
   load: (target) => ({
     ...post(rpcPaths.read, 200, target),
     contentType: "application/grpc-web+proto",
-    requests: withEach(target.keys, grpcFrame("")),
-    mustHold: "grpc-status: *0",
+    requests: createRequestPerKey(target.keys, encodeGrpcFrame("")),
+    bodyPattern: "grpc-status: *0",
   }),
 };
 
 const readByKeyOverGrpc: Scenario = {
   name: "gRPC GetApplicationByKey",
-  load: (target) => ({ ...call(rpcPaths.read, target), requests: withEach(target.keys) }),
+  load: (target) => ({
+    ...call(rpcPaths.read, target),
+    requests: createRequestPerKey(target.keys),
+  }),
 };
 
 const checkOverGrpc: Scenario = {
   name: "gRPC CheckAccess",
   load: (target) => ({
     ...call(rpcPaths.check, target),
-    mustHold: allowedInBinary,
+    bodyPattern: allowedInBinary,
     requests: target.keys.private.map(({ key }) => ({
       key: target.keys.checking,
-      body: checkOf(key),
+      body: encodeCheck(key),
     })),
   }),
 };
 
-const eachOfBatch = { count: batchSize, name: `– each of the ${batchSize} checks` };
+const batchItems = { count: batchSize, name: `– each of the ${batchSize} checks` };
 
 const batchOverGrpc: Scenario = {
   name: `gRPC BatchCheckAccess, ${batchSize} checks of ${batchSize} keys`,
-  parts: eachOfBatch,
-  load: (target) => batchLoad(target, groupsOf(target.keys)),
+  items: batchItems,
+  load: (target) => batchLoad(target, createBatches(target.keys)),
 };
 
-const batchOfOneKeyOverGrpc: Scenario = {
+const batchSingleKeyOverGrpc: Scenario = {
   name: `gRPC BatchCheckAccess, ${batchSize} checks of one key`,
-  parts: eachOfBatch,
-  load: (target) => batchLoad(target, target.keys.private.slice(0, batchKeys).map(checksOfOne)),
+  items: batchItems,
+  load: (target) =>
+    batchLoad(target, target.keys.private.slice(0, singleKeyBatches).map(createChecksOfKey)),
 };
 
 const streamOverGrpc: Scenario = {
@@ -128,10 +135,10 @@ const streamOverGrpc: Scenario = {
   load: (target) => ({
     ...call(rpcPaths.stream, target),
     protocol: "stream",
-    mustHold: allowedInBinary,
+    bodyPattern: allowedInBinary,
     requests: target.keys.private.map(({ key }, at) => ({
       key: target.keys.checking,
-      body: bytesOf(StreamCheckAccessRequestSchema, {
+      body: encode(StreamCheckAccessRequestSchema, {
         correlationId: String(at),
         check: { key, ...check },
       }),
@@ -143,7 +150,7 @@ const checkOverRest: Scenario = {
   name: "POST /access/check",
   load: (target) => ({
     ...post("/access/check", 200, target),
-    mustHold: allowedInJson,
+    bodyPattern: allowedInJson,
     requests: target.keys.private.map(({ key }) => ({
       key: target.keys.checking,
       body: JSON.stringify({ key, ...check }),
@@ -153,11 +160,11 @@ const checkOverRest: Scenario = {
 
 const batchOverRest: Scenario = {
   name: `POST /access/check-batch, ${batchSize} checks`,
-  parts: eachOfBatch,
+  items: batchItems,
   load: (target) => ({
     ...post("/access/check-batch", 200, target),
-    mustHold: allowedInJson,
-    requests: groupsOf(target.keys).map((checks) => ({
+    bodyPattern: allowedInJson,
+    requests: createBatches(target.keys).map((checks) => ({
       key: target.keys.checking,
       body: JSON.stringify({ checks }),
     })),
@@ -169,17 +176,17 @@ const createSession: Scenario = {
   load: (target) => ({
     ...post("/sessions", 201, target),
     requests: [{ key: target.keys.public }],
-    keepAnswers: true,
+    keepResponses: true,
   }),
 };
 
-/** Spends the nonces of the sessions that were just made, each once. */
+/** Uses each nonce of the sessions that the previous scenario created. */
 const authorizeSession: Scenario = {
   name: "POST /sessions/authorize",
   load: (target, sessions) => ({
     ...post("/sessions/authorize", 204, target),
-    requests: sessions.map((session, at) => ({
-      key: target.keys.private[at % target.keys.private.length]?.key ?? "",
+    requests: sessions.map((session, index) => ({
+      key: target.keys.private[index % target.keys.private.length]?.key ?? "",
       body: JSON.stringify({ nonce: JSON.parse(session).nonce, ...grants }),
     })),
     once: true,
@@ -191,21 +198,21 @@ const createApplication: Scenario = {
   load: (target) => ({
     ...post("/applications", 201, target),
     requests: [{ key: target.keys.management, body: privateApplication }],
-    // Not for the answers, but so that all writes are driven alike.
-    keepAnswers: true,
+    // The responses are not needed, but all writes must use the same load generator.
+    keepResponses: true,
   }),
 };
 
 export const scenarios = {
   readByKey,
-  readByKeyOfMany,
+  readByKeyManyConnections,
   readByKeyOverHttp2,
   readByKeyOverConnect,
   readByKeyOverGrpcWeb,
   readByKeyOverGrpc,
   checkOverGrpc,
   batchOverGrpc,
-  batchOfOneKeyOverGrpc,
+  batchSingleKeyOverGrpc,
   streamOverGrpc,
   checkOverRest,
   batchOverRest,
@@ -216,55 +223,54 @@ export const scenarios = {
 
 export type ScenarioName = keyof typeof scenarios;
 
-export function get(path: string, { port, seconds }: Target) {
+export function get(path: string, { port, seconds }: LoadTarget) {
   return { protocol: "http1", port, connections, seconds, verb: "GET", path, status: 200 } as const;
 }
 
-function post(path: string, status: number, { port, seconds }: Target) {
+function post(path: string, status: number, { port, seconds }: LoadTarget) {
   return { protocol: "http1", port, connections, seconds, verb: "POST", path, status } as const;
 }
 
-function call(path: string, target: Target) {
+function call(path: string, target: LoadTarget) {
   return { ...post(path, 0, target), protocol: "grpc" } as const;
 }
 
-function withEach(keys: Keys, body?: string | Uint8Array): LoadRequest[] {
+function createRequestPerKey(keys: Keys, body?: string | Uint8Array): LoadRequest[] {
   return keys.private.map(({ key }) => (body === undefined ? { key } : { key, body }));
 }
 
-/** The message that asks whether a key is allowed something. */
-export function checkOf(key: string): Uint8Array {
-  return bytesOf(CheckAccessRequestSchema, { key, ...check });
+export function encodeCheck(key: string): Uint8Array {
+  return encode(CheckAccessRequestSchema, { key, ...check });
 }
 
-function bytesOf<S extends DescMessage>(schema: S, message: MessageInitShape<S>): Uint8Array {
+function encode<S extends DescMessage>(schema: S, message: MessageInitShape<S>): Uint8Array {
   return toBinary(schema, create(schema, message));
 }
 
-function batchLoad(target: Target, batches: readonly Check[][]): Load {
+function batchLoad(target: LoadTarget, batches: readonly Check[][]): Load {
   return {
     ...call(rpcPaths.batch, target),
-    mustHold: allowedInBinary,
+    bodyPattern: allowedInBinary,
     requests: batches.map((checks) => ({
       key: target.keys.checking,
-      body: bytesOf(BatchCheckAccessRequestSchema, { checks }),
+      body: encode(BatchCheckAccessRequestSchema, { checks }),
     })),
   };
 }
 
-/** Whether one key may have this and that. */
-function checksOfOne({ key }: { readonly key: string }): Check[] {
+/** Creates the checks of one key for different containers. */
+function createChecksOfKey({ key }: { readonly key: string }): Check[] {
   const { permission, token } = check;
-  return Array.from({ length: batchSize }, (_, at) => ({
+  return Array.from({ length: batchSize }, (_, index) => ({
     key,
     permission,
-    token: { container: `${token.container}${at}/` },
+    token: { container: `${token.container}${index}/` },
   }));
 }
 
-/** The checks of one batch after the other. */
-function groupsOf({ private: made }: Keys): Check[][] {
-  return Array.from({ length: Math.floor(made.length / batchSize) }, (_, at) =>
-    made.slice(at * batchSize, (at + 1) * batchSize).map(({ key }) => ({ key, ...check })),
+/** Groups the checks of all keys into batches. */
+function createBatches({ private: applications }: Keys): Check[][] {
+  return Array.from({ length: Math.floor(applications.length / batchSize) }, (_, at) =>
+    applications.slice(at * batchSize, (at + 1) * batchSize).map(({ key }) => ({ key, ...check })),
   );
 }

@@ -1,4 +1,4 @@
-/** `@grpc/grpc-js` at its cheapest: it answers each call with bytes that it knows beforehand. */
+/** `@grpc/grpc-js` with constant messages and without serialization. */
 import {
   type handleUnaryCall,
   type MethodDefinition,
@@ -6,29 +6,32 @@ import {
   ServerCredentials,
 } from "@grpc/grpc-js";
 
-const { PORT, HOST, ANSWERS = "{}" } = process.env;
-const asBytes = (bytes: Buffer) => bytes;
+const { PORT, HOST, RESPONSES = "{}" } = process.env;
+const passThrough = (bytes: Buffer) => bytes;
 
 function unary(path: string): MethodDefinition<Buffer, Buffer> {
   return {
     path,
     requestStream: false,
     responseStream: false,
-    requestSerialize: asBytes,
-    requestDeserialize: asBytes,
-    responseSerialize: asBytes,
-    responseDeserialize: asBytes,
+    requestSerialize: passThrough,
+    requestDeserialize: passThrough,
+    responseSerialize: passThrough,
+    responseDeserialize: passThrough,
   };
 }
 
-function answerWith(bytes: Buffer): handleUnaryCall<Buffer, Buffer> {
+function respondWith(bytes: Buffer): handleUnaryCall<Buffer, Buffer> {
   return (_call, callback) => callback(null, bytes);
 }
 
 const server = new Server();
-for (const [path, answer] of Object.entries(JSON.parse(ANSWERS) as Record<string, string>)) {
+for (const [path, message] of Object.entries(JSON.parse(RESPONSES) as Record<string, string>)) {
   const name = path.slice(path.lastIndexOf("/") + 1);
-  server.addService({ [name]: unary(path) }, { [name]: answerWith(Buffer.from(answer, "base64")) });
+  server.addService(
+    { [name]: unary(path) },
+    { [name]: respondWith(Buffer.from(message, "base64")) },
+  );
 }
 server.bindAsync(`${HOST}:${PORT}`, ServerCredentials.createInsecure(), (error) => {
   if (error) {

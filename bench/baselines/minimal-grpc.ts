@@ -1,12 +1,12 @@
-/** The floor of gRPC: calls framed by hand on `node:http2`, answered with bytes known beforehand. */
+/** The lower bound for gRPC: constant messages on `node:http2`, without a gRPC library. */
 import { createServer, type ServerHttp2Stream } from "node:http2";
-import { grpcFrame } from "../load/http2-client.js";
+import { encodeGrpcFrame } from "../load/http2-client.js";
 
-const { PORT, HOST, ANSWERS = "{}" } = process.env;
-const answers = new Map(
-  Object.entries(JSON.parse(ANSWERS) as Record<string, string>).map(([path, answer]) => [
+const { PORT, HOST, RESPONSES = "{}" } = process.env;
+const frames = new Map(
+  Object.entries(JSON.parse(RESPONSES) as Record<string, string>).map(([path, message]) => [
     path,
-    grpcFrame(Buffer.from(answer, "base64")),
+    encodeGrpcFrame(Buffer.from(message, "base64")),
   ]),
 );
 const headers = { ":status": 200, "content-type": "application/grpc" };
@@ -21,6 +21,6 @@ createServer()
     stream.resume();
     stream.respond(headers, { waitForTrailers: true });
     stream.on("wantTrailers", sendTrailers);
-    stream.end(answers.get(path as string));
+    stream.end(frames.get(path as string));
   })
   .listen(Number(PORT), HOST);

@@ -1,6 +1,6 @@
 /**
- * What a service on MongoDB does that looks nothing up together: one `findOne`
- * for each request, through the same driver, with the same read concern.
+ * A service on MongoDB that does not combine lookups: one `findOne` per request,
+ * with the same driver and read concern as Latchkey.
  */
 import { createServer, type ServerResponse } from "node:http";
 import { type Binary, MongoClient, ReadConcern, UUID } from "mongodb";
@@ -12,7 +12,7 @@ const applications = client
   .db(MONGODB_DATABASE, { readConcern: new ReadConcern("majority"), readPreference: "primary" })
   .collection<{ _id: Binary }>(applicationsName);
 
-async function answer(id: string, response: ServerResponse): Promise<void> {
+async function respond(id: string, response: ServerResponse): Promise<void> {
   const document = await applications.findOne({ _id: new UUID(id) });
   const body = Buffer.from(JSON.stringify(document));
   response.writeHead(document ? 200 : 404, {
@@ -23,7 +23,7 @@ async function answer(id: string, response: ServerResponse): Promise<void> {
 }
 
 createServer((request, response) => {
-  answer(request.headers["svc-api-key"] as string, response).catch((error) => {
+  respond(request.headers["svc-api-key"] as string, response).catch((error) => {
     response.writeHead(500).end(String(error));
   });
 }).listen(Number(PORT), HOST);

@@ -1,15 +1,15 @@
 import { join } from "node:path";
-import type { Stage, Subject } from "../context.js";
-import { checkOf, rpcPaths } from "../scenarios.js";
+import type { BenchContext, Instance } from "../context.js";
+import { encodeCheck, rpcPaths } from "../scenarios.js";
 import { type Keys, privateApplication, seededApplications } from "../seed.js";
-import { addressOf, type Server, startContender } from "../servers.js";
-import type { WriteOrder } from "./http-lmdb.js";
+import { addressOf, type Server, startBaseline } from "../servers.js";
+import type { WriteSpec } from "./http-lmdb.js";
 
-export type Who =
+export type ServerName =
   | "bare"
   | "bareHttp2"
   | "lmdb"
-  | "byHand"
+  | "minimalGrpc"
   | "grpcJs"
   | "connectOverHttp1"
   | "connectOverHttp2"
@@ -17,68 +17,71 @@ export type Who =
   | "embedded"
   | "mongo";
 
-/** A server that gets requests, and the keys that they come with. */
-export interface Participant {
+/** A baseline server or Latchkey, with the keys of its requests. */
+export interface ServerUnderTest {
   readonly label: string;
   readonly server: Server;
   readonly keys: Keys;
 }
 
-export type Participants = Readonly<Partial<Record<Who, Participant>>>;
+export type ServersUnderTest = Readonly<Partial<Record<ServerName, ServerUnderTest>>>;
 
-/** Starts the contenders, which answer with what Latchkey answers. */
-export async function startParticipants(stage: Stage): Promise<Participants> {
-  const { embedded, mongo, cores } = stage;
+/** Starts the baselines, which return the same bytes as Latchkey. */
+export async function startServersUnderTest(context: BenchContext): Promise<ServersUnderTest> {
+  const { embedded, mongo, cores } = context;
   const { keys } = embedded;
   const start = (name: string, settings: Readonly<Record<string, string>>) =>
-    startContender(name, settings, cores.server);
+    startBaseline(name, settings, cores.server);
 
-  const application = await applicationOf(embedded);
-  const messages = JSON.stringify(await answersOfCalls(embedded));
+  const application = await fetchApplication(embedded);
+  const messages = JSON.stringify(await fetchMessages(embedded));
   return {
-    bare: await startBare(stage),
+    bare: await startBareHttp(context),
     bareHttp2: {
       label: "bare node:http2",
-      server: await start("bare-http2", { BODY: application }),
+      server: await start("bare-http", { BODY: application, PROTOCOL: "http2" }),
       keys,
     },
     lmdb: {
       label: "minimal node:http + lmdb",
       server: await start("http-lmdb", {
         BODY: application,
-        DATA_DIR: join(stage.folder, "floor"),
+        DATA_DIR: join(context.folder, "http-lmdb"),
         RECORDS: String(seededApplications),
-        WRITES: JSON.stringify(await writesOf(embedded)),
+        WRITES: JSON.stringify(await createWriteSpecs(embedded)),
       }),
-      keys: { ...keys, private: keys.private.map(({ id }, at) => ({ id, key: `record-${at}` })) },
+      keys: {
+        ...keys,
+        private: keys.private.map(({ id }, index) => ({ id, key: `record-${index}` })),
+      },
     },
-    byHand: {
+    minimalGrpc: {
       label: "minimal gRPC on node:http2",
-      server: await start("minimal-grpc", { ANSWERS: messages }),
+      server: await start("minimal-grpc", { RESPONSES: messages }),
       keys,
     },
     grpcJs: {
       label: "@grpc/grpc-js",
-      server: await start("grpc-js", { ANSWERS: messages }),
+      server: await start("grpc-js", { RESPONSES: messages }),
       keys,
     },
     connectOverHttp1: {
       label: "stock connect-node",
-      server: await start("stock-connect", { ANSWERS: messages, PROTOCOL: "http1" }),
+      server: await start("connect-node", { RESPONSES: messages, PROTOCOL: "http1" }),
       keys,
     },
     connectOverHttp2: {
       label: "stock connect-node",
-      server: await start("stock-connect", { ANSWERS: messages, PROTOCOL: "http2" }),
+      server: await start("connect-node", { RESPONSES: messages, PROTOCOL: "http2" }),
       keys,
     },
-    embedded: participantOf(embedded),
+    embedded: toServerUnderTest(embedded),
     ...(mongo && {
-      mongo: participantOf(mongo),
+      mongo: toServerUnderTest(mongo),
       findOne: {
         label: "node:http + findOne",
         server: await start("mongo-find-one", mongo.store),
-        // It finds records by their id.
+        // Records are found by id.
         keys: {
           ...mongo.keys,
           private: mongo.keys.private.map(({ id }) => ({ id, key: id })),
@@ -88,49 +91,55 @@ export async function startParticipants(stage: Stage): Promise<Participants> {
   };
 }
 
-/** Starts the floor of all requests over HTTP/1.1. */
-export async function startBare({ embedded, cores }: Stage): Promise<Participant> {
-  const settings = { BODY: await applicationOf(embedded) };
-  const server = await startContender("bare-http", settings, cores.server);
+/** Starts the lower bound for requests over HTTP/1.1. */
+export async function startBareHttp({ embedded, cores }: BenchContext): Promise<ServerUnderTest> {
+  const settings = { BODY: await fetchApplication(embedded) };
+  const server = await startBaseline("bare-http", settings, cores.server);
   return { label: "bare node:http", server, keys: embedded.keys };
 }
 
-/** An application as Latchkey shows it. */
-function applicationOf(subject: Subject): Promise<string> {
-  return ask(subject, "GET", "/applications/key", firstKey(subject.keys));
+/** Fetches the JSON of an application. */
+function fetchApplication(instance: Instance): Promise<string> {
+  return send(instance, "GET", "/applications/key", getFirstKey(instance.keys));
 }
 
-function participantOf({ name, server, keys }: Subject): Participant {
+function toServerUnderTest({ name, server, keys }: Instance): ServerUnderTest {
   return { label: `Latchkey, ${name}`, server, keys };
 }
 
-function firstKey({ private: [first] }: Keys): string {
+function getFirstKey({ private: [first] }: Keys): string {
   return first?.key ?? "";
 }
 
-/** The messages that Latchkey answers, by the path of the method, in base64. */
-async function answersOfCalls({ server, keys }: Subject): Promise<Record<string, string>> {
-  const key = firstKey(keys);
+/** Fetches the response messages of Latchkey by method path, in base64. */
+async function fetchMessages({ server, keys }: Instance): Promise<Record<string, string>> {
+  const key = getFirstKey(keys);
   return {
-    [rpcPaths.read]: await answerOfCall(server, rpcPaths.read, key, new Uint8Array()),
-    [rpcPaths.check]: await answerOfCall(server, rpcPaths.check, keys.checking, checkOf(key)),
+    [rpcPaths.read]: await callMethod(server, rpcPaths.read, key, new Uint8Array()),
+    [rpcPaths.check]: await callMethod(server, rpcPaths.check, keys.checking, encodeCheck(key)),
   };
 }
 
-/** What the embedded store writes for these: a record, and rows to find it by, to end it, or to tell of it. */
-async function writesOf(subject: Subject): Promise<Record<string, WriteOrder>> {
-  const { keys } = subject;
-  const session = await ask(subject, "POST", "/sessions", keys.public);
-  const made = await ask(subject, "POST", "/applications", keys.management, privateApplication);
+/** The rows that the embedded store writes: a record and its index, expiration or audit rows. */
+async function createWriteSpecs(instance: Instance): Promise<Record<string, WriteSpec>> {
+  const { keys } = instance;
+  const session = await send(instance, "POST", "/sessions", keys.public);
+  const application = await send(
+    instance,
+    "POST",
+    "/applications",
+    keys.management,
+    privateApplication,
+  );
   return {
-    "/sessions": { status: 201, answer: session, rows: [420, 24] },
-    "/sessions/authorize": { status: 204, answer: "", rows: [720, 24, 200] },
-    "/applications": { status: 201, answer: made, rows: [1_150, 40, 8] },
+    "/sessions": { status: 201, body: session, rows: [420, 24] },
+    "/sessions/authorize": { status: 204, body: "", rows: [720, 24, 200] },
+    "/applications": { status: 201, body: application, rows: [1_150, 40, 8] },
   };
 }
 
-async function ask(
-  { server }: Subject,
+async function send(
+  { server }: Instance,
   method: string,
   path: string,
   key: string,
@@ -143,16 +152,16 @@ async function ask(
     ...(body && { body }),
   });
   if (!response.ok) {
-    throw new Error(`${method} ${path} answered ${response.status}`);
+    throw new Error(`${method} ${path} returned ${response.status}`);
   }
   return response.text();
 }
 
 /**
- * The message that a method answers, in base64. Asked in the Connect protocol,
- * whose binary answers are the message and nothing else.
+ * Returns the response message of a method in base64. Uses the Connect protocol,
+ * whose binary responses are the bare message.
  */
-export async function answerOfCall(
+async function callMethod(
   server: Server,
   path: string,
   key: string,
@@ -164,7 +173,7 @@ export async function answerOfCall(
     body: message as Uint8Array<ArrayBuffer>,
   });
   if (!response.ok) {
-    throw new Error(`${path} answered ${response.status} ${await response.text()}`);
+    throw new Error(`${path} returned ${response.status} ${await response.text()}`);
   }
   return Buffer.from(await response.arrayBuffer()).toString("base64");
 }

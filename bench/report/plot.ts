@@ -13,24 +13,24 @@ interface Axis {
 export interface Series {
   readonly name: string;
   readonly points: readonly { readonly x: number; readonly y: number }[];
-  /** On which side of its points their values stand. */
-  readonly values: "above" | "below";
+  /** Where the labels of its points are. */
+  readonly labels: "above" | "below";
 }
 
 const width = 720;
 const height = 400;
 const area = { left: 70, right: 680, top: 70, bottom: 340 };
-/** Keeps the values of the first and the last point off the edges. */
+/** Keeps the labels of the first and last points away from the edges. */
 const inset = 30;
 const legendSpace = 190;
-/** Told apart by people who do not see all colours. */
+/** A palette for colour-blind readers. */
 const colours = ["#0072b2", "#d55e00", "#007a5e", "#8f4d7c"];
 const ink = "#24292f";
 const faint = "#d0d7de";
 
-/** Draws lines through points as an SVG picture. It brings its own ground, so that it can stand on any. */
+/** Draws a line chart as SVG, with a background so that it works on light and dark pages. */
 export function drawPlot({ title, x, y, series }: Plot): string {
-  const points = series.flatMap((one) => one.points);
+  const points = series.flatMap(({ points }) => points);
   const xScale = scaleFor(
     x,
     points.map((point) => point.x),
@@ -39,56 +39,63 @@ export function drawPlot({ title, x, y, series }: Plot): string {
     y,
     points.map((point) => point.y),
   );
-  const toX = (figure: number) =>
-    area.left + inset + xScale.place(figure) * (area.right - area.left - 2 * inset);
-  // What is least on a logarithmic axis is not nothing, and its value needs a place below it.
+  const toX = (value: number) =>
+    area.left + inset + xScale.place(value) * (area.right - area.left - 2 * inset);
+  // The lowest point of a logarithmic axis needs space for its label.
   const bottom = area.bottom - (y.isLogarithmic ? inset : 0);
-  const toY = (figure: number) => bottom - yScale.place(figure) * (bottom - area.top);
+  const toY = (value: number) => bottom - yScale.place(value) * (bottom - area.top);
 
   const parts = [
     `<rect x="0.5" y="0.5" width="${width - 1}" height="${height - 1}" rx="8" fill="#ffffff" stroke="${faint}"/>`,
     text(area.left, 28, title, 'font-size="15" font-weight="600"'),
     `<path d="M${area.left} ${area.bottom}H${area.right}" stroke="${ink}"/>`,
-    ...xScale.ticks.flatMap((tick) => xTick(toX(tick), tick)),
-    ...yScale.ticks.flatMap((tick) => yTick(toY(tick), tick)),
+    ...xScale.ticks.flatMap((tick) => drawXTick(toX(tick), tick)),
+    ...yScale.ticks.flatMap((tick) => drawYTick(toY(tick), tick)),
     text((area.left + area.right) / 2, height - 16, x.label, 'text-anchor="middle"'),
-    text(0, 0, y.label, `text-anchor="middle" transform="translate(20 ${middle()}) rotate(-90)"`),
-    ...series.flatMap((one, at) => line(one, colours[at % colours.length] as string, toX, toY)),
-    ...legend(series),
+    text(
+      0,
+      0,
+      y.label,
+      `text-anchor="middle" transform="translate(20 ${getMiddleY()}) rotate(-90)"`,
+    ),
+    ...series.flatMap((line, index) =>
+      drawLine(line, colours[index % colours.length] as string, toX, toY),
+    ),
+    ...drawLegend(series),
   ];
   const head = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" font-family="system-ui, sans-serif" font-size="12" fill="${ink}">`;
-  return `${[head, `<title>${escaped(title)}</title>`, ...parts, "</svg>"].join("\n")}\n`;
+  return `${[head, `<title>${escapeXml(title)}</title>`, ...parts, "</svg>"].join("\n")}\n`;
 }
 
-function scaleFor({ isLogarithmic }: Axis, figures: readonly number[]): Scale {
-  return isLogarithmic ? logScale(figures) : linearScale(figures);
+function scaleFor({ isLogarithmic }: Axis, values: readonly number[]): Scale {
+  return isLogarithmic ? logScale(values) : linearScale(values);
 }
 
-function middle(): number {
+function getMiddleY(): number {
   return (area.top + area.bottom) / 2;
 }
 
-function xTick(x: number, tick: number): string[] {
+function drawXTick(x: number, tick: number): string[] {
   const at = round(x);
   return [
     `<path d="M${at} ${area.bottom}v5" stroke="${ink}"/>`,
-    text(at, area.bottom + 20, short(tick), 'text-anchor="middle"'),
+    text(at, area.bottom + 20, formatLabel(tick), 'text-anchor="middle"'),
   ];
 }
 
-function yTick(y: number, tick: number): string[] {
+function drawYTick(y: number, tick: number): string[] {
   const at = round(y);
   return [
     `<path d="M${area.left} ${at}H${area.right}" stroke="${faint}"/>`,
-    text(area.left - 8, at + 4, short(tick), 'text-anchor="end"'),
+    text(area.left - 8, at + 4, formatLabel(tick), 'text-anchor="end"'),
   ];
 }
 
-type Place = (figure: number) => number;
+type Place = (value: number) => number;
 
-function line({ points, values }: Series, colour: string, toX: Place, toY: Place): string[] {
+function drawLine({ points, labels }: Series, colour: string, toX: Place, toY: Place): string[] {
   const path = points.map(({ x, y }) => `${round(toX(x))} ${round(toY(y))}`).join("L");
-  const shift = values === "above" ? -9 : 18;
+  const shift = labels === "above" ? -9 : 18;
   return [
     `<path d="M${path}" fill="none" stroke="${colour}" stroke-width="2"/>`,
     ...points.flatMap(({ x, y }) => [
@@ -96,84 +103,83 @@ function line({ points, values }: Series, colour: string, toX: Place, toY: Place
       text(
         round(toX(x)),
         round(toY(y) + shift),
-        short(y),
+        formatLabel(y),
         `text-anchor="middle" font-size="11" fill="${colour}"`,
       ),
     ]),
   ];
 }
 
-function legend(series: readonly Series[]): string[] {
-  return series.flatMap(({ name }, at) => {
-    const x = round(area.left + at * legendSpace);
-    const colour = colours[at % colours.length] as string;
+function drawLegend(series: readonly Series[]): string[] {
+  return series.flatMap(({ name }, index) => {
+    const x = round(area.left + index * legendSpace);
+    const colour = colours[index % colours.length] as string;
     return [`<circle cx="${x + 4}" cy="48" r="4" fill="${colour}"/>`, text(x + 14, 52, name, "")];
   });
 }
 
-function text(x: number, y: number, words: string, attributes: string): string {
-  return `<text x="${x}" y="${y}" ${attributes}>${escaped(words)}</text>`;
+function text(x: number, y: number, content: string, attributes: string): string {
+  return `<text x="${x}" y="${y}" ${attributes}>${escapeXml(content)}</text>`;
 }
 
-function short(figure: number): string {
-  return figure.toLocaleString("en", { maximumSignificantDigits: 3 });
+function formatLabel(value: number): string {
+  return value.toLocaleString("en", { maximumSignificantDigits: 3 });
 }
 
-function round(figure: number): number {
-  return Math.round(figure * 10) / 10;
+function round(value: number): number {
+  return Math.round(value * 10) / 10;
 }
 
-function escaped(words: string): string {
-  return words.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
+function escapeXml(content: string): string {
+  return content.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
 }
 
-/** Places figures along an axis. */
 interface Scale {
-  /** From 0 at the least figure to 1 at the greatest. */
-  place(figure: number): number;
+  /** Maps the lowest value to 0 and the highest to 1. */
+  place(value: number): number;
   readonly ticks: readonly number[];
 }
 
 const steps = [1, 2, 5];
-const mostTicks = 7;
+const maxTicks = 7;
 
-/** From zero to the first round figure that none exceeds. */
-function linearScale(figures: readonly number[]): Scale {
-  const greatest = Math.max(...figures);
-  const size = 10 ** Math.floor(Math.log10(greatest / mostTicks));
-  const step = size * ([...steps, 10].find((by) => size * by * mostTicks >= greatest) ?? 10);
-  const top = Math.ceil(greatest / step);
+/** From zero to the next round number above the highest value. */
+function linearScale(values: readonly number[]): Scale {
+  const max = Math.max(...values);
+  const size = 10 ** Math.floor(Math.log10(max / maxTicks));
+  const step = size * ([...steps, 10].find((by) => size * by * maxTicks >= max) ?? 10);
+  const top = Math.ceil(max / step);
   return {
-    place: (figure) => figure / (top * step),
-    ticks: Array.from({ length: top + 1 }, (_, at) => at * step),
+    place: (value) => value / (top * step),
+    ticks: Array.from({ length: top + 1 }, (_, index) => index * step),
   };
 }
 
-/** From a round figure that none falls below to one that none exceeds, each tenfold as far as the one before. */
-function logScale(figures: readonly number[]): Scale {
-  const least = roundDown(Math.min(...figures));
-  const greatest = roundUp(Math.max(...figures));
-  const range = Math.log10(greatest / least) || 1;
+/** From the round number below the lowest value to the one above the highest. */
+function logScale(values: readonly number[]): Scale {
+  const min = roundDown(Math.min(...values));
+  const max = roundUp(Math.max(...values));
+  const range = Math.log10(max / min) || 1;
   return {
-    place: (figure) => Math.log10(figure / least) / range,
-    ticks: roundFigures(least, greatest, range > 2 ? [1] : steps),
+    place: (value) => Math.log10(value / min) / range,
+    ticks: createLogTicks(min, max, range > 2 ? [1] : steps),
   };
 }
 
-function roundFigures(least: number, greatest: number, within: readonly number[]): number[] {
+function createLogTicks(min: number, max: number, within: readonly number[]): number[] {
   const ticks: number[] = [];
-  for (let power = Math.floor(Math.log10(least)); 10 ** power <= greatest; power++) {
+  for (let power = Math.floor(Math.log10(min)); 10 ** power <= max; power++) {
     ticks.push(...within.map((step) => step * 10 ** power));
   }
-  return ticks.filter((tick) => tick >= least && tick <= greatest);
+  return ticks.filter((tick) => tick >= min && tick <= max);
 }
 
-function roundDown(figure: number): number {
-  const power = 10 ** Math.floor(Math.log10(figure));
-  return power * (steps.findLast((step) => step * power <= figure) ?? 1);
+function roundDown(value: number): number {
+  const power = 10 ** Math.floor(Math.log10(value));
+  return power * (steps.findLast((step) => step * power <= value) ?? 1);
 }
 
-function roundUp(figure: number): number {
-  const power = 10 ** Math.floor(Math.log10(figure));
-  return power * ([...steps, 10].find((step) => step * power >= figure) ?? 10);
+function roundUp(value: number): number {
+  const power = 10 ** Math.floor(Math.log10(value));
+  return power * ([...steps, 10].find((step) => step * power >= value) ?? 10);
 }

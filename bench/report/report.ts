@@ -4,29 +4,28 @@ import {
   asMarkdown,
   asText,
   type Column,
+  createTable,
+  formatSpread,
   spreadOf,
   type Table,
-  tableOf,
-  withRange,
 } from "./table.js";
 
 const page = fileURLToPath(new URL("../../docs/explanation/performance.md", import.meta.url));
 /** Relative to the page. */
 const pictureFolder = "../images";
 
-/** The results of one part of the benchmark. */
+/** The results of one suite. */
 interface Section {
-  /** Names the markers in the page that enclose it. */
+  /** Also the name of its markers in the page. */
   readonly name: string;
-  /** Everything that was measured, for the terminal. */
+  /** All results, for the console. */
   readonly table: Table;
-  /** Printed only, not written to the page. */
-  readonly isPrintedOnly?: boolean;
-  /** Shorter tables for the page, if the full one is too long for it. */
+  readonly isConsoleOnly?: boolean;
+  /** Tables for the page instead of the full one. */
   readonly pageTables?: readonly Table[];
   readonly picture?: Picture;
-  /** Sentences about how it was measured. */
-  readonly facts: readonly string[];
+  /** How it was measured, in sentences. */
+  readonly notes: readonly string[];
 }
 
 interface Picture {
@@ -37,15 +36,15 @@ interface Picture {
 
 export function toText(sections: readonly Section[]): string {
   return sections
-    .map(({ name, table, facts }) => `\n${name}\n\n${asText(table)}\n\n${listOf(facts)}\n`)
+    .map(({ name, table, notes }) => `\n${name}\n\n${asText(table)}\n\n${formatList(notes)}\n`)
     .join("\n");
 }
 
-/** Writes each section into the page between its markers, and its picture into the folder of images. */
+/** Writes each section between its markers in the page, and its picture to the image folder. */
 export async function writePage(all: readonly Section[]): Promise<void> {
-  const sections = all.filter(({ isPrintedOnly }) => !isPrintedOnly);
+  const sections = all.filter(({ isConsoleOnly }) => !isConsoleOnly);
   const text = await readFile(page, "utf8");
-  await writeFile(page, sections.reduce(withSection, text));
+  await writeFile(page, sections.reduce(replaceSection, text));
   const folder = new URL(`${pictureFolder}/`, pathToFileURL(page));
   await mkdir(folder, { recursive: true });
   for (const { picture } of sections) {
@@ -55,7 +54,7 @@ export async function writePage(all: readonly Section[]): Promise<void> {
   }
 }
 
-function withSection(text: string, section: Section): string {
+function replaceSection(text: string, section: Section): string {
   const start = `<!-- bench:${section.name}:start -->`;
   const end = `<!-- bench:${section.name}:end -->`;
   const from = text.indexOf(start);
@@ -66,37 +65,37 @@ function withSection(text: string, section: Section): string {
   return `${text.slice(0, from)}${start}\n\n${toMarkdown(section)}\n\n${text.slice(to)}`;
 }
 
-function toMarkdown({ table, pageTables = [table], picture, facts }: Section): string {
+function toMarkdown({ table, pageTables = [table], picture, notes }: Section): string {
   const image = picture && `![${picture.altText}](${pictureFolder}/${picture.file})`;
-  return [image, ...pageTables.map(asMarkdown), listOf(facts)].filter(Boolean).join("\n\n");
+  return [image, ...pageTables.map(asMarkdown), formatList(notes)].filter(Boolean).join("\n\n");
 }
 
-function listOf(facts: readonly string[]): string {
-  return facts.map((fact) => `- ${fact}`).join("\n");
+function formatList(notes: readonly string[]): string {
+  return notes.map((note) => `- ${note}`).join("\n");
 }
 
-/** The results of one part of the benchmark, and the goals that they decide. */
-export interface Findings {
+/** The results and goals of one suite. */
+export interface SuiteResult {
   readonly section: Section;
   readonly goals: readonly Goal[];
 }
 
-/** A performance goal, and what was measured for it. */
+/** A performance goal and its measurements. */
 export interface Goal {
-  readonly path: string;
-  /** The goal as shown to people. */
-  readonly promise: string;
+  readonly metric: string;
+  /** The goal as it is printed. */
+  readonly condition: string;
   readonly limit: { readonly atMost: number } | { readonly atLeast: number };
-  /** One per round, `NaN` if it could not be measured. */
-  readonly figures: readonly number[];
+  /** One value per round, `NaN` if it could not be measured. */
+  readonly values: readonly number[];
   readonly digits?: number;
 }
 
-/** `near`: missed by less than the rounds differ, so another run may meet it. */
+/** `near` means missed by less than the rounds differ. */
 type Verdict = "met" | "near" | "missed" | "unknown";
 
-export function verdictOf({ limit, figures }: Goal): Verdict {
-  const { median, low, high } = spreadOf(figures);
+export function evaluateGoal({ limit, values }: Goal): Verdict {
+  const { median, low, high } = spreadOf(values);
   if (Number.isNaN(median)) {
     return "unknown";
   }
@@ -110,7 +109,7 @@ export function verdictOf({ limit, figures }: Goal): Verdict {
   return isNear ? "near" : "missed";
 }
 
-const words: Record<Verdict, string> = {
+const verdictTexts: Record<Verdict, string> = {
   met: "✓",
   near: "✗, within the spread",
   missed: "✗",
@@ -118,14 +117,14 @@ const words: Record<Verdict, string> = {
 };
 
 const goalColumns: readonly Column<Goal>[] = [
-  { title: "Path", isText: true, text: ({ path }) => path },
-  { title: "Goal", isText: true, text: ({ promise }) => promise },
-  { title: "Measured", text: ({ figures, digits = 2 }) => withRange(spreadOf(figures), digits) },
-  { title: "Met", isText: true, text: (goal) => words[verdictOf(goal)] },
+  { title: "Metric", isText: true, text: ({ metric }) => metric },
+  { title: "Goal", isText: true, text: ({ condition }) => condition },
+  { title: "Measured", text: ({ values, digits = 2 }) => formatSpread(spreadOf(values), digits) },
+  { title: "Met", isText: true, text: (goal) => verdictTexts[evaluateGoal(goal)] },
 ];
 
-/** The goals with a check mark for each that is met. */
+/** Renders the goals with their verdicts. */
 export function goalsToText(goals: readonly Goal[]): string {
-  const table = asText(tableOf(goalColumns, goals));
+  const table = asText(createTable(goalColumns, goals));
   return `\ngoals\n\n${table}\n\n- Median of the rounds (lowest–highest). Ratios compare CPU time per request within one round unless stated otherwise.\n`;
 }

@@ -1,15 +1,15 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { withTimeout } from "../../src/lib/timeout.js";
-import { familyOf, memoriesOf, openFiles } from "../processes.js";
+import { countOpenFiles, getMemory, listProcessTree } from "../processes.js";
 import { slopeOf } from "../report/table.js";
 
-/** What becomes of the requests of a soak. */
-export interface Record {
-  /** Takes a journey. Whatever goes wrong on it, in a request or between two, is counted, and answered as false. */
+/** Records latencies and errors of the soak test. */
+export interface Recorder {
+  /** Runs a journey. Counts any error and returns whether it succeeded. */
   attempt(journey: () => Promise<unknown>): Promise<boolean>;
-  /** Makes a request of a journey, and notes how long it took. One without an answer fails as well. */
+  /** Sends a request and records its latency. Fails on a timeout. */
   time<T>(kind: string, request: () => Promise<T>): Promise<T>;
-  /** The latencies by kind of request, in milliseconds. */
+  /** Latencies in milliseconds by kind of request. */
   readonly latencies: Map<string, number[]>;
   readonly errors: Errors;
 }
@@ -20,11 +20,10 @@ interface Errors {
   readonly examples: string[];
 }
 
-/** How long an answer may take before it counts as missing. */
-const patience = 15_000;
-const mostExamples = 10;
+const timeoutMs = 15_000;
+const maxExamples = 10;
 
-export function createRecord(): Record {
+export function createRecorder(): Recorder {
   const latencies = new Map<string, number[]>();
   const errors: Errors = { count: 0, examples: [] };
   return {
@@ -37,7 +36,7 @@ export function createRecord(): Record {
         return true;
       } catch (error) {
         errors.count++;
-        if (errors.examples.length < mostExamples) {
+        if (errors.examples.length < maxExamples) {
           errors.examples.push(String(error instanceof Error ? error.message : error));
         }
         return false;
@@ -45,13 +44,13 @@ export function createRecord(): Record {
     },
 
     async time(kind, request) {
-      const begun = performance.now();
+      const started = performance.now();
       try {
-        const answer = await withTimeout(request(), patience, noAnswer, { keepsRunning: true });
-        const known = latencies.get(kind) ?? [];
-        known.push(performance.now() - begun);
-        latencies.set(kind, known);
-        return answer;
+        const response = await withTimeout(request(), timeoutMs, onTimeout, { keepsRunning: true });
+        const recorded = latencies.get(kind) ?? [];
+        recorded.push(performance.now() - started);
+        latencies.set(kind, recorded);
+        return response;
       } catch (error) {
         throw new Error(`${kind}: ${error}`, { cause: error });
       }
@@ -59,65 +58,71 @@ export function createRecord(): Record {
   };
 }
 
-function noAnswer(): never {
-  throw new Error(`no answer for ${patience / 1000} seconds`);
+function onTimeout(): never {
+  throw new Error(`no response after ${timeoutMs / 1000} seconds`);
 }
 
-/** The state of all processes of the service together at a moment. */
+/** The resources of all processes of the service at one time. */
 export interface Sample {
   readonly minutes: number;
-  /** In MiB, without the data file that is mapped into it. */
+  /** In MiB, without the mapped data file. */
   readonly memory: number;
   readonly files: number;
 }
 
-const interval = 2_000;
+const sampleIntervalMs = 2_000;
 
-/** Looks at a service again and again while work lasts. Fails with the work, and where a process dies, even if another takes its place. */
-export async function watchDuring(
-  work: Promise<unknown>,
+/** Samples the service while a load runs. Fails if the load fails or a process exits, even if it is replaced. */
+export async function monitor(
+  load: Promise<unknown>,
   pid: number,
   dataFolder: string,
 ): Promise<readonly Sample[]> {
   const samples: Sample[] = [];
-  const begun = performance.now();
-  const processes = processesOf(pid);
-  let isOver = false;
+  const started = performance.now();
+  const processes = describeProcesses(pid);
+  let isDone = false;
 
-  async function keepLooking(): Promise<void> {
-    while (!isOver) {
-      if (processesOf(pid) !== processes) {
-        throw new Error("a process of the service has died");
+  async function takeSamples(): Promise<void> {
+    while (!isDone) {
+      if (describeProcesses(pid) !== processes) {
+        throw new Error("a process of the service has exited");
       }
       samples.push({
-        minutes: (performance.now() - begun) / 60_000,
-        memory: memoriesOf(pid, dataFolder).reduce((sum, { own }) => sum + own, 0),
-        files: openFiles(pid),
+        minutes: (performance.now() - started) / 60_000,
+        memory: getMemory(pid, dataFolder).reduce(
+          (sum, { rssWithoutData }) => sum + rssWithoutData,
+          0,
+        ),
+        files: countOpenFiles(pid),
       });
-      await delay(interval);
+      await delay(sampleIntervalMs);
     }
   }
 
-  const working = work.finally(() => {
-    isOver = true;
+  const running = load.finally(() => {
+    isDone = true;
   });
-  await Promise.all([working, keepLooking()]);
+  await Promise.all([running, takeSamples()]);
   return samples;
 }
 
-function processesOf(pid: number): string {
+function describeProcesses(pid: number): string {
   try {
-    return familyOf(pid).join();
+    return listProcessTree(pid).join();
   } catch {
     return "none";
   }
 }
 
-/** By how much a gauge rises in a minute, once it is warm. */
-export function risePerMinute(samples: readonly Sample[], of: (sample: Sample) => number): number {
-  const warm = samples.slice(Math.floor(samples.length * warmUp));
-  return slopeOf(warm.map((sample) => ({ x: sample.minutes, y: of(sample) })));
+/** The increase of a gauge per minute after the warmup. */
+export function slopePerMinute(
+  samples: readonly Sample[],
+  getValue: (sample: Sample) => number,
+): number {
+  const afterWarmup = samples.slice(Math.floor(samples.length * warmupShare));
+  return slopeOf(afterWarmup.map((sample) => ({ x: sample.minutes, y: getValue(sample) })));
 }
 
-/** The share of a soak in which caches fill and code is compiled. */
-const warmUp = 0.25;
+/** The first part of the run, in which caches fill and code is compiled. */
+const warmupShare = 0.25;

@@ -1,28 +1,35 @@
-import { type Participant, startBare } from "../baselines/start.js";
-import { reportProgress, type Stage } from "../context.js";
-import type { Generator } from "../load/generator.js";
+import { type ServerUnderTest, startBareHttp } from "../baselines/start.js";
+import { type BenchContext, reportProgress } from "../context.js";
+import type { LoadGenerator } from "../load/generator.js";
 import { measure, type Sample } from "../load/generator.js";
 import type { Plan } from "../plan.js";
 import { drawPlot } from "../report/plot.js";
-import type { Findings } from "../report/report.js";
-import { type Column, format, type Spread, spreadOf, tableOf, withRange } from "../report/table.js";
+import type { SuiteResult } from "../report/report.js";
+import {
+  type Column,
+  createTable,
+  format,
+  formatSpread,
+  type Spread,
+  spreadOf,
+} from "../report/table.js";
 import { readByKey } from "../scenarios.js";
 
-/** The share of the highest load at which latencies are judged. */
-const judgedShare = 0.7;
-const mostTimesMedian = 5;
-/** A server that answers less than this share of what it is sent has fallen behind. */
-const keepsUp = 0.95;
+/** The fraction of the highest load that the goal applies to. */
+const goalShare = 0.7;
+const maxRatio = 5;
+/** A server that completes a lower fraction of the requests is overloaded. */
+const minCompleted = 0.95;
 
 interface Step {
-  /** Of the highest load. */
+  /** The fraction of the highest load. */
   readonly share: number;
   /** Requests per second. */
   readonly rate: number;
-  /** One of each round. */
+  /** One per round. */
   readonly samples: readonly Sample[];
-  /** Of a server that does nothing, at the same rate: what the machine and the generator add by themselves. */
-  readonly floor: readonly Sample[];
+  /** The bare server at the same rate, as a baseline for the machine and the generator. */
+  readonly baseline: readonly Sample[];
 }
 
 const columns: readonly Column<Step>[] = [
@@ -31,7 +38,7 @@ const columns: readonly Column<Step>[] = [
   {
     title: "p50 ms",
     text: (step) =>
-      withRange(
+      formatSpread(
         spread(step, ({ p50 }) => p50),
         2,
       ),
@@ -39,117 +46,117 @@ const columns: readonly Column<Step>[] = [
   {
     title: "p99 ms",
     text: (step) =>
-      withRange(
+      formatSpread(
         spread(step, ({ p99 }) => p99),
         2,
       ),
   },
-  { title: "p99 / p50", text: (step) => withRange(spreadOf(timesMedian(step)), 1) },
+  { title: "p99 / p50", text: (step) => formatSpread(spreadOf(getRatios(step)), 1) },
   {
     title: "bare node:http, p99 / p50",
-    text: ({ rate, floor }) => withRange(spreadOf(timesMedian({ rate, samples: floor })), 1),
+    text: ({ rate, baseline }) => formatSpread(spreadOf(getRatios({ rate, samples: baseline })), 1),
   },
 ];
 
-/** Measures latency at fixed shares of the highest load. */
-export async function measureLatency(stage: Stage, plan: Plan): Promise<Findings> {
+/** Measures latency at fixed fractions of the highest load. */
+export async function measureLatency(context: BenchContext, plan: Plan): Promise<SuiteResult> {
   const { shares, rounds, seconds } = plan.latency;
-  const { embedded, generator } = stage;
-  const bare = await startBare(stage);
-  await loadAt(bare, generator, undefined, plan.warmUp);
-  const highest = await highestRate(stage, plan);
+  const { embedded, generator } = context;
+  const bare = await startBareHttp(context);
+  await measureAt(bare, generator, undefined, plan.warmup);
+  const highest = await findMaxRate(context, plan);
   const steps = shares.map((share) => ({
     share,
     rate: highest * share,
     samples: [] as Sample[],
-    floor: [] as Sample[],
+    baseline: [] as Sample[],
   }));
   for (let round = 1; round <= rounds; round++) {
     reportProgress(`latency: round ${round} of ${rounds}`);
-    for (const { rate, samples, floor } of steps) {
-      samples.push(await loadAt(embedded, generator, rate, seconds));
-      floor.push(await loadAt(bare, generator, rate, seconds));
+    for (const { rate, samples, baseline } of steps) {
+      samples.push(await measureAt(embedded, generator, rate, seconds));
+      baseline.push(await measureAt(bare, generator, rate, seconds));
     }
   }
   await bare.server.stop();
   return {
     section: {
       name: "latency",
-      table: tableOf(columns, steps),
-      // The picture shows it.
+      table: createTable(columns, steps),
+      // The page has the chart instead.
       pageTables: [],
-      picture: { file: "latency.svg", altText: "Latency against load", svg: plotOf(steps) },
-      facts: [
+      picture: { file: "latency.svg", altText: "Latency against load", svg: createPlot(steps) },
+      notes: [
         `${readByKey.name} on the embedded store. The highest load was ${format(highest, 0)} requests/s.`,
         `Median of ${rounds} rounds of ${seconds} s at each load.`,
-        `p99 / p50 was ${rangeOf(steps)}; for bare node:http at the same rates ${rangeOf(steps.map(({ rate, floor }) => ({ rate, samples: floor })))}.`,
+        `p99 / p50 was ${formatRange(steps)}; for bare node:http at the same rates ${formatRange(steps.map(({ rate, baseline }) => ({ rate, samples: baseline })))}.`,
       ],
     },
     goals: [
       {
-        path: `p99 at ${judgedShare * 100} % of the highest load`,
-        promise: `≤ ${mostTimesMedian} × p50`,
-        limit: { atMost: mostTimesMedian },
-        figures: steps.filter(({ share }) => share === judgedShare).flatMap(timesMedian),
+        metric: `p99 at ${goalShare * 100} % of the highest load`,
+        condition: `≤ ${maxRatio} × p50`,
+        limit: { atMost: maxRatio },
+        values: steps.filter(({ share }) => share === goalShare).flatMap(getRatios),
         digits: 1,
       },
     ],
   };
 }
 
-/** What the server answers when every connection sends its next request at once. */
-async function highestRate(
-  { embedded, generator }: Stage,
-  { warmUp, latency }: Plan,
+/** Measures the throughput with a request always in flight on every connection. */
+async function findMaxRate(
+  { embedded, generator }: BenchContext,
+  { warmup, latency }: Plan,
 ): Promise<number> {
-  reportProgress("latency: looking for the highest load");
-  await loadAt(embedded, generator, undefined, warmUp);
+  reportProgress("latency: finding the highest load");
+  await measureAt(embedded, generator, undefined, warmup);
   const rates: number[] = [];
   while (rates.length < latency.rounds) {
-    const { requestsPerSecond } = await loadAt(embedded, generator, undefined, latency.seconds);
+    const { requestsPerSecond } = await measureAt(embedded, generator, undefined, latency.seconds);
     rates.push(requestsPerSecond);
   }
   return spreadOf(rates).median;
 }
 
-async function loadAt(
-  { server, keys }: Pick<Participant, "server" | "keys">,
-  generator: Generator,
+async function measureAt(
+  { server, keys }: Pick<ServerUnderTest, "server" | "keys">,
+  generator: LoadGenerator,
   rate: number | undefined,
   seconds: number,
 ): Promise<Sample> {
   const load = readByKey.load({ port: server.port, keys, seconds }, []);
-  const asked = rate === undefined ? load : { ...load, rate };
-  return (await measure(server, generator, asked)).sample;
+  const ratedLoad = rate === undefined ? load : { ...load, rate };
+  return (await measure(server, generator, ratedLoad)).sample;
 }
 
-/** Where the server falls behind, all requests wait alike: that is no small spread. */
-function timesMedian({ rate, samples }: Pick<Step, "rate" | "samples">): number[] {
+/** Returns p99 / p50 per round. Infinite under overload, where a long queue hides the spread. */
+function getRatios({ rate, samples }: Pick<Step, "rate" | "samples">): number[] {
   return samples.map(({ requestsPerSecond, p50, p99 }) =>
-    requestsPerSecond < keepsUp * rate ? Number.POSITIVE_INFINITY : p99 / p50,
+    requestsPerSecond < minCompleted * rate ? Number.POSITIVE_INFINITY : p99 / p50,
   );
 }
 
-/** The lowest and the highest median of some loads. */
-function rangeOf(loads: readonly Pick<Step, "rate" | "samples">[]): string {
-  const { low, high } = spreadOf(loads.map((load) => spreadOf(timesMedian(load)).median));
+/** Formats the lowest and highest median of the ratios. */
+function formatRange(loads: readonly Pick<Step, "rate" | "samples">[]): string {
+  const { low, high } = spreadOf(loads.map((load) => spreadOf(getRatios(load)).median));
   return `${format(low, 0)} to ${format(high, 0)}`;
 }
 
-function spread({ samples }: Step, figure: (sample: Sample) => number): Spread {
-  return spreadOf(samples.map(figure));
+function spread({ samples }: Step, value: (sample: Sample) => number): Spread {
+  return spreadOf(samples.map(value));
 }
 
-function plotOf(steps: readonly Step[]): string {
-  const points = (figure: (sample: Sample) => number) =>
-    steps.map((step) => ({ x: step.share * 100, y: spread(step, figure).median }));
+function createPlot(steps: readonly Step[]): string {
+  const points = (value: (sample: Sample) => number) =>
+    steps.map((step) => ({ x: step.share * 100, y: spread(step, value).median }));
   return drawPlot({
     title: `Latency of ${readByKey.name} against load`,
     x: { label: "load, % of the highest" },
     y: { label: "milliseconds", isLogarithmic: true },
     series: [
-      { name: "p99", values: "above", points: points(({ p99 }) => p99) },
-      { name: "p50", values: "below", points: points(({ p50 }) => p50) },
+      { name: "p99", labels: "above", points: points(({ p99 }) => p99) },
+      { name: "p50", labels: "below", points: points(({ p50 }) => p50) },
     ],
   });
 }

@@ -1,14 +1,14 @@
-import { reportProgress, type Stage } from "../context.js";
+import { type BenchContext, reportProgress } from "../context.js";
 import { measure } from "../load/generator.js";
 import type { Plan } from "../plan.js";
-import type { Findings, Goal } from "../report/report.js";
-import { type Column, type Spread, spreadOf, tableOf, withRange } from "../report/table.js";
+import type { Goal, SuiteResult } from "../report/report.js";
+import { type Column, createTable, formatSpread, type Spread, spreadOf } from "../report/table.js";
 import { type Scenario, scenarios } from "../scenarios.js";
 import { type Server, startLatchkey } from "../servers.js";
 
-const most = 1.15;
+const maxRatio = 1.15;
 
-/** CPU µs of a request in one round. */
+/** CPU µs per request in one round, with one and with two workers. */
 interface Pair {
   readonly one: number;
   readonly two: number;
@@ -24,7 +24,7 @@ const columns: readonly Column<Outcome>[] = [
   {
     title: "CPU µs, WORKERS=1",
     text: ({ pairs }) =>
-      withRange(
+      formatSpread(
         spread(pairs, (pair) => pair.one),
         0,
       ),
@@ -32,27 +32,27 @@ const columns: readonly Column<Outcome>[] = [
   {
     title: "CPU µs, WORKERS=2",
     text: ({ pairs }) =>
-      withRange(
+      formatSpread(
         spread(pairs, (pair) => pair.two),
         0,
       ),
   },
-  { title: "Ratio", text: ({ pairs }) => withRange(spread(pairs, ratio), 2) },
+  { title: "Ratio", text: ({ pairs }) => formatSpread(spread(pairs, ratio), 2) },
 ];
 
-/** What a request costs all processes together where two of them answer, beside one. */
-export async function measureWorkers(stage: Stage, plan: Plan): Promise<Findings> {
-  const { embedded, cores } = stage;
+/** Compares the CPU time of all processes per request with one and with two workers. */
+export async function measureWorkers(context: BenchContext, plan: Plan): Promise<SuiteResult> {
+  const { embedded, cores } = context;
   const one = await startLatchkey(embedded.store, { cores: cores.server, workers: 1 });
   const two = await startLatchkey(embedded.store, { cores: cores.workers, workers: 2 });
   const outcomes: Outcome[] = [];
   for (const scenario of [scenarios.readByKey, scenarios.createSession]) {
     reportProgress(`workers: ${scenario.name}`);
-    // Each of two has only half of the requests to warm up with.
-    await pairOf(stage, one, two, scenario, 2 * plan.warmUp);
+    // Each of two workers gets only half of the warmup requests.
+    await measurePair(context, one, two, scenario, 2 * plan.warmup);
     const pairs: Pair[] = [];
     while (pairs.length < plan.rounds) {
-      pairs.push(await pairOf(stage, one, two, scenario, plan.seconds));
+      pairs.push(await measurePair(context, one, two, scenario, plan.seconds));
     }
     outcomes.push({ scenario, pairs });
   }
@@ -61,46 +61,46 @@ export async function measureWorkers(stage: Stage, plan: Plan): Promise<Findings
   return {
     section: {
       name: "workers",
-      isPrintedOnly: true,
-      table: tableOf(columns, outcomes),
-      facts: [
+      isConsoleOnly: true,
+      table: createTable(columns, outcomes),
+      notes: [
         `Median of ${plan.rounds} rounds of ${plan.seconds} s (lowest–highest). CPU time of all processes of the service.`,
         ...(cores.server === undefined
           ? []
           : [`One worker on core ${cores.server}, two workers on core ${cores.workers}.`]),
       ],
     },
-    goals: outcomes.map(goalOf),
+    goals: outcomes.map(toGoal),
   };
 }
 
-async function pairOf(
-  { embedded, generator }: Stage,
+async function measurePair(
+  { embedded, generator }: BenchContext,
   one: Server,
   two: Server,
   { load }: Scenario,
   seconds: number,
 ): Promise<Pair> {
-  const cpuOf = async (server: Server) => {
-    const asked = load({ port: server.port, keys: embedded.keys, seconds }, []);
-    return (await measure(server, generator, asked)).sample.cpu;
+  const measureCpu = async (server: Server) => {
+    const serverLoad = load({ port: server.port, keys: embedded.keys, seconds }, []);
+    return (await measure(server, generator, serverLoad)).sample.cpu;
   };
-  return { one: await cpuOf(one), two: await cpuOf(two) };
+  return { one: await measureCpu(one), two: await measureCpu(two) };
 }
 
 function ratio({ one, two }: Pair): number {
   return two / one;
 }
 
-function spread(pairs: readonly Pair[], figure: (pair: Pair) => number): Spread {
-  return spreadOf(pairs.map(figure));
+function spread(pairs: readonly Pair[], value: (pair: Pair) => number): Spread {
+  return spreadOf(pairs.map(value));
 }
 
-function goalOf({ scenario, pairs }: Outcome): Goal {
+function toGoal({ scenario, pairs }: Outcome): Goal {
   return {
-    path: `WORKERS=2: ${scenario.name}`,
-    promise: `≤ ${most} × the CPU of one worker`,
-    limit: { atMost: most },
-    figures: pairs.map(ratio),
+    metric: `WORKERS=2: ${scenario.name}`,
+    condition: `≤ ${maxRatio} × the CPU of one worker`,
+    limit: { atMost: maxRatio },
+    values: pairs.map(ratio),
   };
 }

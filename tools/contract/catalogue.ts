@@ -2,7 +2,7 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import type { Code } from "@connectrpc/connect";
 import { type ProblemCode, problemCatalogue } from "../../src/contract/problems.js";
 import { callersOf } from "./access.js";
-import type { Facts } from "./contract.js";
+import type { Contract } from "./contract.js";
 
 /** An error as the references describe it. */
 export interface ProblemType {
@@ -189,19 +189,19 @@ export function problemType(code: string): ProblemType {
 }
 
 /** The errors of a method's own options, and those of idempotency keys. */
-export function ownErrorsOf(facts: Facts, method: DescMethod): string[] {
+export function ownErrorsOf(contract: Contract, method: DescMethod): string[] {
   return [
-    ...facts.errors(method),
-    ...(facts.isReplayable(method) ? ["idempotency_conflict", "idempotency_key_reused"] : []),
+    ...contract.errors(method),
+    ...(contract.isReplayable(method) ? ["idempotency_conflict", "idempotency_key_reused"] : []),
   ];
 }
 
 /** The errors of authentication and authorization. */
-export function refusalsOf(facts: Facts, method: DescMethod): string[] {
-  const isOpen = callersOf(facts, method).length === facts.callerKinds.length;
+export function refusalsOf(contract: Contract, method: DescMethod): string[] {
+  const isOpen = callersOf(contract, method).length === contract.callerKinds.length;
   return [
     "unauthenticated",
-    ...(isOpen && !facts.access(method).permission ? [] : ["permission_denied"]),
+    ...(isOpen && !contract.access(method).permission ? [] : ["permission_denied"]),
     "origin_not_allowed",
     "address_not_allowed",
   ];

@@ -16,7 +16,7 @@ import { parseTemplate } from "../../src/transport/rest/router.js";
 export const contractPackage = "latchkey.v1";
 
 /** Reads the options of the protos. */
-export interface Facts {
+export interface Contract {
   readonly registry: Registry;
   /** Every kind of caller, in lower case. */
   readonly callerKinds: readonly string[];
@@ -62,7 +62,7 @@ export interface Permission {
 const verbs = ["get", "put", "post", "delete"] as const;
 type Carrier = DescMethod | DescService | DescMessage | DescField | DescExtension;
 
-export function createFacts(files: readonly DescFile[]): Facts {
+export function readContract(files: readonly DescFile[]): Contract {
   const registry = createRegistry(...files);
 
   /** Reads an option as JSON, without unset fields. */

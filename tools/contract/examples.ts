@@ -2,7 +2,7 @@ import type { DescField, DescMessage, JsonObject, JsonValue } from "@bufbuild/pr
 import { fromJson, getOption, ScalarType } from "@bufbuild/protobuf";
 import { createValidator } from "@bufbuild/protovalidate";
 import { describeViolation, type RulesOf } from "../../src/validation/violation-messages.js";
-import type { Facts, FieldRules } from "./contract.js";
+import type { Contract, FieldRules } from "./contract.js";
 
 /** Composes examples of messages from the examples in the rules of their fields. */
 export interface Examples {
@@ -18,7 +18,7 @@ interface Mode {
   readonly leftOut: readonly string[];
 }
 
-export function createExamples(facts: Facts, validate: Validate): Examples {
+export function createExamples(contract: Contract, validate: Validate): Examples {
   function firstValid(message: DescMessage, mode: Mode): JsonObject {
     for (const example of candidates(message, mode)) {
       if (isValid(validate(message, example))) {
@@ -62,7 +62,7 @@ export function createExamples(facts: Facts, validate: Validate): Examples {
   }
 
   function* values(field: DescField, mode: Mode): Generator<JsonValue> {
-    const example = exampleIn(facts.fieldRules(field));
+    const example = exampleIn(contract.fieldRules(field));
     if (example !== undefined) {
       yield example;
     } else if (field.message) {
@@ -132,7 +132,7 @@ export function formatTimestamp(timestamp: string): string {
 export type Validate = (message: DescMessage, json: JsonObject) => Record<string, string[]>;
 
 /** Uses the validator and the messages of the service, so that examples match its responses. */
-export function createValidate({ registry }: Facts): Validate {
+export function createValidate({ registry }: Contract): Validate {
   const validator = createValidator({ registry });
   const option = registry.getExtension("buf.validate.field");
   if (!option) {

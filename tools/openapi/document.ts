@@ -1,7 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { Schema } from "@bufbuild/protoplugin";
 import { defaultKeyHeader } from "../../src/contract/headers.js";
-import { contractPackage, createFacts, type Permission } from "../contract/contract.js";
+import { contractPackage, type Permission, readContract } from "../contract/contract.js";
 import { commentOf, paragraphs } from "../contract/prose.js";
 import { createHeaderFields, headers } from "./headers.js";
 import { createOperations } from "./operations.js";
@@ -12,24 +12,24 @@ import { createSchemas } from "./schemas.js";
 
 /** Builds the OpenAPI document of every method with a REST path. */
 export function createDocument({ files, allFiles }: Schema): Json {
-  const facts = createFacts(allFiles);
-  const schemas = createSchemas(facts);
+  const contract = readContract(allFiles);
+  const schemas = createSchemas(contract);
   const problems = createProblems();
-  const headerFields = createHeaderFields(facts);
-  const describe = createOperations({ facts, schemas, problems, headerFields });
+  const headerFields = createHeaderFields(contract);
+  const describe = createOperations({ contract, schemas, problems, headerFields });
 
   const ours = files.filter(({ proto }) => proto.package === contractPackage);
   const tags: Json[] = [];
   const paths: Record<string, Json> = {};
   for (const service of ours.flatMap((file) => file.services)) {
     const methods = service.methods.flatMap((method) => {
-      const http = facts.http(method);
+      const http = contract.http(method);
       return http ? [{ method, http }] : [];
     });
     if (methods.length > 0) {
       tags.push({
         name: tagOf(service),
-        description: describeService(service, facts.permissions(service)),
+        description: describeService(service, contract.permissions(service)),
       });
     }
     for (const { method, http } of methods) {

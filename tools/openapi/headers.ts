@@ -5,7 +5,7 @@ import {
   idempotencyKeyPattern,
   replayedHeader,
 } from "../../src/contract/headers.js";
-import type { Facts } from "../contract/contract.js";
+import type { Contract } from "../contract/contract.js";
 import { commentOf, paragraphs } from "../contract/prose.js";
 import { type Json, refer } from "./schemas.js";
 
@@ -74,10 +74,10 @@ export interface HeaderFields {
   ofResponse(message: DescMessage): Json;
 }
 
-export function createHeaderFields(facts: Facts): HeaderFields {
+export function createHeaderFields(contract: Contract): HeaderFields {
   const components: Record<string, Json> = {};
   const tagsOf = (field: DescField) =>
-    (facts.fieldRules(field).string?.example ?? []).map((value) => `"${value}"`);
+    (contract.fieldRules(field).string?.example ?? []).map((value) => `"${value}"`);
 
   return {
     components,
@@ -96,7 +96,7 @@ export function createHeaderFields(facts: Facts): HeaderFields {
     ofResponse: ({ fields }) =>
       Object.fromEntries(
         fields.flatMap((field) => {
-          const header = facts.header(field);
+          const header = contract.header(field);
           if (header === undefined) {
             return [];
           }

@@ -3,7 +3,7 @@ import { replayedHeader } from "../../src/contract/headers.js";
 import { isUpdateMask } from "../../src/transport/rest/update-mask.js";
 import { accessOf, callersOf, refusalOf } from "../contract/access.js";
 import { ownErrorsOf, refusalsOf } from "../contract/catalogue.js";
-import type { Facts, HttpBinding } from "../contract/contract.js";
+import type { Contract, HttpBinding } from "../contract/contract.js";
 import { createExamples, createValidate, exampleErrors, isValid } from "../contract/examples.js";
 import { commentOf, listOf, paragraphs, sentencesOf, splitSummary } from "../contract/prose.js";
 import type { HeaderFields } from "./headers.js";
@@ -13,16 +13,16 @@ import type { Json } from "./schemas.js";
 import { isRequired, type Schemas } from "./schemas.js";
 
 interface OperationsOptions {
-  readonly facts: Facts;
+  readonly contract: Contract;
   readonly schemas: Schemas;
   readonly problems: Problems;
   readonly headerFields: HeaderFields;
 }
 
 /** Describes methods as operations of their REST bindings. */
-export function createOperations({ facts, schemas, problems, headerFields }: OperationsOptions) {
-  const validate = createValidate(facts);
-  const examples = createExamples(facts, validate);
+export function createOperations({ contract, schemas, problems, headerFields }: OperationsOptions) {
+  const validate = createValidate(contract);
+  const examples = createExamples(contract, validate);
 
   function parametersOf({ input }: DescMethod, http: HttpBinding, example: JsonObject): Json[] {
     const inBody = bodyFieldsOf(input, http);
@@ -30,12 +30,12 @@ export function createOperations({ facts, schemas, problems, headerFields }: Ope
       (field) => !inBody.includes(field) && !isUpdateMask(field),
     );
     return parameters.map((field) => {
-      const header = facts.header(field);
+      const header = contract.header(field);
       if (header !== undefined) {
         return headerFields.parameter(field, header);
       }
       const isInPath = http.pathFields.includes(field.name);
-      const required = isInPath || isRequired(facts, field);
+      const required = isInPath || isRequired(contract, field);
       return {
         name: field.name,
         in: isInPath ? "path" : "query",
@@ -55,7 +55,7 @@ export function createOperations({ facts, schemas, problems, headerFields }: Ope
       (field) =>
         hasBody &&
         !pathFields.includes(field.name) &&
-        facts.header(field) === undefined &&
+        contract.header(field) === undefined &&
         !isUpdateMask(field),
     );
   }
@@ -79,12 +79,12 @@ export function createOperations({ facts, schemas, problems, headerFields }: Ope
 
   function successOf(method: DescMethod): Json {
     const { output } = method;
-    const status = facts.httpStatus(method);
-    const headers = headersOf(facts.isReplayable(method) ? [replayedHeader] : []);
+    const status = contract.httpStatus(method);
+    const headers = headersOf(contract.isReplayable(method) ? [replayedHeader] : []);
     if (output.typeName === "google.protobuf.Empty") {
       return { [status ?? 204]: { description: "Success, without a body.", headers } };
     }
-    const leftOut = facts.leavesOut(method);
+    const leftOut = contract.leavesOut(method);
     const without = listOf(
       leftOut.map((path) => `\`${path}\``),
       "conjunction",
@@ -106,8 +106,8 @@ export function createOperations({ facts, schemas, problems, headerFields }: Ope
   function errorsOf(method: DescMethod, hasBody: boolean, example: JsonObject): Json {
     const codes = [
       "invalid_request",
-      ...refusalsOf(facts, method),
-      ...ownErrorsOf(facts, method),
+      ...refusalsOf(contract, method),
+      ...ownErrorsOf(contract, method),
       ...(hasBody ? ["body_too_large"] : []),
       "url_too_long",
       ...(hasBody ? ["unsupported_media_type"] : []),
@@ -121,27 +121,27 @@ export function createOperations({ facts, schemas, problems, headerFields }: Ope
     const errors = exampleErrors(method.input, example, validate) ?? unknownParameter;
     const own: Record<string, Occurrence> = {
       invalid_request: { detail: detailOf(errors), errors },
-      permission_denied: { detail: refusalOf(facts, method) },
+      permission_denied: { detail: refusalOf(contract, method) },
     };
     return problems.responses(codes, own);
   }
 
   return (method: DescMethod, http: HttpBinding, tag: string): Json => {
     const [summary, rest] = splitSummary(commentOf(method));
-    const rules = http.hasBody ? [] : facts.messageRules(method.input);
+    const rules = http.hasBody ? [] : contract.messageRules(method.input);
     const example = examples.request(method.input);
     const parameters = [
       ...parametersOf(method, http, example),
-      ...(facts.isReplayable(method) ? [idempotencyKeyParameter] : []),
+      ...(contract.isReplayable(method) ? [idempotencyKeyParameter] : []),
     ];
     const requestBody = bodyOf(method, http, example);
     return {
       operationId: method.localName,
       tags: [tag],
       summary,
-      description: paragraphs(rest, ...sentencesOf(rules), accessOf(facts, method)),
-      "x-required-permission": facts.access(method).permission,
-      "x-callers": callersOf(facts, method),
+      description: paragraphs(rest, ...sentencesOf(rules), accessOf(contract, method)),
+      "x-required-permission": contract.access(method).permission,
+      "x-callers": callersOf(contract, method),
       parameters: parameters.length > 0 ? parameters : undefined,
       requestBody,
       responses: {

@@ -2,7 +2,7 @@ import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { ScalarType } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { durationPattern } from "../../src/transport/codec/time.js";
-import type { Facts, FieldRules, Int32Rules, Rule, StringRules } from "../contract/contract.js";
+import type { Contract, FieldRules, Int32Rules, Rule, StringRules } from "../contract/contract.js";
 import { formatTimestamp } from "../contract/examples.js";
 import { commentOf, limitsOf, paragraphs, sentencesOf } from "../contract/prose.js";
 
@@ -21,7 +21,7 @@ export interface Schemas {
  * include fields that are optional in requests, and may gain new fields, while
  * requests with unknown fields are refused.
  */
-export function createSchemas(facts: Facts): Schemas {
+export function createSchemas(contract: Contract): Schemas {
   const components: Record<string, Json> = {};
 
   function define(name: string, create: () => Json): Json {
@@ -32,11 +32,11 @@ export function createSchemas(facts: Facts): Schemas {
   function input(message: DescMessage, fields: readonly DescField[]): Json {
     return {
       type: "object",
-      description: paragraphs(commentOf(message), ...sentencesOf(facts.messageRules(message))),
+      description: paragraphs(commentOf(message), ...sentencesOf(contract.messageRules(message))),
       properties: properties(fields, (part) =>
         define(`${part.name}Input`, () => input(part, part.fields)),
       ),
-      required: names(fields.filter((field) => isRequired(facts, field))),
+      required: names(fields.filter((field) => isRequired(contract, field))),
       additionalProperties: false,
     };
   }
@@ -46,7 +46,7 @@ export function createSchemas(facts: Facts): Schemas {
       type: "object",
       description: commentOf(message),
       properties: properties(message.fields, response),
-      required: names(message.fields.filter((field) => isAlwaysPresent(facts, field))),
+      required: names(message.fields.filter((field) => isAlwaysPresent(contract, field))),
     };
   }
 
@@ -56,7 +56,7 @@ export function createSchemas(facts: Facts): Schemas {
 
   function properties(fields: readonly DescField[], referTo: (part: DescMessage) => Json): Json {
     return Object.fromEntries(
-      fields.map((field) => [field.name, fieldSchema(facts, field, referTo)]),
+      fields.map((field) => [field.name, fieldSchema(contract, field, referTo)]),
     );
   }
 
@@ -65,7 +65,7 @@ export function createSchemas(facts: Facts): Schemas {
     request: (message, fields) => define(message.name, () => input(message, fields)),
     response,
     parameter: (field) => {
-      const { description: _, ...schema } = fieldSchema(facts, field, () => {
+      const { description: _, ...schema } = fieldSchema(contract, field, () => {
         throw new Error(`${field} is a message and cannot be a parameter`);
       });
       return schema;
@@ -73,14 +73,14 @@ export function createSchemas(facts: Facts): Schemas {
   };
 }
 
-export function isRequired(facts: Facts, field: DescField): boolean {
-  const { required, repeated } = facts.fieldRules(field);
+export function isRequired(contract: Contract, field: DescField): boolean {
+  const { required, repeated } = contract.fieldRules(field);
   return required === true || Number(repeated?.min_items ?? 0) > 0;
 }
 
 /** Responses omit only fields with explicit presence. */
-function isAlwaysPresent(facts: Facts, field: DescField): boolean {
-  return field.presence === FeatureSet_FieldPresence.IMPLICIT || isRequired(facts, field);
+function isAlwaysPresent(contract: Contract, field: DescField): boolean {
+  return field.presence === FeatureSet_FieldPresence.IMPLICIT || isRequired(contract, field);
 }
 
 function names(fields: readonly DescField[]): string[] | undefined {
@@ -91,11 +91,11 @@ function names(fields: readonly DescField[]): string[] | undefined {
 type ReferTo = (message: DescMessage) => Json;
 
 /** The JSON schema of a field: its type and its rules. */
-export function fieldSchema(facts: Facts, field: DescField, referTo: ReferTo): Json {
-  const rules = facts.fieldRules(field);
+export function fieldSchema(contract: Contract, field: DescField, referTo: ReferTo): Json {
+  const rules = contract.fieldRules(field);
   if (field.fieldKind !== "list") {
-    const description = paragraphs(commentOf(field), ...proseRules(facts, rules));
-    return { ...valueSchema(facts, field, rules, referTo), description };
+    const description = paragraphs(commentOf(field), ...proseRules(contract, rules));
+    return { ...valueSchema(contract, field, rules, referTo), description };
   }
   const items = rules.repeated?.items ?? {};
   return {
@@ -105,14 +105,19 @@ export function fieldSchema(facts: Facts, field: DescField, referTo: ReferTo): J
     maxItems: count(rules.repeated?.max_items),
     uniqueItems: rules.repeated?.unique,
     items: {
-      ...valueSchema(facts, field, items, referTo),
-      description: paragraphs(...proseRules(facts, items)),
+      ...valueSchema(contract, field, items, referTo),
+      description: paragraphs(...proseRules(contract, items)),
     },
   };
 }
 
 /** The schema of a field, or of one item of a list. */
-function valueSchema(facts: Facts, field: DescField, rules: FieldRules, referTo: ReferTo): Json {
+function valueSchema(
+  contract: Contract,
+  field: DescField,
+  rules: FieldRules,
+  referTo: ReferTo,
+): Json {
   if (field.message?.typeName === "google.protobuf.Timestamp") {
     return {
       type: "string",
@@ -128,7 +133,7 @@ function valueSchema(facts: Facts, field: DescField, rules: FieldRules, referTo:
   }
   switch (field.scalar) {
     case ScalarType.STRING:
-      return stringSchema(facts, rules.string ?? {}, rules.required ?? false);
+      return stringSchema(contract, rules.string ?? {}, rules.required ?? false);
     case ScalarType.INT32:
       return int32Schema(rules.int32 ?? {});
     case ScalarType.BOOL:
@@ -138,7 +143,7 @@ function valueSchema(facts: Facts, field: DescField, rules: FieldRules, referTo:
   }
 }
 
-function stringSchema(facts: Facts, rules: StringRules, required: boolean): Json {
+function stringSchema(contract: Contract, rules: StringRules, required: boolean): Json {
   const isFree = !rules.in && !rules.uuid;
   return {
     type: "string",
@@ -147,7 +152,7 @@ function stringSchema(facts: Facts, rules: StringRules, required: boolean): Json
     // protovalidate refuses an empty string in a required field.
     minLength: count(rules.min_len) ?? (required && isFree ? 1 : undefined),
     maxLength: count(rules.max_len),
-    pattern: rules.pattern ?? facts.predefinedRules(rules).map(patternOf).find(Boolean),
+    pattern: rules.pattern ?? contract.predefinedRules(rules).map(patternOf).find(Boolean),
     examples: rules.example,
   };
 }
@@ -165,8 +170,11 @@ function int32Schema(rules: Int32Rules): Json {
 }
 
 /** Rules that JSON Schema cannot express: CEL rules and the bounds of durations. */
-function proseRules(facts: Facts, { cel = [], string = {}, duration = {} }: FieldRules): string[] {
-  return [...sentencesOf([...cel, ...facts.predefinedRules(string)]), limitsOf(duration)];
+function proseRules(
+  contract: Contract,
+  { cel = [], string = {}, duration = {} }: FieldRules,
+): string[] {
+  return [...sentencesOf([...cel, ...contract.predefinedRules(string)]), limitsOf(duration)];
 }
 
 /**

@@ -6,11 +6,11 @@ export type Block =
   | { readonly kind: "heading"; readonly level: 1 | 2 | 3; readonly text: string }
   | { readonly kind: "paragraph"; readonly text: string }
   | { readonly kind: "list"; readonly items: readonly string[] }
-  | { readonly kind: "facts"; readonly facts: readonly Fact[] }
+  | { readonly kind: "properties"; readonly properties: readonly Property[] }
   | { readonly kind: "table"; readonly head: readonly string[]; readonly rows: readonly string[][] }
   | { readonly kind: "example"; readonly title: string; readonly json: string };
 
-export type Fact = readonly [name: string, text: string];
+export type Property = readonly [name: string, text: string];
 
 export function heading(level: 1 | 2 | 3, text: string): Block {
   return { kind: "heading", level, text };
@@ -52,8 +52,8 @@ function markdownOf(block: Block): string {
       return block.text;
     case "list":
       return block.items.map((item) => `- ${item}`).join("\n");
-    case "facts":
-      return block.facts.map(([name, text]) => `- **${name}**: ${text}`).join("\n");
+    case "properties":
+      return block.properties.map(([name, text]) => `- **${name}**: ${text}`).join("\n");
     case "table":
       return [block.head, block.head.map(() => "---"), ...block.rows].map(rowOf).join("\n");
     case "example":
@@ -78,10 +78,10 @@ function htmlOf(block: Block): string {
       return element("p", inline(block.text));
     case "list":
       return element("ul", block.items.map((item) => element("li", inline(item))).join(""));
-    case "facts":
+    case "properties":
       return element(
         "dl",
-        block.facts
+        block.properties
           .map(([name, text]) => element("dt", inline(name)) + element("dd", inline(text)))
           .join(""),
       );

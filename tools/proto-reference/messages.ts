@@ -1,35 +1,35 @@
 import { type DescField, type DescMessage, type DescService, ScalarType } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
-import type { Facts, FieldRules, RepeatedRules, StringRules } from "../contract/contract.js";
+import type { Contract, FieldRules, RepeatedRules, StringRules } from "../contract/contract.js";
 import { exampleIn } from "../contract/examples.js";
 import { commentOf, limitsOf, listOf, sentencesOf } from "../contract/prose.js";
 import { type Block, codeOf, heading, linkTo, prose } from "./blocks.js";
 
 /** Describes the request and response messages of all methods, sorted by name. */
-export function describeMessages(facts: Facts, services: readonly DescService[]): Block[] {
+export function describeMessages(contract: Contract, services: readonly DescService[]): Block[] {
   const methods = services.flatMap((service) => service.methods);
   const requests = reachable(methods.map(({ input }) => input));
   const responses = reachable(methods.map(({ output }) => output));
   return [...new Set([...requests, ...responses])]
     .sort((a, b) => (a.name < b.name ? -1 : 1))
-    .flatMap((message) => describeMessage(facts, message, requests.has(message)));
+    .flatMap((message) => describeMessage(contract, message, requests.has(message)));
 }
 
-function describeMessage(facts: Facts, message: DescMessage, isRequest: boolean): Block[] {
+function describeMessage(contract: Contract, message: DescMessage, isRequest: boolean): Block[] {
   return [
     heading(3, message.name),
     ...prose(commentOf(message)),
-    ...prose(sentencesOf(facts.messageRules(message)).join(" ")),
-    ...(message.fields.length > 0 ? [fieldsOf(facts, message, isRequest)] : []),
+    ...prose(sentencesOf(contract.messageRules(message)).join(" ")),
+    ...(message.fields.length > 0 ? [fieldsOf(contract, message, isRequest)] : []),
   ];
 }
 
-function fieldsOf(facts: Facts, { fields }: DescMessage, isRequest: boolean): Block {
+function fieldsOf(contract: Contract, { fields }: DescMessage, isRequest: boolean): Block {
   return {
     kind: "table",
     head: ["Field", "No.", "Type", "Description", "Rules", "Example"],
     rows: fields.map((field) => {
-      const rules = facts.fieldRules(field);
+      const rules = contract.fieldRules(field);
       const presence = rules.required ? [isRequest ? "Required." : "Always present."] : [];
       const example = exampleIn(rules);
       return [
@@ -37,7 +37,7 @@ function fieldsOf(facts: Facts, { fields }: DescMessage, isRequest: boolean): Bl
         String(field.number),
         typeOf(field),
         commentOf(field).replaceAll("\n\n", " "),
-        [...presence, ...rulesInWords(facts, field)].join(" "),
+        [...presence, ...rulesInWords(contract, field)].join(" "),
         example === undefined ? "" : codeOf(String(example)),
       ];
     }),
@@ -82,20 +82,20 @@ function reachable(from: readonly DescMessage[]): Set<DescMessage> {
 }
 
 /** Describes the rules of a field in sentences. */
-export function rulesInWords(facts: Facts, field: DescField): string[] {
-  const rules = facts.fieldRules(field);
-  const header = facts.header(field);
-  const item = valueRules(facts, rules.repeated?.items ?? {});
+export function rulesInWords(contract: Contract, field: DescField): string[] {
+  const rules = contract.fieldRules(field);
+  const header = contract.header(field);
+  const item = valueRules(contract, rules.repeated?.items ?? {});
   return [
     ...itemRules(rules.repeated ?? {}),
-    ...valueRules(facts, rules),
+    ...valueRules(contract, rules),
     ...(item.length > 0 ? [`Each: ${item.join(" ")}`] : []),
     header ? `Over REST, sent in the ${codeOf(header)} header, in double quotes.` : "",
   ].filter((text) => text !== "");
 }
 
 function valueRules(
-  facts: Facts,
+  contract: Contract,
   { cel = [], string = {}, int32 = {}, duration = {}, field_mask = {} }: FieldRules,
 ): string[] {
   const choices = string.in?.map(codeOf) ?? [];
@@ -108,7 +108,7 @@ function valueRules(
     string.pattern ? `Matches ${codeOf(string.pattern)}.` : "",
     limitsOf(int32),
     limitsOf(duration),
-    ...sentencesOf([...facts.predefinedRules(string), ...cel]),
+    ...sentencesOf([...contract.predefinedRules(string), ...cel]),
   ].filter((text) => text !== "");
 }
 

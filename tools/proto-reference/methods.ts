@@ -3,34 +3,38 @@ import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { Code } from "@connectrpc/connect";
 import { accessOf, callersOf } from "../contract/access.js";
 import { ownErrorsOf, problemType, refusalsOf } from "../contract/catalogue.js";
-import type { Facts } from "../contract/contract.js";
+import type { Contract } from "../contract/contract.js";
 import type { Examples } from "../contract/examples.js";
 import { commentOf, listOf } from "../contract/prose.js";
-import { type Block, codeOf, type Fact, heading, linkTo, prose } from "./blocks.js";
+import { type Block, codeOf, heading, linkTo, type Property, prose } from "./blocks.js";
 import { referTo } from "./messages.js";
 
 /** Describes a method, its access and its messages, with examples. */
-export function describeMethod(facts: Facts, examples: Examples, method: DescMethod): Block[] {
+export function describeMethod(
+  contract: Contract,
+  examples: Examples,
+  method: DescMethod,
+): Block[] {
   return [
     heading(3, method.name),
     ...prose(commentOf(method)),
-    ...prose(accessOf(facts, method)),
-    { kind: "facts", facts: factsOf(facts, method) },
+    ...prose(accessOf(contract, method)),
+    { kind: "properties", properties: propertiesOf(contract, method) },
     ...exampleOf("Example request", examples.request(method.input)),
-    ...exampleOf("Example response", examples.response(method.output, facts.leavesOut(method))),
+    ...exampleOf("Example response", examples.response(method.output, contract.leavesOut(method))),
   ];
 }
 
-function factsOf(facts: Facts, method: DescMethod): Fact[] {
-  const own = ownErrorsOf(facts, method).map(codeOf);
+function propertiesOf(contract: Contract, method: DescMethod): Property[] {
+  const own = ownErrorsOf(contract, method).map(codeOf);
   const common = `the errors of [every ${isStream(method) ? "stream" : "call"}](#errors)`;
   return [
     ["Path", codeOf(`/${method.parent.typeName}/${method.name}`)],
-    ["REST", restOf(facts, method)],
+    ["REST", restOf(contract, method)],
     ["Request", shapeOf(method, "input")],
-    ["Response", shapeOf(method, "output") + withoutOf(facts, method)],
-    ["Callers", listOf(callersOf(facts, method), "conjunction")],
-    ...retryOf(facts, method),
+    ["Response", shapeOf(method, "output") + withoutOf(contract, method)],
+    ["Callers", listOf(callersOf(contract, method), "conjunction")],
+    ...retryOf(contract, method),
     ["Errors", listOf([...own, common], "conjunction")],
   ];
 }
@@ -45,27 +49,27 @@ function shapeOf(method: DescMethod, way: "input" | "output"): string {
   return (isOne ? "" : "a stream of ") + referTo(method[way]);
 }
 
-function withoutOf(facts: Facts, method: DescMethod): string {
-  const paths = facts.leavesOut(method).map(codeOf);
+function withoutOf(contract: Contract, method: DescMethod): string {
+  const paths = contract.leavesOut(method).map(codeOf);
   return paths.length > 0 ? `, without ${listOf(paths, "conjunction")}` : "";
 }
 
-function restOf(facts: Facts, method: DescMethod): string {
-  const http = facts.http(method);
+function restOf(contract: Contract, method: DescMethod): string {
+  const http = contract.http(method);
   if (!http) {
     return "none";
   }
-  const status = facts.httpStatus(method) ?? (isEmpty(method) ? 204 : 200);
+  const status = contract.httpStatus(method) ?? (isEmpty(method) ? 204 : 200);
   return `${codeOf(`${http.verb.toUpperCase()} ${http.path}`)}, status ${status}`;
 }
 
 /** Whether a call is safe to retry. */
-function retryOf(facts: Facts, method: DescMethod): Fact[] {
+function retryOf(contract: Contract, method: DescMethod): Property[] {
   const { NO_SIDE_EFFECTS, IDEMPOTENT } = MethodOptions_IdempotencyLevel;
   const texts = [
     method.idempotency === NO_SIDE_EFFECTS ? "safe: the call changes nothing" : "",
     method.idempotency === IDEMPOTENT ? "safe: the call is idempotent" : "",
-    facts.isReplayable(method)
+    contract.isReplayable(method)
       ? "safe with the same `Idempotency-Key`: the service returns the first response again"
       : "",
   ].filter((text) => text !== "");
@@ -87,10 +91,10 @@ const duringTheCall = ["store_unavailable", "deadline_exceeded", "internal"];
 const ofStreams = ["too_many_streams", "shutting_down"];
 
 /** Lists every error with the methods that return it. */
-export function describeErrors(facts: Facts, methods: readonly DescMethod[]): Block {
+export function describeErrors(contract: Contract, methods: readonly DescMethod[]): Block {
   const byCode = new Map<string, DescMethod[]>();
   for (const method of methods) {
-    for (const code of errorsOf(facts, method)) {
+    for (const code of errorsOf(contract, method)) {
       byCode.set(code, [...(byCode.get(code) ?? []), method]);
     }
   }
@@ -104,11 +108,11 @@ export function describeErrors(facts: Facts, methods: readonly DescMethod[]): Bl
   };
 }
 
-function errorsOf(facts: Facts, method: DescMethod): string[] {
+function errorsOf(contract: Contract, method: DescMethod): string[] {
   return [
     ...beforeTheCall,
-    ...refusalsOf(facts, method),
-    ...ownErrorsOf(facts, method),
+    ...refusalsOf(contract, method),
+    ...ownErrorsOf(contract, method),
     ...(isStream(method) ? ofStreams : []),
     ...duringTheCall,
   ];

@@ -1,7 +1,7 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import type { Schema } from "@bufbuild/protoplugin";
 import { defaultKeyHeader } from "../../src/contract/headers.js";
-import { contractPackage, createFacts, type Facts } from "../contract/contract.js";
+import { type Contract, contractPackage, readContract } from "../contract/contract.js";
 import { createExamples, createValidate } from "../contract/examples.js";
 import { commentOf, splitSummary } from "../contract/prose.js";
 import { type Block, codeOf, heading, linkTo, prose } from "./blocks.js";
@@ -24,8 +24,8 @@ const messagesIntroduction =
 
 /** Builds the reference of the whole contract. */
 export function createReference({ files, allFiles }: Schema): Block[] {
-  const facts = createFacts(allFiles);
-  const examples = createExamples(facts, createValidate(facts));
+  const contract = readContract(allFiles);
+  const examples = createExamples(contract, createValidate(contract));
   const services = files
     .filter(({ proto }) => proto.package === contractPackage)
     .flatMap((file) => file.services);
@@ -34,26 +34,26 @@ export function createReference({ files, allFiles }: Schema): Block[] {
     heading(1, "Proto reference"),
     ...prose(introduction),
     heading(2, "Methods"),
-    overviewOf(facts, methods),
+    overviewOf(contract, methods),
     ...services.flatMap((service) => [
-      ...describeService(facts, service),
-      ...service.methods.flatMap((method) => describeMethod(facts, examples, method)),
+      ...describeService(contract, service),
+      ...service.methods.flatMap((method) => describeMethod(contract, examples, method)),
     ]),
     heading(2, "Messages"),
     ...prose(messagesIntroduction),
-    ...describeMessages(facts, services),
+    ...describeMessages(contract, services),
     heading(2, "Errors"),
     ...prose(errorsIntroduction),
-    describeErrors(facts, methods),
+    describeErrors(contract, methods),
   ];
 }
 
-function overviewOf(facts: Facts, methods: readonly DescMethod[]): Block {
+function overviewOf(contract: Contract, methods: readonly DescMethod[]): Block {
   return {
     kind: "table",
     head: ["Method", "Description", "REST"],
     rows: methods.map((method) => {
-      const http = facts.http(method);
+      const http = contract.http(method);
       return [
         linkTo(method.name) + (isStream(method) ? " (stream)" : ""),
         `${splitSummary(commentOf(method))[0]}.`,
@@ -63,8 +63,10 @@ function overviewOf(facts: Facts, methods: readonly DescMethod[]): Block {
   };
 }
 
-function describeService(facts: Facts, service: DescService): Block[] {
-  const items = facts.permissions(service).map(({ name, allows }) => `${codeOf(name)}: ${allows}`);
+function describeService(contract: Contract, service: DescService): Block[] {
+  const items = contract
+    .permissions(service)
+    .map(({ name, allows }) => `${codeOf(name)}: ${allows}`);
   return [
     heading(2, service.name),
     ...prose(commentOf(service)),

@@ -1,208 +1,216 @@
-import { reportProgress, type Stage } from "../../context.js";
+import { type BenchContext, reportProgress } from "../../context.js";
 import { measure } from "../../load/generator.js";
 import type { Plan } from "../../plan.js";
-import { type Memory, memoryOf } from "../../processes.js";
+import { getLargestMemory, type Memory } from "../../processes.js";
 import { drawPlot, type Series } from "../../report/plot.js";
-import type { Findings, Goal } from "../../report/report.js";
+import type { Goal, SuiteResult } from "../../report/report.js";
 import {
   type Column,
+  createTable,
   format,
+  formatSpread,
   type Spread,
   spreadOf,
-  tableOf,
-  withRange,
 } from "../../report/table.js";
 import { startLatchkey } from "../../servers.js";
 import {
-  type GrownStore,
-  growStores,
-  loadsOf,
-  measureStarts,
-  type Path,
+  createLoads,
+  measureStartup,
+  type Operation,
+  operations,
   pageSize,
-  paths,
-  type StartRound,
+  type SeededStore,
+  type StartupRound,
+  seedStores,
 } from "./stores.js";
 
-/** What was seen of a store of one size. */
-interface Grown {
-  readonly store: GrownStore;
-  /** CPU µs of a request in each round. */
-  readonly cpu: Readonly<Record<Path, number[]>>;
-  readonly starts: readonly StartRound[];
-  /** After all loads. */
+/** The measurements of one store. */
+interface StoreResult {
+  readonly store: SeededStore;
+  /** CPU µs per request, one value per round. */
+  readonly cpu: Readonly<Record<Operation, number[]>>;
+  readonly startups: readonly StartupRound[];
+  /** Measured after all loads. */
   readonly memory: Memory;
 }
 
-/** What a request, a start and a process cost as the applications become more. */
-export async function measureGrowth(stage: Stage, plan: Plan): Promise<Findings> {
-  const { cores, folder } = stage;
-  const stores = await growStores(folder, plan.growth.sizes);
-  reportProgress("growth: starting");
-  const starts = await measureStarts(stores, plan.growth.starts, cores.server);
-  const grown = await measureLoads(stage, plan, stores, starts);
+/** Measures requests, startup and memory with a growing number of applications. */
+export async function measureGrowth(context: BenchContext, plan: Plan): Promise<SuiteResult> {
+  const { cores, folder } = context;
+  const stores = await seedStores(folder, plan.growth.sizes);
+  reportProgress("growth: measuring startup");
+  const startups = await measureStartup(stores, plan.growth.starts, cores.server);
+  const results = await measureLoads(context, plan, stores, startups);
   return {
     section: {
       name: "growth",
-      table: tableOf(columns, grown),
-      pageTables: [tableOf(pageColumns, grown)],
+      table: createTable(columns, results),
+      pageTables: [createTable(pageColumns, results)],
       picture: {
         file: "growth.svg",
         altText: "CPU time of a request against the number of applications",
-        svg: plotOf(grown),
+        svg: createPlot(results),
       },
-      facts: [
+      notes: [
         `Median of ${plan.growth.rounds} rounds of ${plan.seconds} s (lowest–highest).`,
         `Reads and updates pick applications at random. Pages hold ${pageSize} applications and are read by cursor.`,
       ],
     },
-    goals: goalsOfGrowth(grown),
+    goals: createGoals(results),
   };
 }
 
 async function measureLoads(
-  { cores, generator }: Stage,
+  { cores, generator }: BenchContext,
   plan: Plan,
-  stores: readonly GrownStore[],
-  starts: readonly StartRound[],
-): Promise<Grown[]> {
+  stores: readonly SeededStore[],
+  startups: readonly StartupRound[],
+): Promise<StoreResult[]> {
   const runs = await Promise.all(
     stores.map(async (store) => {
-      const cpu: Record<Path, number[]> = { read: [], firstPage: [], lastPage: [], update: [] };
+      const cpu: Record<Operation, number[]> = {
+        read: [],
+        firstPage: [],
+        lastPage: [],
+        update: [],
+      };
       const server = await startLatchkey(store.environment, { cores: cores.server });
       const { port } = server;
-      const loads = await loadsOf({ port, keys: store.keys, seconds: plan.seconds });
+      const loads = await createLoads({ port, keys: store.keys, seconds: plan.seconds });
       return { store, cpu, server, loads };
     }),
   );
-  // The first round is only to warm up.
+  // The first round is the warmup.
   for (let round = 0; round <= plan.growth.rounds; round++) {
     reportProgress(
       round === 0 ? "growth: warming up" : `growth: round ${round} of ${plan.growth.rounds}`,
     );
-    for (const path of paths) {
+    for (const operation of operations) {
       for (const { server, loads, cpu } of runs) {
         if (round === 0) {
-          await generator.prove(loads[path]);
+          await generator.verify(loads[operation]);
         }
-        const { sample } = await measure(server, generator, loads[path]);
+        const { sample } = await measure(server, generator, loads[operation]);
         if (round > 0) {
-          cpu[path].push(sample.cpu);
+          cpu[operation].push(sample.cpu);
         }
       }
     }
   }
-  const grown = runs.map(({ store, cpu, server }) => ({
+  const results = runs.map(({ store, cpu, server }) => ({
     store,
     cpu,
-    starts,
-    memory: memoryOf(server.pid, store.folder),
+    startups,
+    memory: getLargestMemory(server.pid, store.folder),
   }));
   await Promise.all(runs.map(({ server }) => server.stop()));
-  return grown;
+  return results;
 }
 
-const mostGrowth = 1.15;
-const mostMegabytes = 150;
-const startFactor = 1.5;
-const startAllowance = 400;
+const maxGrowth = 1.15;
+const maxMegabytes = 150;
+const nodeStartupFactor = 1.5;
+const maxExtraStartupMs = 400;
 
-/** What the smallest and the largest store have to say about the goals. */
-function goalsOfGrowth(all: readonly Grown[]): Goal[] {
-  const least = all[0] as Grown;
-  const greatest = all.at(-1) as Grown;
-  const [few, many] = [inWords(least), inWords(greatest)];
+/** The goals compare the smallest and the largest store. */
+function createGoals(results: readonly StoreResult[]): Goal[] {
+  const smallest = results[0] as StoreResult;
+  const largest = results.at(-1) as StoreResult;
+  const [few, many] = [formatSize(smallest), formatSize(largest)];
 
-  const growthOf = (path: Path, what: string): Goal => ({
-    path: `Growth: ${what}`,
-    promise: `at ${many} ≤ ${mostGrowth} × at ${few}`,
-    limit: { atMost: mostGrowth },
-    figures: ratios(greatest.cpu[path], least.cpu[path]),
+  const growthGoal = (operation: Operation, name: string): Goal => ({
+    metric: `Growth: ${name}`,
+    condition: `at ${many} ≤ ${maxGrowth} × at ${few}`,
+    limit: { atMost: maxGrowth },
+    values: ratios(largest.cpu[operation], smallest.cpu[operation]),
   });
 
   return [
     {
-      path: "Memory of a worker",
-      promise: `≤ ${mostMegabytes} MB at ${many}, without the mapped data`,
-      limit: { atMost: mostMegabytes },
-      figures: [greatest.memory.own],
+      metric: "Memory of a worker",
+      condition: `≤ ${maxMegabytes} MB at ${many}, without the mapped data`,
+      limit: { atMost: maxMegabytes },
+      values: [largest.memory.rssWithoutData],
       digits: 0,
     },
-    ...[least, greatest].map(startGoal),
-    growthOf("read", "CPU of GET by key"),
+    ...[smallest, largest].map(startupGoal),
+    growthGoal("read", "CPU of GET by key"),
     {
-      path: "Growth: pages by cursor",
-      promise: `the last ≤ ${mostGrowth} × the first, at ${many}`,
-      limit: { atMost: mostGrowth },
-      figures: ratios(greatest.cpu.lastPage, greatest.cpu.firstPage),
+      metric: "Growth: pages by cursor",
+      condition: `the last ≤ ${maxGrowth} × the first, at ${many}`,
+      limit: { atMost: maxGrowth },
+      values: ratios(largest.cpu.lastPage, largest.cpu.firstPage),
     },
-    growthOf("update", "CPU of an update"),
+    growthGoal("update", "CPU of an update"),
   ];
 }
 
-function startGoal({ store, starts }: Grown): Goal {
+function startupGoal({ store, startups }: StoreResult): Goal {
   return {
-    path: `Start to ready with ${store.size.toLocaleString("en")} applications`,
-    promise: `≤ ${startAllowance} ms beyond ${startFactor} × node -e 0`,
-    limit: { atMost: startAllowance },
-    figures: starts.map(
-      ({ node, ready }) => (ready.get(store.size) ?? Number.NaN) - startFactor * node,
+    metric: `Start to ready with ${store.size.toLocaleString("en")} applications`,
+    condition: `≤ ${maxExtraStartupMs} ms beyond ${nodeStartupFactor} × node -e 0`,
+    limit: { atMost: maxExtraStartupMs },
+    values: startups.map(
+      ({ node, ready }) => (ready.get(store.size) ?? Number.NaN) - nodeStartupFactor * node,
     ),
     digits: 0,
   };
 }
 
-function ratios(own: readonly number[], others: readonly number[]): number[] {
-  return own.map((figure, at) => figure / (others[at] as number));
+function ratios(values: readonly number[], others: readonly number[]): number[] {
+  return values.map((value, index) => value / (others[index] as number));
 }
 
-function inWords({ store }: Grown): string {
+function formatSize({ store }: StoreResult): string {
   return `${store.size.toLocaleString("en")} applications`;
 }
 
 const nodeTitle = "node -e 0 ms";
 
-const columns: readonly Column<Grown>[] = [
+const columns: readonly Column<StoreResult>[] = [
   { title: "Applications", text: ({ store }) => format(store.size, 0) },
-  { title: "CPU µs: GET by key", text: withSpread("read") },
-  { title: "first page", text: withSpread("firstPage") },
-  { title: "last page", text: withSpread("lastPage") },
-  { title: "update", text: withSpread("update") },
-  { title: "Start to ready ms", text: (grown) => withRange(readyOf(grown), 0) },
+  { title: "CPU µs: GET by key", text: formatCpu("read") },
+  { title: "first page", text: formatCpu("firstPage") },
+  { title: "last page", text: formatCpu("lastPage") },
+  { title: "update", text: formatCpu("update") },
+  { title: "Start to ready ms", text: (result) => formatSpread(getStartup(result), 0) },
   {
     title: nodeTitle,
-    text: ({ starts }) => withRange(spreadOf(starts.map(({ node }) => node)), 0),
+    text: ({ startups }) => formatSpread(spreadOf(startups.map(({ node }) => node)), 0),
   },
-  { title: "RSS MB", text: ({ memory }) => format(memory.whole, 0) },
-  { title: "RSS without data file", text: ({ memory }) => format(memory.own, 0) },
+  { title: "RSS MB", text: ({ memory }) => format(memory.rss, 0) },
+  { title: "RSS without data file", text: ({ memory }) => format(memory.rssWithoutData, 0) },
 ];
 
-/** The table of the page leaves out the time that Node.js itself takes to start. */
+/** The page leaves out the startup time of Node.js itself. */
 const pageColumns = columns.filter(({ title }) => title !== nodeTitle);
 
-function withSpread(path: Path): (grown: Grown) => string {
-  return ({ cpu }) => withRange(spreadOf(cpu[path]), 0);
+function formatCpu(operation: Operation): (result: StoreResult) => string {
+  return ({ cpu }) => formatSpread(spreadOf(cpu[operation]), 0);
 }
 
-function readyOf({ store, starts }: Grown): Spread {
-  return spreadOf(starts.map(({ ready }) => ready.get(store.size) ?? Number.NaN));
+function getStartup({ store, startups }: StoreResult): Spread {
+  return spreadOf(startups.map(({ ready }) => ready.get(store.size) ?? Number.NaN));
 }
 
-const lines: readonly { path: Path; name: string; values: Series["values"] }[] = [
-  { path: "lastPage", name: "last page of the list", values: "above" },
-  { path: "update", name: "update of one", values: "above" },
-  { path: "read", name: "GET by key", values: "below" },
+const lines: readonly { operation: Operation; name: string; labels: Series["labels"] }[] = [
+  { operation: "lastPage", name: "last page of the list", labels: "above" },
+  { operation: "update", name: "update of one", labels: "above" },
+  { operation: "read", name: "GET by key", labels: "below" },
 ];
 
-function plotOf(all: readonly Grown[]): string {
+function createPlot(results: readonly StoreResult[]): string {
   return drawPlot({
     title: "CPU time of a request against the number of applications",
     x: { label: "applications", isLogarithmic: true },
     y: { label: "CPU µs per request" },
-    series: lines.map(({ path, name, values }) => ({
+    series: lines.map(({ operation, name, labels }) => ({
       name,
-      values,
-      points: all.map(({ store, cpu }) => ({ x: store.size, y: spreadOf(cpu[path]).median })),
+      labels,
+      points: results.map(({ store, cpu }) => ({
+        x: store.size,
+        y: spreadOf(cpu[operation]).median,
+      })),
     })),
   });
 }

@@ -1,55 +1,49 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { endWithBench } from "../../child-processes.js";
+import { stopOnExit } from "../../child-processes.js";
 import { reportProgress } from "../../context.js";
 import type { Load } from "../../load/load.js";
-import { pinned } from "../../processes.js";
-import { get, readByKey, type Target } from "../../scenarios.js";
+import { pinCommand } from "../../processes.js";
+import { get, type LoadTarget, readByKey } from "../../scenarios.js";
 import { type Keys, privateApplication, seed } from "../../seed.js";
 import { type StoreEnvironment, startLatchkey } from "../../servers.js";
 
-/** An embedded store with so many applications. */
-export interface GrownStore {
+/** An embedded store filled with applications. */
+export interface SeededStore {
   readonly size: number;
   readonly keys: Keys;
   readonly environment: StoreEnvironment;
   readonly folder: string;
-  /** Seconds that it took to fill it. */
-  readonly seconds: number;
 }
 
-/** Fills a store of each size. */
-export async function growStores(
+export async function seedStores(
   folder: string,
   sizes: readonly number[],
-): Promise<readonly GrownStore[]> {
-  const stores: GrownStore[] = [];
+): Promise<readonly SeededStore[]> {
+  const stores: SeededStore[] = [];
   for (const size of sizes) {
-    reportProgress(`growth: making ${size.toLocaleString("en")} applications`);
-    const own = join(folder, `growth-${size}`);
-    const environment = { DATA_DIR: own };
-    const started = performance.now();
+    reportProgress(`growth: creating ${size.toLocaleString("en")} applications`);
+    const storeFolder = join(folder, `growth-${size}`);
+    const environment = { DATA_DIR: storeFolder };
     const keys = await seed(environment, size);
-    const seconds = (performance.now() - started) / 1000;
-    stores.push({ size, keys, environment, folder: own, seconds });
+    stores.push({ size, keys, environment, folder: storeFolder });
   }
   return stores;
 }
 
-/** What is asked of a store of any size. */
-export const paths = ["read", "firstPage", "lastPage", "update"] as const;
-export type Path = (typeof paths)[number];
+export const operations = ["read", "firstPage", "lastPage", "update"] as const;
+export type Operation = (typeof operations)[number];
 
 export const pageSize = 20;
 
 const { name, permissions, rules } = JSON.parse(privateApplication);
 const update = JSON.stringify({ name, permissions, rules });
 
-export async function loadsOf(target: Target): Promise<Record<Path, Load>> {
+export async function createLoads(target: LoadTarget): Promise<Record<Operation, Load>> {
   const { keys } = target;
-  const first = await pageOfOne(1, target);
-  const beforeLast = await pageOfOne(first.total_items - pageSize, target);
+  const first = await fetchPagination(1, target);
+  const beforeLast = await fetchPagination(first.total_items - pageSize, target);
   const pageAt = (start: string) => ({
     ...get(`/applications?size=${pageSize}&start=${start}`, target),
     requests: [{ key: keys.management }],
@@ -70,15 +64,15 @@ export async function loadsOf(target: Target): Promise<Record<Path, Load>> {
   };
 }
 
-/** Where one application stands in the list, and the cursor of what follows it. */
-async function pageOfOne(
+/** Fetches a page of one application and returns the size of the list and the next cursor. */
+async function fetchPagination(
   page: number,
-  { port, keys }: Target,
+  { port, keys }: LoadTarget,
 ): Promise<{ total_items: number; next: string }> {
   const url = `http://127.0.0.1:${port}/applications?size=1&page=${page}`;
   const response = await fetch(url, { headers: { "svc-api-key": keys.management } });
   if (!response.ok) {
-    throw new Error(`${url} answered ${response.status} ${await response.text()}`);
+    throw new Error(`${url} returned ${response.status} ${await response.text()}`);
   }
   const { pagination } = (await response.json()) as {
     pagination: { total_items: number; next: string };
@@ -86,38 +80,38 @@ async function pageOfOne(
   return pagination;
 }
 
-/** Milliseconds of one round. */
-export interface StartRound {
-  /** `node -e 0`, from its start to its end. */
+/** Startup times of one round in milliseconds. */
+export interface StartupRound {
+  /** `node -e 0`, from start to exit. */
   readonly node: number;
-  /** From the start to the answer that it is ready, by the size of the store. */
+  /** From the start until ready, by the size of the store. */
   readonly ready: ReadonlyMap<number, number>;
 }
 
-export async function measureStarts(
-  stores: readonly GrownStore[],
+export async function measureStartup(
+  stores: readonly SeededStore[],
   rounds: number,
   cores: string | undefined,
-): Promise<StartRound[]> {
-  const measured: StartRound[] = [];
-  // The first round only brings files into memory.
+): Promise<StartupRound[]> {
+  const results: StartupRound[] = [];
+  // The first round only warms the page cache.
   for (let round = 0; round <= rounds; round++) {
     const ready = new Map<number, number>();
-    const node = await timeOfNode(cores);
+    const node = await measureNodeStartup(cores);
     for (const { size, environment } of stores) {
       const server = await startLatchkey(environment, { cores });
-      ready.set(size, server.readyAfter);
+      ready.set(size, server.startupMs);
       await server.stop();
     }
-    measured.push({ node, ready });
+    results.push({ node, ready });
   }
-  return measured.slice(1);
+  return results.slice(1);
 }
 
-async function timeOfNode(cores: string | undefined): Promise<number> {
+async function measureNodeStartup(cores: string | undefined): Promise<number> {
   const started = performance.now();
-  const child = spawn(...pinned(cores, process.execPath, ["-e", "0"]), { stdio: "ignore" });
-  endWithBench(child);
+  const child = spawn(...pinCommand(cores, process.execPath, ["-e", "0"]), { stdio: "ignore" });
+  stopOnExit(child);
   await once(child, "exit");
   return performance.now() - started;
 }

@@ -1,28 +1,33 @@
-import { startWorker, type WorkerProcess } from "../../child-processes.js";
-import { reportProgress, type Stage, type Subject } from "../../context.js";
+import { startWorker, type Worker } from "../../child-processes.js";
+import { type BenchContext, type Instance, reportProgress } from "../../context.js";
 import type { Plan } from "../../plan.js";
-import type { Findings } from "../../report/report.js";
-import { type Column, type Spread, spreadOf, tableOf, withRange } from "../../report/table.js";
+import type { SuiteResult } from "../../report/report.js";
+import {
+  type Column,
+  createTable,
+  formatSpread,
+  type Spread,
+  spreadOf,
+} from "../../report/table.js";
 import { addressOf } from "../../servers.js";
-import type { CheckWay, Spending, SpendOrder } from "./worker.js";
+import type { CheckCost, CheckMethod, CostTask } from "./worker.js";
 
-const names: Record<CheckWay, string> = {
+const names: Record<CheckMethod, string> = {
   nothing: "empty async function",
-  guardFromCache: "guard.check, from its cache",
-  guardAsking: "guard.check, calling the service",
-  clientAsking: "client.access.checkAccess, without a guard",
+  guardCached: "guard.check, from its cache",
+  guardRemote: "guard.check, calling the service",
+  clientRemote: "client.access.checkAccess, without a guard",
 };
-const ways = Object.keys(names) as CheckWay[];
+const methods = Object.keys(names) as CheckMethod[];
 
-/** How many keys are checked in turn. */
 const checkedKeys = 500;
 
-type Round = Record<CheckWay, Spending>;
+type Round = Record<CheckMethod, CheckCost>;
 
-/** What a check with a guard costs, beside one without. */
-export async function measureGuardCost(stage: Stage, plan: Plan): Promise<Findings> {
-  const { cores, embedded } = stage;
-  const worker = startWorker<SpendOrder, Spending>(
+/** Compares the CPU time of checks with and without a guard. */
+export async function measureGuardCost(context: BenchContext, plan: Plan): Promise<SuiteResult> {
+  const { cores, embedded } = context;
+  const worker = startWorker<CostTask, CheckCost>(
     new URL("worker.ts", import.meta.url),
     cores.load,
   );
@@ -38,11 +43,11 @@ export async function measureGuardCost(stage: Stage, plan: Plan): Promise<Findin
     goals: [],
     section: {
       name: "guard",
-      table: tableOf(
+      table: createTable(
         columns,
-        ways.map((way) => sumUp(way, rounds)),
+        methods.map((method) => summarize(method, rounds)),
       ),
-      facts: [
+      notes: [
         `Median of ${rounds.length} rounds (lowest–highest), each of ${local.toLocaleString("en")} local checks and ${remote.toLocaleString("en")} calls, over ${checkedKeys} keys, on the embedded store.`,
       ],
     },
@@ -50,16 +55,16 @@ export async function measureGuardCost(stage: Stage, plan: Plan): Promise<Findin
 }
 
 async function runRound(
-  worker: WorkerProcess<SpendOrder, Spending>,
-  { server, keys }: Subject,
+  worker: Worker<CostTask, CheckCost>,
+  { server, keys }: Instance,
   { checks }: Plan,
 ): Promise<Round> {
   const round: Partial<Round> = {};
-  for (const way of ways) {
-    const isRemote = way === "guardAsking" || way === "clientAsking";
-    round[way] = await worker.ask({
-      kind: "spend",
-      way,
+  for (const method of methods) {
+    const isRemote = method === "guardRemote" || method === "clientRemote";
+    round[method] = await worker.run({
+      kind: "cost",
+      method,
       url: addressOf(server),
       checkingKey: keys.checking,
       keys: keys.private.slice(0, checkedKeys).map(({ key }) => key),
@@ -74,23 +79,23 @@ interface Cost {
   readonly name: string;
   readonly own: Spread;
   readonly service: Spread;
-  /** The CPU time of a check in both processes, as a multiple of that of an answer from the cache. */
+  /** The CPU time in both processes, relative to a check from the cache. */
   readonly ratio: Spread;
 }
 
 const columns: readonly Column<Cost>[] = [
   { title: "Check", isText: true, text: ({ name }) => name },
-  { title: "CPU µs, checking process", text: ({ own }) => withRange(own, 2) },
-  { title: "CPU µs, service", text: ({ service }) => withRange(service, 2) },
-  { title: "Sum × cached", text: ({ ratio }) => withRange(ratio, 2) },
+  { title: "CPU µs, checking process", text: ({ own }) => formatSpread(own, 2) },
+  { title: "CPU µs, service", text: ({ service }) => formatSpread(service, 2) },
+  { title: "Sum × cached", text: ({ ratio }) => formatSpread(ratio, 2) },
 ];
 
-function sumUp(way: CheckWay, rounds: readonly Round[]): Cost {
-  const both = ({ own, service }: Spending) => own + service;
+function summarize(method: CheckMethod, rounds: readonly Round[]): Cost {
+  const both = ({ own, service }: CheckCost) => own + service;
   return {
-    name: names[way],
-    own: spreadOf(rounds.map((round) => round[way].own)),
-    service: spreadOf(rounds.map((round) => round[way].service)),
-    ratio: spreadOf(rounds.map((round) => both(round[way]) / both(round.guardFromCache))),
+    name: names[method],
+    own: spreadOf(rounds.map((round) => round[method].own)),
+    service: spreadOf(rounds.map((round) => round[method].service)),
+    ratio: spreadOf(rounds.map((round) => both(round[method]) / both(round.guardCached))),
   };
 }

@@ -1,119 +1,119 @@
 import { startWorker } from "../../child-processes.js";
-import { reportProgress, type Stage, type Subject, subjectsOf } from "../../context.js";
-import type { Generator } from "../../load/generator.js";
+import { type BenchContext, type Instance, listInstances, reportProgress } from "../../context.js";
+import type { LoadGenerator } from "../../load/generator.js";
 import type { Load } from "../../load/load.js";
 import type { Plan } from "../../plan.js";
-import { pin } from "../../processes.js";
-import type { Findings } from "../../report/report.js";
-import { type Column, format, percentile, tableOf } from "../../report/table.js";
-import { type Made, privateApplication } from "../../seed.js";
+import { pinProcess } from "../../processes.js";
+import type { SuiteResult } from "../../report/report.js";
+import { type Column, createTable, format, percentile } from "../../report/table.js";
+import { type CreatedApplication, privateApplication } from "../../seed.js";
 import { addressOf, startLatchkey } from "../../servers.js";
-import type { Revocation, RevokeOrder } from "./worker.js";
+import type { Revocation, RevokeTask } from "./worker.js";
 
-/** How some keys are revoked. */
-interface Way {
+/** A way to revoke keys. */
+interface Variant {
   readonly name: string;
-  /** Who is told to revoke; the guard watches the first Latchkey. */
-  readonly by: "first" | "second";
-  readonly revokes: number;
-  readonly longestPause: number;
+  /** The instance that revokes. The guard watches the first one. */
+  readonly revokedBy: "first" | "second";
+  readonly revocations: number;
+  readonly maxPauseMs: number;
 }
 
-/** In milliseconds. Without any, revokes fall in step with a store that is looked at in intervals. */
-const shortPauses = 10;
-/** Heartbeats come after 500 ms of silence. */
-const longPauses = 800;
+/** Without pauses, revocations would synchronize with the polling of the store. */
+const shortPauseMs = 10;
+/** Longer than the 500 ms between heartbeats. */
+const longPauseMs = 800;
 
-/** The time from the acknowledgement of a revoke to the refusal by a guard. */
-export async function measureRevocation(stage: Stage, plan: Plan): Promise<Findings> {
-  const ways = waysOf(plan);
+/** Measures the time from the acknowledgement of a revocation to the first refusal by a guard. */
+export async function measureRevocation(context: BenchContext, plan: Plan): Promise<SuiteResult> {
+  const variants = createVariants(plan);
   const series: RevocationSeries[] = [];
-  for (const subject of subjectsOf(stage)) {
-    reportProgress(`revocation: ${subject.name}`);
-    series.push(...(await revokeOn(subject, stage, ways)));
+  for (const instance of listInstances(context)) {
+    reportProgress(`revocation: ${instance.name}`);
+    series.push(...(await revokeKeys(instance, context, variants)));
   }
   return {
     goals: [],
     section: {
       name: "revocation",
-      table: tableOf(revocationColumns, series),
-      pageTables: [tableOf(pageColumns, series)],
-      facts: [
+      table: createTable(revocationColumns, series),
+      pageTables: [createTable(pageColumns, series)],
+      notes: [
         "The guard ran in its own process with default settings and checked without a pause.",
         "Half of the keys were revoked by deleting the application, half by regenerating the key.",
-        `Random pauses of up to ${shortPauses} ms between revocations; long pauses are up to ${longPauses} ms.`,
-        ...(stage.cores.load === undefined
+        `Random pauses of up to ${shortPauseMs} ms between revocations; long pauses are up to ${longPauseMs} ms.`,
+        ...(context.cores.load === undefined
           ? []
-          : [`Service on core ${stage.cores.server}, guard on core ${stage.cores.load}.`]),
+          : [`Service on core ${context.cores.server}, guard on core ${context.cores.load}.`]),
       ],
     },
   };
 }
 
-function waysOf({ revokes, lateRevokes }: Plan): Way[] {
+function createVariants({ revocations, spacedRevocations }: Plan): Variant[] {
   return [
-    { name: "same process", by: "first", revokes, longestPause: shortPauses },
-    { name: "another process", by: "second", revokes, longestPause: shortPauses },
+    { name: "same process", revokedBy: "first", revocations, maxPauseMs: shortPauseMs },
+    { name: "another process", revokedBy: "second", revocations, maxPauseMs: shortPauseMs },
     {
       name: "another process, long pauses",
-      by: "second",
-      revokes: lateRevokes,
-      longestPause: longPauses,
+      revokedBy: "second",
+      revocations: spacedRevocations,
+      maxPauseMs: longPauseMs,
     },
   ];
 }
 
-async function revokeOn(
-  subject: Subject,
-  { cores, generator }: Stage,
-  ways: readonly Way[],
+async function revokeKeys(
+  instance: Instance,
+  { cores, generator }: BenchContext,
+  variants: readonly Variant[],
 ): Promise<RevocationSeries[]> {
-  const { name, server, keys, store } = subject;
+  const { name, server, keys, store } = instance;
   const second = await startLatchkey(store, { cores: cores.server });
-  const worker = startWorker<RevokeOrder, Revocation[]>(
+  const worker = startWorker<RevokeTask, Revocation[]>(
     new URL("worker.ts", import.meta.url),
     cores.load,
   );
-  // A guard that is asked without a pause leaves nothing of its core to the database.
-  pinDatabase(subject, cores.database === cores.load ? cores.server : cores.database);
+  // The guard uses all of its core, so the database must not share it.
+  pinDatabase(instance, cores.database === cores.load ? cores.server : cores.database);
   const series: RevocationSeries[] = [];
-  for (const way of ways) {
-    const revocations = await worker.ask({
+  for (const variant of variants) {
+    const revocations = await worker.run({
       kind: "revoke",
       url: addressOf(server),
-      revokeUrl: addressOf(way.by === "first" ? server : second),
+      revokeUrl: addressOf(variant.revokedBy === "first" ? server : second),
       checkingKey: keys.checking,
       managementKey: keys.management,
-      callers: await createApplications(subject, generator, way.revokes),
-      longestPause: way.longestPause,
+      applications: await createApplications(instance, generator, variant.revocations),
+      maxPauseMs: variant.maxPauseMs,
     });
-    series.push({ store: name, way: way.name, revocations });
+    series.push({ store: name, variant: variant.name, revocations });
   }
-  pinDatabase(subject, cores.database);
+  pinDatabase(instance, cores.database);
   return series;
 }
 
-function pinDatabase({ database }: Subject, cores: string | undefined): void {
-  if (database !== undefined) {
-    pin(database, cores);
+function pinDatabase({ databasePid }: Instance, cores: string | undefined): void {
+  if (databasePid !== undefined) {
+    pinProcess(databasePid, cores);
   }
 }
 
-/** What became of keys that were revoked in the same way. */
+/** The revocations of one variant. */
 interface RevocationSeries {
   readonly store: string;
-  readonly way: string;
+  readonly variant: string;
   readonly revocations: readonly Revocation[];
 }
 
-type Figure = (revocation: Revocation) => number;
+type Metric = (revocation: Revocation) => number;
 
-const untilNoLongerAllowed: Figure = ({ refusedFrom }) => refusedFrom;
-const untilRefused: Figure = ({ refusedBy }) => refusedBy;
+const lastAllowed: Metric = ({ refusedFrom }) => refusedFrom;
+const firstRefused: Metric = ({ refusedBy }) => refusedBy;
 
 const revocationColumns: readonly Column<RevocationSeries>[] = [
   { title: "Store", isText: true, text: ({ store }) => store },
-  { title: "Revoked through", isText: true, text: ({ way }) => way },
+  { title: "Revoked through", isText: true, text: ({ variant }) => variant },
   { title: "Revocations", text: ({ revocations }) => format(revocations.length, 0) },
   {
     title: "Refused immediately",
@@ -127,33 +127,33 @@ const revocationColumns: readonly Column<RevocationSeries>[] = [
         0,
       ),
   },
-  { title: "Still allowed, ms: p50", text: at(50, untilNoLongerAllowed) },
-  { title: "p99", text: at(99, untilNoLongerAllowed) },
-  { title: "max", text: at(100, untilNoLongerAllowed) },
-  { title: "Refused after ms: p50", text: at(50, untilRefused) },
-  { title: "p99", text: at(99, untilRefused) },
-  { title: "max", text: at(100, untilRefused) },
+  { title: "Still allowed, ms: p50", text: formatPercentile(50, lastAllowed) },
+  { title: "p99", text: formatPercentile(99, lastAllowed) },
+  { title: "max", text: formatPercentile(100, lastAllowed) },
+  { title: "Refused after ms: p50", text: formatPercentile(50, firstRefused) },
+  { title: "p99", text: formatPercentile(99, firstRefused) },
+  { title: "max", text: formatPercentile(100, firstRefused) },
 ];
 
-/** For the page: how long a revoked key was still allowed. */
+/** The page shows only how long a revoked key was still allowed. */
 const pageColumns = [...revocationColumns.slice(0, 4), ...revocationColumns.slice(5, 8)] as const;
 
-function at(percent: number, figure: Figure): (series: RevocationSeries) => string {
-  return ({ revocations }) => format(percentile(revocations.map(figure), percent), 2);
+function formatPercentile(percent: number, metric: Metric): (series: RevocationSeries) => string {
+  return ({ revocations }) => format(percentile(revocations.map(metric), percent), 2);
 }
 
-const lanes = 32;
+const maxConnections = 32;
 
-/** Makes applications through the API. */
-export async function createApplications(
-  { server, keys }: Subject,
-  generator: Generator,
+/** Creates applications through the API. */
+async function createApplications(
+  { server, keys }: Instance,
+  generator: LoadGenerator,
   count: number,
-): Promise<Made[]> {
+): Promise<CreatedApplication[]> {
   const load: Load = {
     protocol: "http1",
     port: server.port,
-    connections: Math.min(lanes, count),
+    connections: Math.min(maxConnections, count),
     seconds: 60,
     verb: "POST",
     path: "/applications",
@@ -163,11 +163,11 @@ export async function createApplications(
       body: privateApplication,
     })),
     once: true,
-    keepAnswers: true,
+    keepResponses: true,
   };
-  const { answers } = await generator.run(load);
-  if (answers.length < count) {
-    throw new Error(`only ${answers.length} applications could be made in ${load.seconds} s`);
+  const { responses } = await generator.run(load);
+  if (responses.length < count) {
+    throw new Error(`only ${responses.length} applications were created in ${load.seconds} s`);
   }
-  return answers.map((answer) => JSON.parse(answer));
+  return responses.map((response) => JSON.parse(response));
 }

@@ -1,90 +1,79 @@
-import { setImmediate as nextTurn, setTimeout as pause } from "node:timers/promises";
+/** The worker process of the guard suites: a service that checks keys with a guard. */
+import { setTimeout as pause, setImmediate as yieldToEventLoop } from "node:timers/promises";
 import type * as latchkey from "../../../src/client/node.js";
-import { answerOrders } from "../../child-processes.js";
-import { cpuSeconds } from "../../processes.js";
+import { serveTasks } from "../../child-processes.js";
+import { getCpuSeconds } from "../../processes.js";
 import { check } from "../../scenarios.js";
-import type { Made } from "../../seed.js";
+import type { CreatedApplication } from "../../seed.js";
 import { loadBuilt } from "../../servers.js";
 
-/** A process as a service has it that checks keys with a guard. */
-
-answerOrders<GuardOrder, readonly Revocation[] | Spending>((order) =>
-  order.kind === "revoke" ? revoke(order) : spend(order),
+serveTasks<RevokeTask | CostTask, readonly Revocation[] | CheckCost>((task) =>
+  task.kind === "revoke" ? measureRevocations(task) : measureCost(task),
 );
 
-/** What the process that has a guard is asked to do. */
-export type GuardOrder = RevokeOrder | SpendOrder;
-
-/** Revoke keys, and see how long the guard lets them in. */
-export interface RevokeOrder {
+/** Revokes keys and measures how long the guard still accepts them. */
+export interface RevokeTask {
   readonly kind: "revoke";
-  /** The service that the guard asks and watches. */
+  /** The instance that the guard calls and watches. */
   readonly url: string;
-  /** The service that is told to revoke, on the same data. */
+  /** The instance that revokes the keys, on the same data. */
   readonly revokeUrl: string;
   readonly checkingKey: string;
   readonly managementKey: string;
-  /** Whose keys are revoked, one after another. */
-  readonly callers: readonly Made[];
-  /** Each revoke waits before for a random time of up to so many milliseconds. */
-  readonly longestPause: number;
+  readonly applications: readonly CreatedApplication[];
+  /** The maximum of the random pause before each revocation, in milliseconds. */
+  readonly maxPauseMs: number;
 }
 
-/** What was seen of one revoke. Times in milliseconds from the acknowledgement. */
+/** One revocation. Times are in milliseconds after the acknowledgement. */
 export interface Revocation {
-  /** How many checks that began after the acknowledgement were answered with yes. */
+  /** The number of checks that were still allowed. */
   readonly allowed: number;
-  /** When the first check began that was refused; 0 where it was the very first. */
+  /** When the first refused check started. 0 if it was the first check. */
   readonly refusedFrom: number;
-  /** When the answer of that check was there. */
+  /** When the first refused check returned. */
   readonly refusedBy: number;
 }
 
-/** Check many times in one way, and see what that costs. */
-export interface SpendOrder {
-  readonly kind: "spend";
-  readonly way: CheckWay;
+/** Repeats one kind of check and measures its CPU time. */
+export interface CostTask {
+  readonly kind: "cost";
+  readonly method: CheckMethod;
   readonly url: string;
   readonly checkingKey: string;
-  /** The keys that are checked, in turn. */
   readonly keys: readonly string[];
   readonly checks: number;
-  /** The process of the service. */
   readonly servicePid: number;
 }
 
-/** How an answer is had: by a function that does nothing, or by a guard or the client. */
-export type CheckWay = "nothing" | "guardFromCache" | "guardAsking" | "clientAsking";
+/** Who decides: an empty function, a guard from its cache or by a call, or the client by a call. */
+export type CheckMethod = "nothing" | "guardCached" | "guardRemote" | "clientRemote";
 
-/** Microseconds of CPU time for each check. */
-export interface Spending {
+/** Microseconds of CPU time per check. */
+export interface CheckCost {
   /** In the process that checks. */
   readonly own: number;
-  /** In the process of the service. */
   readonly service: number;
 }
 
-/** How long to wait for something that must happen. */
-const patience = 10_000;
-const warmUpLanes = 16;
+const timeoutMs = 10_000;
+const warmupConcurrency = 16;
 
-/** Revokes keys one after another while the guard knows them, and looks when it refuses each. */
-export async function revoke(order: RevokeOrder): Promise<Revocation[]> {
+async function measureRevocations(task: RevokeTask): Promise<Revocation[]> {
   const { createGuard, createLatchkeyClient } = await loadBuilt<typeof latchkey>("client/node.js");
-  // With its default settings, and so with its heartbeats.
-  const guard = createGuard({ url: order.url, key: order.checkingKey });
-  const client = createLatchkeyClient({ url: order.revokeUrl, key: order.managementKey });
+  const guard = createGuard({ url: task.url, key: task.checkingKey });
+  const client = createLatchkeyClient({ url: task.revokeUrl, key: task.managementKey });
   try {
     await guard.ready();
-    await warmUp(guard, order.callers);
+    await fillCache(guard, task.applications);
     const revocations: Revocation[] = [];
-    for (const [at, caller] of order.callers.entries()) {
-      await pause(Math.random() * order.longestPause);
-      await untilKnown(guard, caller);
-      await (at % 2 === 0
-        ? client.applications.deleteApplication({ id: caller.id })
-        : client.applications.regenerateApplicationKey({ id: caller.id }));
-      revocations.push(await untilRefused(guard, caller));
+    for (const [index, application] of task.applications.entries()) {
+      await pause(Math.random() * task.maxPauseMs);
+      await waitUntilCached(guard, application);
+      await (index % 2 === 0
+        ? client.applications.deleteApplication({ id: application.id })
+        : client.applications.regenerateApplicationKey({ id: application.id }));
+      revocations.push(await measureUntilRefused(guard, application));
     }
     return revocations;
   } finally {
@@ -93,126 +82,122 @@ export async function revoke(order: RevokeOrder): Promise<Revocation[]> {
   }
 }
 
-async function warmUp(guard: latchkey.Guard, callers: readonly Made[]): Promise<void> {
-  const waiting = callers.values();
+async function fillCache(
+  guard: latchkey.Guard,
+  applications: readonly CreatedApplication[],
+): Promise<void> {
+  const remaining = applications.values();
   await Promise.all(
-    Array.from({ length: warmUpLanes }, async () => {
-      for (const caller of waiting) {
-        await untilKnown(guard, caller);
+    Array.from({ length: warmupConcurrency }, async () => {
+      for (const application of remaining) {
+        await waitUntilCached(guard, application);
       }
     }),
   );
 }
 
-/** Checks until the guard allows it from its cache. */
-async function untilKnown(guard: latchkey.Guard, { key }: Made): Promise<void> {
-  const deadline = performance.now() + patience;
+/** Checks until the guard allows the key from its cache. */
+async function waitUntilCached(guard: latchkey.Guard, { key }: CreatedApplication): Promise<void> {
+  const deadline = performance.now() + timeoutMs;
   for (;;) {
-    const { allowed, source, detail } = await ask(guard, key);
+    const { allowed, source, detail } = await checkWithGuard(guard, key);
     if (!allowed || performance.now() > deadline) {
-      throw new Error(`the guard does not know a key that is good: ${detail ?? source}`);
+      throw new Error(`the guard did not cache a valid key: ${detail ?? source}`);
     }
     if (source === "cache") {
       return;
     }
-    await nextTurn();
+    await yieldToEventLoop();
   }
 }
 
-/** Checks without a pause until the guard refuses. Called when the acknowledgement is there. */
-async function untilRefused(guard: latchkey.Guard, { key }: Made): Promise<Revocation> {
+/** Checks without a pause until the guard refuses. Must be called right after the acknowledgement. */
+async function measureUntilRefused(
+  guard: latchkey.Guard,
+  { key }: CreatedApplication,
+): Promise<Revocation> {
   const acknowledged = performance.now();
-  let began = acknowledged;
+  let checkStarted = acknowledged;
   for (let allowed = 0; ; allowed++) {
-    const answer = await ask(guard, key);
+    const decision = await checkWithGuard(guard, key);
     const now = performance.now();
-    if (answer.reason === "unknown_key") {
-      return { allowed, refusedFrom: began - acknowledged, refusedBy: now - acknowledged };
+    if (decision.reason === "unknown_key") {
+      return { allowed, refusedFrom: checkStarted - acknowledged, refusedBy: now - acknowledged };
     }
-    if (!answer.allowed || answer.source !== "cache" || now > acknowledged + patience) {
-      const { source, detail = "yes" } = answer;
-      throw new Error(`a key that was revoked is answered by the ${source}: ${detail}`);
+    if (!decision.allowed || decision.source !== "cache" || now > acknowledged + timeoutMs) {
+      const { source, detail = "allowed" } = decision;
+      throw new Error(`unexpected decision for a revoked key, from the ${source}: ${detail}`);
     }
-    // Lets in what has come from the service.
-    await nextTurn();
-    began = performance.now();
+    // Lets the guard read what the service has sent.
+    await yieldToEventLoop();
+    checkStarted = performance.now();
   }
 }
 
-function ask(guard: latchkey.Guard, key: string) {
+function checkWithGuard(guard: latchkey.Guard, key: string) {
   return guard.check(key, check.permission, check.token);
 }
 
-type CheckOnce = (key: string) => Promise<{ readonly allowed: boolean }>;
-
-interface Way {
-  /** How many checks are under way at a time. */
-  readonly lanes: number;
-  readonly checkOnce: CheckOnce;
+interface Checker {
+  readonly concurrency: number;
+  check(key: string): Promise<{ readonly allowed: boolean }>;
 }
 
-/** After so many answers that came at once, what has come from the service gets its turn. */
-const checksPerTurn = 100;
-const lanesOfRemote = 16;
+/** Checks from the cache do not wait, so the loop yields after this many for messages of the service. */
+const checksPerYield = 100;
+const remoteConcurrency = 16;
 
-/** Checks many times in one way, and takes the CPU time of it. */
-export async function spend(order: SpendOrder): Promise<Spending> {
+async function measureCost(task: CostTask): Promise<CheckCost> {
   const { createGuard, createLatchkeyClient } = await loadBuilt<typeof latchkey>("client/node.js");
-  const service = { url: order.url, key: order.checkingKey };
+  const service = { url: task.url, key: task.checkingKey };
   const guard = createGuard(service);
   const client = createLatchkeyClient(service);
   const { permission, token } = check;
-  const answer = { allowed: true };
+  const allowed = { allowed: true };
   let card = 0;
-  const ways: Record<CheckWay, Way> = {
-    nothing: { lanes: 1, checkOnce: async () => answer },
-    guardFromCache: { lanes: 1, checkOnce: (key) => guard.check(key, permission, token) },
-    guardAsking: {
-      lanes: lanesOfRemote,
-      // Of a token that nobody has asked about the guard knows nothing.
-      checkOnce: (key) => guard.check(key, permission, { ...token, id: `card-${card++}` }),
+  const checkers: Record<CheckMethod, Checker> = {
+    nothing: { concurrency: 1, check: async () => allowed },
+    guardCached: { concurrency: 1, check: (key) => guard.check(key, permission, token) },
+    guardRemote: {
+      concurrency: remoteConcurrency,
+      // A new token each time, so that the cache does not have it.
+      check: (key) => guard.check(key, permission, { ...token, id: `card-${card++}` }),
     },
-    clientAsking: {
-      lanes: lanesOfRemote,
-      checkOnce: (key) => client.access.checkAccess({ key, permission, token }),
+    clientRemote: {
+      concurrency: remoteConcurrency,
+      check: (key) => client.access.checkAccess({ key, permission, token }),
     },
   };
   try {
     await guard.ready();
-    const way = ways[order.way];
-    // Opens the connection, and fills the cache.
-    await checkAll(way, order.keys, order.keys.length);
-    return await watchSpending(order, () => checkAll(way, order.keys, order.checks));
+    const checker = checkers[task.method];
+    // Opens the connection and fills the cache.
+    await runChecks(checker, task.keys, task.keys.length);
+
+    const serviceBefore = getCpuSeconds(task.servicePid);
+    const before = process.cpuUsage();
+    await runChecks(checker, task.keys, task.checks);
+    const { user, system } = process.cpuUsage(before);
+    const serviceTime = (getCpuSeconds(task.servicePid) - serviceBefore) * 1_000_000;
+    return { own: (user + system) / task.checks, service: serviceTime / task.checks };
   } finally {
     await guard.close();
     client.close();
   }
 }
 
-async function watchSpending(
-  { servicePid, checks }: SpendOrder,
-  work: () => Promise<void>,
-): Promise<Spending> {
-  const serviceBefore = cpuSeconds(servicePid);
-  const before = process.cpuUsage();
-  await work();
-  const { user, system } = process.cpuUsage(before);
-  const service = (cpuSeconds(servicePid) - serviceBefore) * 1_000_000;
-  return { own: (user + system) / checks, service: service / checks };
-}
-
-async function checkAll(way: Way, keys: readonly string[], checks: number): Promise<void> {
+async function runChecks(checker: Checker, keys: readonly string[], count: number): Promise<void> {
   let next = 0;
-  async function keepChecking(): Promise<void> {
-    while (next < checks) {
-      const { allowed } = await way.checkOnce(keys[next++ % keys.length] as string);
+  async function runRemaining(): Promise<void> {
+    while (next < count) {
+      const { allowed } = await checker.check(keys[next++ % keys.length] as string);
       if (!allowed) {
-        throw new Error("a key that is good is refused");
+        throw new Error("a valid key was refused");
       }
-      if (next % checksPerTurn === 0) {
-        await nextTurn();
+      if (next % checksPerYield === 0) {
+        await yieldToEventLoop();
       }
     }
   }
-  await Promise.all(Array.from({ length: way.lanes }, keepChecking));
+  await Promise.all(Array.from({ length: checker.concurrency }, runRemaining));
 }

@@ -1,33 +1,32 @@
-import type { Participant, Participants, Who } from "../../baselines/start.js";
+import type { ServerName, ServersUnderTest, ServerUnderTest } from "../../baselines/start.js";
 import type { Load } from "../../load/load.js";
 import { type Scenario, type ScenarioName, scenarios } from "../../scenarios.js";
 
-/** One kind of request to one server. */
-export interface Trial {
-  readonly name: TrialName;
+/** One scenario on one server. */
+export interface BenchCase {
+  readonly name: CaseName;
   readonly scenario: Scenario;
-  readonly participant: Participant;
-  load(seconds: number, keptAnswers: readonly string[]): Load;
+  readonly target: ServerUnderTest;
+  load(seconds: number, previousResponses: readonly string[]): Load;
 }
 
-/** Who gets which requests. */
-export type TrialName = `${Who}/${ScenarioName}`;
+export type CaseName = `${ServerName}/${ScenarioName}`;
 
-/** What is compared stands together, so that a noisy minute of the machine touches all of it. */
-const judged: readonly TrialName[] = [
+/** Cases that are compared are adjacent, so that noise on the machine affects all of them. */
+const casesWithGoals: readonly CaseName[] = [
   "bare/readByKey",
   "lmdb/readByKey",
   "embedded/readByKey",
   "bare/readByKeyOverConnect",
   "embedded/readByKeyOverConnect",
   "embedded/readByKeyOverGrpcWeb",
-  "byHand/readByKeyOverGrpc",
+  "minimalGrpc/readByKeyOverGrpc",
   "grpcJs/readByKeyOverGrpc",
   "embedded/readByKeyOverGrpc",
   "grpcJs/checkOverGrpc",
   "embedded/checkOverGrpc",
   "embedded/batchOverGrpc",
-  "embedded/batchOfOneKeyOverGrpc",
+  "embedded/batchSingleKeyOverGrpc",
   "embedded/streamOverGrpc",
   "lmdb/createSession",
   "embedded/createSession",
@@ -35,12 +34,11 @@ const judged: readonly TrialName[] = [
   "embedded/authorizeSession",
   "lmdb/createApplication",
   "embedded/createApplication",
-  "findOne/readByKeyOfMany",
-  "mongo/readByKeyOfMany",
+  "findOne/readByKeyManyConnections",
+  "mongo/readByKeyManyConnections",
 ];
 
-/** What no goal is about. */
-const shown: readonly TrialName[] = [
+const otherCases: readonly CaseName[] = [
   "embedded/checkOverRest",
   "embedded/batchOverRest",
   "connectOverHttp1/readByKeyOverConnect",
@@ -62,23 +60,23 @@ const shown: readonly TrialName[] = [
   "mongo/createApplication",
 ];
 
-/** Those of which the server is there. */
-export function trialsOf(participants: Participants, isWhole: boolean): Trial[] {
-  const names = isWhole ? [...judged, ...shown] : judged;
+/** Selects the cases whose server is available. */
+export function selectCases(servers: ServersUnderTest, isFull: boolean): BenchCase[] {
+  const names = isFull ? [...casesWithGoals, ...otherCases] : casesWithGoals;
   return names.flatMap((name) => {
-    const [who, what] = name.split("/") as [Who, ScenarioName];
-    const participant = participants[who];
-    return participant ? [trialOf(name, participant, scenarios[what])] : [];
+    const [serverName, scenarioName] = name.split("/") as [ServerName, ScenarioName];
+    const target = servers[serverName];
+    return target ? [createCase(name, target, scenarios[scenarioName])] : [];
   });
 }
 
-function trialOf(name: TrialName, participant: Participant, scenario: Scenario): Trial {
-  const { server, keys } = participant;
+function createCase(name: CaseName, target: ServerUnderTest, scenario: Scenario): BenchCase {
+  const { server, keys } = target;
   return {
     name,
     scenario,
-    participant,
-    load: (seconds, keptAnswers) =>
-      scenario.load({ port: server.port, keys, seconds }, keptAnswers),
+    target,
+    load: (seconds, previousResponses) =>
+      scenario.load({ port: server.port, keys, seconds }, previousResponses),
   };
 }

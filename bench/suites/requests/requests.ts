@@ -1,65 +1,65 @@
 import { statfs } from "node:fs/promises";
 import { arch, cpus, platform, release } from "node:os";
-import { startParticipants } from "../../baselines/start.js";
-import { reportProgress, type Stage } from "../../context.js";
-import type { Generator } from "../../load/generator.js";
-import { measure, perPart, type Sample } from "../../load/generator.js";
+import { startServersUnderTest } from "../../baselines/start.js";
+import { type BenchContext, reportProgress } from "../../context.js";
+import type { LoadGenerator } from "../../load/generator.js";
+import { measure, perItem, type Sample } from "../../load/generator.js";
 import type { Plan } from "../../plan.js";
-import type { Findings, Goal } from "../../report/report.js";
+import type { Goal, SuiteResult } from "../../report/report.js";
 import {
   type Column,
+  createTable,
   format,
+  formatSpread,
   type Spread,
   spreadOf,
-  tableOf,
-  withRange,
 } from "../../report/table.js";
 import { batchSize, connections, type ScenarioName, scenarios } from "../../scenarios.js";
 import { seededApplications } from "../../seed.js";
 import type { Server } from "../../servers.js";
-import { type Trial, type TrialName, trialsOf } from "./cases.js";
+import { type BenchCase, type CaseName, selectCases } from "./cases.js";
 
-/** Measures what a request costs, and what it costs servers that do less, in the same run. */
-export async function measureRequests(stage: Stage, plan: Plan): Promise<Findings> {
-  const { generator } = stage;
-  const trials = trialsOf(await startParticipants(stage), plan.isWhole);
+/** Measures the cost of requests and compares it with baseline servers in the same run. */
+export async function measureRequests(context: BenchContext, plan: Plan): Promise<SuiteResult> {
+  const { generator } = context;
+  const cases = selectCases(await startServersUnderTest(context), plan.isFull);
 
   reportProgress("requests: warming up");
-  await runRound(trials, generator, plan.warmUp);
+  await runRound(cases, generator, plan.warmup);
   const rounds: Round[] = [];
   while (rounds.length < plan.rounds) {
     reportProgress(`requests: round ${rounds.length + 1} of ${plan.rounds}`);
-    rounds.push(await runRound(trials, generator, plan.seconds));
+    rounds.push(await runRound(cases, generator, plan.seconds));
   }
   return {
     section: {
       name: "requests",
-      table: tableOf(requestColumns, summarize(trials, rounds)),
+      table: createTable(requestColumns, summarize(cases, rounds)),
       pageTables: [
-        tableOf(costColumns, costsOf(rounds)),
-        tableOf(comparisonColumns, comparisonsOf(trials, rounds)),
+        createTable(costColumns, createCosts(rounds)),
+        createTable(comparisonColumns, createComparisons(cases, rounds)),
       ],
-      facts: await factsOf(stage, plan),
+      notes: await createNotes(context, plan),
     },
-    goals: goalsOfRequests(rounds),
+    goals: createGoals(rounds),
   };
 }
 
-/** One load after the other, so that a noisy minute of the machine touches all rows alike. */
+/** Runs every case once, so that noise on the machine affects all rows. */
 async function runRound(
-  trials: readonly Trial[],
-  generator: Generator,
+  cases: readonly BenchCase[],
+  generator: LoadGenerator,
   seconds: number,
 ): Promise<Round> {
-  const round = new Map<TrialName, Sample>();
-  const kept = new Map<Server, readonly string[]>();
-  for (const { name, participant, load } of trials) {
-    const { server, label } = participant;
+  const round = new Map<CaseName, Sample>();
+  const previousResponses = new Map<Server, readonly string[]>();
+  for (const { name, target, load: createLoad } of cases) {
+    const { server, label } = target;
     try {
-      const asked = load(seconds, kept.get(server) ?? []);
-      await generator.prove(asked);
-      const { sample, answers } = await measure(server, generator, asked);
-      kept.set(server, answers);
+      const load = createLoad(seconds, previousResponses.get(server) ?? []);
+      await generator.verify(load);
+      const { sample, responses } = await measure(server, generator, load);
+      previousResponses.set(server, responses);
       round.set(name, sample);
     } catch (error) {
       throw new Error(`${label}: ${(error as Error).message}`);
@@ -68,10 +68,9 @@ async function runRound(
   return round;
 }
 
-/** The samples of all trials, taken one after the other. */
-type Round = ReadonlyMap<TrialName, Sample>;
+type Round = ReadonlyMap<CaseName, Sample>;
 
-/** The figures of one row over all rounds. */
+/** One row: the samples of all rounds. */
 interface Result {
   readonly server: string;
   readonly request: string;
@@ -79,7 +78,7 @@ interface Result {
   readonly p50: Spread;
   readonly p99: Spread;
   readonly cpu: Spread;
-  /** The CPU time of a request, as a multiple of the bare server's in the same round. */
+  /** The CPU time relative to the bare server in the same round. */
   readonly ratio: Spread;
   readonly memory: Spread;
 }
@@ -87,60 +86,62 @@ interface Result {
 const requestColumns: readonly Column<Result>[] = [
   { title: "Server", isText: true, text: ({ server }) => server },
   { title: "Request", isText: true, text: ({ request }) => request },
-  { title: "Requests/s", text: ({ requestsPerSecond }) => withRange(requestsPerSecond, 0) },
+  { title: "Requests/s", text: ({ requestsPerSecond }) => formatSpread(requestsPerSecond, 0) },
   { title: "p50 ms", text: ({ p50 }) => format(p50.median, 2) },
   { title: "p99 ms", text: ({ p99 }) => format(p99.median, 2) },
-  { title: "CPU µs/request", text: ({ cpu }) => withRange(cpu, 0) },
-  { title: "CPU × bare", text: ({ ratio }) => withRange(ratio, 1) },
+  { title: "CPU µs/request", text: ({ cpu }) => formatSpread(cpu, 0) },
+  { title: "CPU × bare", text: ({ ratio }) => formatSpread(ratio, 1) },
   { title: "RSS MB", text: ({ memory }) => format(memory.median, 0) },
 ];
 
-const first: TrialName = "bare/readByKey";
+const bareCase: CaseName = "bare/readByKey";
 
-/** A row for each trial, and one for the parts of its requests where they have parts. */
-function summarize(trials: readonly Trial[], rounds: readonly Round[]): Result[] {
-  return trials.flatMap(({ name, participant, scenario }) => {
-    const row = (request: string, figure: (sample: Sample) => Sample): Result => ({
-      server: participant.label,
+/** One row per case, and one for the items of batches. */
+function summarize(cases: readonly BenchCase[], rounds: readonly Round[]): Result[] {
+  return cases.flatMap(({ name, target, scenario }) => {
+    const row = (request: string, value: (sample: Sample) => Sample): Result => ({
+      server: target.label,
       request,
-      ...sumUp(rounds, (round) => figure(round.get(name) as Sample)),
+      ...summarizeSamples(rounds, (round) => value(round.get(name) as Sample)),
     });
-    const { parts } = scenario;
-    const whole = row(scenario.name, (sample) => sample);
-    return parts ? [whole, row(parts.name, (sample) => perPart(sample, parts.count))] : [whole];
+    const { items } = scenario;
+    const requestRow = row(scenario.name, (sample) => sample);
+    return items
+      ? [requestRow, row(items.name, (sample) => perItem(sample, items.count))]
+      : [requestRow];
   });
 }
 
-function sumUp(rounds: readonly Round[], sampleOf: (round: Round) => Sample) {
-  const spread = (figure: (sample: Sample) => number) =>
-    spreadOf(rounds.map((round) => figure(sampleOf(round))));
+function summarizeSamples(rounds: readonly Round[], getSample: (round: Round) => Sample) {
+  const spread = (value: (sample: Sample) => number) =>
+    spreadOf(rounds.map((round) => value(getSample(round))));
   return {
     requestsPerSecond: spread(({ requestsPerSecond }) => requestsPerSecond),
     p50: spread(({ p50 }) => p50),
     p99: spread(({ p99 }) => p99),
     cpu: spread(({ cpu }) => cpu),
     ratio: spreadOf(
-      rounds.map((round) => sampleOf(round).cpu / (round.get(first)?.cpu ?? Number.NaN)),
+      rounds.map((round) => getSample(round).cpu / (round.get(bareCase)?.cpu ?? Number.NaN)),
     ),
     memory: spread(({ memory }) => memory),
   };
 }
 
-/** What one call, or one check of a batch, costs on each store. */
+/** The cost of one call, or one check of a batch, on each store. */
 interface Cost {
   readonly call: string;
-  readonly embedded: Figures | undefined;
-  readonly mongo: Figures | undefined;
+  readonly embedded: Summary | undefined;
+  readonly mongo: Summary | undefined;
 }
 
-type Figures = ReturnType<typeof sumUp>;
+type Summary = ReturnType<typeof summarizeSamples>;
 
 const costColumns: readonly Column<Cost>[] = [
   { title: "Call", isText: true, text: ({ call }) => call },
   ...(["embedded", "mongo"] as const).flatMap((store): Column<Cost>[] => {
     const name = store === "embedded" ? "Embedded" : "MongoDB";
     return [
-      { title: `${name}: CPU µs`, text: (cost) => withRange(cost[store]?.cpu ?? none, 0) },
+      { title: `${name}: CPU µs`, text: (cost) => formatSpread(cost[store]?.cpu ?? none, 0) },
       {
         title: "per second",
         text: (cost) => format((cost[store]?.requestsPerSecond ?? none).median, 0),
@@ -162,100 +163,102 @@ const calls: readonly ScenarioName[] = [
   "checkOverGrpc",
   "batchOverRest",
   "batchOverGrpc",
-  "batchOfOneKeyOverGrpc",
+  "batchSingleKeyOverGrpc",
   "streamOverGrpc",
   "createSession",
   "authorizeSession",
   "createApplication",
 ];
 
-function costsOf(rounds: readonly Round[]): Cost[] {
+function createCosts(rounds: readonly Round[]): Cost[] {
   return calls.map((scenario) => {
-    const { name, parts } = scenarios[scenario];
-    const figuresOn = (store: "embedded" | "mongo") =>
-      figuresOf(rounds, `${store}/${scenario}`, parts?.count);
+    const { name, items } = scenarios[scenario];
+    const summarizeStore = (store: "embedded" | "mongo") =>
+      summarizeCase(rounds, `${store}/${scenario}`, items?.count);
     return {
-      call: parts ? `${name}, each` : name,
-      embedded: figuresOn("embedded"),
-      mongo: figuresOn("mongo"),
+      call: items ? `${name}, each` : name,
+      embedded: summarizeStore("embedded"),
+      mongo: summarizeStore("mongo"),
     };
   });
 }
 
-/** Another server, and Latchkey, at the same request. */
+/** A baseline and Latchkey with the same request. */
 interface Comparison {
   readonly request: string;
   readonly server: string;
-  readonly other: Figures;
-  readonly latchkey: Figures | undefined;
+  readonly baseline: Summary;
+  readonly latchkey: Summary | undefined;
 }
 
 const comparisonColumns: readonly Column<Comparison>[] = [
   { title: "Request", isText: true, text: ({ request }) => request },
   { title: "Other server", isText: true, text: ({ server }) => server },
-  { title: "its CPU µs", text: ({ other }) => withRange(other.cpu, 0) },
-  { title: "Latchkey's CPU µs", text: ({ latchkey }) => withRange(latchkey?.cpu ?? none, 0) },
+  { title: "its CPU µs", text: ({ baseline }) => formatSpread(baseline.cpu, 0) },
+  { title: "Latchkey's CPU µs", text: ({ latchkey }) => formatSpread(latchkey?.cpu ?? none, 0) },
 ];
 
-/** The comparisons that show what our own code saves, and what it costs. */
-const compared: readonly TrialName[] = [
+/** The comparisons on the page. */
+const comparedCases: readonly CaseName[] = [
   "bare/readByKey",
   "grpcJs/readByKeyOverGrpc",
   "grpcJs/checkOverGrpc",
   "lmdb/createApplication",
-  "findOne/readByKeyOfMany",
+  "findOne/readByKeyManyConnections",
   "connectOverHttp1/readByKeyOverConnect",
   "connectOverHttp2/readByKeyOverGrpc",
 ];
 
-function comparisonsOf(trials: readonly Trial[], rounds: readonly Round[]): Comparison[] {
-  return trials.flatMap(({ name, participant, scenario }) => {
-    const [who, what] = name.split("/") as [string, ScenarioName];
-    const other = figuresOf(rounds, name);
-    if (!compared.includes(name) || !other) {
+function createComparisons(cases: readonly BenchCase[], rounds: readonly Round[]): Comparison[] {
+  return cases.flatMap(({ name, target, scenario }) => {
+    const [serverName, scenarioName] = name.split("/") as [string, ScenarioName];
+    const baseline = summarizeCase(rounds, name);
+    if (!comparedCases.includes(name) || !baseline) {
       return [];
     }
-    const latchkey = figuresOf(rounds, `${who === "findOne" ? "mongo" : "embedded"}/${what}`);
-    return [{ request: scenario.name, server: participant.label, other, latchkey }];
+    const latchkey = summarizeCase(
+      rounds,
+      `${serverName === "findOne" ? "mongo" : "embedded"}/${scenarioName}`,
+    );
+    return [{ request: scenario.name, server: target.label, baseline, latchkey }];
   });
 }
 
-function figuresOf(rounds: readonly Round[], name: TrialName, parts = 1): Figures | undefined {
+function summarizeCase(rounds: readonly Round[], name: CaseName, items = 1): Summary | undefined {
   return rounds[0]?.has(name)
-    ? sumUp(rounds, (round) => perPart(round.get(name) as Sample, parts))
+    ? summarizeSamples(rounds, (round) => perItem(round.get(name) as Sample, items))
     : undefined;
 }
 
-/** What the requests have to say about the goals. */
-function goalsOfRequests(rounds: readonly Round[]): Goal[] {
-  /** One figure of a trial in each round, over the same figure of another one. */
-  function ratios(own: TrialName, other: TrialName, figure: keyof Sample): number[] {
+function createGoals(rounds: readonly Round[]): Goal[] {
+  /** The ratios of two cases, one value per round. */
+  function ratios(own: CaseName, other: CaseName, metric: keyof Sample): number[] {
     return rounds.map(
       (round) =>
-        (round.get(own)?.[figure] ?? Number.NaN) / (round.get(other)?.[figure] ?? Number.NaN),
+        (round.get(own)?.[metric] ?? Number.NaN) / (round.get(other)?.[metric] ?? Number.NaN),
     );
   }
 
   function cpuAtMost(
     scenario: ScenarioName,
     atMost: number,
-    rival: TrialName,
-    rivalName: string,
+    baseline: CaseName,
+    baselineName: string,
   ): Goal {
     return {
-      path: scenarios[scenario].name,
-      promise: `≤ ${atMost.toFixed(1)} × ${rivalName}`,
+      metric: scenarios[scenario].name,
+      condition: `≤ ${atMost.toFixed(1)} × ${baselineName}`,
       limit: { atMost },
-      figures: ratios(`embedded/${scenario}`, rival, "cpu"),
+      values: ratios(`embedded/${scenario}`, baseline, "cpu"),
     };
   }
 
   function decisionsAtLeast(scenario: ScenarioName, atLeast: number, checks: number): Goal {
     return {
-      path: scenarios[scenario].name,
-      promise: `≥ ${atLeast} × the decisions per CPU second of unary checks`,
+      metric: scenarios[scenario].name,
+      condition: `≥ ${atLeast} × the decisions per CPU second of unary checks`,
       limit: { atLeast },
-      figures: ratios("embedded/checkOverGrpc", `embedded/${scenario}`, "cpu").map(
+      values: ratios("embedded/checkOverGrpc", `embedded/${scenario}`, "cpu").map(
         (ratio) => ratio * checks,
       ),
       digits: 1,
@@ -264,7 +267,7 @@ function goalsOfRequests(rounds: readonly Round[]): Goal[] {
 
   const bare = "bare node:http";
   const grpcJs = "@grpc/grpc-js";
-  const floor = "minimal node:http + lmdb";
+  const httpLmdb = "minimal node:http + lmdb";
   return [
     cpuAtMost("readByKey", 1.9, "bare/readByKey", bare),
     cpuAtMost("readByKeyOverGrpc", 1, "grpcJs/readByKeyOverGrpc", grpcJs),
@@ -272,49 +275,53 @@ function goalsOfRequests(rounds: readonly Round[]): Goal[] {
     cpuAtMost("readByKeyOverConnect", 2.5, "bare/readByKeyOverConnect", bare),
     cpuAtMost("readByKeyOverGrpcWeb", 2.5, "bare/readByKeyOverConnect", bare),
     decisionsAtLeast("batchOverGrpc", 25, batchSize),
-    decisionsAtLeast("batchOfOneKeyOverGrpc", 25, batchSize),
+    decisionsAtLeast("batchSingleKeyOverGrpc", 25, batchSize),
     decisionsAtLeast("streamOverGrpc", 4, 1),
-    cpuAtMost("createSession", 1.5, "lmdb/createSession", floor),
-    cpuAtMost("authorizeSession", 1.5, "lmdb/authorizeSession", floor),
-    cpuAtMost("createApplication", 1.5, "lmdb/createApplication", floor),
+    cpuAtMost("createSession", 1.5, "lmdb/createSession", httpLmdb),
+    cpuAtMost("authorizeSession", 1.5, "lmdb/authorizeSession", httpLmdb),
+    cpuAtMost("createApplication", 1.5, "lmdb/createApplication", httpLmdb),
     {
-      path: `MongoDB: ${scenarios.readByKeyOfMany.name}`,
-      promise: "≥ 3 × the requests per second of one findOne per request",
+      metric: `MongoDB: ${scenarios.readByKeyManyConnections.name}`,
+      condition: "≥ 3 × the requests per second of one findOne per request",
       limit: { atLeast: 3 },
-      figures: ratios("mongo/readByKeyOfMany", "findOne/readByKeyOfMany", "requestsPerSecond"),
+      values: ratios(
+        "mongo/readByKeyManyConnections",
+        "findOne/readByKeyManyConnections",
+        "requestsPerSecond",
+      ),
     },
   ];
 }
 
-/** The conditions of the run, in sentences. */
-async function factsOf(
-  { cores, folder, generator, mongo }: Stage,
+/** Describes the conditions of the run. */
+async function createNotes(
+  { cores, folder, generator, mongo }: BenchContext,
   { rounds, seconds }: Plan,
 ): Promise<string[]> {
   return [
-    `${machine()}, ${new Date().toISOString().slice(0, 10)}.`,
+    `${describeMachine()}, ${new Date().toISOString().slice(0, 10)}.`,
     `${connections} connections unless stated, ${seededApplications.toLocaleString("en")} applications with 5 rules each, one server process (\`WORKERS=1\`).`,
     `Median of ${rounds} rounds of ${seconds} s (lowest–highest).`,
     cores.server === undefined
       ? "Servers and load generator shared the cores."
       : `Servers on core ${cores.server}, load generator on core ${cores.load}${mongo ? `, MongoDB on core ${cores.database}` : ""}.`,
     `Load generated by ${generator.description}.`,
-    ...((await isInMemory(folder))
+    ...((await isOnTmpfs(folder))
       ? ["The embedded store was on tmpfs, so its writes look cheaper than they are."]
       : []),
     ...(mongo ? [] : ["MongoDB was not measured: no `mongod` was found."]),
   ];
 }
 
-function machine(): string {
+function describeMachine(): string {
   const processors = cpus();
   const model = processors[0]?.model.trim() || "unknown processor";
   return `${processors.length} × ${model} (${arch()}), ${platform()} ${release()}, Node ${process.version}`;
 }
 
-const tmpfs = 0x01021994;
+const tmpfsMagic = 0x01021994;
 
-/** Whether a folder is kept in memory, where syncing to disk costs nothing. */
-async function isInMemory(folder: string): Promise<boolean> {
-  return (await statfs(folder)).type === tmpfs;
+/** On tmpfs, syncing to disk costs nothing. */
+async function isOnTmpfs(folder: string): Promise<boolean> {
+  return (await statfs(folder)).type === tmpfsMagic;
 }

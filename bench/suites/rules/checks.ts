@@ -1,37 +1,34 @@
 import type * as decisions from "../../../src/contract/decisions/decide.js";
 import type { RuleRecord } from "../../../src/contract/grants.js";
-import type { Subject } from "../../context.js";
+import type { Instance } from "../../context.js";
 import type { Load, LoadRequest } from "../../load/load.js";
 import { addressOf, loadBuilt } from "../../servers.js";
 
-/**
- * As many keys as checks at a time: those of the same key at the same time
- * could share a look-up, and with it what the rules cost.
- */
-export const checksAtATime = 8;
+/** As many keys as concurrent checks, because concurrent checks of one key could share a lookup. */
+export const concurrency = 8;
 
-/** Gives rules to new applications or sessions, and answers the load that checks their keys. */
+/** Creates applications or sessions with the rules, and a load that checks their keys. */
 export async function prepareChecks(
-  subject: Subject,
+  instance: Instance,
   set: RuleSet,
   count: 1 | typeof manyRules,
   seconds: number,
 ): Promise<Load> {
-  const makeKey = set.isOfSession ? makeSession : makeApplication;
+  const createKey = set.isForSessions ? createSession : createApplication;
   const requests: LoadRequest[] = [];
-  while (requests.length < checksAtATime) {
-    const key = await makeKey(subject, rulesOf(set, count));
-    const question = { key, permission, token: set.token };
-    const { allowed } = await post(subject, subject.keys.checking, "/access/check", question);
+  while (requests.length < concurrency) {
+    const key = await createKey(instance, createRules(set, count));
+    const request = { key, permission, token: set.token };
+    const { allowed } = await post(instance, instance.keys.checking, "/access/check", request);
     if (!allowed) {
-      throw new Error(`the rules with ${set.name} do not allow what they are to allow`);
+      throw new Error(`the rules with ${set.name} must allow the check`);
     }
-    requests.push({ key: subject.keys.checking, body: JSON.stringify(question) });
+    requests.push({ key: instance.keys.checking, body: JSON.stringify(request) });
   }
   return {
     protocol: "http1",
-    port: subject.server.port,
-    connections: checksAtATime,
+    port: instance.server.port,
+    connections: concurrency,
     seconds,
     verb: "POST",
     path: "/access/check",
@@ -40,20 +37,23 @@ export async function prepareChecks(
   };
 }
 
-async function makeApplication(subject: Subject, rules: readonly RuleRecord[]): Promise<string> {
+async function createApplication(
+  instance: Instance,
+  rules: readonly RuleRecord[],
+): Promise<string> {
   const application = { name: "Many rules", type: "private", permissions: [], rules };
-  const { key } = await post(subject, subject.keys.management, "/applications", application);
+  const { key } = await post(instance, instance.keys.management, "/applications", application);
   return key;
 }
 
-async function makeSession(subject: Subject, rules: readonly RuleRecord[]): Promise<string> {
-  const { keys } = subject;
-  const { session_key: key, nonce } = await post(subject, keys.public, "/sessions", {});
-  await post(subject, keys.private[0]?.key ?? "", "/sessions/authorize", { nonce, rules });
+async function createSession(instance: Instance, rules: readonly RuleRecord[]): Promise<string> {
+  const { keys } = instance;
+  const { session_key: key, nonce } = await post(instance, keys.public, "/sessions", {});
+  await post(instance, keys.private[0]?.key ?? "", "/sessions/authorize", { nonce, rules });
   return key;
 }
 
-async function post({ server }: Subject, key: string, path: string, body: object) {
+async function post({ server }: Instance, key: string, path: string, body: object) {
   const response = await fetch(`${addressOf(server)}${path}`, {
     method: "POST",
     headers: { "SVC-API-KEY": key, "content-type": "application/json" },
@@ -61,36 +61,36 @@ async function post({ server }: Subject, key: string, path: string, body: object
   });
   const text = await response.text();
   if (!response.ok) {
-    throw new Error(`POST ${path} answered ${response.status} ${text.slice(0, 500)}`);
+    throw new Error(`POST ${path} returned ${response.status} ${text.slice(0, 500)}`);
   }
   return text === "" ? {} : JSON.parse(text);
 }
 
-/** Microseconds of CPU time for a decision. */
-type CostOfRules = (set: RuleSet, count: 1 | typeof manyRules) => number;
+/** Measures the CPU time of a decision in microseconds. */
+type MeasureDecision = (set: RuleSet, count: 1 | typeof manyRules) => number;
 
-/** How long a decision is repeated, in microseconds of CPU time. */
-const longEnough = 50_000;
-const decisionsPerLook = 500;
+/** Decisions are repeated for this CPU time in microseconds. */
+const minCpuTime = 50_000;
+const decisionsPerBatch = 500;
 
-/** Decides in this process, by the function that the service decides with. */
-export async function loadCostOfDecisions(): Promise<CostOfRules> {
+/** Runs the decision function of the service in this process. */
+export async function createDecisionBenchmark(): Promise<MeasureDecision> {
   const { compileGrants, decide } = await loadBuilt<typeof decisions>(
     "contract/decisions/decide.js",
   );
 
   return (set, count) => {
-    const grants = compileGrants({ permissions: [], rules: rulesOf(set, count) });
+    const grants = compileGrants({ permissions: [], rules: createRules(set, count) });
     let done = 0;
     let spent = 0;
     const before = process.cpuUsage();
-    while (spent < longEnough) {
-      for (let at = 0; at < decisionsPerLook; at++) {
+    while (spent < minCpuTime) {
+      for (let index = 0; index < decisionsPerBatch; index++) {
         if (!decide(grants, permission, set.token, false).allowed) {
-          throw new Error(`the rules with ${set.name} do not allow what they are to allow`);
+          throw new Error(`the rules with ${set.name} must allow the check`);
         }
       }
-      done += decisionsPerLook;
+      done += decisionsPerBatch;
       const { user, system } = process.cpuUsage(before);
       spent = user + system;
     }
@@ -98,67 +98,71 @@ export async function loadCostOfDecisions(): Promise<CostOfRules> {
   };
 }
 
-/** Rules of which all list the permission that is asked for, and only the last one matches the token. */
+/** A set of rules that all list the checked permission. Only the last one matches the token. */
 export interface RuleSet {
   readonly name: string;
   readonly token: { readonly id?: string; readonly container: string };
-  /** Whether only sessions may have such rules. */
-  readonly isOfSession: boolean;
-  rule(place: number): RuleRecord;
+  /** Whether only sessions can have such rules. */
+  readonly isForSessions: boolean;
+  createRule(index: number): RuleRecord;
 }
 
 export const permission = "token:read";
 
 export const manyRules = 1_000;
 
-/** The rules of a set: all of them, or only the one that matches. */
-export function rulesOf({ rule }: RuleSet, count: 1 | typeof manyRules): RuleRecord[] {
-  return Array.from({ length: count }, (_, at) => rule(manyRules - count + at));
+/** Creates all rules of a set, or only the one that matches. */
+export function createRules({ createRule }: RuleSet, count: 1 | typeof manyRules): RuleRecord[] {
+  return Array.from({ length: count }, (_, index) => createRule(manyRules - count + index));
 }
 
 const containers: RuleSet = {
   name: "containers",
-  isOfSession: false,
+  isForSessions: false,
   token: { container: `${containerAt(manyRules - 1)}cards/` },
-  rule: (place) => ({ ...ruleAt(place), container: containerAt(place), conditions: [] }),
+  createRule: (index) => ({
+    ...createBaseRule(index),
+    container: containerAt(index),
+    conditions: [],
+  }),
 };
 
 const conditions: RuleSet = {
   name: "conditions on id and container",
-  isOfSession: true,
+  isForSessions: true,
   token: { id: `card-${manyRules - 1}-4242`, container: containerAt(manyRules - 1) },
-  rule: (place) => ({
-    ...ruleAt(place),
+  createRule: (index) => ({
+    ...createBaseRule(index),
     conditions: [
-      { attribute: "id", operator: "starts_with", value: `card-${place}-` },
-      { attribute: "container", operator: "equals", value: containerAt(place) },
+      { attribute: "id", operator: "starts_with", value: `card-${index}-` },
+      { attribute: "container", operator: "equals", value: containerAt(index) },
     ],
   }),
 };
 
-/** The longest value that a condition may have. */
-const longestValue = 500;
+/** The maximum length of a condition value. */
+const maxValueLength = 500;
 
-/** The id meets the condition of every rule, so that it rules out none of them. */
+/** The id matches the condition of every rule, so an index on it cannot skip any. */
 const nested: RuleSet = {
   name: "conditions, each id a prefix of the next",
-  isOfSession: true,
-  token: { id: "4".repeat(longestValue), container: containerAt(manyRules - 1) },
-  rule: (place) => ({
-    ...ruleAt(place),
+  isForSessions: true,
+  token: { id: "4".repeat(maxValueLength), container: containerAt(manyRules - 1) },
+  createRule: (index) => ({
+    ...createBaseRule(index),
     conditions: [
-      { attribute: "id", operator: "starts_with", value: "4".repeat(1 + (place % longestValue)) },
-      { attribute: "container", operator: "equals", value: containerAt(place) },
+      { attribute: "id", operator: "starts_with", value: "4".repeat(1 + (index % maxValueLength)) },
+      { attribute: "container", operator: "equals", value: containerAt(index) },
     ],
   }),
 };
 
 export const ruleSets: readonly RuleSet[] = [containers, conditions, nested];
 
-function containerAt(place: number): string {
-  return `/pci/customer-${place}/`;
+function containerAt(index: number): string {
+  return `/pci/customer-${index}/`;
 }
 
-function ruleAt(place: number) {
-  return { priority: place + 1, transform: "mask", permissions: [permission] };
+function createBaseRule(index: number) {
+  return { priority: index + 1, transform: "mask", permissions: [permission] };
 }

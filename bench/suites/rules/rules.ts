@@ -1,103 +1,107 @@
-import { reportProgress, type Stage, subjectsOf } from "../../context.js";
+import { type BenchContext, listInstances, reportProgress } from "../../context.js";
 import { measure } from "../../load/generator.js";
 import type { Plan } from "../../plan.js";
-import type { Findings } from "../../report/report.js";
+import type { SuiteResult } from "../../report/report.js";
 import {
   type Column,
+  createTable,
   format,
+  formatSpread,
   type Spread,
   spreadOf,
   type Table,
-  tableOf,
-  withRange,
 } from "../../report/table.js";
 import {
-  checksAtATime,
-  loadCostOfDecisions,
+  concurrency,
+  createDecisionBenchmark,
   manyRules,
   prepareChecks,
   type RuleSet,
   ruleSets,
 } from "./checks.js";
 
-/** Something that decides, with one rule and with many. */
-interface Contest {
-  readonly decider: string;
+/** A way to evaluate a rule set, with one rule and with many. */
+interface RuleCase {
+  readonly evaluator: string;
   readonly set: RuleSet;
-  /** Microseconds of CPU time for a decision. */
-  costOfOne(): Promise<number> | number;
-  costOfMany(): Promise<number> | number;
+  /** Microseconds of CPU time per decision. */
+  measureOne(): Promise<number> | number;
+  measureMany(): Promise<number> | number;
 }
 
 interface Outcome {
-  readonly contest: Contest;
+  readonly ruleCase: RuleCase;
   readonly one: Spread;
   readonly many: Spread;
-  /** Of the same round. */
+  /** Within the same round. */
   readonly ratio: Spread;
 }
 
-/** How long each load takes. */
 const seconds = 1;
 
-/** What many rules cost, beside one of them. */
-export async function measureRules(stage: Stage, { ruleRounds }: Plan): Promise<Findings> {
-  const contests = [...(await contestsHere()), ...(await contestsInService(stage))];
-  const rounds: { one: number; many: number }[][] = contests.map(() => []);
-  // The first round is only to warm up.
+/** Compares the cost of many rules with that of one. */
+export async function measureRules(
+  context: BenchContext,
+  { ruleRounds }: Plan,
+): Promise<SuiteResult> {
+  const cases = [...(await createInProcessCases()), ...(await createServiceCases(context))];
+  const rounds: { one: number; many: number }[][] = cases.map(() => []);
+  // The first round is the warmup.
   for (let round = 0; round <= ruleRounds; round++) {
     reportProgress(round === 0 ? "rules: warming up" : `rules: round ${round} of ${ruleRounds}`);
-    for (const [at, contest] of contests.entries()) {
-      rounds[at]?.push({ one: await contest.costOfOne(), many: await contest.costOfMany() });
+    for (const [index, ruleCase] of cases.entries()) {
+      rounds[index]?.push({ one: await ruleCase.measureOne(), many: await ruleCase.measureMany() });
     }
   }
-  const outcomes = contests.map((contest, at) => sumUp(contest, rounds[at]?.slice(1) ?? []));
+  const outcomes = cases.map((ruleCase, index) =>
+    summarize(ruleCase, rounds[index]?.slice(1) ?? []),
+  );
   return {
     goals: [],
     section: {
       name: "rules",
-      table: tableOf(columns, outcomes),
-      pageTables: [pageTable(outcomes)],
-      facts: [
+      table: createTable(columns, outcomes),
+      pageTables: [createPageTable(outcomes)],
+      notes: [
         `CPU µs with 1 rule → with ${manyRules.toLocaleString("en")} rules, median of ${ruleRounds} rounds.`,
         "Every rule lists the permission; only the last one matches the token.",
-        `${checksAtATime} connections, over ${checksAtATime} keys.`,
+        `${concurrency} connections, over ${concurrency} keys.`,
       ],
     },
   };
 }
 
-async function contestsHere(): Promise<Contest[]> {
-  const costOf = await loadCostOfDecisions();
+async function createInProcessCases(): Promise<RuleCase[]> {
+  const measureDecision = await createDecisionBenchmark();
   return ruleSets.map((set) => ({
-    decider: "decision only",
+    evaluator: "decision only",
     set,
-    costOfOne: () => costOf(set, 1),
-    costOfMany: () => costOf(set, manyRules),
+    measureOne: () => measureDecision(set, 1),
+    measureMany: () => measureDecision(set, manyRules),
   }));
 }
 
-function contestsInService(stage: Stage): Promise<Contest[]> {
-  const { generator } = stage;
+function createServiceCases(context: BenchContext): Promise<RuleCase[]> {
+  const { generator } = context;
   return Promise.all(
-    subjectsOf(stage).flatMap((subject) =>
+    listInstances(context).flatMap((instance) =>
       ruleSets.map(async (set) => {
-        const one = await prepareChecks(subject, set, 1, seconds);
-        const many = await prepareChecks(subject, set, manyRules, seconds);
+        const one = await prepareChecks(instance, set, 1, seconds);
+        const many = await prepareChecks(instance, set, manyRules, seconds);
         return {
-          decider: `POST /access/check, ${subject.name}`,
+          evaluator: `POST /access/check, ${instance.name}`,
           set,
-          costOfOne: async () => (await measure(subject.server, generator, one)).sample.cpu,
-          costOfMany: async () => (await measure(subject.server, generator, many)).sample.cpu,
+          measureOne: async () => (await measure(instance.server, generator, one)).sample.cpu,
+          measureMany: async () => (await measure(instance.server, generator, many)).sample.cpu,
         };
       }),
     ),
   );
 }
 
-function sumUp(contest: Contest, rounds: readonly { one: number; many: number }[]): Outcome {
+function summarize(ruleCase: RuleCase, rounds: readonly { one: number; many: number }[]): Outcome {
   return {
-    contest,
+    ruleCase,
     one: spreadOf(rounds.map(({ one }) => one)),
     many: spreadOf(rounds.map(({ many }) => many)),
     ratio: spreadOf(rounds.map(({ one, many }) => many / one)),
@@ -105,27 +109,27 @@ function sumUp(contest: Contest, rounds: readonly { one: number; many: number }[
 }
 
 const columns: readonly Column<Outcome>[] = [
-  { title: "Measured", isText: true, text: ({ contest }) => contest.decider },
-  { title: "Rules with", isText: true, text: ({ contest }) => contest.set.name },
-  { title: "CPU µs, 1 rule", text: ({ one }) => withRange(one, 2) },
+  { title: "Measured", isText: true, text: ({ ruleCase }) => ruleCase.evaluator },
+  { title: "Rules with", isText: true, text: ({ ruleCase }) => ruleCase.set.name },
+  { title: "CPU µs, 1 rule", text: ({ one }) => formatSpread(one, 2) },
   {
     title: `CPU µs, ${manyRules.toLocaleString("en")} rules`,
-    text: ({ many }) => withRange(many, 2),
+    text: ({ many }) => formatSpread(many, 2),
   },
-  { title: "Ratio", text: ({ ratio }) => withRange(ratio, 1) },
+  { title: "Ratio", text: ({ ratio }) => formatSpread(ratio, 1) },
 ];
 
-/** One row per kind of rules, one column for each place where they are evaluated. */
-function pageTable(outcomes: readonly Outcome[]): Table {
-  const deciders = [...new Set(outcomes.map(({ contest }) => contest.decider))];
-  const cell = (set: RuleSet, decider: string): string => {
+/** One row per rule set, one column per evaluator. */
+function createPageTable(outcomes: readonly Outcome[]): Table {
+  const evaluators = [...new Set(outcomes.map(({ ruleCase }) => ruleCase.evaluator))];
+  const cell = (set: RuleSet, evaluator: string): string => {
     const outcome = outcomes.find(
-      ({ contest }) => contest.set === set && contest.decider === decider,
+      ({ ruleCase }) => ruleCase.set === set && ruleCase.evaluator === evaluator,
     );
     return outcome ? `${format(outcome.one.median, 1)} → ${format(outcome.many.median, 1)}` : "–";
   };
   return {
-    columns: [{ title: "Rules with", isText: true }, ...deciders.map((title) => ({ title }))],
-    rows: ruleSets.map((set) => [set.name, ...deciders.map((decider) => cell(set, decider))]),
+    columns: [{ title: "Rules with", isText: true }, ...evaluators.map((title) => ({ title }))],
+    rows: ruleSets.map((set) => [set.name, ...evaluators.map((evaluator) => cell(set, evaluator))]),
   };
 }

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { readdir, readFile, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { familyOf } from "../../../bench/processes.js";
+import { listProcessTree } from "../../../bench/processes.js";
 import type { LatchkeyProcess } from "../../support/service/process.js";
 import { until } from "../../support/until.js";
 import type { Written } from "./recorded-run.js";
@@ -56,7 +56,7 @@ export function createSeenProcesses(folder: string): SeenProcesses {
   };
 }
 
-const pidsOf = ({ pid }: LatchkeyProcess["child"]) => familyOf(pid as number);
+const pidsOf = ({ pid }: LatchkeyProcess["child"]) => listProcessTree(pid as number);
 
 function readAll(files: readonly string[]): Promise<Written> {
   return Promise.all(

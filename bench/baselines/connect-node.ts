@@ -1,4 +1,4 @@
-/** `@connectrpc/connect-node` as it comes, with methods that only return the same messages. */
+/** Unmodified `@connectrpc/connect-node` with methods that return constant messages. */
 import { createServer } from "node:http";
 import { createServer as createHttp2Server } from "node:http2";
 import { fromBinary } from "@bufbuild/protobuf";
@@ -12,17 +12,17 @@ import {
   ApplicationService,
 } from "../../gen/latchkey/v1/application_service_pb.js";
 
-const { PORT, HOST, PROTOCOL, ANSWERS = "{}" } = process.env;
-const answers: Record<string, string> = JSON.parse(ANSWERS);
-const bytesOf = (path: string) => Buffer.from(answers[path] ?? "", "base64");
+const { PORT, HOST, PROTOCOL, RESPONSES = "{}" } = process.env;
+const responses: Record<string, string> = JSON.parse(RESPONSES);
+const decode = (path: string) => Buffer.from(responses[path] ?? "", "base64");
 
 const application = fromBinary(
   ApplicationSchema,
-  bytesOf("/latchkey.v1.ApplicationService/GetApplicationByKey"),
+  decode("/latchkey.v1.ApplicationService/GetApplicationByKey"),
 );
 const decision = fromBinary(
   CheckAccessResponseSchema,
-  bytesOf("/latchkey.v1.AccessService/CheckAccess"),
+  decode("/latchkey.v1.AccessService/CheckAccess"),
 );
 
 const handler = connectNodeAdapter({
