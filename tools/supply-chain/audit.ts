@@ -1,9 +1,8 @@
-/** What an audit came to. */
-export type Verdict =
+export type AuditResult =
   | { readonly passed: string }
   | { readonly failed: readonly string[] }
-  /** Nobody answered, which says nothing about the packages. */
-  | { readonly unanswered: string };
+  /** The registry did not respond, so nothing is known about the packages. */
+  | { readonly unreachable: string };
 
 interface Vulnerability {
   readonly name: string;
@@ -11,37 +10,39 @@ interface Vulnerability {
   readonly via: readonly (string | { readonly title: string; readonly url: string })[];
 }
 
-const graveOnes = ["high", "critical"];
+const failingSeverities = ["high", "critical"];
 
-/** Reads what `npm audit --json` says. */
-export function auditVerdict(report: string): Verdict {
+/** Parses the output of `npm audit --json`. */
+export function parseAudit(report: string): AuditResult {
   const { vulnerabilities, ...rest } = parse(report);
   if (!vulnerabilities || !rest.metadata) {
-    return { unanswered: reasonIn(rest) };
+    return { unreachable: getReason(rest) };
   }
-  const found = Object.values(vulnerabilities as Record<string, Vulnerability>);
-  const grave = found.filter(({ severity }) => graveOnes.includes(severity));
-  return grave.length > 0
-    ? { failed: grave.map(describe) }
-    : { passed: `no high or critical finding, ${found.length} of less` };
+  const all = Object.values(vulnerabilities as Record<string, Vulnerability>);
+  const severe = all.filter(({ severity }) => failingSeverities.includes(severity));
+  return severe.length > 0
+    ? { failed: severe.map(describe) }
+    : { passed: `no high or critical vulnerabilities, ${all.length} of lower severity` };
 }
 
 function describe({ name, severity, via }: Vulnerability): string {
-  const why = via.map((one) => (typeof one === "string" ? one : `${one.title} (${one.url})`));
-  return `${name}: ${severity}, by ${why.join(", ")}`;
+  const causes = via.map((cause) =>
+    typeof cause === "string" ? cause : `${cause.title} (${cause.url})`,
+  );
+  return `${name}: ${severity}, via ${causes.join(", ")}`;
 }
 
-/** Reads what `npm audit signatures --json` says. */
-export function signaturesVerdict(report: string): Verdict {
+/** Parses the output of `npm audit signatures --json`. */
+export function parseSignatures(report: string): AuditResult {
   const { invalid, missing, ...rest } = parse(report);
   if (!Array.isArray(invalid) || !Array.isArray(missing)) {
-    return { unanswered: reasonIn(rest) };
+    return { unreachable: getReason(rest) };
   }
-  const faults = [
-    ...invalid.map(({ name, version }) => `${name}@${version} has a signature that is wrong`),
+  const problems = [
+    ...invalid.map(({ name, version }) => `${name}@${version} has an invalid signature`),
     ...missing.map(({ name, version }) => `${name}@${version} has no signature`),
   ];
-  return faults.length > 0 ? { failed: faults } : { passed: "all signatures are right" };
+  return problems.length > 0 ? { failed: problems } : { passed: "all signatures are valid" };
 }
 
 function parse(report: string): Record<string, unknown> {
@@ -52,9 +53,9 @@ function parse(report: string): Record<string, unknown> {
   }
 }
 
-/** Why there was no answer. Addresses are left out: they are those of whoever runs this. */
-function reasonIn({ message, error }: Record<string, unknown>): string {
+/** Removes URLs, which may name a private registry. */
+function getReason({ message, error }: Record<string, unknown>): string {
   const { summary } = (error ?? {}) as { summary?: string };
   const reason = [message, summary].find((text) => typeof text === "string" && text !== "");
-  return String(reason ?? "npm said nothing that can be read").replaceAll(/https?:\/\/\S+/g, "…");
+  return String(reason ?? "npm returned no readable output").replaceAll(/https?:\/\/\S+/g, "…");
 }

@@ -1,3 +1,4 @@
+/** Writes the CycloneDX SBOM of the production dependencies to a file, by default sbom.cdx.json. */
 import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import {
@@ -7,24 +8,6 @@ import {
   readLockfile,
   readManifest,
 } from "./lockfile.js";
-
-/**
- * Writes the bill of materials of what runs in production, as CycloneDX, to
- * the file that is named, or to sbom.cdx.json.
- */
-
-const path = process.argv[2] ?? "sbom.cdx.json";
-const kinds = ["--sbom-format=cyclonedx", "--sbom-type=application", "--package-lock-only"];
-const whole: Bom = JSON.parse(
-  execFileSync("npm", ["sbom", ...kinds], {
-    encoding: "utf8",
-    stdio: ["ignore", "pipe", "ignore"],
-    maxBuffer: 64 * 1024 * 1024,
-  }),
-);
-const bom = productionPart(whole, readLockfile(), readManifest());
-writeFileSync(path, `${JSON.stringify(bom, undefined, 2)}\n`);
-console.log(`${path}: ${bom.components.length} packages`);
 
 interface Component {
   readonly "bom-ref": string;
@@ -36,7 +19,7 @@ interface Component {
   readonly properties?: readonly { readonly name: string; readonly value: string }[];
 }
 
-/** A bill of materials, as far as it is of interest here. */
+/** The fields of a CycloneDX document that are used here. */
 export interface Bom {
   readonly bomFormat: "CycloneDX";
   readonly specVersion: string;
@@ -47,35 +30,47 @@ export interface Bom {
   readonly dependencies: readonly { readonly ref: string; readonly dependsOn: readonly string[] }[];
 }
 
-/** npm takes a package that a tool for development needs as well for one of development alone. */
-const mark = "cdx:npm:package:development";
+/** npm sets this also on production packages that development tools share. */
+const developmentProperty = "cdx:npm:package:development";
 
 /**
- * The part of a bill that runs in production: what the lockfile does not mark
- * as for development. npm itself can leave out the rest, but leaves out
- * what tools and production share, too.
+ * Keeps the packages that the lockfile does not mark as development only. npm's
+ * own filter also drops packages that production shares with development tools.
  */
-export function productionPart(whole: Bom, lock: Lockfile, { name = "" }: Manifest): Bom {
+function selectProduction(full: Bom, lock: Lockfile, { name = "" }: Manifest): Bom {
   const production = packagesIn(lock).filter(({ dev }) => !dev);
-  const wanted = new Set(production.map(({ name, version }) => `${name}@${version}`));
-  const components = whole.components
-    .filter((component) => wanted.delete(component["bom-ref"]))
+  const missing = new Set(production.map(({ name, version }) => `${name}@${version}`));
+  const components = full.components
+    .filter((component) => missing.delete(component["bom-ref"]))
     .map(({ properties = [], ...component }) => ({
       ...component,
-      properties: properties.filter((property) => property.name !== mark),
+      properties: properties.filter((property) => property.name !== developmentProperty),
     }));
-  if (wanted.size > 0) {
-    throw new Error(`npm's bill of materials lacks ${[...wanted].join(", ")}`);
+  if (missing.size > 0) {
+    throw new Error(`the SBOM of npm lacks ${[...missing].join(", ")}`);
   }
-  const root = whole.metadata.component;
+  const root = full.metadata.component;
   const refs = new Set([root, ...components].map((component) => component["bom-ref"]));
   return {
-    ...whole,
-    // npm calls it by the folder that it lies in.
-    metadata: { ...whole.metadata, component: { ...root, name } },
+    ...full,
+    // npm uses the name of the folder.
+    metadata: { ...full.metadata, component: { ...root, name } },
     components,
-    dependencies: whole.dependencies
+    dependencies: full.dependencies
       .filter(({ ref }) => refs.has(ref))
       .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter((on) => refs.has(on)) })),
   };
 }
+
+const path = process.argv[2] ?? "sbom.cdx.json";
+const options = ["--sbom-format=cyclonedx", "--sbom-type=application", "--package-lock-only"];
+const full: Bom = JSON.parse(
+  execFileSync("npm", ["sbom", ...options], {
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "ignore"],
+    maxBuffer: 64 * 1024 * 1024,
+  }),
+);
+const bom = selectProduction(full, readLockfile(), readManifest());
+writeFileSync(path, `${JSON.stringify(bom, undefined, 2)}\n`);
+console.log(`${path}: ${bom.components.length} packages`);
