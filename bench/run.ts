@@ -4,7 +4,7 @@
  *     npm run bench                       about 23 minutes, writes docs/explanation/performance.md
  *     npm run bench -- --quick            less than 2 minutes, the suites with goals, only prints
  *     npm run bench -- --only growth      one suite, only prints
- *     npm run bench -- --profile [path]   writes a CPU profile of one kind of request
+ *     npm run bench -- --profile [name]   writes a CPU profile of one scenario
  *
  * Prints the goals last. Exits with 1 if a goal is missed by more than the rounds differ.
  */

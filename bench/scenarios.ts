@@ -136,10 +136,10 @@ const streamOverGrpc: Scenario = {
     ...call(rpcPaths.stream, target),
     protocol: "stream",
     bodyPattern: allowedInBinary,
-    requests: target.keys.private.map(({ key }, at) => ({
+    requests: target.keys.private.map(({ key }, index) => ({
       key: target.keys.checking,
       body: encode(StreamCheckAccessRequestSchema, {
-        correlationId: String(at),
+        correlationId: String(index),
         check: { key, ...check },
       }),
     })),
@@ -270,7 +270,9 @@ function createChecksOfKey({ key }: { readonly key: string }): Check[] {
 
 /** Groups the checks of all keys into batches. */
 function createBatches({ private: applications }: Keys): Check[][] {
-  return Array.from({ length: Math.floor(applications.length / batchSize) }, (_, at) =>
-    applications.slice(at * batchSize, (at + 1) * batchSize).map(({ key }) => ({ key, ...check })),
+  return Array.from({ length: Math.floor(applications.length / batchSize) }, (_, index) =>
+    applications
+      .slice(index * batchSize, (index + 1) * batchSize)
+      .map(({ key }) => ({ key, ...check })),
   );
 }

@@ -143,13 +143,13 @@ function formatRange(loads: readonly Pick<Step, "rate" | "samples">[]): string {
   return `${format(low, 0)} to ${format(high, 0)}`;
 }
 
-function spread({ samples }: Step, value: (sample: Sample) => number): Spread {
-  return spreadOf(samples.map(value));
+function spread({ samples }: Step, select: (sample: Sample) => number): Spread {
+  return spreadOf(samples.map(select));
 }
 
 function createPlot(steps: readonly Step[]): string {
-  const points = (value: (sample: Sample) => number) =>
-    steps.map((step) => ({ x: step.share * 100, y: spread(step, value).median }));
+  const points = (select: (sample: Sample) => number) =>
+    steps.map((step) => ({ x: step.share * 100, y: spread(step, select).median }));
   return drawPlot({
     title: `Latency of ${readByKey.name} against load`,
     x: { label: "load, % of the highest" },

@@ -92,8 +92,8 @@ function ratio({ one, two }: Pair): number {
   return two / one;
 }
 
-function spread(pairs: readonly Pair[], value: (pair: Pair) => number): Spread {
-  return spreadOf(pairs.map(value));
+function spread(pairs: readonly Pair[], select: (pair: Pair) => number): Spread {
+  return spreadOf(pairs.map(select));
 }
 
 function toGoal({ scenario, pairs }: Outcome): Goal {

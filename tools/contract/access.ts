@@ -1,16 +1,19 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Contract } from "./contract.js";
-import { listOf } from "./prose.js";
+import { formatList } from "./prose.js";
 
 /** Describes who may call a method. */
-export function accessOf(contract: Contract, method: DescMethod): string {
+export function describeAccess(contract: Contract, method: DescMethod): string {
   const { permission, callers } = contract.access(method);
   const needs: string[] = [];
   if (callers.length > 0) {
     needs.push(`the key of ${oneOf(callers)}`);
   }
   if (permission) {
-    const holders = listOf(holdersOf(contract, method, permission).map(inPlural), "conjunction");
+    const holders = formatList(
+      getHolders(contract, method, permission).map(toPlural),
+      "conjunction",
+    );
     const only = holders && `, which only ${holders} can hold`;
     needs.push(`the permission \`${permission}\`${only}`);
   }
@@ -18,9 +21,9 @@ export function accessOf(contract: Contract, method: DescMethod): string {
 }
 
 /** The kinds of caller that are allowed and can hold the permission. */
-export function callersOf(contract: Contract, method: DescMethod): string[] {
+export function getCallers(contract: Contract, method: DescMethod): string[] {
   const { permission, callers } = contract.access(method);
-  const holders = permission ? holdersOf(contract, method, permission) : [];
+  const holders = permission ? getHolders(contract, method, permission) : [];
   return contract.callerKinds.filter(
     (kind) =>
       (callers.length === 0 || callers.includes(kind)) &&
@@ -29,7 +32,7 @@ export function callersOf(contract: Contract, method: DescMethod): string[] {
 }
 
 /** An example of the error for a caller that may not call the method. */
-export function refusalOf(contract: Contract, method: DescMethod): string {
+export function createRefusalExample(contract: Contract, method: DescMethod): string {
   const { permission, callers } = contract.access(method);
   const kind = contract.callerKinds.find((name) => callers.length === 0 || !callers.includes(name));
   const caller = `the ${kind} application "Storefront" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213)`;
@@ -39,7 +42,7 @@ export function refusalOf(contract: Contract, method: DescMethod): string {
 }
 
 /** The kinds of caller that may hold a permission. Empty means every kind. */
-function holdersOf(contract: Contract, method: DescMethod, permission: string): readonly string[] {
+function getHolders(contract: Contract, method: DescMethod, permission: string): readonly string[] {
   const declared = contract.permissions(method.parent).find(({ name }) => name === permission);
   if (!declared) {
     throw new Error(`${method} requires ${permission}, which its service does not declare`);
@@ -47,11 +50,11 @@ function holdersOf(contract: Contract, method: DescMethod, permission: string): 
   return declared.holders;
 }
 
-function inPlural(kind: string): string {
+function toPlural(kind: string): string {
   return kind === "session" ? "sessions" : `${kind} applications`;
 }
 
 function oneOf(callers: readonly string[]): string {
   const labels = callers.map((kind) => (kind === "session" ? kind : `${kind} application`));
-  return `a ${listOf(labels, "disjunction")}`;
+  return `a ${formatList(labels, "disjunction")}`;
 }

@@ -1,7 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Code } from "@connectrpc/connect";
 import { type ProblemCode, problemCatalogue } from "../../src/contract/problems.js";
-import { callersOf } from "./access.js";
+import { getCallers } from "./access.js";
 import type { Contract } from "./contract.js";
 
 /** An error as the references describe it. */
@@ -189,7 +189,7 @@ export function problemType(code: string): ProblemType {
 }
 
 /** The errors of a method's own options, and those of idempotency keys. */
-export function ownErrorsOf(contract: Contract, method: DescMethod): string[] {
+export function getMethodErrors(contract: Contract, method: DescMethod): string[] {
   return [
     ...contract.errors(method),
     ...(contract.isReplayable(method) ? ["idempotency_conflict", "idempotency_key_reused"] : []),
@@ -197,8 +197,8 @@ export function ownErrorsOf(contract: Contract, method: DescMethod): string[] {
 }
 
 /** The errors of authentication and authorization. */
-export function refusalsOf(contract: Contract, method: DescMethod): string[] {
-  const isOpen = callersOf(contract, method).length === contract.callerKinds.length;
+export function getAuthErrors(contract: Contract, method: DescMethod): string[] {
+  const isOpen = getCallers(contract, method).length === contract.callerKinds.length;
   return [
     "unauthenticated",
     ...(isOpen && !contract.access(method).permission ? [] : ["permission_denied"]),

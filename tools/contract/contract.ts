@@ -26,7 +26,7 @@ export interface Contract {
   /** The status of a successful response, if the method sets one. */
   httpStatus(method: DescMethod): number | undefined;
   errors(method: DescMethod): readonly string[];
-  leavesOut(method: DescMethod): readonly string[];
+  omittedFields(method: DescMethod): readonly string[];
   isReplayable(method: DescMethod): boolean;
   permissions(service: DescService): readonly Permission[];
 
@@ -80,27 +80,27 @@ export function readContract(files: readonly DescFile[]): Contract {
     registry,
     callerKinds: (registry.getEnum("latchkey.v1.CallerKind")?.values ?? [])
       .filter(({ number }) => number !== 0)
-      .map(({ name }) => kindOf(name)),
+      .map(({ name }) => toCallerKind(name)),
 
     http: (method) => {
       const rule = read<Record<string, string>>(method, "google.api.http");
-      return rule && bindingOf(method, rule);
+      return rule && createBinding(method, rule);
     },
     access: (method) => {
       const access = read<{ permission?: string; callers?: string[] }>(
         method,
         "latchkey.v1.access",
       );
-      return { permission: access?.permission, callers: (access?.callers ?? []).map(kindOf) };
+      return { permission: access?.permission, callers: (access?.callers ?? []).map(toCallerKind) };
     },
     httpStatus: (method) => read(method, "latchkey.v1.http_status"),
     errors: (method) => read(method, "latchkey.v1.errors") ?? [],
-    leavesOut: (method) => read(method, "latchkey.v1.leaves_out") ?? [],
+    omittedFields: (method) => read(method, "latchkey.v1.leaves_out") ?? [],
     isReplayable: (method) => read(method, "latchkey.v1.replayable") ?? false,
     permissions: (service) =>
       (read<Permission[]>(service, "latchkey.v1.permissions") ?? []).map((permission) => ({
         ...permission,
-        holders: (permission.holders ?? []).map(kindOf),
+        holders: (permission.holders ?? []).map(toCallerKind),
       })),
 
     header: (field) => read(field, "latchkey.v1.http_header"),
@@ -116,7 +116,7 @@ export function readContract(files: readonly DescFile[]): Contract {
   };
 }
 
-function bindingOf(method: DescMethod, rule: Record<string, string>): HttpBinding {
+function createBinding(method: DescMethod, rule: Record<string, string>): HttpBinding {
   const verb = verbs.find((name) => rule[name] !== undefined);
   const path = verb && rule[verb];
   if (!verb || !path) {
@@ -126,7 +126,7 @@ function bindingOf(method: DescMethod, rule: Record<string, string>): HttpBindin
   return { verb, path, pathFields, hasBody: rule.body === "*" };
 }
 
-function kindOf(enumValue: string): string {
+function toCallerKind(enumValue: string): string {
   return enumValue.replace("CALLER_KIND_", "").toLowerCase();
 }
 

@@ -3,7 +3,7 @@ import { getComments } from "@bufbuild/protoplugin";
 import type { Rule } from "./contract.js";
 
 /** The comment of a declaration, with each paragraph on one line. */
-export function commentOf(desc: Exclude<AnyDesc, DescFile>): string {
+export function getComment(desc: Exclude<AnyDesc, DescFile>): string {
   const comment = getComments(desc).leading;
   if (!comment) {
     throw new Error(`${desc} has no comment`);
@@ -21,7 +21,7 @@ export function splitSummary(text: string): [summary: string, rest: string] {
 }
 
 /** The messages of rules as sentences. */
-export function sentencesOf(rules: readonly Rule[]): string[] {
+export function toSentences(rules: readonly Rule[]): string[] {
   return rules.map(({ message }) => `${message[0]?.toUpperCase()}${message.slice(1)}.`);
 }
 
@@ -29,7 +29,7 @@ export function paragraphs(...texts: readonly string[]): string | undefined {
   return texts.filter((text) => text !== "").join("\n\n") || undefined;
 }
 
-export function listOf(words: readonly string[], type: "conjunction" | "disjunction"): string {
+export function formatList(words: readonly string[], type: "conjunction" | "disjunction"): string {
   return new Intl.ListFormat("en", { type }).format(words);
 }
 
@@ -41,12 +41,12 @@ interface Limits {
 }
 
 /** Describes the bounds of a number or duration. */
-export function limitsOf({ gt, gte, lt, lte }: Limits): string {
+export function describeLimits({ gt, gte, lt, lte }: Limits): string {
   const limits = Object.entries({
     "more than": gt,
     "at least": gte,
     "less than": lt,
     "at most": lte,
   }).flatMap(([words, limit]) => (limit === undefined ? [] : `${words} ${limit}`));
-  return limits.length > 0 ? `Must be ${listOf(limits, "conjunction")}.` : "";
+  return limits.length > 0 ? `Must be ${formatList(limits, "conjunction")}.` : "";
 }

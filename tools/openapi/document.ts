@@ -2,13 +2,12 @@ import type { DescService } from "@bufbuild/protobuf";
 import type { Schema } from "@bufbuild/protoplugin";
 import { defaultKeyHeader } from "../../src/contract/headers.js";
 import { contractPackage, type Permission, readContract } from "../contract/contract.js";
-import { commentOf, paragraphs } from "../contract/prose.js";
+import { getComment, paragraphs } from "../contract/prose.js";
 import { createHeaderFields, headers } from "./headers.js";
 import { createOperations } from "./operations.js";
 import { createProbes, probesTag } from "./probes.js";
 import { createProblems, problemSchema } from "./problems.js";
-import type { Json } from "./schemas.js";
-import { createSchemas } from "./schemas.js";
+import { createSchemas, type Json } from "./schemas.js";
 
 /** Builds the OpenAPI document of every method with a REST path. */
 export function createDocument({ files, allFiles }: Schema): Json {
@@ -28,14 +27,14 @@ export function createDocument({ files, allFiles }: Schema): Json {
     });
     if (methods.length > 0) {
       tags.push({
-        name: tagOf(service),
+        name: toTag(service),
         description: describeService(service, contract.permissions(service)),
       });
     }
     for (const { method, http } of methods) {
       paths[http.path] = {
         ...paths[http.path],
-        [http.verb]: describe(method, http, tagOf(service)),
+        [http.verb]: describe(method, http, toTag(service)),
       };
     }
   }
@@ -65,7 +64,7 @@ export function createDocument({ files, allFiles }: Schema): Json {
 }
 
 /** The resource of a service in the plural. */
-function tagOf({ name }: DescService): string {
+function toTag({ name }: DescService): string {
   return name.replace(/Service$/, "").replace(/[^s]$/, "$&s");
 }
 
@@ -75,7 +74,7 @@ function describeService(
 ): string | undefined {
   const rows = permissions.map(({ name, allows }) => `- \`${name}\`: ${allows}`);
   return paragraphs(
-    commentOf(service),
+    getComment(service),
     rows.length > 0 ? `Permissions:\n\n${rows.join("\n")}` : "",
   );
 }

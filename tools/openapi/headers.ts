@@ -6,7 +6,7 @@ import {
   replayedHeader,
 } from "../../src/contract/headers.js";
 import type { Contract } from "../contract/contract.js";
-import { commentOf, paragraphs } from "../contract/prose.js";
+import { getComment, paragraphs } from "../contract/prose.js";
 import { type Json, refer } from "./schemas.js";
 
 export const exampleRequestId = "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520";
@@ -60,7 +60,7 @@ export const idempotencyKeyParameter: Json = {
 };
 
 /** The headers of a response: those of every response, and its own. */
-export function headersOf(own: readonly string[] = []): Json {
+export function referToHeaders(own: readonly string[] = []): Json {
   return Object.fromEntries(["X-Request-Id", ...own].map((name) => [name, refer("headers", name)]));
 }
 
@@ -71,12 +71,12 @@ export interface HeaderFields {
   /** The request header of a field. */
   parameter(field: DescField, header: string): Json;
   /** The response headers of the fields of a message. */
-  ofResponse(message: DescMessage): Json;
+  responseHeaders(message: DescMessage): Json;
 }
 
 export function createHeaderFields(contract: Contract): HeaderFields {
   const components: Record<string, Json> = {};
-  const tagsOf = (field: DescField) =>
+  const exampleTags = (field: DescField) =>
     (contract.fieldRules(field).string?.example ?? []).map((value) => `"${value}"`);
 
   return {
@@ -87,13 +87,13 @@ export function createHeaderFields(contract: Contract): HeaderFields {
       in: "header",
       required: false,
       description: paragraphs(
-        commentOf(field),
+        getComment(field),
         "Send one entity tag from an `ETag` header, including the double quotes. `*` has no effect.",
       ),
-      schema: { type: "string", pattern: entityTagPattern.source, examples: tagsOf(field) },
+      schema: { type: "string", pattern: entityTagPattern.source, examples: exampleTags(field) },
     }),
 
-    ofResponse: ({ fields }) =>
+    responseHeaders: ({ fields }) =>
       Object.fromEntries(
         fields.flatMap((field) => {
           const header = contract.header(field);
@@ -104,7 +104,7 @@ export function createHeaderFields(contract: Contract): HeaderFields {
             description: `The \`${field.name}\` in double quotes.`,
             required: true,
             schema: { type: "string" },
-            example: tagsOf(field)[0],
+            example: exampleTags(field)[0],
           };
           return [[header, refer("headers", header)]];
         }),

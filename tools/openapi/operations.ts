@@ -1,13 +1,24 @@
 import type { DescMessage, DescMethod, JsonObject } from "@bufbuild/protobuf";
 import { replayedHeader } from "../../src/contract/headers.js";
 import { isUpdateMask } from "../../src/transport/rest/update-mask.js";
-import { accessOf, callersOf, refusalOf } from "../contract/access.js";
-import { ownErrorsOf, refusalsOf } from "../contract/catalogue.js";
+import { createRefusalExample, describeAccess, getCallers } from "../contract/access.js";
+import { getAuthErrors, getMethodErrors } from "../contract/catalogue.js";
 import type { Contract, HttpBinding } from "../contract/contract.js";
-import { createExamples, createValidate, exampleErrors, isValid } from "../contract/examples.js";
-import { commentOf, listOf, paragraphs, sentencesOf, splitSummary } from "../contract/prose.js";
+import {
+  createExamples,
+  createValidate,
+  createValidationErrors,
+  isValid,
+} from "../contract/examples.js";
+import {
+  formatList,
+  getComment,
+  paragraphs,
+  splitSummary,
+  toSentences,
+} from "../contract/prose.js";
 import type { HeaderFields } from "./headers.js";
-import { headersOf, idempotencyKeyParameter } from "./headers.js";
+import { idempotencyKeyParameter, referToHeaders } from "./headers.js";
 import type { Occurrence, Problems } from "./problems.js";
 import type { Json } from "./schemas.js";
 import { isRequired, type Schemas } from "./schemas.js";
@@ -24,8 +35,12 @@ export function createOperations({ contract, schemas, problems, headerFields }: 
   const validate = createValidate(contract);
   const examples = createExamples(contract, validate);
 
-  function parametersOf({ input }: DescMethod, http: HttpBinding, example: JsonObject): Json[] {
-    const inBody = bodyFieldsOf(input, http);
+  function describeParameters(
+    { input }: DescMethod,
+    http: HttpBinding,
+    example: JsonObject,
+  ): Json[] {
+    const inBody = getBodyFields(input, http);
     const parameters = input.fields.filter(
       (field) => !inBody.includes(field) && !isUpdateMask(field),
     );
@@ -40,7 +55,7 @@ export function createOperations({ contract, schemas, problems, headerFields }: 
         name: field.name,
         in: isInPath ? "path" : "query",
         required,
-        description: commentOf(field),
+        description: getComment(field),
         ...(field.fieldKind === "list" && { style: "form", explode: true }),
         schema: schemas.parameter(field),
         // Optional parameters have their examples in the schema, so "try it" sends none of them.
@@ -50,7 +65,7 @@ export function createOperations({ contract, schemas, problems, headerFields }: 
   }
 
   /** The fields of the message that are not in the path or in headers. */
-  function bodyFieldsOf({ fields }: DescMessage, { hasBody, pathFields }: HttpBinding) {
+  function getBodyFields({ fields }: DescMessage, { hasBody, pathFields }: HttpBinding) {
     return fields.filter(
       (field) =>
         hasBody &&
@@ -61,8 +76,12 @@ export function createOperations({ contract, schemas, problems, headerFields }: 
   }
 
   /** The request body. `undefined` if it has no fields. */
-  function bodyOf({ input }: DescMethod, http: HttpBinding, example: JsonObject): Json | undefined {
-    const fields = bodyFieldsOf(input, http);
+  function describeBody(
+    { input }: DescMethod,
+    http: HttpBinding,
+    example: JsonObject,
+  ): Json | undefined {
+    const fields = getBodyFields(input, http);
     if (fields.length === 0) {
       return undefined;
     }
@@ -77,37 +96,37 @@ export function createOperations({ contract, schemas, problems, headerFields }: 
     };
   }
 
-  function successOf(method: DescMethod): Json {
+  function describeSuccess(method: DescMethod): Json {
     const { output } = method;
     const status = contract.httpStatus(method);
-    const headers = headersOf(contract.isReplayable(method) ? [replayedHeader] : []);
+    const headers = referToHeaders(contract.isReplayable(method) ? [replayedHeader] : []);
     if (output.typeName === "google.protobuf.Empty") {
       return { [status ?? 204]: { description: "Success, without a body.", headers } };
     }
-    const leftOut = contract.leavesOut(method);
-    const without = listOf(
-      leftOut.map((path) => `\`${path}\``),
+    const omitted = contract.omittedFields(method);
+    const without = formatList(
+      omitted.map((path) => `\`${path}\``),
       "conjunction",
     );
     return {
       [status ?? 200]: {
-        description: commentOf(output) + (without && ` Without ${without}.`),
-        headers: { ...headers, ...headerFields.ofResponse(output) },
+        description: getComment(output) + (without && ` Without ${without}.`),
+        headers: { ...headers, ...headerFields.responseHeaders(output) },
         content: {
           "application/json": {
             schema: schemas.response(output),
-            example: examples.response(output, leftOut),
+            example: examples.response(output, omitted),
           },
         },
       },
     };
   }
 
-  function errorsOf(method: DescMethod, hasBody: boolean, example: JsonObject): Json {
+  function listErrors(method: DescMethod, hasBody: boolean, example: JsonObject): Json {
     const codes = [
       "invalid_request",
-      ...refusalsOf(contract, method),
-      ...ownErrorsOf(contract, method),
+      ...getAuthErrors(contract, method),
+      ...getMethodErrors(contract, method),
       ...(hasBody ? ["body_too_large"] : []),
       "url_too_long",
       ...(hasBody ? ["unsupported_media_type"] : []),
@@ -118,35 +137,35 @@ export function createOperations({ contract, schemas, problems, headerFields }: 
       "store_unavailable",
       "deadline_exceeded",
     ];
-    const errors = exampleErrors(method.input, example, validate) ?? unknownParameter;
+    const errors = createValidationErrors(method.input, example, validate) ?? unknownParameter;
     const own: Record<string, Occurrence> = {
-      invalid_request: { detail: detailOf(errors), errors },
-      permission_denied: { detail: refusalOf(contract, method) },
+      invalid_request: { detail: formatDetail(errors), errors },
+      permission_denied: { detail: createRefusalExample(contract, method) },
     };
     return problems.responses(codes, own);
   }
 
   return (method: DescMethod, http: HttpBinding, tag: string): Json => {
-    const [summary, rest] = splitSummary(commentOf(method));
+    const [summary, rest] = splitSummary(getComment(method));
     const rules = http.hasBody ? [] : contract.messageRules(method.input);
     const example = examples.request(method.input);
     const parameters = [
-      ...parametersOf(method, http, example),
+      ...describeParameters(method, http, example),
       ...(contract.isReplayable(method) ? [idempotencyKeyParameter] : []),
     ];
-    const requestBody = bodyOf(method, http, example);
+    const requestBody = describeBody(method, http, example);
     return {
       operationId: method.localName,
       tags: [tag],
       summary,
-      description: paragraphs(rest, ...sentencesOf(rules), accessOf(contract, method)),
+      description: paragraphs(rest, ...toSentences(rules), describeAccess(contract, method)),
       "x-required-permission": contract.access(method).permission,
-      "x-callers": callersOf(contract, method),
+      "x-callers": getCallers(contract, method),
       parameters: parameters.length > 0 ? parameters : undefined,
       requestBody,
       responses: {
-        ...successOf(method),
-        ...errorsOf(method, requestBody !== undefined, example),
+        ...describeSuccess(method),
+        ...listErrors(method, requestBody !== undefined, example),
       },
     };
   };
@@ -155,7 +174,7 @@ export function createOperations({ contract, schemas, problems, headerFields }: 
 /** The example for a request without fields. */
 const unknownParameter = { page: ["is not a parameter of this path"] };
 
-function detailOf(errors: Readonly<Record<string, readonly string[]>>): string {
+function formatDetail(errors: Readonly<Record<string, readonly string[]>>): string {
   return Object.entries(errors)
     .flatMap(([field, messages]) => messages.map((message) => `${field}: ${message}`))
     .join("; ");

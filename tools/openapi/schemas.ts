@@ -1,10 +1,16 @@
-import type { DescField, DescMessage } from "@bufbuild/protobuf";
-import { ScalarType } from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { durationPattern } from "../../src/transport/codec/time.js";
 import type { Contract, FieldRules, Int32Rules, Rule, StringRules } from "../contract/contract.js";
 import { formatTimestamp } from "../contract/examples.js";
-import { commentOf, limitsOf, paragraphs, sentencesOf } from "../contract/prose.js";
+import { describeLimits, getComment, paragraphs, toSentences } from "../contract/prose.js";
+
+/** A part of the document. Members that are `undefined` are not written. */
+export type Json = { readonly [name: string]: unknown };
+
+export function refer(section: "headers" | "responses" | "schemas", name: string): Json {
+  return { $ref: `#/components/${section}/${name}` };
+}
 
 /** Collects the schemas of messages. */
 export interface Schemas {
@@ -32,7 +38,7 @@ export function createSchemas(contract: Contract): Schemas {
   function input(message: DescMessage, fields: readonly DescField[]): Json {
     return {
       type: "object",
-      description: paragraphs(commentOf(message), ...sentencesOf(contract.messageRules(message))),
+      description: paragraphs(getComment(message), ...toSentences(contract.messageRules(message))),
       properties: properties(fields, (part) =>
         define(`${part.name}Input`, () => input(part, part.fields)),
       ),
@@ -44,7 +50,7 @@ export function createSchemas(contract: Contract): Schemas {
   function output(message: DescMessage): Json {
     return {
       type: "object",
-      description: commentOf(message),
+      description: getComment(message),
       properties: properties(message.fields, response),
       required: names(message.fields.filter((field) => isAlwaysPresent(contract, field))),
     };
@@ -91,22 +97,22 @@ function names(fields: readonly DescField[]): string[] | undefined {
 type ReferTo = (message: DescMessage) => Json;
 
 /** The JSON schema of a field: its type and its rules. */
-export function fieldSchema(contract: Contract, field: DescField, referTo: ReferTo): Json {
+function fieldSchema(contract: Contract, field: DescField, referTo: ReferTo): Json {
   const rules = contract.fieldRules(field);
   if (field.fieldKind !== "list") {
-    const description = paragraphs(commentOf(field), ...proseRules(contract, rules));
+    const description = paragraphs(getComment(field), ...describeSchemaRules(contract, rules));
     return { ...valueSchema(contract, field, rules, referTo), description };
   }
   const items = rules.repeated?.items ?? {};
   return {
     type: "array",
-    description: paragraphs(commentOf(field), ...sentencesOf(rules.cel ?? [])),
+    description: paragraphs(getComment(field), ...toSentences(rules.cel ?? [])),
     minItems: count(rules.repeated?.min_items),
     maxItems: count(rules.repeated?.max_items),
     uniqueItems: rules.repeated?.unique,
     items: {
       ...valueSchema(contract, field, items, referTo),
-      description: paragraphs(...proseRules(contract, items)),
+      description: paragraphs(...describeSchemaRules(contract, items)),
     },
   };
 }
@@ -144,15 +150,15 @@ function valueSchema(
 }
 
 function stringSchema(contract: Contract, rules: StringRules, required: boolean): Json {
-  const isFree = !rules.in && !rules.uuid;
+  const isUnconstrained = !rules.in && !rules.uuid;
   return {
     type: "string",
     format: rules.uuid ? "uuid" : undefined,
     enum: rules.in,
     // protovalidate refuses an empty string in a required field.
-    minLength: count(rules.min_len) ?? (required && isFree ? 1 : undefined),
+    minLength: count(rules.min_len) ?? (required && isUnconstrained ? 1 : undefined),
     maxLength: count(rules.max_len),
-    pattern: rules.pattern ?? contract.predefinedRules(rules).map(patternOf).find(Boolean),
+    pattern: rules.pattern ?? contract.predefinedRules(rules).map(extractPattern).find(Boolean),
     examples: rules.example,
   };
 }
@@ -170,29 +176,22 @@ function int32Schema(rules: Int32Rules): Json {
 }
 
 /** Rules that JSON Schema cannot express: CEL rules and the bounds of durations. */
-function proseRules(
+function describeSchemaRules(
   contract: Contract,
   { cel = [], string = {}, duration = {} }: FieldRules,
 ): string[] {
-  return [...sentencesOf([...cel, ...contract.predefinedRules(string)]), limitsOf(duration)];
+  return [...toSentences([...cel, ...contract.predefinedRules(string)]), describeLimits(duration)];
 }
 
 /**
  * The regular expression of one of our own rules, if all dialects agree on it.
  * Unicode classes are left out, because code generators fail on them.
  */
-function patternOf({ expression }: Rule): string | undefined {
+function extractPattern({ expression }: Rule): string | undefined {
   const pattern = /this\.matches\('([^']*)'\)$/.exec(expression)?.[1];
   return pattern?.includes("\\") ? undefined : pattern;
 }
 
 function count(text: string | undefined): number | undefined {
   return text === undefined ? undefined : Number(text);
-}
-
-/** A part of the document. Members that are `undefined` are not written. */
-export type Json = { readonly [name: string]: unknown };
-
-export function refer(section: "headers" | "responses" | "schemas", name: string): Json {
-  return { $ref: `#/components/${section}/${name}` };
 }

@@ -25,7 +25,7 @@ export function prose(text: string): Block[] {
 }
 
 /** The anchor of a heading, as Markdown renderers generate it. */
-export function anchorOf(text: string): string {
+export function toAnchor(text: string): string {
   return text
     .toLowerCase()
     .replace(/[^\w\- ]/g, "")
@@ -33,18 +33,18 @@ export function anchorOf(text: string): string {
 }
 
 export function linkTo(text: string): string {
-  return `[${text}](#${anchorOf(text)})`;
+  return `[${text}](#${toAnchor(text)})`;
 }
 
-export function codeOf(text: string): string {
+export function inlineCode(text: string): string {
   return `\`${text}\``;
 }
 
 export function toMarkdown(blocks: readonly Block[]): string {
-  return `${blocks.map(markdownOf).join("\n\n")}\n`;
+  return `${blocks.map(renderMarkdown).join("\n\n")}\n`;
 }
 
-function markdownOf(block: Block): string {
+function renderMarkdown(block: Block): string {
   switch (block.kind) {
     case "heading":
       return `${"#".repeat(block.level)} ${block.text}`;
@@ -55,25 +55,25 @@ function markdownOf(block: Block): string {
     case "properties":
       return block.properties.map(([name, text]) => `- **${name}**: ${text}`).join("\n");
     case "table":
-      return [block.head, block.head.map(() => "---"), ...block.rows].map(rowOf).join("\n");
+      return [block.head, block.head.map(() => "---"), ...block.rows].map(renderRow).join("\n");
     case "example":
       return `${block.title}:\n\n\`\`\`json\n${block.json}\n\`\`\``;
   }
 }
 
-function rowOf(cells: readonly string[]): string {
+function renderRow(cells: readonly string[]): string {
   return `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
 }
 
 /** Renders the body of a page. */
 export function toHtml(blocks: readonly Block[]): string {
-  return `${blocks.map(htmlOf).join("\n")}\n`;
+  return `${blocks.map(renderHtml).join("\n")}\n`;
 }
 
-function htmlOf(block: Block): string {
+function renderHtml(block: Block): string {
   switch (block.kind) {
     case "heading":
-      return element(`h${block.level}`, inline(block.text), ` id="${anchorOf(block.text)}"`);
+      return element(`h${block.level}`, inline(block.text), ` id="${toAnchor(block.text)}"`);
     case "paragraph":
       return element("p", inline(block.text));
     case "list":
@@ -91,7 +91,7 @@ function htmlOf(block: Block): string {
       return element(
         "details",
         element("summary", inline(block.title)) +
-          element("pre", escaped(block.json), ' tabindex="0"'),
+          element("pre", escapeHtml(block.json), ' tabindex="0"'),
       );
   }
 }
@@ -102,7 +102,9 @@ function tableOf(head: readonly string[], rows: readonly (readonly string[])[]):
   const body = rows.map((cells) =>
     element(
       "tr",
-      cells.map((cell, at) => element("td", inline(cell), ` data-column="${head[at]}"`)).join(""),
+      cells
+        .map((cell, index) => element("td", inline(cell), ` data-column="${head[index]}"`))
+        .join(""),
     ),
   );
   return element(
@@ -118,25 +120,25 @@ function inline(text: string): string {
   let html = "";
   let done = 0;
   for (const mark of text.matchAll(marks)) {
-    const [whole, code, strong, label, target] = mark;
-    html += escaped(text.slice(done, mark.index));
+    const [match, code, strong, label, target] = mark;
+    html += escapeHtml(text.slice(done, mark.index));
     if (code !== undefined) {
-      html += element("code", escaped(code));
+      html += element("code", escapeHtml(code));
     } else if (strong !== undefined) {
-      html += element("strong", escaped(strong));
+      html += element("strong", escapeHtml(strong));
     } else {
-      html += element("a", escaped(label ?? ""), ` href="${escaped(target ?? "")}"`);
+      html += element("a", escapeHtml(label ?? ""), ` href="${escapeHtml(target ?? "")}"`);
     }
-    done = mark.index + whole.length;
+    done = mark.index + match.length;
   }
-  return html + escaped(text.slice(done));
+  return html + escapeHtml(text.slice(done));
 }
 
 function element(name: string, content: string, attributes = ""): string {
   return `<${name}${attributes}>${content}</${name}>`;
 }
 
-function escaped(text: string): string {
+function escapeHtml(text: string): string {
   return text
     .replaceAll("&", "&amp;")
     .replaceAll("<", "&lt;")

@@ -1,12 +1,12 @@
 import type { DescMethod, JsonObject } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { Code } from "@connectrpc/connect";
-import { accessOf, callersOf } from "../contract/access.js";
-import { ownErrorsOf, problemType, refusalsOf } from "../contract/catalogue.js";
+import { describeAccess, getCallers } from "../contract/access.js";
+import { getAuthErrors, getMethodErrors, problemType } from "../contract/catalogue.js";
 import type { Contract } from "../contract/contract.js";
 import type { Examples } from "../contract/examples.js";
-import { commentOf, listOf } from "../contract/prose.js";
-import { type Block, codeOf, heading, linkTo, type Property, prose } from "./blocks.js";
+import { formatList, getComment } from "../contract/prose.js";
+import { type Block, heading, inlineCode, linkTo, type Property, prose } from "./blocks.js";
 import { referTo } from "./messages.js";
 
 /** Describes a method, its access and its messages, with examples. */
@@ -17,25 +17,28 @@ export function describeMethod(
 ): Block[] {
   return [
     heading(3, method.name),
-    ...prose(commentOf(method)),
-    ...prose(accessOf(contract, method)),
-    { kind: "properties", properties: propertiesOf(contract, method) },
-    ...exampleOf("Example request", examples.request(method.input)),
-    ...exampleOf("Example response", examples.response(method.output, contract.leavesOut(method))),
+    ...prose(getComment(method)),
+    ...prose(describeAccess(contract, method)),
+    { kind: "properties", properties: describeProperties(contract, method) },
+    ...createExample("Example request", examples.request(method.input)),
+    ...createExample(
+      "Example response",
+      examples.response(method.output, contract.omittedFields(method)),
+    ),
   ];
 }
 
-function propertiesOf(contract: Contract, method: DescMethod): Property[] {
-  const own = ownErrorsOf(contract, method).map(codeOf);
+function describeProperties(contract: Contract, method: DescMethod): Property[] {
+  const own = getMethodErrors(contract, method).map(inlineCode);
   const common = `the errors of [every ${isStream(method) ? "stream" : "call"}](#errors)`;
   return [
-    ["Path", codeOf(`/${method.parent.typeName}/${method.name}`)],
-    ["REST", restOf(contract, method)],
-    ["Request", shapeOf(method, "input")],
-    ["Response", shapeOf(method, "output") + withoutOf(contract, method)],
-    ["Callers", listOf(callersOf(contract, method), "conjunction")],
-    ...retryOf(contract, method),
-    ["Errors", listOf([...own, common], "conjunction")],
+    ["Path", inlineCode(`/${method.parent.typeName}/${method.name}`)],
+    ["REST", describeRest(contract, method)],
+    ["Request", describeMessageType(method, "input")],
+    ["Response", describeMessageType(method, "output") + describeOmitted(contract, method)],
+    ["Callers", formatList(getCallers(contract, method), "conjunction")],
+    ...describeRetries(contract, method),
+    ["Errors", formatList([...own, common], "conjunction")],
   ];
 }
 
@@ -43,28 +46,28 @@ export function isStream({ methodKind }: DescMethod): boolean {
   return methodKind !== "unary";
 }
 
-function shapeOf(method: DescMethod, way: "input" | "output"): string {
-  const streams = way === "input" ? ["client_streaming"] : ["server_streaming"];
-  const isOne = ![...streams, "bidi_streaming"].includes(method.methodKind);
-  return (isOne ? "" : "a stream of ") + referTo(method[way]);
+function describeMessageType(method: DescMethod, side: "input" | "output"): string {
+  const streams = side === "input" ? ["client_streaming"] : ["server_streaming"];
+  const isSingle = ![...streams, "bidi_streaming"].includes(method.methodKind);
+  return (isSingle ? "" : "a stream of ") + referTo(method[side]);
 }
 
-function withoutOf(contract: Contract, method: DescMethod): string {
-  const paths = contract.leavesOut(method).map(codeOf);
-  return paths.length > 0 ? `, without ${listOf(paths, "conjunction")}` : "";
+function describeOmitted(contract: Contract, method: DescMethod): string {
+  const paths = contract.omittedFields(method).map(inlineCode);
+  return paths.length > 0 ? `, without ${formatList(paths, "conjunction")}` : "";
 }
 
-function restOf(contract: Contract, method: DescMethod): string {
+function describeRest(contract: Contract, method: DescMethod): string {
   const http = contract.http(method);
   if (!http) {
     return "none";
   }
   const status = contract.httpStatus(method) ?? (isEmpty(method) ? 204 : 200);
-  return `${codeOf(`${http.verb.toUpperCase()} ${http.path}`)}, status ${status}`;
+  return `${inlineCode(`${http.verb.toUpperCase()} ${http.path}`)}, status ${status}`;
 }
 
 /** Whether a call is safe to retry. */
-function retryOf(contract: Contract, method: DescMethod): Property[] {
+function describeRetries(contract: Contract, method: DescMethod): Property[] {
   const { NO_SIDE_EFFECTS, IDEMPOTENT } = MethodOptions_IdempotencyLevel;
   const texts = [
     method.idempotency === NO_SIDE_EFFECTS ? "safe: the call changes nothing" : "",
@@ -80,56 +83,64 @@ function isEmpty({ output }: DescMethod): boolean {
   return output.fields.length === 0;
 }
 
-function exampleOf(title: string, example: JsonObject): Block[] {
+function createExample(title: string, example: JsonObject): Block[] {
   return Object.keys(example).length > 0
     ? [{ kind: "example", title, json: JSON.stringify(example, null, 2) }]
     : [];
 }
 
-const beforeTheCall = ["invalid_request", "body_too_large", "rate_limited", "overloaded"];
-const duringTheCall = ["store_unavailable", "deadline_exceeded", "internal"];
-const ofStreams = ["too_many_streams", "shutting_down"];
+const errorsBeforeCall = ["invalid_request", "body_too_large", "rate_limited", "overloaded"];
+const errorsDuringCall = ["store_unavailable", "deadline_exceeded", "internal"];
+const streamErrors = ["too_many_streams", "shutting_down"];
 
 /** Lists every error with the methods that return it. */
 export function describeErrors(contract: Contract, methods: readonly DescMethod[]): Block {
   const byCode = new Map<string, DescMethod[]>();
   for (const method of methods) {
-    for (const code of errorsOf(contract, method)) {
+    for (const code of listErrors(contract, method)) {
       byCode.set(code, [...(byCode.get(code) ?? []), method]);
     }
   }
   return {
     kind: "table",
     head: ["Code", "gRPC", "REST", "Cause", "Methods"],
-    rows: Array.from(byCode, ([code, having]) => {
+    rows: Array.from(byCode, ([code, returning]) => {
       const { status, grpc, when } = problemType(code);
-      return [codeOf(code), grpcName(grpc), String(status), when, whereOf(having, methods)];
+      return [
+        inlineCode(code),
+        grpcName(grpc),
+        String(status),
+        when,
+        describeMethods(returning, methods),
+      ];
     }),
   };
 }
 
-function errorsOf(contract: Contract, method: DescMethod): string[] {
+function listErrors(contract: Contract, method: DescMethod): string[] {
   return [
-    ...beforeTheCall,
-    ...refusalsOf(contract, method),
-    ...ownErrorsOf(contract, method),
-    ...(isStream(method) ? ofStreams : []),
-    ...duringTheCall,
+    ...errorsBeforeCall,
+    ...getAuthErrors(contract, method),
+    ...getMethodErrors(contract, method),
+    ...(isStream(method) ? streamErrors : []),
+    ...errorsDuringCall,
   ];
 }
 
-function whereOf(having: readonly DescMethod[], methods: readonly DescMethod[]): string {
-  if (having.length === methods.length) {
+function describeMethods(returning: readonly DescMethod[], methods: readonly DescMethod[]): string {
+  if (returning.length === methods.length) {
     return "every call";
   }
-  if (having.every(isStream) && methods.filter(isStream).length === having.length) {
+  if (returning.every(isStream) && methods.filter(isStream).length === returning.length) {
     return "every stream";
   }
-  const others = methods.filter((method) => !having.includes(method));
-  return others.length < having.length ? `all except ${namesOf(others)}` : namesOf(having);
+  const others = methods.filter((method) => !returning.includes(method));
+  return others.length < returning.length
+    ? `all except ${linkMethods(others)}`
+    : linkMethods(returning);
 }
 
-function namesOf(methods: readonly DescMethod[]): string {
+function linkMethods(methods: readonly DescMethod[]): string {
   return methods.map(({ name }) => linkTo(name)).join(", ");
 }
 

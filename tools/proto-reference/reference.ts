@@ -3,8 +3,8 @@ import type { Schema } from "@bufbuild/protoplugin";
 import { defaultKeyHeader } from "../../src/contract/headers.js";
 import { type Contract, contractPackage, readContract } from "../contract/contract.js";
 import { createExamples, createValidate } from "../contract/examples.js";
-import { commentOf, splitSummary } from "../contract/prose.js";
-import { type Block, codeOf, heading, linkTo, prose } from "./blocks.js";
+import { getComment, splitSummary } from "../contract/prose.js";
+import { type Block, heading, inlineCode, linkTo, prose } from "./blocks.js";
 import { describeMessages } from "./messages.js";
 import { describeErrors, describeMethod, isStream } from "./methods.js";
 
@@ -34,7 +34,7 @@ export function createReference({ files, allFiles }: Schema): Block[] {
     heading(1, "Proto reference"),
     ...prose(introduction),
     heading(2, "Methods"),
-    overviewOf(contract, methods),
+    createOverview(contract, methods),
     ...services.flatMap((service) => [
       ...describeService(contract, service),
       ...service.methods.flatMap((method) => describeMethod(contract, examples, method)),
@@ -48,7 +48,7 @@ export function createReference({ files, allFiles }: Schema): Block[] {
   ];
 }
 
-function overviewOf(contract: Contract, methods: readonly DescMethod[]): Block {
+function createOverview(contract: Contract, methods: readonly DescMethod[]): Block {
   return {
     kind: "table",
     head: ["Method", "Description", "REST"],
@@ -56,8 +56,8 @@ function overviewOf(contract: Contract, methods: readonly DescMethod[]): Block {
       const http = contract.http(method);
       return [
         linkTo(method.name) + (isStream(method) ? " (stream)" : ""),
-        `${splitSummary(commentOf(method))[0]}.`,
-        http ? codeOf(`${http.verb.toUpperCase()} ${http.path}`) : "",
+        `${splitSummary(getComment(method))[0]}.`,
+        http ? inlineCode(`${http.verb.toUpperCase()} ${http.path}`) : "",
       ];
     }),
   };
@@ -66,10 +66,10 @@ function overviewOf(contract: Contract, methods: readonly DescMethod[]): Block {
 function describeService(contract: Contract, service: DescService): Block[] {
   const items = contract
     .permissions(service)
-    .map(({ name, allows }) => `${codeOf(name)}: ${allows}`);
+    .map(({ name, allows }) => `${inlineCode(name)}: ${allows}`);
   return [
     heading(2, service.name),
-    ...prose(commentOf(service)),
+    ...prose(getComment(service)),
     ...(items.length > 0 ? [...prose("Permissions:"), { kind: "list", items } as const] : []),
   ];
 }

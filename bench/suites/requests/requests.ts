@@ -99,10 +99,10 @@ const bareCase: CaseName = "bare/readByKey";
 /** One row per case, and one for the items of batches. */
 function summarize(cases: readonly BenchCase[], rounds: readonly Round[]): Result[] {
   return cases.flatMap(({ name, target, scenario }) => {
-    const row = (request: string, value: (sample: Sample) => Sample): Result => ({
+    const row = (request: string, select: (sample: Sample) => Sample): Result => ({
       server: target.label,
       request,
-      ...summarizeSamples(rounds, (round) => value(round.get(name) as Sample)),
+      ...summarizeSamples(rounds, (round) => select(round.get(name) as Sample)),
     });
     const { items } = scenario;
     const requestRow = row(scenario.name, (sample) => sample);
@@ -113,8 +113,8 @@ function summarize(cases: readonly BenchCase[], rounds: readonly Round[]): Resul
 }
 
 function summarizeSamples(rounds: readonly Round[], getSample: (round: Round) => Sample) {
-  const spread = (value: (sample: Sample) => number) =>
-    spreadOf(rounds.map((round) => value(getSample(round))));
+  const spread = (select: (sample: Sample) => number) =>
+    spreadOf(rounds.map((round) => select(getSample(round))));
   return {
     requestsPerSecond: spread(({ requestsPerSecond }) => requestsPerSecond),
     p50: spread(({ p50 }) => p50),
