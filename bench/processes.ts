@@ -1,27 +1,25 @@
-import { type ChildProcess, execFileSync } from "node:child_process";
-import { once } from "node:events";
+import { execFileSync, spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 
 const isLinux = process.platform === "linux";
 const ticksPerSecond = isLinux ? Number(execFileSync("getconf", ["CLK_TCK"])) : Number.NaN;
 
-/** The time that a process and those that it started have computed, in them and in the kernel for them. */
-export function cpuSeconds(pid: number): number {
-  return isLinux ? familyOf(pid).reduce((sum, member) => sum + ownSeconds(member), 0) : Number.NaN;
+/** The user and system CPU time of a process and its descendants. */
+export function getCpuSeconds(pid: number): number {
+  return isLinux
+    ? listProcessTree(pid).reduce((sum, member) => sum + getOwnCpuSeconds(member), 0)
+    : Number.NaN;
 }
 
-function ownSeconds(pid: number): number {
+function getOwnCpuSeconds(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
-  // The second field is the name of the program in brackets, which may hold anything.
+  // The second field is the program name in parentheses, which may contain any character.
   const fromThird = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return (Number(fromThird[11]) + Number(fromThird[12])) / ticksPerSecond;
 }
 
-/** A process, those that it started, and so on; the process alone where that cannot be seen. */
-export function familyOf(pid: number): number[] {
+/** Lists a process and its descendants. Only the process itself outside of Linux. */
+export function listProcessTree(pid: number): number[] {
   if (!isLinux) {
     return [pid];
   }
@@ -29,112 +27,112 @@ export function familyOf(pid: number): number[] {
   const children = threads.flatMap((thread) =>
     readFileSync(`/proc/${pid}/task/${thread}/children`, "latin1").split(" ").filter(Boolean),
   );
-  return [pid, ...children.flatMap((child) => familyOf(Number(child)))];
+  return [pid, ...children.flatMap((child) => listProcessTree(Number(child)))];
 }
 
-/** How many files, sockets and the like a process and those that it started hold open. */
-export function openFiles(pid: number): number {
+/** Counts the open file descriptors of a process and its descendants. */
+export function countOpenFiles(pid: number): number {
   return isLinux
-    ? familyOf(pid).reduce((sum, member) => sum + readdirSync(`/proc/${member}/fd`).length, 0)
+    ? listProcessTree(pid).reduce(
+        (sum, member) => sum + readdirSync(`/proc/${member}/fd`).length,
+        0,
+      )
     : Number.NaN;
 }
 
 export interface Memory {
-  /** In megabytes. */
-  readonly whole: number;
-  /** Without the files of a folder that are mapped into it, which all processes share and the system can take back. */
-  readonly own: number;
+  /** The resident set size in megabytes. */
+  readonly rss: number;
+  /** Without the mapped data files, which processes share and the kernel can reclaim. */
+  readonly rssWithoutData: number;
 }
 
-/** The memory that the largest process of a server holds now. */
-export function memoryOf(pid: number, dataFolder?: string): Memory {
-  return memoriesOf(pid, dataFolder).reduce((a, b) => (a.own > b.own ? a : b));
+/** The memory of the largest process of a server. */
+export function getLargestMemory(pid: number, dataFolder?: string): Memory {
+  return getMemory(pid, dataFolder).reduce((a, b) => (a.rssWithoutData > b.rssWithoutData ? a : b));
 }
 
-/** The memory that each process of a server holds now. */
-export function memoriesOf(pid: number, dataFolder?: string): Memory[] {
+/** The memory of each process of a server. */
+export function getMemory(pid: number, dataFolder?: string): Memory[] {
   return isLinux
-    ? familyOf(pid).map((member) =>
-        memoryIn(readFileSync(`/proc/${member}/smaps`, "utf8"), dataFolder),
+    ? listProcessTree(pid).map((member) =>
+        parseSmaps(readFileSync(`/proc/${member}/smaps`, "utf8"), dataFolder),
       )
-    : [{ whole: Number.NaN, own: Number.NaN }];
+    : [{ rss: Number.NaN, rssWithoutData: Number.NaN }];
 }
 
-/** Sums up what the kernel tells of the mappings of a process. */
-function memoryIn(smaps: string, dataFolder: string | undefined): Memory {
-  let whole = 0;
-  let ofData = 0;
-  let isOfData = false;
+/** Sums the resident size of the mappings in `/proc/<pid>/smaps`. */
+function parseSmaps(smaps: string, dataFolder: string | undefined): Memory {
+  let total = 0;
+  let data = 0;
+  let isData = false;
   for (const line of smaps.split("\n")) {
     const resident = /^Rss:\s*(\d+) kB/.exec(line)?.[1];
     if (resident !== undefined) {
-      whole += Number(resident);
-      ofData += isOfData ? Number(resident) : 0;
+      total += Number(resident);
+      data += isData ? Number(resident) : 0;
     } else if (/^[0-9a-f]+-[0-9a-f]+ /.test(line)) {
-      isOfData = dataFolder !== undefined && line.includes(` ${dataFolder}`);
+      isData = dataFolder !== undefined && line.includes(` ${dataFolder}`);
     }
   }
-  return { whole: whole / 1024, own: (whole - ofData) / 1024 };
+  return { rss: total / 1024, rssWithoutData: (total - data) / 1024 };
 }
 
-type Undo = () => unknown;
+/** The CPU cores of each part. Absent if there are too few or `taskset` is missing. */
+export interface Cores {
+  readonly server?: string;
+  /** For a server with several processes: includes a spare core if there is one. */
+  readonly workers?: string;
+  readonly load?: string;
+  readonly database?: string;
+}
 
-const stopLimit = 10_000;
-const undos: Undo[] = [];
-let isEnding = false;
+/**
+ * Separates the server from the load generator. The database shares the core of
+ * the generator if there is no third one.
+ */
+export function chooseCores(): Cores {
+  const [server, load, ...others] = listAllowedCores();
+  const [spare] = others;
+  if (!isInstalled("taskset") || server === undefined || load === undefined) {
+    return {};
+  }
+  const workers = spare === undefined ? server : `${server},${spare}`;
+  return { server, workers, load, database: others.length > 0 ? others.join(",") : load };
+}
 
-/** Remembers how to undo something, for when the benchmark ends, however it ends. */
-export function onExit(undo: Undo): void {
-  undos.push(undo);
-  if (isEnding) {
-    // Whoever is still at work must not start anything more.
-    throw new Error("the benchmark is ending");
+/** Returns a command that runs pinned to some cores. */
+export function pinCommand(
+  cores: string | undefined,
+  command: string,
+  args: readonly string[],
+): [command: string, args: string[]] {
+  return cores === undefined
+    ? [command, [...args]]
+    : ["taskset", ["--cpu-list", cores, command, ...args]];
+}
+
+/** Pins a running process with all its threads. */
+export function pinProcess(pid: number, cores: string | undefined): void {
+  if (cores !== undefined) {
+    execFileSync("taskset", ["--all-tasks", "--cpu-list", "--pid", cores, String(pid)], {
+      stdio: "ignore",
+    });
   }
 }
 
-/** Sees to it that a process does not outlive the benchmark. */
-export function endWithBench(child: ChildProcess): void {
-  onExit(() => stop(child));
+export function isInstalled(command: string): boolean {
+  return spawnSync(command, ["--version"], { stdio: "ignore" }).error === undefined;
 }
 
-/** Ends a process, and waits until it is gone. */
-export async function stop(child: ChildProcess): Promise<void> {
-  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) {
-    return;
+/** The cores that this process may use. */
+function listAllowedCores(): string[] {
+  if (process.platform !== "linux") {
+    return [];
   }
-  const exited = once(child, "exit");
-  child.kill("SIGTERM");
-  const timer = setTimeout(() => child.kill("SIGKILL"), stopLimit);
-  await exited;
-  clearTimeout(timer);
-}
-
-/** Undoes everything, the last first. One that fails does not keep the others from being undone. */
-export async function cleanUp(): Promise<void> {
-  isEnding = true;
-  for (let undo = undos.pop(); undo; undo = undos.pop()) {
-    try {
-      await undo();
-    } catch (error) {
-      console.error(`cleaning up: ${error}`);
-    }
-  }
-}
-
-/** A folder for everything that must not stay. */
-export async function scratchFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "latchkey-bench-"));
-  onExit(() => rm(folder, { recursive: true, force: true }));
-  return folder;
-}
-
-/** Rejects when somebody wants the benchmark to stop, or something breaks behind its back. */
-export function interruption(): Promise<never> {
-  return new Promise((_, reject) => {
-    process.on("uncaughtException", reject);
-    // A signal may come twice, from the terminal and from npm: the second must not cut the cleaning short.
-    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
-      process.on(signal, () => reject(new Error(`stopped by ${signal}`)));
-    }
+  const list = /^Cpus_allowed_list:\s*(\S+)$/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1];
+  return (list ?? "").split(",").flatMap((range) => {
+    const [first = 0, last = first] = range.split("-").map(Number);
+    return Array.from({ length: last - first + 1 }, (_, index) => String(first + index));
   });
 }

@@ -1,48 +1,50 @@
 import { mkdir, readdir, readFile, rename, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type ScenarioName, scenarios } from "./requests/scenarios.js";
+import { type BenchContext, reportProgress } from "./context.js";
+import { asText, type Column, createTable, format } from "./report/table.js";
+import { type ScenarioName, scenarios } from "./scenarios.js";
 import { startLatchkey } from "./servers.js";
-import { reportProgress, type Stage } from "./stage.js";
-import { asText, type Column, format, tableOf } from "./table.js";
 
-const folder = fileURLToPath(new URL("../dist/bench/profiles/", import.meta.url));
+const outputFolder = fileURLToPath(new URL("../dist/bench/profiles/", import.meta.url));
 const seconds = 10;
-const shownFunctions = 25;
+const maxFunctions = 25;
 
-/** Runs one kind of request on the embedded store, and leaves a CPU profile of the server. */
-export async function profile(stage: Stage, path = "readByKey"): Promise<void> {
-  if (!Object.hasOwn(scenarios, path)) {
-    throw new Error(`there is no path ${path}, only ${Object.keys(scenarios).join(", ")}`);
+/** Runs one scenario on the embedded store and writes a CPU profile of the server. */
+export async function profile(context: BenchContext, name = "readByKey"): Promise<void> {
+  if (!Object.hasOwn(scenarios, name)) {
+    throw new Error(
+      `unknown scenario ${name}; the scenarios are ${Object.keys(scenarios).join(", ")}`,
+    );
   }
-  const { embedded, cores, generator } = stage;
-  const raw = join(stage.folder, "profiles");
+  const { embedded, cores, generator } = context;
+  const profileFolder = join(context.folder, "profiles");
   const server = await startLatchkey(embedded.store, {
     cores: cores.server,
-    nodeOptions: ["--cpu-prof", `--cpu-prof-dir=${raw}`],
+    nodeOptions: ["--cpu-prof", `--cpu-prof-dir=${profileFolder}`],
   });
   const target = { port: server.port, keys: embedded.keys, seconds };
-  reportProgress(`profile: ${path} for ${seconds} s`);
-  // Only sessions that were just made can be authorized; another process makes them.
-  const elsewhere = { ...target, port: embedded.server.port };
-  const kept =
-    path === "authorizeSession"
-      ? (await generator.run(scenarios.createSession.load(elsewhere, []))).answers
+  reportProgress(`profile: ${name} for ${seconds} s`);
+  // Sessions to authorize are created through another process, so that the profile omits it.
+  const otherProcess = { ...target, port: embedded.server.port };
+  const previousResponses =
+    name === "authorizeSession"
+      ? (await generator.run(scenarios.createSession.load(otherProcess, []))).responses
       : [];
-  const load = scenarios[path as ScenarioName].load(target, kept);
-  await generator.prove(load);
+  const load = scenarios[name as ScenarioName].load(target, previousResponses);
+  await generator.verify(load);
   await generator.run(load);
   await server.stop();
 
-  await mkdir(folder, { recursive: true });
-  const file = resolve(folder, `${path}-${Date.now()}.cpuprofile`);
-  await rename(await largestIn(raw), file);
-  console.log(costliestFunctions(await readFile(file, "utf8"), shownFunctions));
+  await mkdir(outputFolder, { recursive: true });
+  const file = resolve(outputFolder, `${name}-${Date.now()}.cpuprofile`);
+  await rename(await findLargest(profileFolder), file);
+  console.log(listHottestFunctions(await readFile(file, "utf8"), maxFunctions));
   console.log(`\nThe CPU profile is in ${file}: open it in the developer tools of a browser.`);
 }
 
-/** The one of the process that did the work. */
-async function largestIn(folder: string): Promise<string> {
+/** Finds the profile of the process that handled the requests. */
+async function findLargest(folder: string): Promise<string> {
   const files = await Promise.all(
     (await readdir(folder)).map(async (name) => {
       const path = join(folder, name);
@@ -52,7 +54,7 @@ async function largestIn(folder: string): Promise<string> {
   return files.reduce((a, b) => (a.size > b.size ? a : b)).path;
 }
 
-/** The part of a .cpuprofile that is used here. */
+/** The fields of a .cpuprofile that are used here. */
 interface Profile {
   readonly nodes: readonly {
     readonly id: number;
@@ -79,25 +81,29 @@ const columns: readonly Column<Cost>[] = [
   { title: "Function", isText: true, text: ({ name }) => name },
 ];
 
-/** The functions that the most time was spent in, without what they called. Waiting is left out. */
-function costliestFunctions(profile: string, count: number): string {
+/** Lists the functions with the most self time. Idle time is left out. */
+function listHottestFunctions(profile: string, count: number): string {
   const { nodes, samples, timeDeltas }: Profile = JSON.parse(profile);
-  const names = new Map(nodes.map(({ id, callFrame }) => [id, nameOf(callFrame)]));
+  const names = new Map(nodes.map(({ id, callFrame }) => [id, formatCallFrame(callFrame)]));
   const times = new Map<string, number>();
-  samples.forEach((id, at) => {
+  samples.forEach((id, index) => {
     const name = names.get(id) as string;
-    times.set(name, (times.get(name) ?? 0) + (timeDeltas[at] ?? 0));
+    times.set(name, (times.get(name) ?? 0) + (timeDeltas[index] ?? 0));
   });
   times.delete("(idle)");
   const total = [...times.values()].reduce((sum, time) => sum + time, 0);
   const costs = [...times]
     .map(([name, microseconds]) => ({ name, microseconds, share: microseconds / total }))
     .sort((a, b) => b.microseconds - a.microseconds);
-  return asText(tableOf(columns, costs.slice(0, count)));
+  return asText(createTable(columns, costs.slice(0, count)));
 }
 
-function nameOf({ functionName, url, lineNumber }: Profile["nodes"][number]["callFrame"]): string {
-  const place =
+function formatCallFrame({
+  functionName,
+  url,
+  lineNumber,
+}: Profile["nodes"][number]["callFrame"]): string {
+  const location =
     url === "" ? "" : ` ${url.replace(/^.*\/(dist|node_modules)\//, "")}:${lineNumber + 1}`;
-  return `${functionName || "(anonymous)"}${place}`;
+  return `${functionName || "(anonymous)"}${location}`;
 }

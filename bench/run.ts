@@ -2,37 +2,37 @@
  * Measures what Latchkey costs, compared with servers that do less and with the goals.
  *
  *     npm run bench                       about 23 minutes, writes docs/explanation/performance.md
- *     npm run bench -- --quick            less than 2 minutes, the parts that have goals, only prints
- *     npm run bench -- --only growth      one part, only prints
- *     npm run bench -- --profile [path]   writes a CPU profile of one kind of request
+ *     npm run bench -- --quick            less than 2 minutes, the suites with goals, only prints
+ *     npm run bench -- --only growth      one suite, only prints
+ *     npm run bench -- --profile [name]   writes a CPU profile of one scenario
  *
  * Prints the goals last. Exits with 1 if a goal is missed by more than the rounds differ.
  */
 import { parseArgs } from "node:util";
-import { measureGrowth } from "./growth/growth.js";
-import { measureGuardCost } from "./guard/cost.js";
-import { measureRevocation } from "./guard/revocation.js";
-import { measureLatency } from "./latency.js";
-import { measureObservation } from "./observation.js";
-import { type PartName, type Plan, quickPlan, wholePlan } from "./plan.js";
-import { cleanUp, interruption, scratchFolder } from "./processes.js";
+import { cleanUp, createTempFolder, waitForInterrupt } from "./child-processes.js";
+import { type BenchContext, createContext, reportProgress } from "./context.js";
+import { fullPlan, type Plan, quickPlan, type SuiteName } from "./plan.js";
 import { profile } from "./profile.js";
-import type { Findings } from "./report.js";
-import { goalsToText, toText, verdictOf, writePage } from "./report.js";
-import { measureRequests } from "./requests/requests.js";
-import { measureRules } from "./rules/rules.js";
-import { reportProgress, type Stage, setUp } from "./stage.js";
-import { measureWorkers } from "./workers.js";
+import type { SuiteResult } from "./report/report.js";
+import { evaluateGoal, goalsToText, toText, writePage } from "./report/report.js";
+import { measureGrowth } from "./suites/growth/growth.js";
+import { measureGuardCost } from "./suites/guard/cost.js";
+import { measureRevocation } from "./suites/guard/revocation.js";
+import { measureLatency } from "./suites/latency.js";
+import { measureObservability } from "./suites/observability.js";
+import { measureRequests } from "./suites/requests/requests.js";
+import { measureRules } from "./suites/rules/rules.js";
+import { measureWorkers } from "./suites/workers.js";
 
-type Part = (stage: Stage, plan: Plan) => Promise<Findings>;
+type Suite = (context: BenchContext, plan: Plan) => Promise<SuiteResult>;
 
-/** In the order in which they run: the requests leave thousands of applications behind. */
-const parts: Readonly<Record<PartName, Part>> = {
+/** In the order in which they run. `requests` creates thousands of applications, so it is one of the last. */
+const suites: Readonly<Record<SuiteName, Suite>> = {
   rules: measureRules,
   revocation: measureRevocation,
   guard: measureGuardCost,
   latency: measureLatency,
-  observation: measureObservation,
+  observability: measureObservability,
   workers: measureWorkers,
   requests: measureRequests,
   growth: measureGrowth,
@@ -48,16 +48,16 @@ async function main(): Promise<void> {
     allowPositionals: true,
   });
   reportProgress("starting the servers");
-  const stage = await setUp(await scratchFolder());
+  const context = await createContext(await createTempFolder());
   if (values.profile) {
-    await profile(stage, positionals[0]);
+    await profile(context, positionals[0]);
     return;
   }
-  const plan = values.quick ? quickPlan : wholePlan;
-  const found = await measureAll(stage, plan, values.only ?? plan.parts);
-  const findings = wholePlan.parts.flatMap((name) => found.get(name) ?? []);
-  const goals = findings.flatMap((part) => part.goals);
-  const sections = findings.map(({ section }) => section);
+  const plan = values.quick ? quickPlan : fullPlan;
+  const byName = await runSuites(context, plan, values.only ?? plan.suites);
+  const results = fullPlan.suites.flatMap((name) => byName.get(name) ?? []);
+  const goals = results.flatMap((result) => result.goals);
+  const sections = results.map(({ section }) => section);
   console.log(toText(sections));
   if (!values.quick && !values.only) {
     await writePage(sections);
@@ -65,31 +65,31 @@ async function main(): Promise<void> {
   if (goals.length > 0) {
     console.log(goalsToText(goals));
   }
-  if (goals.some((goal) => verdictOf(goal) === "missed")) {
-    throw new Error("a goal is missed");
+  if (goals.some((goal) => evaluateGoal(goal) === "missed")) {
+    throw new Error("a goal was missed");
   }
 }
 
-async function measureAll(
-  stage: Stage,
+async function runSuites(
+  context: BenchContext,
   plan: Plan,
   names: readonly string[],
-): Promise<ReadonlyMap<string, Findings>> {
-  const unknown = names.find((name) => !Object.hasOwn(parts, name));
+): Promise<ReadonlyMap<string, SuiteResult>> {
+  const unknown = names.find((name) => !Object.hasOwn(suites, name));
   if (unknown !== undefined) {
-    throw new Error(`unknown part ${unknown}; the parts are ${Object.keys(parts).join(", ")}`);
+    throw new Error(`unknown suite ${unknown}; the suites are ${Object.keys(suites).join(", ")}`);
   }
-  const found = new Map<string, Findings>();
-  for (const [name, measurePart] of Object.entries(parts)) {
+  const results = new Map<string, SuiteResult>();
+  for (const [name, runSuite] of Object.entries(suites)) {
     if (names.includes(name)) {
-      found.set(name, await measurePart(stage, plan));
+      results.set(name, await runSuite(context, plan));
     }
   }
-  return found;
+  return results;
 }
 
 try {
-  await Promise.race([main(), interruption()]);
+  await Promise.race([main(), waitForInterrupt()]);
 } catch (error) {
   console.error(`bench: ${(error as Error).message}`);
   process.exitCode = 1;

@@ -5,80 +5,80 @@ import type * as keyFormat from "../src/contract/key-format.js";
 import type * as uuid from "../src/lib/uuid.js";
 import type * as stores from "../src/store/open-store.js";
 import type { Store } from "../src/store/port/store.js";
-import { loadBuilt } from "./built.js";
-import { type Bootstrapped, bootstrap, type StoreEnvironment } from "./servers.js";
+import { type Bootstrapped, bootstrap, loadBuilt, type StoreEnvironment } from "./servers.js";
 
-/** The keys that the requests of the benchmark come with. */
+/** The keys of the requests. */
 export interface Keys {
   readonly management: string;
-  /** Of a service that asks what others may do. */
+  /** Holds `access:check`. */
   readonly checking: string;
   readonly public: string;
-  /** Of all private applications, or of some from all over the store, in no order. */
-  readonly private: readonly Made[];
+  /** A sample of the private applications, in random order. */
+  readonly private: readonly CreatedApplication[];
 }
 
-/** An application that was made, with its key. */
-export interface Made {
+export interface CreatedApplication {
   readonly id: string;
   readonly key: string;
 }
 
 export const seededApplications = 10_000;
 
-/** Of more applications than these the requests are about some. */
-const mostKeys = 50_000;
-/** How many creates are under way at a time: in the embedded store they share commits, in MongoDB they share connections. */
-const lanesOfEmbedded = 500;
-const lanesOfMongo = 50;
+/** The maximum size of the sample. */
+const maxKeys = 50_000;
+/** Concurrent creates share commits in the embedded store and connections in MongoDB. */
+const embeddedConcurrency = 500;
+const mongoConcurrency = 50;
 
 const containers = ["/pci/", "/pii/", "/health/", "/finance/", "/general/"];
-const rules: readonly Omit<RuleRecord, "conditions">[] = containers.map((container, at) => ({
+const rules: readonly Omit<RuleRecord, "conditions">[] = containers.map((container, index) => ({
   description: `What the checkout may do in ${container}`,
-  priority: at + 1,
+  priority: index + 1,
   container,
   transform: "mask",
   permissions: ["token:read", "token:search"],
 }));
 
-/** An application as a backend has it: a few permissions and five rules. */
-const privateOne = {
+/** A typical backend: a few permissions and five rules. */
+const backend = {
   name: "Checkout backend of the benchmark",
   type: "private",
   permissions: ["application:read", "token:read", "token:create"],
 } as const;
 
-const publicOne = {
+const page = {
   name: "Checkout page of the benchmark",
   type: "public",
   permissions: ["token:create"],
 } as const;
 
-const checkingOne = {
+const tokenService = {
   name: "Token service of the benchmark",
   type: "private",
   permissions: ["access:check"],
 } as const;
 
-/** The body that asks for a private application. */
-export const privateApplication = JSON.stringify({ ...privateOne, rules });
+/** The request body that creates a private application. */
+export const privateApplication = JSON.stringify({ ...backend, rules });
 
-/** Fills a store, past the service: a million applications would take the service too long. */
+/** Fills a store directly. A million applications through the service would take too long. */
 export async function seed(environment: StoreEnvironment, count: number): Promise<Keys> {
   const first = await bootstrap(environment);
   const store = await openStore(environment);
   try {
-    const create = await creatorFor(store, first);
-    const forPublic = await create({ ...publicOne, rules: [] });
-    const forChecking = await create({ ...checkingOne, rules: [] });
-    const ownRules = rules.map((rule) => ({ ...rule, conditions: [] }));
-    const lanes = environment.MONGODB_URI ? lanesOfMongo : lanesOfEmbedded;
-    const sample = await createMany(count, lanes, () => create({ ...privateOne, rules: ownRules }));
+    const create = await createCreator(store, first);
+    const publicApplication = await create({ ...page, rules: [] });
+    const checkingApplication = await create({ ...tokenService, rules: [] });
+    const ruleRecords = rules.map((rule) => ({ ...rule, conditions: [] }));
+    const concurrency = environment.MONGODB_URI ? mongoConcurrency : embeddedConcurrency;
+    const sample = await createMany(count, concurrency, () =>
+      create({ ...backend, rules: ruleRecords }),
+    );
     return {
       management: first.key,
-      checking: forChecking.key,
-      public: forPublic.key,
-      private: shuffled(sample),
+      checking: checkingApplication.key,
+      public: publicApplication.key,
+      private: shuffle(sample),
     };
   } finally {
     await store.close();
@@ -92,21 +92,21 @@ async function openStore(environment: StoreEnvironment): Promise<Store> {
 }
 
 type Creator = (
-  kind: (typeof privateOne | typeof publicOne | typeof checkingOne) & {
+  application: (typeof backend | typeof page | typeof tokenService) & {
     readonly rules: readonly RuleRecord[];
   },
-) => Promise<Made>;
+) => Promise<CreatedApplication>;
 
-async function creatorFor(store: Store, first: Bootstrapped): Promise<Creator> {
+async function createCreator(store: Store, first: Bootstrapped): Promise<Creator> {
   const { newId } = await loadBuilt<typeof uuid>("lib/uuid.js");
   const { createKeyring, generateKey } = await loadBuilt<typeof keys>("auth/keys.js");
   const { kindFor } = await loadBuilt<typeof keyFormat>("contract/key-format.js");
   const keyring = createKeyring();
-  return async (kind) => {
+  return async (application) => {
     const id = newId(Date.now());
-    const key = generateKey(kindFor(kind.type), id);
+    const key = generateKey(kindFor(application.type), id);
     await store.applications.create({
-      ...kind,
+      ...application,
       id,
       tenantId: first.tenant_id,
       createdBy: first.application_id,
@@ -116,26 +116,30 @@ async function creatorFor(store: Store, first: Bootstrapped): Promise<Creator> {
   };
 }
 
-async function createMany(count: number, lanes: number, create: () => Promise<Made>) {
-  const step = Math.ceil(count / mostKeys);
-  const sample: Made[] = [];
-  let begun = 0;
-  async function keepCreating(): Promise<void> {
-    while (begun < count) {
-      const place = begun++;
-      const made = await create();
-      if (place % step === 0) {
-        sample.push(made);
+async function createMany(
+  count: number,
+  concurrency: number,
+  create: () => Promise<CreatedApplication>,
+) {
+  const step = Math.ceil(count / maxKeys);
+  const sample: CreatedApplication[] = [];
+  let started = 0;
+  async function createRemaining(): Promise<void> {
+    while (started < count) {
+      const index = started++;
+      const application = await create();
+      if (index % step === 0) {
+        sample.push(application);
       }
     }
   }
-  await Promise.all(Array.from({ length: lanes }, keepCreating));
+  await Promise.all(Array.from({ length: concurrency }, createRemaining));
   return sample;
 }
 
-function shuffled<T>(items: readonly T[]): T[] {
+function shuffle<T>(items: readonly T[]): T[] {
   return items
-    .map((item) => ({ item, place: Math.random() }))
-    .sort((a, b) => a.place - b.place)
+    .map((item) => ({ item, order: Math.random() }))
+    .sort((a, b) => a.order - b.order)
     .map(({ item }) => item);
 }

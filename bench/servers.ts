@@ -3,39 +3,38 @@ import { once } from "node:events";
 import { connect, createServer } from "node:net";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { compileContender } from "./compile.js";
-import { pinned } from "./cores.js";
-import { endWithBench, stop } from "./processes.js";
+import { build } from "esbuild";
+import { stop, stopOnExit } from "./child-processes.js";
+import { pinCommand } from "./processes.js";
 
-/** A server in a process of its own. */
+/** A server in a separate process. */
 export interface Server {
   readonly port: number;
   readonly pid: number;
-  /** Milliseconds from its start until it was ready. */
-  readonly readyAfter: number;
+  /** Milliseconds from the start until it was ready. */
+  readonly startupMs: number;
   stop(): Promise<void>;
 }
 
-/** The environment that tells Latchkey which store to use. */
+/** The environment variables that select the store of Latchkey. */
 export type StoreEnvironment = Readonly<Record<string, string>>;
 
 interface LatchkeyOptions {
   readonly cores: string | undefined;
-  /** How many processes answer requests: one, where nothing else is measured. */
+  /** The number of worker processes, 1 by default. */
   readonly workers?: number;
-  /** For Node itself. */
   readonly nodeOptions?: readonly string[];
 }
 
 const host = "127.0.0.1";
-const startLimit = 30_000;
+const startTimeoutMs = 30_000;
 const latchkey = fileURLToPath(new URL("../dist/src/main.js", import.meta.url));
 
 export function addressOf({ port }: Server): string {
   return `http://${host}:${port}`;
 }
 
-/** Starts Latchkey as it is deployed: built, default settings, log switched on. */
+/** Starts Latchkey as deployed: the built files, default settings and logging on. */
 export function startLatchkey(
   store: StoreEnvironment,
   { cores, workers = 1, nodeOptions = [] }: LatchkeyOptions,
@@ -43,18 +42,18 @@ export function startLatchkey(
   return start({
     program: [...nodeOptions, latchkey, "serve"],
     settings: { ...store, WORKERS: String(workers) },
-    isReady: answersWell,
+    isReady: isLatchkeyReady,
     probeInterval: 2,
     cores,
   });
 }
 
-/** Makes the first key of a store, as an operator does. */
+/** Creates the first key of a store. */
 export async function bootstrap(store: StoreEnvironment): Promise<Bootstrapped> {
   const running = promisify(execFile)(process.execPath, [latchkey, "bootstrap", "--json"], {
-    env: environment(store),
+    env: createEnvironment(store),
   });
-  endWithBench(running.child);
+  stopOnExit(running.child);
   return JSON.parse((await running).stdout);
 }
 
@@ -65,14 +64,14 @@ export interface Bootstrapped {
   readonly key: string;
 }
 
-/** Starts a server of the contenders, which listens when it is ready. */
-export async function startContender(
+/** Starts a baseline server. It is ready once it accepts connections. */
+export async function startBaseline(
   name: string,
   settings: StoreEnvironment,
   cores: string | undefined,
 ): Promise<Server> {
-  const program = [await compileContender(name)];
-  return start({ program, settings, isReady: accepts, probeInterval: 50, cores });
+  const program = [await compileBaseline(name)];
+  return start({ program, settings, isReady: acceptsConnections, probeInterval: 50, cores });
 }
 
 interface Start {
@@ -87,32 +86,32 @@ interface Start {
 async function start({ program, settings, isReady, probeInterval, cores }: Start): Promise<Server> {
   const port = await freePort();
   const started = performance.now();
-  const child = spawn(...pinned(cores, process.execPath, program), {
-    env: environment({ ...manySessions, ...settings, HOST: host, PORT: String(port) }),
+  const child = spawn(...pinCommand(cores, process.execPath, program), {
+    env: createEnvironment({ ...highSessionQuota, ...settings, HOST: host, PORT: String(port) }),
     // The log is written as in production, but not to the disk whose syncs are measured.
     stdio: ["ignore", "ignore", "pipe"],
   });
-  endWithBench(child);
-  let complaint = "";
+  stopOnExit(child);
+  let stderr = "";
   child.stderr.on("data", (bytes) => {
-    complaint = `${complaint}${bytes}`.slice(-2_000);
+    stderr = `${stderr}${bytes}`.slice(-2_000);
   });
-  const deadline = started + startLimit;
+  const deadline = started + startTimeoutMs;
   while (!(await isReady(port))) {
     if (child.exitCode !== null || performance.now() > deadline) {
-      throw new Error(`${program.join(" ")} does not start. ${complaint}`);
+      throw new Error(`${program.join(" ")} did not start. ${stderr}`);
     }
     await new Promise((resolve) => setTimeout(resolve, probeInterval));
   }
-  const readyAfter = performance.now() - started;
-  return { port, pid: child.pid as number, readyAfter, stop: () => stop(child) };
+  const startupMs = performance.now() - started;
+  return { port, pid: child.pid as number, startupMs, stop: () => stop(child) };
 }
 
-/** A load opens more sessions of one application than any would have. */
-const manySessions = { SESSION_QUOTA: "1000000" };
+/** A load opens more sessions of one application than the default quota allows. */
+const highSessionQuota = { SESSION_QUOTA: "1000000" };
 
-/** Nothing that is set for this shell may reach the servers, only what is said here. */
-function environment(settings: StoreEnvironment): StoreEnvironment {
+/** Does not inherit the variables of this shell. */
+function createEnvironment(settings: StoreEnvironment): StoreEnvironment {
   return { PATH: process.env.PATH ?? "", ...settings };
 }
 
@@ -123,13 +122,12 @@ async function freePort(): Promise<number> {
   server.close();
   await once(server, "close");
   if (typeof address !== "object" || address === null) {
-    throw new Error("there is no free port");
+    throw new Error("no free port");
   }
   return address.port;
 }
 
-/** Whether Latchkey says that it is ready. */
-function answersWell(port: number): Promise<boolean> {
+function isLatchkeyReady(port: number): Promise<boolean> {
   return fetch(`http://${host}:${port}/readyz`).then(
     async (response) => {
       await response.arrayBuffer();
@@ -139,7 +137,7 @@ function answersWell(port: number): Promise<boolean> {
   );
 }
 
-function accepts(port: number): Promise<boolean> {
+function acceptsConnections(port: number): Promise<boolean> {
   const socket = connect(port, host);
   return once(socket, "connect").then(
     () => {
@@ -148,4 +146,31 @@ function accepts(port: number): Promise<boolean> {
     },
     () => false,
   );
+}
+
+/** Inside dist/, so that the same packages are resolved. */
+const compiledFolder = fileURLToPath(new URL("../dist/bench/", import.meta.url));
+
+/**
+ * Compiles a baseline and returns its path. Under tsx, which wraps functions,
+ * it would be slower than the built Latchkey.
+ */
+async function compileBaseline(name: string): Promise<string> {
+  const file = `${compiledFolder}${name}.js`;
+  await build({
+    entryPoints: [fileURLToPath(new URL(`baselines/${name}.ts`, import.meta.url))],
+    outfile: file,
+    bundle: true,
+    packages: "external",
+    platform: "node",
+    format: "esm",
+    target: "node20",
+    logLevel: "warning",
+  });
+  return file;
+}
+
+/** Imports a built module of Latchkey, because tsx makes functions slower. */
+export function loadBuilt<Module>(path: string): Promise<Module> {
+  return import(new URL(`../dist/src/${path}`, import.meta.url).href);
 }

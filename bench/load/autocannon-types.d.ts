@@ -1,4 +1,4 @@
-/** The part of autocannon that is used here; it has no types of its own. */
+/** The part of autocannon that is used here. The package has no types. */
 declare module "autocannon" {
   interface Options {
     readonly url: string;
@@ -12,7 +12,7 @@ declare module "autocannon" {
   }
 
   interface Result {
-    /** Connections that broke, and answers that did not come in time. */
+    /** Connection errors and timeouts. */
     readonly errors: number;
   }
 

@@ -2,43 +2,44 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { keyHeader, type Load, type LoadClient, type LoadRequest, loadHost } from "./load.js";
 
-interface Waiting {
-  resolve(answer: string): void;
+interface PendingRequest {
+  resolve(body: string): void;
   reject(error: Error): void;
 }
 
 /**
- * Sends prepared bytes and reads no more of an answer than it must: what it
- * spends must not be the limit of the server that it drives.
+ * Sends prepared bytes and parses as little as possible of each response, so that
+ * the client is not the bottleneck.
  */
 export function createHttp1Client(load: Load): LoadClient {
   const prepared = new Map<LoadRequest, Buffer>();
-  const mustHold = load.mustHold === undefined ? undefined : new RegExp(load.mustHold);
-  const connections: { readonly socket: Socket; waiting: Waiting | undefined }[] = [];
+  const bodyPattern = load.bodyPattern === undefined ? undefined : new RegExp(load.bodyPattern);
+  const connections: { readonly socket: Socket; pending: PendingRequest | undefined }[] = [];
 
-  function finish({ resolve, reject }: Waiting, { status, body }: ResponseHead): void {
-    const isExpected = status === load.status && (mustHold?.test(body.toString("latin1")) ?? true);
+  function finish({ resolve, reject }: PendingRequest, { status, body }: Response): void {
+    const isExpected =
+      status === load.status && (bodyPattern?.test(body.toString("latin1")) ?? true);
     if (isExpected) {
-      resolve(load.keepAnswers ? body.toString("utf8") : "");
+      resolve(load.keepResponses ? body.toString("utf8") : "");
     } else {
-      reject(new Error(`answered ${status} ${body}`));
+      reject(new Error(`returned ${status} ${body}`));
     }
   }
 
-  async function openOne(): Promise<void> {
+  async function openConnection(): Promise<void> {
     const socket = connect(load.port, loadHost);
     await once(socket, "connect");
     socket.setNoDelay();
-    const connection = { socket, waiting: undefined as Waiting | undefined };
+    const connection = { socket, pending: undefined as PendingRequest | undefined };
     const reader = createResponseReader();
-    const fail = (error: Error) => connection.waiting?.reject(error);
+    const fail = (error: Error) => connection.pending?.reject(error);
     socket.on("data", (part) => {
-      const { waiting } = connection;
+      const { pending } = connection;
       try {
-        const answer = reader.add(part as Buffer);
-        if (answer && waiting) {
-          connection.waiting = undefined;
-          finish(waiting, answer);
+        const response = reader.add(part as Buffer);
+        if (response && pending) {
+          connection.pending = undefined;
+          finish(pending, response);
         }
       } catch (error) {
         fail(error as Error);
@@ -49,30 +50,30 @@ export function createHttp1Client(load: Load): LoadClient {
     connections.push(connection);
   }
 
-  function bytesOf(request: LoadRequest): Buffer {
-    const known = prepared.get(request);
-    if (known) {
-      return known;
+  function getBytes(request: LoadRequest): Buffer {
+    const cached = prepared.get(request);
+    if (cached) {
+      return cached;
     }
-    const bytes = requestBytes(load, request);
+    const bytes = encodeRequest(load, request);
     prepared.set(request, bytes);
     return bytes;
   }
 
   return {
     open: async () => {
-      load.requests.forEach(bytesOf);
-      await Promise.all(Array.from({ length: load.connections }, openOne));
+      load.requests.forEach(getBytes);
+      await Promise.all(Array.from({ length: load.connections }, openConnection));
     },
-    send: (request, at) =>
+    send: (request, index) =>
       new Promise((resolve, reject) => {
-        const connection = connections[at];
+        const connection = connections[index];
         if (!connection || connection.socket.closed) {
           reject(new Error("the connection was closed"));
           return;
         }
-        connection.waiting = { resolve, reject };
-        connection.socket.write(bytesOf(request));
+        connection.pending = { resolve, reject };
+        connection.socket.write(getBytes(request));
       }),
     close: () => {
       for (const { socket } of connections) {
@@ -82,15 +83,15 @@ export function createHttp1Client(load: Load): LoadClient {
   };
 }
 
-/** Takes what a connection receives apart into answers of HTTP/1.1, of which one comes at a time. */
+/** Parses the HTTP/1.1 responses of a connection, one at a time. */
 interface ResponseReader {
-  /** Adds what has come, and answers the whole answer once it is there. */
-  add(part: Buffer): ResponseHead | undefined;
+  /** Adds received bytes and returns the response once it is complete. */
+  add(part: Buffer): Response | undefined;
 }
 
-interface ResponseHead {
+interface Response {
   readonly status: number;
-  /** As it came: where its parts have no length beforehand, those of the parts are in it. */
+  /** As received: a chunked body includes the chunk sizes. */
   readonly body: Buffer;
 }
 
@@ -103,14 +104,14 @@ function createResponseReader(): ResponseReader {
   return {
     add(part) {
       const bytes = received ? Buffer.concat([received, part]) : part;
-      const answer = readAnswer(bytes);
-      received = answer ? undefined : bytes;
-      return answer;
+      const response = parseResponse(bytes);
+      received = response ? undefined : bytes;
+      return response;
     },
   };
 }
 
-function readAnswer(bytes: Buffer): ResponseHead | undefined {
+function parseResponse(bytes: Buffer): Response | undefined {
   const end = bytes.indexOf(headEnd);
   if (end < 0) {
     return undefined;
@@ -118,10 +119,10 @@ function readAnswer(bytes: Buffer): ResponseHead | undefined {
   const head = bytes.toString("latin1", 0, end).toLowerCase();
   const status = Number(head.slice(statusAt, statusAt + 3));
   const body = bytes.subarray(end + headEnd.length);
-  return isWhole(head, status, body) ? { status, body } : undefined;
+  return isComplete(head, status, body) ? { status, body } : undefined;
 }
 
-function isWhole(head: string, status: number, body: Buffer): boolean {
+function isComplete(head: string, status: number, body: Buffer): boolean {
   const lengthAt = head.indexOf("\r\ncontent-length:");
   if (lengthAt >= 0) {
     return body.length >= Number.parseInt(head.slice(lengthAt + "\r\ncontent-length:".length), 10);
@@ -132,11 +133,11 @@ function isWhole(head: string, status: number, body: Buffer): boolean {
   if (status === 204) {
     return true;
   }
-  throw new Error(`an answer without a length: ${head}`);
+  throw new Error(`the response has no length: ${head}`);
 }
 
-/** A request as HTTP/1.1 has it on the wire. */
-export function requestBytes(load: Load, { key, path = load.path, body }: LoadRequest): Buffer {
+/** Encodes a request for HTTP/1.1. */
+export function encodeRequest(load: Load, { key, path = load.path, body }: LoadRequest): Buffer {
   const bytes = Buffer.from(body ?? "");
   const head = [
     `${load.verb} ${path} HTTP/1.1`,

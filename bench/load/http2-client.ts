@@ -1,21 +1,33 @@
 import { once } from "node:events";
-import { type ClientHttp2Session, connect, type IncomingHttpHeaders } from "node:http2";
-import { grpcFrame, grpcHeaders } from "./grpc-streams.js";
-import { keyHeader, type Load, type LoadClient, type LoadRequest, loadHost } from "./load.js";
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  connect,
+  type IncomingHttpHeaders,
+} from "node:http2";
+import { percentile } from "../report/table.js";
+import {
+  keyHeader,
+  type Load,
+  type LoadClient,
+  type LoadRequest,
+  type LoadResult,
+  loadHost,
+} from "./load.js";
 
-/** Sends requests over HTTP/2: plain ones, and calls of gRPC with one message. */
+/** Sends plain requests and unary gRPC calls over HTTP/2. */
 export function createHttp2Client(load: Load): LoadClient {
   const isGrpc = load.protocol === "grpc";
-  const mustHold = load.mustHold === undefined ? undefined : new RegExp(load.mustHold);
+  const bodyPattern = load.bodyPattern === undefined ? undefined : new RegExp(load.bodyPattern);
   const sessions: ClientHttp2Session[] = [];
 
-  async function openOne(): Promise<void> {
+  async function openSession(): Promise<void> {
     const session = connect(`http://${loadHost}:${load.port}`);
     sessions.push(session);
     await once(session, "remoteSettings");
   }
 
-  function headersOf({ key, path = load.path }: LoadRequest) {
+  function createHeaders({ key, path = load.path }: LoadRequest) {
     return {
       ":method": load.verb,
       ":path": path,
@@ -24,7 +36,7 @@ export function createHttp2Client(load: Load): LoadClient {
     };
   }
 
-  function statusOf(headers: IncomingHttpHeaders, trailers: IncomingHttpHeaders): number {
+  function readStatus(headers: IncomingHttpHeaders, trailers: IncomingHttpHeaders): number {
     return Number(
       isGrpc ? (trailers["grpc-status"] ?? headers["grpc-status"]) : headers[":status"],
     );
@@ -32,11 +44,11 @@ export function createHttp2Client(load: Load): LoadClient {
 
   return {
     open: async () => {
-      await Promise.all(Array.from({ length: load.connections }, openOne));
+      await Promise.all(Array.from({ length: load.connections }, openSession));
     },
-    send: (request, at) =>
+    send: (request, index) =>
       new Promise((resolve, reject) => {
-        const stream = (sessions[at] as ClientHttp2Session).request(headersOf(request));
+        const stream = (sessions[index] as ClientHttp2Session).request(createHeaders(request));
         let head: IncomingHttpHeaders = {};
         let trailers: IncomingHttpHeaders = {};
         const parts: Buffer[] = [];
@@ -49,20 +61,129 @@ export function createHttp2Client(load: Load): LoadClient {
         stream.on("data", (part) => parts.push(part));
         stream.on("error", reject);
         stream.on("end", () => {
-          const status = statusOf(head, trailers);
+          const status = readStatus(head, trailers);
           const body = Buffer.concat(parts);
-          if (status === load.status && (mustHold?.test(body.toString("latin1")) ?? true)) {
-            resolve(load.keepAnswers ? body.toString() : "");
+          if (status === load.status && (bodyPattern?.test(body.toString("latin1")) ?? true)) {
+            resolve(load.keepResponses ? body.toString() : "");
           } else {
-            reject(new Error(`answered ${status} ${trailers["grpc-message"] ?? body}`));
+            reject(new Error(`returned ${status} ${trailers["grpc-message"] ?? body}`));
           }
         });
-        stream.end(isGrpc ? grpcFrame(request.body ?? "") : undefined);
+        stream.end(isGrpc ? encodeGrpcFrame(request.body ?? "") : undefined);
       }),
     close: () => {
       for (const session of sessions) {
         session.destroy();
       }
     },
+  };
+}
+
+export const grpcHeaders = { "content-type": "application/grpc", te: "trailers" } as const;
+
+const prefixSize = 5;
+
+/** Prefixes a message with the gRPC compression flag (off) and its length. */
+export function encodeGrpcFrame(message: string | Uint8Array): Buffer {
+  const bytes = Buffer.from(message as string);
+  const prefix = Buffer.alloc(prefixSize);
+  prefix.writeUInt32BE(bytes.length, 1);
+  return Buffer.concat([prefix, bytes]);
+}
+
+/** Splits the bytes of a stream into messages. */
+function createFrameReader(onMessage: (message: Buffer) => void): (part: Buffer) => void {
+  let rest: Buffer = Buffer.alloc(0);
+  return (part) => {
+    let bytes = rest.length > 0 ? Buffer.concat([rest, part]) : part;
+    while (bytes.length >= prefixSize) {
+      const end = prefixSize + bytes.readUInt32BE(1);
+      if (bytes.length < end) {
+        break;
+      }
+      onMessage(bytes.subarray(prefixSize, end));
+      bytes = bytes.subarray(end);
+    }
+    rest = bytes;
+  };
+}
+
+/** The number of requests in flight per stream. */
+const streamWindow = 64;
+
+/**
+ * Opens one call per connection and keeps its window of requests full. Responses
+ * may arrive in any order, so each latency counts from the oldest pending request.
+ */
+export async function runStreamLoad(load: Load): Promise<LoadResult> {
+  const frames = load.requests.map(({ body = "" }) => encodeGrpcFrame(body));
+  const key = load.requests[0]?.key ?? "";
+  const bodyPattern = load.bodyPattern === undefined ? undefined : new RegExp(load.bodyPattern);
+  const latencies: number[] = [];
+  const started = performance.now();
+  const deadline = started + load.seconds * 1000;
+  let sent = 0;
+
+  async function runStream(): Promise<void> {
+    const session = connect(`http://${loadHost}:${load.port}`);
+    const stream = session.request({
+      ":method": "POST",
+      ":path": load.path,
+      [keyHeader]: key,
+      ...grpcHeaders,
+    });
+    try {
+      await exchangeMessages(stream);
+    } finally {
+      session.destroy();
+    }
+  }
+
+  async function exchangeMessages(stream: ClientHttp2Stream): Promise<void> {
+    const sentAt: number[] = [];
+    let received = 0;
+
+    /** Sends several messages in one write. */
+    function send(count: number): void {
+      const now = performance.now();
+      const batch: Buffer[] = [];
+      for (let index = 0; index < count; index++) {
+        batch.push(frames[sent++ % frames.length] as Buffer);
+        sentAt.push(now);
+      }
+      stream.write(Buffer.concat(batch));
+    }
+
+    const read = createFrameReader((message) => {
+      if (bodyPattern && !bodyPattern.test(message.toString("latin1"))) {
+        stream.destroy(new Error(`returned ${message}`));
+      }
+      latencies.push(performance.now() - (sentAt[received++] as number));
+    });
+    stream.on("data", (part: Buffer) => {
+      const before = received;
+      read(part);
+      if (performance.now() < deadline && received > before) {
+        send(received - before);
+      } else if (received === sentAt.length) {
+        stream.end();
+      }
+    });
+    send(streamWindow);
+    const [trailers] = await once(stream, "trailers");
+    if (Number(trailers["grpc-status"]) !== load.status || received !== sentAt.length) {
+      throw new Error(
+        `${received} of ${sentAt.length} responses, then status ${trailers["grpc-status"]} ${trailers["grpc-message"] ?? ""}`,
+      );
+    }
+  }
+
+  await Promise.all(Array.from({ length: load.connections }, runStream));
+  return {
+    requests: latencies.length,
+    seconds: (performance.now() - started) / 1000,
+    p50: percentile(latencies, 50),
+    p99: percentile(latencies, 99),
+    responses: [],
   };
 }

@@ -1,31 +1,31 @@
-/** What a generator is to send, and for how long. */
+/** The requests that a load generator sends, and for how long. */
 export interface Load {
-  /** `stream` is gRPC too: one call on each connection, through which all requests go. */
+  /** `stream` is gRPC with one call per connection, which carries all requests. */
   readonly protocol: "http1" | "http2" | "grpc" | "stream";
   readonly port: number;
   readonly connections: number;
-  /** The requests under way at the end are still waited for. */
+  /** Requests in flight at the end are awaited. */
   readonly seconds: number;
   readonly verb: "GET" | "POST" | "PUT";
   readonly path: string;
-  /** Of the bodies, where they are not JSON. */
+  /** The content type of the bodies, `application/json` by default. */
   readonly contentType?: string;
-  /** The only status that is no failure: of HTTP, or of gRPC. */
+  /** The expected HTTP or gRPC status. Any other fails the load. */
   readonly status: number;
-  /** What an answer must hold beside its status, as a regular expression. */
-  readonly mustHold?: string;
-  /** Sent in turn, over and over. */
+  /** A regular expression that response bodies must match. */
+  readonly bodyPattern?: string;
+  /** Sent in a loop. */
   readonly requests: readonly LoadRequest[];
-  /** Sends each request once; the load then ends with the last of them. */
+  /** Sends each request once and ends the load after the last one. */
   readonly once?: boolean;
-  readonly keepAnswers?: boolean;
-  /** Starts so many requests each second, whether those before are answered or not. */
+  readonly keepResponses?: boolean;
+  /** Requests per second, sent without waiting for earlier responses (open loop). */
   readonly rate?: number;
 }
 
 export interface LoadRequest {
   readonly key: string;
-  /** Where it is another one than the load's. */
+  /** Overrides the path of the load. */
   readonly path?: string;
   readonly body?: string | Uint8Array;
 }
@@ -36,34 +36,27 @@ export interface LoadResult {
   /** Latencies in milliseconds. */
   readonly p50: number;
   readonly p99: number;
-  /** The bodies of the answers, where they were to be kept. */
-  readonly answers: readonly string[];
+  /** The response bodies, if `keepResponses` was set. */
+  readonly responses: readonly string[];
 }
 
 export const keyHeader = "svc-api-key";
 export const loadHost = "127.0.0.1";
 
-/** The same load of a single request. */
-export function onceOf(load: Load): Load {
+/** Reduces a load to its first request, sent once. */
+export function toSingleRequest(load: Load): Load {
   const { rate: _, ...rest } = load;
   return { ...rest, connections: 1, requests: load.requests.slice(0, 1), once: true };
 }
 
-/** Sends single requests over connections that stay open. */
+/** Sends single requests over persistent connections. */
 export interface LoadClient {
   /**
-   * Opens all connections. A busy server accepts only one with each turn of its
-   * event loop, which would be counted as the latency of requests.
+   * Opens all connections before the load starts. A busy server accepts one per
+   * turn of its event loop, which would count as latency.
    */
   open(): Promise<void>;
-  /** Resolves with the body of the answer; any other status than the load's throws. */
+  /** Resolves with the response body. Throws on an unexpected status or body. */
   send(request: LoadRequest, connection: number): Promise<string>;
   close(): void;
-}
-
-/** What was seen of a load while it lasted. */
-export interface Seen {
-  /** In milliseconds. */
-  readonly latencies: number[];
-  readonly answers: string[];
 }

@@ -1,5 +1,5 @@
--- Sends the requests of a file in turn, each of which is its length in a line and then its bytes,
--- and prints one line of JSON at the end.
+-- Sends the requests of a file in a loop and prints one line of JSON at the end. Each request in the
+-- file is a line with its length, followed by its bytes.
 local requests = {}
 local sent = 0
 
@@ -19,7 +19,7 @@ end
 function done(summary, latency)
   local errors = summary.errors
   io.write(string.format(
-    '\n{"requests":%d,"microseconds":%d,"p50":%d,"p99":%d,"refused":%d,"broken":%d}\n',
+    '\n{"requests":%d,"microseconds":%d,"p50":%d,"p99":%d,"statusErrors":%d,"connectionErrors":%d}\n',
     summary.requests, summary.duration, latency:percentile(50), latency:percentile(99),
     errors.status, errors.connect + errors.read + errors.write + errors.timeout
   ))

@@ -4,16 +4,16 @@ import { createClientOn, type LatchkeyClient } from "../../src/client/client.js"
 import { sendKey } from "../../src/contract/client-interceptors.js";
 import { keyHeader } from "../load/load.js";
 
-/** Calls the REST API over connections that are kept. Answers the body, or throws where the status is another. */
-type Rest = (key: string, verb: string, path: string, options: RestOptions) => Promise<Body>;
+/** Calls the REST API over persistent connections. Throws on an unexpected status. */
+type CallRest = (key: string, verb: string, path: string, options: RestOptions) => Promise<Body>;
 
 interface RestOptions {
-  /** The statuses that are no failure. */
+  /** The expected statuses. */
   readonly expect: readonly number[];
   readonly body?: string;
 }
 
-/** The fields of answers that the journeys go on with, or look at. */
+/** The response fields that the journeys use. */
 interface Body {
   readonly id: string;
   readonly key: string;
@@ -25,14 +25,14 @@ interface Body {
   readonly data: readonly unknown[];
 }
 
-/** So few that all of them are in use: open files are to tell of the service, not of those who call. */
-const usualConnections = 32;
+/** Few enough that all stay in use, so that the number of open files depends only on the service. */
+const defaultConnections = 32;
 
-export function createRest(
+export function createRestClient(
   url: string,
-  connections = usualConnections,
-): { readonly call: Rest; close(): void } {
-  // In turn, so that none idles until the service closes it.
+  connections = defaultConnections,
+): { readonly call: CallRest; close(): void } {
+  // Round robin, so that no connection idles until the service closes it.
   const agent = new Agent({ keepAlive: true, maxSockets: connections, scheduling: "fifo" });
   return {
     call: (key, verb, path, { expect, body }) =>
@@ -46,7 +46,7 @@ export function createRest(
             const text = Buffer.concat(parts).toString();
             const { statusCode: status = 0 } = incoming;
             if (!expect.includes(status)) {
-              reject(new Error(`${verb} ${path} answered ${status} ${text}`));
+              reject(new Error(`${verb} ${path} returned ${status} ${text}`));
               return;
             }
             try {
@@ -67,7 +67,7 @@ interface GrpcClient extends LatchkeyClient {
   close(): void;
 }
 
-/** A client that sends nothing twice: what gets lost is to be seen, which the package's own client would make good. */
+/** A client without retries, unlike that of the package, so that lost calls are detected. */
 export function createGrpcClient(url: string, key: string): GrpcClient {
   const sessionManager = new Http2SessionManager(url);
   const interceptors = [sendKey({ url, key })];

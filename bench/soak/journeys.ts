@@ -1,77 +1,80 @@
 import assert from "node:assert/strict";
 import { setTimeout as delay } from "node:timers/promises";
 import type { CheckAccessResponse } from "../../gen/latchkey/v1/access_service_pb.js";
-import { type Keys, type Made, privateApplication } from "../seed.js";
-import { createGrpcClient, createRest } from "./clients.js";
-import type { Record } from "./record.js";
+import { type CreatedApplication, type Keys, privateApplication } from "../seed.js";
+import { createGrpcClient, createRestClient } from "./clients.js";
+import type { Recorder } from "./recorder.js";
 
-/** Something that a caller does, in one request or a few. What it makes it removes again. */
+/** A sequence of requests of one caller. Deletes what it creates. */
 type Journey = () => Promise<unknown>;
 
 export interface Journeys {
-  /** Begins one of the journeys, each as often as it is in proportion. Answers whether it went well. */
+  /** Runs a journey, chosen at random by weight, and returns whether it succeeded. */
   next(): Promise<boolean>;
   close(): void;
 }
 
-const application = { name: "Soaked", type: "private", permissions: ["token:read"] };
-const asJson = (value: object) => JSON.stringify(value);
+const application = { name: "Soak test", type: "private", permissions: ["token:read"] };
+const toJson = (value: object) => JSON.stringify(value);
 
-/** For how long a watch is held open, in milliseconds. */
-const watchTime = 3_000;
+/** How long a watch stays open. */
+const watchMs = 3_000;
 
-/** The mix of a day: mostly reads and checks, some changes, watches that come and go, some nonsense. Each looks at what it is told. */
-export function createJourneys(url: string, keys: Keys, record: Record): Journeys {
-  const rest = createRest(url);
+/** Mostly reads and checks, some changes and watches, and some invalid requests. Each verifies its responses. */
+export function createJourneys(url: string, keys: Keys, recorder: Recorder): Journeys {
+  const rest = createRestClient(url);
   const { call } = rest;
   const manager = createGrpcClient(url, keys.management);
   const checker = createGrpcClient(url, keys.checking);
-  const { time } = record;
-  let turn = 0;
-  const anyone = () => keys.private[turn++ % keys.private.length] as Made;
+  const { time } = recorder;
+  let next = 0;
+  const nextApplication = () => keys.private[next++ % keys.private.length] as CreatedApplication;
   const get = (key: string, path: string, expect = [200]) => call(key, "GET", path, { expect });
   const post = (key: string, path: string, body: object, expect: number[]) =>
-    call(key, "POST", path, { expect, body: asJson(body) });
+    call(key, "POST", path, { expect, body: toJson(body) });
   const remove = (id: string) =>
     time("delete", () => call(keys.management, "DELETE", `/applications/${id}`, { expect: [204] }));
-  const checkOf = (key: string) => ({ key, permission: "token:read" });
+  const createCheck = (key: string) => ({ key, permission: "token:read" });
 
   async function readByKey(): Promise<void> {
-    const { id, key } = anyone();
-    const found = await time("read by key", () => get(key, "/applications/key"));
-    assert.equal(found.id, id, "a key was taken for another's");
+    const { id, key } = nextApplication();
+    const application = await time("read by key", () => get(key, "/applications/key"));
+    assert.equal(application.id, id, "a key returned another application");
   }
 
   async function readById(): Promise<void> {
-    const { id } = anyone();
-    const found = await time("read by id (gRPC)", () =>
+    const { id } = nextApplication();
+    const application = await time("read by id (gRPC)", () =>
       manager.applications.getApplication({ id }),
     );
-    assert.equal(found.id, id, "another application was read than was asked for");
+    assert.equal(application.id, id, "a read returned another application");
   }
 
   async function check(): Promise<void> {
-    const { id, key } = anyone();
-    const answer = await time("check", () =>
-      post(keys.checking, "/access/check", checkOf(key), [200]),
+    const { id, key } = nextApplication();
+    const decision = await time("check", () =>
+      post(keys.checking, "/access/check", createCheck(key), [200]),
     );
-    mustAllow({ ...answer, applicationId: answer.application_id }, id);
+    assertAllowed({ ...decision, applicationId: decision.application_id }, id);
   }
 
-  async function checkByGrpc(): Promise<void> {
-    const { id, key } = anyone();
-    mustAllow(await time("check (gRPC)", () => checker.access.checkAccess(checkOf(key))), id);
+  async function checkOverGrpc(): Promise<void> {
+    const { id, key } = nextApplication();
+    assertAllowed(
+      await time("check (gRPC)", () => checker.access.checkAccess(createCheck(key))),
+      id,
+    );
   }
 
-  async function checkMany(): Promise<void> {
-    const asked = Array.from({ length: 20 }, anyone);
-    const checks = asked.map(({ key }) => checkOf(key));
+  async function checkBatch(): Promise<void> {
+    const applications = Array.from({ length: 20 }, nextApplication);
+    const checks = applications.map(({ key }) => createCheck(key));
     const { results } = await time("check 20 (gRPC)", () =>
       checker.access.batchCheckAccess({ checks }),
     );
-    assert.equal(results.length, asked.length, "a batch lacks answers");
-    results.forEach((result, at) => {
-      mustAllow(result, asked[at]?.id);
+    assert.equal(results.length, applications.length, "a batch lacks results");
+    results.forEach((result, index) => {
+      assertAllowed(result, applications[index]?.id);
     });
   }
 
@@ -82,18 +85,18 @@ export function createJourneys(url: string, keys: Keys, record: Record): Journey
 
   async function listEvents(): Promise<void> {
     const { data } = await time("list events", () => get(keys.management, "/events?size=20"));
-    assert(Array.isArray(data), "there is no list of events");
+    assert(Array.isArray(data), "the list of events is missing");
   }
 
-  async function liveAndDie(): Promise<void> {
+  async function runLifecycle(): Promise<void> {
     const { id, key } = await time("create", () =>
       post(keys.management, "/applications", application, [201]),
     );
-    const name = "Soaked more";
+    const name = "Soak test, updated";
     const updated = await time("update", () =>
       call(keys.management, "PUT", `/applications/${id}`, {
         expect: [200],
-        body: asJson({ name, permissions: ["token:read", "token:create"] }),
+        body: toJson({ name, permissions: ["token:read", "token:create"] }),
       }),
     );
     assert.equal(updated.name, name, "an update was lost");
@@ -101,8 +104,8 @@ export function createJourneys(url: string, keys: Keys, record: Record): Journey
       manager.applications.regenerateApplicationKey({ id }),
     );
     await time("use a replaced key", () => get(key, "/whoami", [401, 429]));
-    const me = await time("who am I", () => get(renewed.key ?? "", "/whoami"));
-    assert.equal(me.application_id, id, "a key was taken for another's");
+    const me = await time("whoami", () => get(renewed.key ?? "", "/whoami"));
+    assert.equal(me.application_id, id, "a key returned another application");
     await remove(id);
     await time("use a deleted key", () => get(renewed.key ?? "", "/whoami", [401, 429]));
   }
@@ -111,72 +114,77 @@ export function createJourneys(url: string, keys: Keys, record: Record): Journey
     const opened = await time("open a session", () => post(keys.public, "/sessions", {}, [201]));
     const { nonce, session_key: sessionKey } = opened;
     const grants = { nonce, permissions: ["token:read"] };
-    await time("authorize", () => post(anyone().key, "/sessions/authorize", grants, [204]));
+    await time("authorize", () =>
+      post(nextApplication().key, "/sessions/authorize", grants, [204]),
+    );
     const checkSession = () =>
-      time("check a session (gRPC)", () => checker.access.checkAccess(checkOf(sessionKey)));
+      time("check a session (gRPC)", () => checker.access.checkAccess(createCheck(sessionKey)));
     const before = await checkSession();
-    assert(before.allowed, `a session that was authorized is ${before.reason}`);
-    await time("end a session", () => manager.sessions.deleteSession({ id: opened.id }));
-    assert.equal((await checkSession()).reason, "unknown_key", "a session outlives its end");
+    assert(before.allowed, `an authorized session was refused: ${before.reason}`);
+    await time("delete a session", () => manager.sessions.deleteSession({ id: opened.id }));
+    assert.equal((await checkSession()).reason, "unknown_key", "a deleted session is still valid");
   }
 
   async function watch(): Promise<void> {
-    const leaving = new AbortController();
-    const timer = delay(watchTime).then(() => leaving.abort());
+    const abort = new AbortController();
+    const timer = delay(watchMs).then(() => abort.abort());
     let messages = 0;
     await time("watch", async () => {
       try {
-        const stream = checker.access.watchCredentials({ heartbeatMs: 500 }, leaving);
+        const stream = checker.access.watchCredentials({ heartbeatMs: 500 }, abort);
         for await (const _ of stream) {
           messages++;
         }
       } catch (error) {
-        if (!leaving.signal.aborted) {
+        if (!abort.signal.aborted) {
           throw error;
         }
       }
-      assert(leaving.signal.aborted, "a watch ended by itself");
+      assert(abort.signal.aborted, "the service closed a watch");
     });
-    assert(messages > 0, "a watch was told nothing");
+    assert(messages > 0, "a watch received no message");
     await timer;
   }
 
-  async function createLarge(): Promise<void> {
+  async function createWithRules(): Promise<void> {
     const options = { expect: [201], body: privateApplication };
-    const { id } = await time("create as large as it gets", () =>
+    const { id } = await time("create with rules", () =>
       call(keys.management, "POST", "/applications", options),
     );
     await remove(id);
   }
 
-  /** Each as often as its number says, of all together. */
-  const journeys: readonly [number, Journey][] = [
+  const journeys: readonly [weight: number, Journey][] = [
     [30, readByKey],
-    [30, checkByGrpc],
+    [30, checkOverGrpc],
     [8, check],
-    [3, checkMany],
+    [3, checkBatch],
     [4, readById],
     [3, list],
     [2, listEvents],
-    [8, liveAndDie],
+    [8, runLifecycle],
     [8, openSession],
     [0.2, watch],
-    [1, createLarge],
-    [2, () => time("send nonsense", () => post(keys.management, "/applications", {}, [400]))],
+    [1, createWithRules],
+    [
+      2,
+      () =>
+        time("send an invalid request", () => post(keys.management, "/applications", {}, [400])),
+    ],
     [1, () => time("use a wrong key", () => get("lk_prv_wrong", "/whoami", [401, 429]))],
-    [0.2, () => time("is it ready", () => get("", "/readyz"))],
+    [0.2, () => time("readiness", () => get("", "/readyz"))],
     [0.2, () => time("read metrics", () => get("", "/metrics"))],
   ];
-  const all = journeys.reduce((sum, [share]) => sum + share, 0);
+  const totalWeight = journeys.reduce((sum, [weight]) => sum + weight, 0);
 
   return {
     next() {
-      let at = Math.random() * all;
-      const found = journeys.find(([share]) => {
-        at -= share;
-        return at < 0;
+      let remaining = Math.random() * totalWeight;
+      const chosen = journeys.find(([weight]) => {
+        remaining -= weight;
+        return remaining < 0;
       });
-      return record.attempt(found?.[1] ?? liveAndDie);
+      return recorder.attempt(chosen?.[1] ?? runLifecycle);
     },
 
     close() {
@@ -187,11 +195,11 @@ export function createJourneys(url: string, keys: Keys, record: Record): Journey
   };
 }
 
-/** Every application may read tokens, so a check says so of the one whose key was shown. */
-function mustAllow(
+/** Every application may read tokens, so its check must be allowed. */
+function assertAllowed(
   { allowed, applicationId }: Pick<CheckAccessResponse, "allowed" | "applicationId">,
   id: string | undefined,
 ): void {
-  assert(allowed, `what ${id} may was refused`);
-  assert.equal(applicationId, id, "a key was taken for another's");
+  assert(allowed, `a check of ${id} was refused`);
+  assert.equal(applicationId, id, "a key returned another application");
 }

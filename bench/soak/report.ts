@@ -1,106 +1,105 @@
-import { asText, type Column, format, percentile, spreadOf, tableOf } from "../table.js";
-import type { BesideInvalid } from "./invalid-load.js";
-import type { Record } from "./record.js";
-import { risePerMinute, type Sample } from "./record.js";
+import { asText, type Column, createTable, format, percentile, spreadOf } from "../report/table.js";
+import type { FloodResult } from "./load.js";
+import { type Recorder, type Sample, slopePerMinute } from "./recorder.js";
 
 interface SoakResult {
   readonly minutes: number;
-  /** Journeys a second. */
+  /** Journeys per second. */
   readonly rate: number;
-  readonly record: Pick<Record, "latencies" | "errors">;
+  readonly recorder: Pick<Recorder, "latencies" | "errors">;
   readonly samples: readonly Sample[];
-  readonly besideInvalid: BesideInvalid;
+  readonly flood: FloodResult;
 }
 
-/** How long a call may take at most beside many large ones that are not valid, in milliseconds. */
-const longestBesideInvalid = 3_000;
+/** The maximum latency during a flood of invalid requests. */
+const maxFloodLatencyMs = 3_000;
 
-/** What has to stay flat. */
+/** A resource whose usage must stay flat. */
 interface Gauge {
   readonly name: string;
-  of(sample: Sample): number;
-  /** By how much it may rise in a minute: over a short time it has not settled yet. */
-  mostRise(minutes: number): number;
+  getValue(sample: Sample): number;
+  /** The maximum increase per minute. Higher in short runs, which have not settled. */
+  maxIncrease(minutes: number): number;
 }
 
-const settledAfter = 30;
+const settledAfterMinutes = 30;
 
 const gauges: readonly Gauge[] = [
   {
     name: "memory in MiB",
-    of: ({ memory }) => memory,
-    mostRise: (minutes) => (minutes < settledAfter ? 3 : 0.5),
+    getValue: ({ memory }) => memory,
+    maxIncrease: (minutes) => (minutes < settledAfterMinutes ? 3 : 0.5),
   },
   {
     name: "open files",
-    of: ({ files }) => files,
-    mostRise: (minutes) => (minutes < settledAfter ? 1 : 0.5),
+    getValue: ({ files }) => files,
+    maxIncrease: (minutes) => (minutes < settledAfterMinutes ? 1 : 0.5),
   },
 ];
 
-/** A rise that is no number, since there was too little to see, is not flat. */
-const isFlat = ({ of, mostRise }: Gauge, { samples, minutes }: SoakResult) =>
-  risePerMinute(samples, of) <= mostRise(minutes);
+/** Not flat if the increase is `NaN`, because there were too few samples. */
+const isFlat = ({ getValue, maxIncrease }: Gauge, { samples, minutes }: SoakResult) =>
+  slopePerMinute(samples, getValue) <= maxIncrease(minutes);
 
-/** What is wrong with a result, in words. */
-export function faultsOf(result: SoakResult): string[] {
-  const { latencies, errors } = result.record;
+/** Describes why the run failed. Empty if it passed. */
+export function findFailures(result: SoakResult): string[] {
+  const { latencies, errors } = result.recorder;
   return [
     ...(errors.count > 0
-      ? [[`${errors.count} journeys went wrong, the first:`, ...errors.examples].join("\n  ")]
+      ? [[`${errors.count} journeys failed, the first:`, ...errors.examples].join("\n  ")]
       : []),
-    ...(latencies.size === 0 ? ["no request was answered"] : []),
+    ...(latencies.size === 0 ? ["no request succeeded"] : []),
     ...gauges
       .filter((gauge) => !isFlat(gauge, result))
-      .map(({ name, of, mostRise }) => {
-        const rise = risePerMinute(result.samples, of).toFixed(2);
-        return `${name}: rises by ${rise} a minute, and may by ${mostRise(result.minutes)}`;
+      .map(({ name, getValue, maxIncrease }) => {
+        const increase = slopePerMinute(result.samples, getValue).toFixed(2);
+        return `${name}: increases by ${increase} per minute, the maximum is ${maxIncrease(result.minutes)}`;
       }),
-    ...(slowestBesideInvalid(result) <= longestBesideInvalid
+    ...(getSlowestDuringFlood(result) <= maxFloodLatencyMs
       ? []
-      : [`${besideInvalidText(result)}, and may take ${longestBesideInvalid} ms`]),
+      : [`${describeFlood(result)}; the maximum is ${maxFloodLatencyMs} ms`]),
   ];
 }
 
-/** Without any call it is no number, and not short. */
-function slowestBesideInvalid({ besideInvalid: { latencies } }: SoakResult): number {
+/** `NaN` without any call, which fails the run. */
+function getSlowestDuringFlood({ flood: { latencies } }: SoakResult): number {
   return percentile(latencies, 100);
 }
 
-function besideInvalidText(result: SoakResult): string {
-  const { refused, latencies } = result.besideInvalid;
-  const slowest = format(slowestBesideInvalid(result), 1);
-  return `beside ${format(refused, 0)} large requests that are not valid, the slowest of ${format(latencies.length, 0)} calls took ${slowest} ms`;
+function describeFlood(result: SoakResult): string {
+  const { refused, latencies } = result.flood;
+  const slowest = format(getSlowestDuringFlood(result), 1);
+  return `during ${format(refused, 0)} large invalid requests, the slowest of ${format(latencies.length, 0)} calls took ${slowest} ms`;
 }
 
-/** What a soak has shown, as tables. */
-export function report(result: SoakResult): string {
-  const { minutes, rate, record } = result;
-  const kinds = [...record.latencies].sort(([, a], [, b]) => b.length - a.length);
+/** Renders the results as tables. */
+export function formatReport(result: SoakResult): string {
+  const { minutes, rate, recorder } = result;
+  const kinds = [...recorder.latencies].sort(([, a], [, b]) => b.length - a.length);
   const requests = kinds.reduce((sum, [, latencies]) => sum + latencies.length, 0);
   const heading = [
     `${format(requests, 0)} requests in ${minutes} minutes`,
-    `${Math.round(rate)} journeys a second`,
-    `${record.errors.count} errors`,
+    `${Math.round(rate)} journeys per second`,
+    `${recorder.errors.count} errors`,
   ];
   return [
     heading.join(", "),
-    asText(tableOf(gaugeColumns(result), gauges)),
-    asText(tableOf(requestColumns, kinds)),
-    besideInvalidText(result),
+    asText(createTable(gaugeColumns(result), gauges)),
+    asText(createTable(requestColumns, kinds)),
+    describeFlood(result),
   ].join("\n\n");
 }
 
 function gaugeColumns(result: SoakResult): Column<Gauge>[] {
   const { samples, minutes } = result;
-  const spread = ({ of }: Gauge) => spreadOf(samples.map(of));
+  const spread = ({ getValue }: Gauge) => spreadOf(samples.map(getValue));
   return [
     { title: "all processes", isText: true, text: ({ name }) => name },
     { title: "median", text: (gauge) => format(spread(gauge).median, 1) },
     { title: "lowest", text: (gauge) => format(spread(gauge).low, 1) },
     { title: "highest", text: (gauge) => format(spread(gauge).high, 1) },
-    { title: "rise a minute", text: ({ of }) => format(risePerMinute(samples, of), 2) },
-    { title: "at most", text: ({ mostRise }) => format(mostRise(minutes), 2) },
+    { title: "increase/min", text: ({ getValue }) => format(slopePerMinute(samples, getValue), 2) },
+    { title: "maximum", text: ({ maxIncrease }) => format(maxIncrease(minutes), 2) },
     { title: "", isText: true, text: (gauge) => (isFlat(gauge, result) ? "flat" : "NOT FLAT") },
   ];
 }

@@ -1,36 +1,33 @@
 /**
- * Whether Latchkey holds under load that lasts: half of the highest that it
- * bears, of all kinds of requests at once, while the memory and the open files
- * of all its processes are watched.
+ * The soak test: runs mixed traffic at half of the highest load and monitors the
+ * memory and open files of all processes.
  *
  *     npm run soak                        30 minutes, on the embedded store
  *     npm run soak -- --minutes 6         shorter
- *     npm run soak -- --mongodb           on a MongoDB of its own
+ *     npm run soak -- --mongodb           on a temporary MongoDB
  *     npm run soak -- --workers 2         with several processes
  *
- * Ends with an error where a request goes wrong, is answered late or with
- * something else than it should be, also while the highest load is found; where
- * a process dies; where memory or open files keep growing; and where, at last, a
- * caller waits for long beside many large requests that are not valid.
+ * Exits with 1 if a request fails, times out or returns a wrong response, if a
+ * process exits, if memory or open files keep growing, or if a flood of large
+ * invalid requests makes another caller wait too long.
  */
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { startMongod } from "../../test/support/mongo/mongod.js";
-import { cleanUp, interruption, onExit, scratchFolder } from "../processes.js";
+import { cleanUp, createTempFolder, onExit, waitForInterrupt } from "../child-processes.js";
 import { seed } from "../seed.js";
 import { addressOf, type StoreEnvironment, startLatchkey } from "../servers.js";
-import { callBesideInvalid } from "./invalid-load.js";
 import { createJourneys } from "./journeys.js";
-import { findHighest, keepRate } from "./load.js";
-import { createRecord, watchDuring } from "./record.js";
-import { faultsOf, report } from "./report.js";
+import { findMaxRate, measureDuringFlood, runAtRate } from "./load.js";
+import { createRecorder, monitor } from "./recorder.js";
+import { findFailures, formatReport } from "./report.js";
 
-/** How many applications there are that nobody changes. */
-const residents = 1_000;
-const trial = 15;
-const invalidLoad = 20;
+/** Applications that no journey changes. */
+const seededApplications = 1_000;
+const maxRateSeconds = 15;
+const floodSeconds = 20;
 
-function tell(progress: string): void {
+function reportProgress(progress: string): void {
   console.error(`soak: ${progress}`);
 }
 
@@ -46,35 +43,37 @@ async function main(): Promise<void> {
   if (!(minutes > 0)) {
     throw new Error("--minutes must be a number above 0, for example 30");
   }
-  const folder = join(await scratchFolder(), "data");
+  const folder = join(await createTempFolder(), "data");
   const store = values.mongodb ? await startDatabase() : { DATA_DIR: folder };
-  tell("filling the store");
-  const keys = await seed(store, residents);
-  // What happened is kept for a short while only, so that the data do not grow for as long as it lasts.
+  reportProgress("filling the store");
+  const keys = await seed(store, seededApplications);
+  // A short retention of audit entries, so that the data stop growing.
   const environment = { ...store, EVENT_RETENTION: "2m" };
   const workers = Number(values.workers);
   const server = await startLatchkey(environment, { cores: undefined, workers });
   const url = addressOf(server);
-  const record = createRecord();
-  const journeys = createJourneys(url, keys, record);
+  const recorder = createRecorder();
+  const journeys = createJourneys(url, keys, recorder);
 
-  tell(`finding the highest load for ${trial} seconds`);
-  await findHighest(journeys, trial / 3);
-  const highest = await findHighest(journeys, trial);
-  record.latencies.clear();
+  reportProgress(`finding the highest load for ${maxRateSeconds} seconds`);
+  await findMaxRate(journeys, maxRateSeconds / 3);
+  const highest = await findMaxRate(journeys, maxRateSeconds);
+  recorder.latencies.clear();
   const rate = highest / 2;
-  tell(`half of it, ${Math.round(rate)} journeys a second, for ${minutes} minutes`);
-  const load = keepRate(journeys, rate, minutes * 60);
-  const samples = await watchDuring(load, server.pid, folder);
+  reportProgress(
+    `running half of it, ${Math.round(rate)} journeys per second, for ${minutes} minutes`,
+  );
+  const load = runAtRate(journeys, rate, minutes * 60);
+  const samples = await monitor(load, server.pid, folder);
   journeys.close();
-  tell(`sending large requests that are not valid for ${invalidLoad} seconds`);
-  const besideInvalid = await callBesideInvalid(url, keys, invalidLoad);
+  reportProgress(`sending large invalid requests for ${floodSeconds} seconds`);
+  const flood = await measureDuringFlood(url, keys, floodSeconds);
 
-  const result = { minutes, rate, record, samples, besideInvalid };
-  console.log(report(result));
-  const faults = faultsOf(result);
-  if (faults.length > 0) {
-    throw new Error(faults.join("\n"));
+  const result = { minutes, rate, recorder, samples, flood };
+  console.log(formatReport(result));
+  const failures = findFailures(result);
+  if (failures.length > 0) {
+    throw new Error(failures.join("\n"));
   }
 }
 
@@ -85,7 +84,7 @@ async function startDatabase(): Promise<StoreEnvironment> {
 }
 
 try {
-  await Promise.race([main(), interruption()]);
+  await Promise.race([main(), waitForInterrupt()]);
 } catch (error) {
   console.error(`soak: ${(error as Error).message}`);
   process.exitCode = 1;

@@ -6,8 +6,8 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "@jest/globals";
-import type { Bom } from "../../tools/supply-chain/bom.js";
 import { packagesIn, readLockfile, readManifest } from "../../tools/supply-chain/lockfile.js";
+import type { Bom } from "../../tools/supply-chain/sbom.js";
 import { withTempFolder } from "../support/service/run-latchkey.js";
 
 const run = promisify(execFile);
@@ -32,7 +32,13 @@ describe("the audit", () => {
       npm_config_registry: `http://127.0.0.1:${port}/`,
       npm_config_cache: cache,
     };
-    const command = ["--import", "tsx", "tools/supply-chain/check-audit.ts", "findings", ...args];
+    const command = [
+      "--import",
+      "tsx",
+      "tools/supply-chain/check-audit.ts",
+      "vulnerabilities",
+      ...args,
+    ];
     const result = await run(process.execPath, command, { env }).then(
       ({ stdout }) => ({ code: 0, output: stdout }),
       ({ code, stdout, stderr }) => ({ code, output: stdout + stderr }),
@@ -49,17 +55,17 @@ describe("the audit", () => {
   };
 
   it("fails on a severe vulnerability and names it", async () => {
-    const { code, output } = await audit(200, { pino: [advisory] }, "--if-answered");
-    expect(output).toContain("npm audit: pino: high, by It leaks (a)");
+    const { code, output } = await audit(200, { pino: [advisory] }, "--allow-unreachable");
+    expect(output).toContain("npm audit: pino: high, via It leaks (a)");
     expect(code).toBe(1);
   });
 
-  it("reports an unreachable registry, and fails unless --if-answered is given", async () => {
+  it("reports an unreachable registry, and fails unless --allow-unreachable is given", async () => {
     const { code, output } = await audit(405, {});
-    expect(output).toContain("npm audit: NOT CHECKED, the registry gave no answer: 405");
+    expect(output).toContain("npm audit: NOT CHECKED, the registry is unreachable: 405");
     expect(output).not.toContain("http://");
     expect(code).toBe(1);
-    expect(await audit(405, {}, "--if-answered")).toEqual({ code: 0, output });
+    expect(await audit(405, {}, "--allow-unreachable")).toEqual({ code: 0, output });
   });
 });
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
-import { auditVerdict, signaturesVerdict } from "../../tools/supply-chain/audit-verdict.js";
+import { parseAudit, parseSignatures } from "../../tools/supply-chain/audit.js";
 import {
-  faultsOf,
+  findLockfileProblems,
   type Lockfile,
   type Manifest,
   readLockfile,
@@ -13,7 +13,7 @@ const manifest = readManifest();
 
 describe("the lockfile", () => {
   it("has a version and a hash for each package and no registry URLs", () => {
-    expect(faultsOf(lock, manifest)).toEqual([]);
+    expect(findLockfileProblems(lock, manifest)).toEqual([]);
   });
 
   const changePackage = (path: string, change: object): Lockfile => ({
@@ -28,7 +28,7 @@ describe("the lockfile", () => {
       "a registry host",
       changePackage(pino, { resolved: "https://a.example/p.tgz" }),
       manifest,
-      "where it is",
+      "has a resolved URL",
     ],
     ["a link", changePackage(pino, { link: true }), manifest, "is a link"],
     ...["git+ssh://git@a.example/x.git", "https://a.example/x.tgz", "file:../x", "a/b"].map(
@@ -36,26 +36,26 @@ describe("the lockfile", () => {
         `a dependency from ${from}`,
         changePackage(pino, { dependencies: { x: from } }),
         manifest,
-        "which is no registry",
+        "which is not a registry",
       ],
     ),
     [
       "dependencies that differ from package.json",
       lock,
       { ...manifest, dependencies: { ...manifest.dependencies, left: "1.0.0" } },
-      "other dependencies",
+      "the dependencies differ from package.json",
     ],
     [
       "a range in package.json",
       lock,
       { ...manifest, dependencies: { ...manifest.dependencies, pino: "^10.0.0" } },
-      "which is not one version",
+      "which is not an exact version",
     ],
     [
       "an install script that allowScripts does not list",
       changePackage(pino, { hasInstallScript: true }),
       manifest,
-      "allowScripts says nothing of",
+      "missing from allowScripts",
     ],
     [
       "an allowScripts entry for a package without install script",
@@ -67,31 +67,31 @@ describe("the lockfile", () => {
   ];
 
   it.each(invalid)("is refused with %s", (_name, lock, manifest, message) => {
-    expect(faultsOf(lock, manifest).join("\n")).toContain(message);
+    expect(findLockfileProblems(lock, manifest).join("\n")).toContain(message);
   });
 });
 
 describe("the audit", () => {
   it("passes without high or critical vulnerabilities", () => {
     const report = { metadata: {}, vulnerabilities: { a: { severity: "moderate" } } };
-    expect(auditVerdict(JSON.stringify(report))).toEqual({
-      passed: "no high or critical finding, 1 of less",
+    expect(parseAudit(JSON.stringify(report))).toEqual({
+      passed: "no high or critical vulnerabilities, 1 of lower severity",
     });
   });
 
   it.each([
-    ['{"invalid":[],"missing":[]}', { passed: "all signatures are right" }],
+    ['{"invalid":[],"missing":[]}', { passed: "all signatures are valid" }],
     [
       '{"invalid":[{"name":"a","version":"1.0.0"}],"missing":[]}',
-      { failed: ["a@1.0.0 has a signature that is wrong"] },
+      { failed: ["a@1.0.0 has an invalid signature"] },
     ],
     [
       '{"invalid":[],"missing":[{"name":"a","version":"1.0.0"}]}',
       { failed: ["a@1.0.0 has no signature"] },
     ],
-    ['{"error":{"summary":"no such host"}}', { unanswered: "no such host" }],
-    ["", { unanswered: "npm said nothing that can be read" }],
+    ['{"error":{"summary":"no such host"}}', { unreachable: "no such host" }],
+    ["", { unreachable: "npm returned no readable output" }],
   ])("evaluates the signature report %s", (report, verdict) => {
-    expect(signaturesVerdict(report)).toEqual(verdict);
+    expect(parseSignatures(report)).toEqual(verdict);
   });
 });

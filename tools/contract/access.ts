@@ -1,16 +1,19 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import type { Facts } from "./facts.js";
-import { listOf } from "./prose.js";
+import type { Contract } from "./contract.js";
+import { formatList } from "./prose.js";
 
 /** Describes who may call a method. */
-export function accessOf(facts: Facts, method: DescMethod): string {
-  const { permission, callers } = facts.access(method);
+export function describeAccess(contract: Contract, method: DescMethod): string {
+  const { permission, callers } = contract.access(method);
   const needs: string[] = [];
   if (callers.length > 0) {
     needs.push(`the key of ${oneOf(callers)}`);
   }
   if (permission) {
-    const holders = listOf(holdersOf(facts, method, permission).map(inPlural), "conjunction");
+    const holders = formatList(
+      getHolders(contract, method, permission).map(toPlural),
+      "conjunction",
+    );
     const only = holders && `, which only ${holders} can hold`;
     needs.push(`the permission \`${permission}\`${only}`);
   }
@@ -18,10 +21,10 @@ export function accessOf(facts: Facts, method: DescMethod): string {
 }
 
 /** The kinds of caller that are allowed and can hold the permission. */
-export function callersOf(facts: Facts, method: DescMethod): string[] {
-  const { permission, callers } = facts.access(method);
-  const holders = permission ? holdersOf(facts, method, permission) : [];
-  return facts.callerKinds.filter(
+export function getCallers(contract: Contract, method: DescMethod): string[] {
+  const { permission, callers } = contract.access(method);
+  const holders = permission ? getHolders(contract, method, permission) : [];
+  return contract.callerKinds.filter(
     (kind) =>
       (callers.length === 0 || callers.includes(kind)) &&
       (holders.length === 0 || holders.includes(kind)),
@@ -29,9 +32,9 @@ export function callersOf(facts: Facts, method: DescMethod): string[] {
 }
 
 /** An example of the error for a caller that may not call the method. */
-export function refusalOf(facts: Facts, method: DescMethod): string {
-  const { permission, callers } = facts.access(method);
-  const kind = facts.callerKinds.find((name) => callers.length === 0 || !callers.includes(name));
+export function createRefusalExample(contract: Contract, method: DescMethod): string {
+  const { permission, callers } = contract.access(method);
+  const kind = contract.callerKinds.find((name) => callers.length === 0 || !callers.includes(name));
   const caller = `the ${kind} application "Storefront" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213)`;
   return callers.length > 0
     ? `This needs the key of ${oneOf(callers)}. Yours belongs to ${caller}.`
@@ -39,19 +42,19 @@ export function refusalOf(facts: Facts, method: DescMethod): string {
 }
 
 /** The kinds of caller that may hold a permission. Empty means every kind. */
-function holdersOf(facts: Facts, method: DescMethod, permission: string): readonly string[] {
-  const declared = facts.permissions(method.parent).find(({ name }) => name === permission);
+function getHolders(contract: Contract, method: DescMethod, permission: string): readonly string[] {
+  const declared = contract.permissions(method.parent).find(({ name }) => name === permission);
   if (!declared) {
     throw new Error(`${method} requires ${permission}, which its service does not declare`);
   }
   return declared.holders;
 }
 
-function inPlural(kind: string): string {
+function toPlural(kind: string): string {
   return kind === "session" ? "sessions" : `${kind} applications`;
 }
 
 function oneOf(callers: readonly string[]): string {
   const labels = callers.map((kind) => (kind === "session" ? kind : `${kind} application`));
-  return `a ${listOf(labels, "disjunction")}`;
+  return `a ${formatList(labels, "disjunction")}`;
 }

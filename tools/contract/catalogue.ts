@@ -1,5 +1,8 @@
+import type { DescMethod } from "@bufbuild/protobuf";
 import type { Code } from "@connectrpc/connect";
 import { type ProblemCode, problemCatalogue } from "../../src/contract/problems.js";
+import { getCallers } from "./access.js";
+import type { Contract } from "./contract.js";
 
 /** An error as the references describe it. */
 export interface ProblemType {
@@ -85,7 +88,7 @@ const descriptions: Partial<Record<ProblemCode, Description>> = {
     when: "The `Idempotency-Key` was used for a different request.",
     detail:
       "This Idempotency-Key was used for a different request. " +
-      "Nothing was changed. Use a new Idempotency-Key for each new request.",
+      "Nothing was changed. KeyUse a new Idempotency-Key for each new request.",
   },
   version_mismatch: {
     when: "The application has changed since the version in the request.",
@@ -183,4 +186,23 @@ export function problemType(code: string): ProblemType {
     throw new Error(`the error ${code} is not documented`);
   }
   return { ...problemCatalogue[code as ProblemCode], ...description };
+}
+
+/** The errors of a method's own options, and those of idempotency keys. */
+export function getMethodErrors(contract: Contract, method: DescMethod): string[] {
+  return [
+    ...contract.errors(method),
+    ...(contract.isReplayable(method) ? ["idempotency_conflict", "idempotency_key_reused"] : []),
+  ];
+}
+
+/** The errors of authentication and authorization. */
+export function getAuthErrors(contract: Contract, method: DescMethod): string[] {
+  const isOpen = getCallers(contract, method).length === contract.callerKinds.length;
+  return [
+    "unauthenticated",
+    ...(isOpen && !contract.access(method).permission ? [] : ["permission_denied"]),
+    "origin_not_allowed",
+    "address_not_allowed",
+  ];
 }

@@ -1,25 +1,33 @@
-import type { DescField, DescMessage, JsonObject, JsonValue } from "@bufbuild/protobuf";
-import type { Facts } from "./facts.js";
-import { exampleIn } from "./field-example.js";
-import { isValid, type Validate } from "./validate.js";
+import {
+  type DescField,
+  type DescMessage,
+  fromJson,
+  getOption,
+  type JsonObject,
+  type JsonValue,
+  ScalarType,
+} from "@bufbuild/protobuf";
+import { createValidator } from "@bufbuild/protovalidate";
+import { describeViolation, type RulesOf } from "../../src/validation/violation-messages.js";
+import type { Contract, FieldRules } from "./contract.js";
 
 /** Composes examples of messages from the examples in the rules of their fields. */
 export interface Examples {
   /** A valid request. */
   request(message: DescMessage): JsonObject;
   /** A response without the fields at these paths. */
-  response(message: DescMessage, leftOut: readonly string[]): JsonObject;
+  response(message: DescMessage, omitted: readonly string[]): JsonObject;
 }
 
 interface Mode {
   readonly isResponse: boolean;
   /** The paths of the omitted fields, relative to the message. */
-  readonly leftOut: readonly string[];
+  readonly omitted: readonly string[];
 }
 
-export function createExamples(facts: Facts, validate: Validate): Examples {
-  function firstValid(message: DescMessage, mode: Mode): JsonObject {
-    for (const example of candidates(message, mode)) {
+export function createExamples(contract: Contract, validate: Validate): Examples {
+  function findValid(message: DescMessage, mode: Mode): JsonObject {
+    for (const example of createCandidates(message, mode)) {
       if (isValid(validate(message, example))) {
         return example;
       }
@@ -28,26 +36,26 @@ export function createExamples(facts: Facts, validate: Validate): Examples {
   }
 
   /** All fields of a message, then all but one or two, because rules may exclude some combinations. */
-  function* candidates(message: DescMessage, mode: Mode): Generator<JsonObject> {
+  function* createCandidates(message: DescMessage, mode: Mode): Generator<JsonObject> {
     const fields = message.fields.filter(
-      (field) => !mode.leftOut.includes(field.name) && (mode.isResponse || !goesStale(field)),
+      (field) => !mode.omitted.includes(field.name) && (mode.isResponse || !isTimestamp(field)),
     );
-    for (const absent of upToTwo(fields.toReversed())) {
-      yield* combine(fields, absent, mode);
+    for (const excluded of subsetsOfUpToTwo(fields.toReversed())) {
+      yield* combine(fields, excluded, mode);
     }
   }
 
   function* combine(
     [field, ...others]: readonly DescField[],
-    absent: readonly DescField[],
+    excluded: readonly DescField[],
     mode: Mode,
   ): Generator<JsonObject> {
     if (!field) {
       yield {};
       return;
     }
-    for (const rest of combine(others, absent, mode)) {
-      if (!absent.includes(field)) {
+    for (const rest of combine(others, excluded, mode)) {
+      if (!excluded.includes(field)) {
         for (const value of values(field, mode)) {
           yield { [field.name]: field.fieldKind === "list" ? [value] : value, ...rest };
         }
@@ -61,16 +69,16 @@ export function createExamples(facts: Facts, validate: Validate): Examples {
   }
 
   function* values(field: DescField, mode: Mode): Generator<JsonValue> {
-    const example = exampleIn(facts.fieldRules(field));
+    const example = findExample(contract.fieldRules(field));
     if (example !== undefined) {
       yield example;
     } else if (field.message) {
-      const within = { ...mode, leftOut: below(field, mode.leftOut) };
+      const nested = { ...mode, omitted: selectBelow(field, mode.omitted) };
       if (mode.isResponse) {
         // Rules of responses do not span messages, so one valid form is enough.
-        yield firstValid(field.message, within);
+        yield findValid(field.message, nested);
       } else {
-        yield* candidates(field.message, within);
+        yield* createCandidates(field.message, nested);
       }
     } else {
       throw new Error(`${field} has no example in its rules`);
@@ -78,28 +86,30 @@ export function createExamples(facts: Facts, validate: Validate): Examples {
   }
 
   return {
-    request: (message) => firstValid(message, { isResponse: false, leftOut: [] }),
-    response: (message, leftOut) => {
-      for (const path of leftOut) {
+    request: (message) => findValid(message, { isResponse: false, omitted: [] }),
+    response: (message, omitted) => {
+      for (const path of omitted) {
         assertField(message, path);
       }
-      return firstValid(message, { isResponse: true, leftOut });
+      return findValid(message, { isResponse: true, omitted });
     },
   };
 }
 
-/** Whether an example would become invalid: requests need times in the future. */
-function goesStale({ message }: DescField): boolean {
+/** Requests omit timestamps, which must be in the future, so that examples stay valid. */
+function isTimestamp({ message }: DescField): boolean {
   return message?.typeName === "google.protobuf.Timestamp";
 }
 
 /** All subsets of at most two items, the smallest first. */
-function upToTwo<T>(items: readonly T[]): T[][] {
-  const pairs = items.flatMap((one, at) => items.slice(at + 1).map((other) => [one, other]));
+function subsetsOfUpToTwo<T>(items: readonly T[]): T[][] {
+  const pairs = items.flatMap((first, index) =>
+    items.slice(index + 1).map((second) => [first, second]),
+  );
   return [[], ...items.map((item) => [item]), ...pairs];
 }
 
-function below(field: DescField, paths: readonly string[]): string[] {
+function selectBelow(field: DescField, paths: readonly string[]): string[] {
   const prefix = `${field.name}.`;
   return paths.filter((path) => path.startsWith(prefix)).map((path) => path.slice(prefix.length));
 }
@@ -112,5 +122,80 @@ function assertField(message: DescMessage, path: string): void {
       throw new Error(`${message} has no field ${path} to omit`);
     }
     parent = field.message;
+  }
+}
+
+/** The example in the rules of a field or of its items. */
+export function findExample(rules: FieldRules): JsonValue | undefined {
+  const { string, int32, bool, duration, field_mask, timestamp } = rules.repeated?.items ?? rules;
+  const verbatim = string ?? int32 ?? bool ?? duration ?? field_mask;
+  return verbatim?.example?.[0] ?? timestamp?.example?.map(formatTimestamp)[0];
+}
+
+/** Formats a timestamp as the service does, with milliseconds. */
+export function formatTimestamp(timestamp: string): string {
+  return new Date(timestamp).toISOString();
+}
+
+/** Returns the validation errors of a message by field. */
+export type Validate = (message: DescMessage, json: JsonObject) => Record<string, string[]>;
+
+/** Uses the validator and the messages of the service, so that examples match its responses. */
+export function createValidate({ registry }: Contract): Validate {
+  const validator = createValidator({ registry });
+  const option = registry.getExtension("buf.validate.field");
+  if (!option) {
+    throw new Error("the protos do not import buf/validate/validate.proto");
+  }
+  const rulesOf = ((field) => getOption(field, option)) as RulesOf;
+  return (message, json) => {
+    const result = validator.validate(message, fromJson(message, json));
+    if (result.kind === "error") {
+      throw result.error;
+    }
+    const errors: Record<string, string[]> = {};
+    for (const violation of result.violations ?? []) {
+      const { field, message } = describeViolation(violation, rulesOf);
+      errors[field] = [...(errors[field] ?? []), message];
+    }
+    return errors;
+  };
+}
+
+export function isValid(errors: Record<string, string[]>): boolean {
+  return Object.keys(errors).length === 0;
+}
+
+/** Returns the validation errors of a request with one invalid field, if a field can be invalid. */
+export function createValidationErrors(
+  message: DescMessage,
+  example: JsonObject,
+  validate: Validate,
+): Record<string, string[]> | undefined {
+  for (const field of message.fields) {
+    for (const value of invalidValues(field)) {
+      const errors = validate(message, { ...example, [field.name]: value });
+      if (!isValid(errors)) {
+        return errors;
+      }
+    }
+  }
+  return undefined;
+}
+
+/** Values that most rules refuse. */
+function invalidValues(field: DescField): JsonValue[] {
+  const scalars = invalidScalars(field.scalar);
+  return field.fieldKind === "list" ? [...scalars.map((scalar) => [scalar]), []] : scalars;
+}
+
+function invalidScalars(scalar: ScalarType | undefined): (string | number)[] {
+  switch (scalar) {
+    case ScalarType.STRING:
+      return ["?", ""];
+    case ScalarType.INT32:
+      return [0];
+    default:
+      return [];
   }
 }

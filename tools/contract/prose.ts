@@ -1,9 +1,9 @@
 import type { AnyDesc, DescFile } from "@bufbuild/protobuf";
 import { getComments } from "@bufbuild/protoplugin";
-import type { Rule } from "./rules.js";
+import type { Rule } from "./contract.js";
 
 /** The comment of a declaration, with each paragraph on one line. */
-export function commentOf(desc: Exclude<AnyDesc, DescFile>): string {
+export function getComment(desc: Exclude<AnyDesc, DescFile>): string {
   const comment = getComments(desc).leading;
   if (!comment) {
     throw new Error(`${desc} has no comment`);
@@ -21,7 +21,7 @@ export function splitSummary(text: string): [summary: string, rest: string] {
 }
 
 /** The messages of rules as sentences. */
-export function sentencesOf(rules: readonly Rule[]): string[] {
+export function toSentences(rules: readonly Rule[]): string[] {
   return rules.map(({ message }) => `${message[0]?.toUpperCase()}${message.slice(1)}.`);
 }
 
@@ -29,6 +29,24 @@ export function paragraphs(...texts: readonly string[]): string | undefined {
   return texts.filter((text) => text !== "").join("\n\n") || undefined;
 }
 
-export function listOf(words: readonly string[], type: "conjunction" | "disjunction"): string {
+export function formatList(words: readonly string[], type: "conjunction" | "disjunction"): string {
   return new Intl.ListFormat("en", { type }).format(words);
+}
+
+interface Limits {
+  readonly gt?: number | string;
+  readonly gte?: number | string;
+  readonly lt?: number | string;
+  readonly lte?: number | string;
+}
+
+/** Describes the bounds of a number or duration. */
+export function describeLimits({ gt, gte, lt, lte }: Limits): string {
+  const limits = Object.entries({
+    "more than": gt,
+    "at least": gte,
+    "less than": lt,
+    "at most": lte,
+  }).flatMap(([words, limit]) => (limit === undefined ? [] : `${words} ${limit}`));
+  return limits.length > 0 ? `Must be ${formatList(limits, "conjunction")}.` : "";
 }

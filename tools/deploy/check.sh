@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Checks the chart by helm, what it renders by the Go types of Kubernetes, and the alerts by promtool.
-# A tool that is not there is looked for in a cache folder; `--install` puts it there, which takes Go
-# (helm and the types, some minutes of a core) and Debian's package tools (promtool). What is not
-# checked is said, and is no failure, unless `--install` was asked for. `--install-helm` only puts
-# helm there, and checks nothing.
+# Checks the chart with helm, its manifests against the Go types of Kubernetes, and the alerts with
+# promtool. Tools that are not on the PATH are looked up in a cache folder. `--install` installs them
+# there, which needs Go (helm and the types, some CPU minutes) and Debian's package tools (promtool).
+# Checks without their tool are reported as skipped; with `--install` they fail. `--install-helm` only
+# installs helm.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -21,12 +21,12 @@ fail() {
   status=1
 }
 
-not_checked() {
-  echo "Not checked: $1"
+skip() {
+  echo "Skipped: $1"
   if $install; then status=1; fi
 }
 
-# Moved when it is whole: who is stopped on the way leaves no half of it.
+# Moved when complete, so that an interrupted build leaves no partial file.
 install_helm() {
   if ! has helm && has go; then
     GOBIN=$cache/unfinished go install "helm.sh/helm/v3/cmd/helm@$helm_version" && mv "$cache/unfinished/helm" "$cache/"
@@ -51,32 +51,32 @@ render() {
   helm template latchkey "$chart" --kube-version "$kubernetes" "$@"
 }
 
-# The chart has to say no, and to tell why.
+# Asserts that rendering fails with a message.
 refuses() {
-  local words=$1
+  local expected=$1
   shift
-  local answer
-  if answer=$(render "$@" 2>&1); then
-    fail "the chart takes $*"
-  elif [[ $answer != *"$words"* ]]; then
-    fail "the chart refuses $* without the words '$words': $answer"
+  local output
+  if output=$(render "$@" 2>&1); then
+    fail "the chart accepts $*"
+  elif [[ $output != *"$expected"* ]]; then
+    fail "the chart refuses $* without '$expected': $output"
   fi
 }
 
-# The chart has to render these words, or has to leave them out.
+# Assert that the rendered chart contains a text, or does not.
 renders() {
-  local words=$1
+  local expected=$1
   shift
-  [[ $(render "$@") == *"$words"* ]] || fail "the chart renders no '$words' with $*"
+  [[ $(render "$@") == *"$expected"* ]] || fail "the chart does not render '$expected' with $*"
 }
 
 omits() {
-  local words=$1 answer
+  local unexpected=$1 output
   shift
-  answer=$(render "$@") && [[ $answer != *"$words"* ]] || fail "the chart renders '$words', or nothing, with $*"
+  output=$(render "$@") && [[ $output != *"$unexpected"* ]] || fail "the chart renders '$unexpected', or nothing, with $*"
 }
 
-# Helm shows the notes of a chart only to those who have a cluster: here they are a template like others.
+# Helm prints the notes of a chart only with a cluster, so they are copied into a template.
 check_notes() {
   local original=$chart chart
   chart=$(mktemp -d)
@@ -108,10 +108,10 @@ check_chart() {
     manifests=$(render --values "$values") || fail "helm template with $values"
     if has manifests; then
       echo -n "$values: "
-      manifests <<< "$manifests" || fail "what comes of $values"
+      manifests <<< "$manifests" || fail "manifests with $values"
     fi
   done
-  has manifests || not_checked "manifests against the types of Kubernetes (\`npm run check:deploy -- --install\` builds what does it, with Go)"
+  has manifests || skip "manifests against the types of Kubernetes (\`npm run check:deploy -- --install\` builds the checker, with Go)"
   refuses 'needs an address'
   refuses 'replicaCount must be 1' --set store.kind=embedded
   refuses 'SESION_TTL' --set secret.existing=x,settings.SESION_TTL=1m
@@ -121,11 +121,11 @@ check_chart() {
   refuses 'networkPolicy.scrapers' --set secret.existing=x,metrics.serviceMonitor.enabled=true
   renders 'value: "2097152"' --values "$chart/ci/everything-values.yaml"
   renders $'name: FIRST_KEY\n              value: hide' --set secret.existing=x
-  # Metrics have a port of their own, and the one of callers shows none.
-  local own=(--set secret.existing=x,metrics.port=9999)
-  renders $'name: METRICS_PORT\n              value: "9999"' "${own[@]}"
-  renders $'name: metrics\n              containerPort: 9999' "${own[@]}"
-  renders $'name: metrics\n      port: 9999\n      targetPort: metrics' "${own[@]}" --show-only templates/service.yaml
+  # Metrics have a separate port.
+  local metrics_port=(--set secret.existing=x,metrics.port=9999)
+  renders $'name: METRICS_PORT\n              value: "9999"' "${metrics_port[@]}"
+  renders $'name: metrics\n              containerPort: 9999' "${metrics_port[@]}"
+  renders $'name: metrics\n      port: 9999\n      targetPort: metrics' "${metrics_port[@]}" --show-only templates/service.yaml
   renders 'port: metrics' --values "$chart/ci/everything-values.yaml" --show-only templates/monitoring.yaml
   renders 'key: KEY_PEPPER' --set secret.existing=x
   omits 'optional: true' --set secret.existing=x
@@ -144,6 +144,6 @@ if [ "${1:-}" = --install-helm ]; then
   exit
 fi
 if $install; then install_tools; fi
-if has helm; then check_chart; else not_checked "the chart, as there is no helm (\`npm run check:deploy -- --install\` builds it, with Go)"; fi
-if has promtool; then check_alerts; else not_checked "the alerts, as there is no promtool (\`npm run check:deploy -- --install\` takes it from Debian)"; fi
+if has helm; then check_chart; else skip "the chart, because helm is missing (\`npm run check:deploy -- --install\` builds it, with Go)"; fi
+if has promtool; then check_alerts; else skip "the alerts, because promtool is missing (\`npm run check:deploy -- --install\` downloads it from Debian)"; fi
 exit $status

@@ -1,43 +1,40 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { Schema } from "@bufbuild/protoplugin";
 import { defaultKeyHeader } from "../../src/contract/headers.js";
-import { contractPackage, createFacts, type Permission } from "../contract/facts.js";
-import { commentOf, paragraphs } from "../contract/prose.js";
-import { createHeaderFields } from "./header-fields.js";
-import { headers } from "./headers.js";
-import { info } from "./info.js";
-import type { Json } from "./json.js";
+import { contractPackage, type Permission, readContract } from "../contract/contract.js";
+import { getComment, paragraphs } from "../contract/prose.js";
+import { createHeaderFields, headers } from "./headers.js";
 import { createOperations } from "./operations.js";
 import { createProbes, probesTag } from "./probes.js";
 import { createProblems, problemSchema } from "./problems.js";
-import { createSchemas } from "./schemas.js";
+import { createSchemas, type Json } from "./schemas.js";
 
 /** Builds the OpenAPI document of every method with a REST path. */
 export function createDocument({ files, allFiles }: Schema): Json {
-  const facts = createFacts(allFiles);
-  const schemas = createSchemas(facts);
+  const contract = readContract(allFiles);
+  const schemas = createSchemas(contract);
   const problems = createProblems();
-  const headerFields = createHeaderFields(facts);
-  const describe = createOperations({ facts, schemas, problems, headerFields });
+  const headerFields = createHeaderFields(contract);
+  const describe = createOperations({ contract, schemas, problems, headerFields });
 
   const ours = files.filter(({ proto }) => proto.package === contractPackage);
   const tags: Json[] = [];
   const paths: Record<string, Json> = {};
   for (const service of ours.flatMap((file) => file.services)) {
     const methods = service.methods.flatMap((method) => {
-      const http = facts.http(method);
+      const http = contract.http(method);
       return http ? [{ method, http }] : [];
     });
     if (methods.length > 0) {
       tags.push({
-        name: tagOf(service),
-        description: describeService(service, facts.permissions(service)),
+        name: toTag(service),
+        description: describeService(service, contract.permissions(service)),
       });
     }
     for (const { method, http } of methods) {
       paths[http.path] = {
         ...paths[http.path],
-        [http.verb]: describe(method, http, tagOf(service)),
+        [http.verb]: describe(method, http, toTag(service)),
       };
     }
   }
@@ -67,7 +64,7 @@ export function createDocument({ files, allFiles }: Schema): Json {
 }
 
 /** The resource of a service in the plural. */
-function tagOf({ name }: DescService): string {
+function toTag({ name }: DescService): string {
   return name.replace(/Service$/, "").replace(/[^s]$/, "$&s");
 }
 
@@ -77,7 +74,35 @@ function describeService(
 ): string | undefined {
   const rows = permissions.map(({ name, allows }) => `- \`${name}\`: ${allows}`);
   return paragraphs(
-    commentOf(service),
+    getComment(service),
     rows.length > 0 ? `Permissions:\n\n${rows.join("\n")}` : "",
   );
 }
+
+const description = `
+Latchkey manages the API keys of your applications and decides what each key may do. For browsers and
+mobile apps, which cannot keep a secret, it opens sessions: short-lived keys that have no access until
+your backend authorizes them. A *token* in this API is a vaulted data item of your systems, not a
+credential.
+
+**Keys.** Every call carries the key of an application or session in a header. The key determines the
+tenant: it gives no access to other tenants.
+
+**JSON.** Timestamps are RFC 3339. Responses use UTC with milliseconds; requests accept any offset. An
+absent optional field can also be sent as \`null\`. Unknown fields and parameters are refused.
+
+**Errors.** Every error has a body of type \`application/problem+json\` (RFC 9457). Programs should read
+its \`code\`, whose meaning never changes; \`detail\` is for people. The \`request_id\` identifies the
+request in the logs. Every response also has it in the \`X-Request-Id\` header.
+
+**Other protocols.** The same methods are available over gRPC, gRPC-Web and Connect on the same port.
+`;
+
+export const info: Json = {
+  title: "Latchkey",
+  summary: "API keys with permissions and access rules, and short-lived sessions.",
+  description: description.trim().replace(/(?<!\n)\n(?!\n)/g, " "),
+  license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+  // The version of the API. A breaking change would get new paths.
+  version: "1",
+};

@@ -1,9 +1,13 @@
+import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import {
+  entityTagPattern,
   idempotencyKeyHeader,
   idempotencyKeyPattern,
   replayedHeader,
 } from "../../src/contract/headers.js";
-import { type Json, refer } from "./json.js";
+import type { Contract } from "../contract/contract.js";
+import { getComment, paragraphs } from "../contract/prose.js";
+import { type Json, refer } from "./schemas.js";
 
 export const exampleRequestId = "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520";
 
@@ -56,6 +60,54 @@ export const idempotencyKeyParameter: Json = {
 };
 
 /** The headers of a response: those of every response, and its own. */
-export function headersOf(own: readonly string[] = []): Json {
+export function referToHeaders(own: readonly string[] = []): Json {
   return Object.fromEntries(["X-Request-Id", ...own].map((name) => [name, refer("headers", name)]));
+}
+
+/** Describes the fields that are sent as entity tags in headers. */
+export interface HeaderFields {
+  /** The shared response headers. */
+  readonly components: Readonly<Record<string, Json>>;
+  /** The request header of a field. */
+  parameter(field: DescField, header: string): Json;
+  /** The response headers of the fields of a message. */
+  responseHeaders(message: DescMessage): Json;
+}
+
+export function createHeaderFields(contract: Contract): HeaderFields {
+  const components: Record<string, Json> = {};
+  const exampleTags = (field: DescField) =>
+    (contract.fieldRules(field).string?.example ?? []).map((value) => `"${value}"`);
+
+  return {
+    components,
+
+    parameter: (field, header) => ({
+      name: header,
+      in: "header",
+      required: false,
+      description: paragraphs(
+        getComment(field),
+        "Send one entity tag from an `ETag` header, including the double quotes. `*` has no effect.",
+      ),
+      schema: { type: "string", pattern: entityTagPattern.source, examples: exampleTags(field) },
+    }),
+
+    responseHeaders: ({ fields }) =>
+      Object.fromEntries(
+        fields.flatMap((field) => {
+          const header = contract.header(field);
+          if (header === undefined) {
+            return [];
+          }
+          components[header] ??= {
+            description: `The \`${field.name}\` in double quotes.`,
+            required: true,
+            schema: { type: "string" },
+            example: exampleTags(field)[0],
+          };
+          return [[header, refer("headers", header)]];
+        }),
+      ),
+  };
 }

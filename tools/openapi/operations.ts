@@ -1,48 +1,61 @@
 import type { DescMessage, DescMethod, JsonObject } from "@bufbuild/protobuf";
 import { replayedHeader } from "../../src/contract/headers.js";
 import { isUpdateMask } from "../../src/transport/rest/decode.js";
-import { accessOf, callersOf, refusalOf } from "../contract/access.js";
-import { ownErrorsOf, refusalsOf } from "../contract/errors-of.js";
-import { createExamples } from "../contract/examples.js";
-import type { Facts, HttpBinding } from "../contract/facts.js";
-import { commentOf, listOf, paragraphs, sentencesOf, splitSummary } from "../contract/prose.js";
-import { createValidate, isValid } from "../contract/validate.js";
-import type { HeaderFields } from "./header-fields.js";
-import { headersOf, idempotencyKeyParameter } from "./headers.js";
-import type { Json } from "./json.js";
-import { exampleErrors } from "./mistakes.js";
+import { createRefusalExample, describeAccess, getCallers } from "../contract/access.js";
+import { getAuthErrors, getMethodErrors } from "../contract/catalogue.js";
+import type { Contract, HttpBinding } from "../contract/contract.js";
+import {
+  createExamples,
+  createValidate,
+  createValidationErrors,
+  isValid,
+} from "../contract/examples.js";
+import {
+  formatList,
+  getComment,
+  paragraphs,
+  splitSummary,
+  toSentences,
+} from "../contract/prose.js";
+import type { HeaderFields } from "./headers.js";
+import { idempotencyKeyParameter, referToHeaders } from "./headers.js";
 import type { Occurrence, Problems } from "./problems.js";
+import type { Json } from "./schemas.js";
 import { isRequired, type Schemas } from "./schemas.js";
 
 interface OperationsOptions {
-  readonly facts: Facts;
+  readonly contract: Contract;
   readonly schemas: Schemas;
   readonly problems: Problems;
   readonly headerFields: HeaderFields;
 }
 
 /** Describes methods as operations of their REST bindings. */
-export function createOperations({ facts, schemas, problems, headerFields }: OperationsOptions) {
-  const validate = createValidate(facts);
-  const examples = createExamples(facts, validate);
+export function createOperations({ contract, schemas, problems, headerFields }: OperationsOptions) {
+  const validate = createValidate(contract);
+  const examples = createExamples(contract, validate);
 
-  function parametersOf({ input }: DescMethod, http: HttpBinding, example: JsonObject): Json[] {
-    const inBody = bodyFieldsOf(input, http);
+  function describeParameters(
+    { input }: DescMethod,
+    http: HttpBinding,
+    example: JsonObject,
+  ): Json[] {
+    const inBody = getBodyFields(input, http);
     const parameters = input.fields.filter(
       (field) => !inBody.includes(field) && !isUpdateMask(field),
     );
     return parameters.map((field) => {
-      const header = facts.header(field);
+      const header = contract.header(field);
       if (header !== undefined) {
         return headerFields.parameter(field, header);
       }
       const isInPath = http.pathFields.includes(field.name);
-      const required = isInPath || isRequired(facts, field);
+      const required = isInPath || isRequired(contract, field);
       return {
         name: field.name,
         in: isInPath ? "path" : "query",
         required,
-        description: commentOf(field),
+        description: getComment(field),
         ...(field.fieldKind === "list" && { style: "form", explode: true }),
         schema: schemas.parameter(field),
         // Optional parameters have their examples in the schema, so "try it" sends none of them.
@@ -52,19 +65,23 @@ export function createOperations({ facts, schemas, problems, headerFields }: Ope
   }
 
   /** The fields of the message that are not in the path or in headers. */
-  function bodyFieldsOf({ fields }: DescMessage, { hasBody, pathFields }: HttpBinding) {
+  function getBodyFields({ fields }: DescMessage, { hasBody, pathFields }: HttpBinding) {
     return fields.filter(
       (field) =>
         hasBody &&
         !pathFields.includes(field.name) &&
-        facts.header(field) === undefined &&
+        contract.header(field) === undefined &&
         !isUpdateMask(field),
     );
   }
 
   /** The request body. `undefined` if it has no fields. */
-  function bodyOf({ input }: DescMethod, http: HttpBinding, example: JsonObject): Json | undefined {
-    const fields = bodyFieldsOf(input, http);
+  function describeBody(
+    { input }: DescMethod,
+    http: HttpBinding,
+    example: JsonObject,
+  ): Json | undefined {
+    const fields = getBodyFields(input, http);
     if (fields.length === 0) {
       return undefined;
     }
@@ -79,37 +96,37 @@ export function createOperations({ facts, schemas, problems, headerFields }: Ope
     };
   }
 
-  function successOf(method: DescMethod): Json {
+  function describeSuccess(method: DescMethod): Json {
     const { output } = method;
-    const status = facts.httpStatus(method);
-    const headers = headersOf(facts.isReplayable(method) ? [replayedHeader] : []);
+    const status = contract.httpStatus(method);
+    const headers = referToHeaders(contract.isReplayable(method) ? [replayedHeader] : []);
     if (output.typeName === "google.protobuf.Empty") {
       return { [status ?? 204]: { description: "Success, without a body.", headers } };
     }
-    const leftOut = facts.leavesOut(method);
-    const without = listOf(
-      leftOut.map((path) => `\`${path}\``),
+    const omitted = contract.omittedFields(method);
+    const without = formatList(
+      omitted.map((path) => `\`${path}\``),
       "conjunction",
     );
     return {
       [status ?? 200]: {
-        description: commentOf(output) + (without && ` Without ${without}.`),
-        headers: { ...headers, ...headerFields.ofResponse(output) },
+        description: getComment(output) + (without && ` Without ${without}.`),
+        headers: { ...headers, ...headerFields.responseHeaders(output) },
         content: {
           "application/json": {
             schema: schemas.response(output),
-            example: examples.response(output, leftOut),
+            example: examples.response(output, omitted),
           },
         },
       },
     };
   }
 
-  function errorsOf(method: DescMethod, hasBody: boolean, example: JsonObject): Json {
+  function listErrors(method: DescMethod, hasBody: boolean, example: JsonObject): Json {
     const codes = [
       "invalid_request",
-      ...refusalsOf(facts, method),
-      ...ownErrorsOf(facts, method),
+      ...getAuthErrors(contract, method),
+      ...getMethodErrors(contract, method),
       ...(hasBody ? ["body_too_large"] : []),
       "url_too_long",
       ...(hasBody ? ["unsupported_media_type"] : []),
@@ -120,35 +137,35 @@ export function createOperations({ facts, schemas, problems, headerFields }: Ope
       "store_unavailable",
       "deadline_exceeded",
     ];
-    const errors = exampleErrors(method.input, example, validate) ?? unknownParameter;
+    const errors = createValidationErrors(method.input, example, validate) ?? unknownParameter;
     const own: Record<string, Occurrence> = {
-      invalid_request: { detail: detailOf(errors), errors },
-      permission_denied: { detail: refusalOf(facts, method) },
+      invalid_request: { detail: formatDetail(errors), errors },
+      permission_denied: { detail: createRefusalExample(contract, method) },
     };
     return problems.responses(codes, own);
   }
 
   return (method: DescMethod, http: HttpBinding, tag: string): Json => {
-    const [summary, rest] = splitSummary(commentOf(method));
-    const rules = http.hasBody ? [] : facts.messageRules(method.input);
+    const [summary, rest] = splitSummary(getComment(method));
+    const rules = http.hasBody ? [] : contract.messageRules(method.input);
     const example = examples.request(method.input);
     const parameters = [
-      ...parametersOf(method, http, example),
-      ...(facts.isReplayable(method) ? [idempotencyKeyParameter] : []),
+      ...describeParameters(method, http, example),
+      ...(contract.isReplayable(method) ? [idempotencyKeyParameter] : []),
     ];
-    const requestBody = bodyOf(method, http, example);
+    const requestBody = describeBody(method, http, example);
     return {
       operationId: method.localName,
       tags: [tag],
       summary,
-      description: paragraphs(rest, ...sentencesOf(rules), accessOf(facts, method)),
-      "x-required-permission": facts.access(method).permission,
-      "x-callers": callersOf(facts, method),
+      description: paragraphs(rest, ...toSentences(rules), describeAccess(contract, method)),
+      "x-required-permission": contract.access(method).permission,
+      "x-callers": getCallers(contract, method),
       parameters: parameters.length > 0 ? parameters : undefined,
       requestBody,
       responses: {
-        ...successOf(method),
-        ...errorsOf(method, requestBody !== undefined, example),
+        ...describeSuccess(method),
+        ...listErrors(method, requestBody !== undefined, example),
       },
     };
   };
@@ -157,7 +174,7 @@ export function createOperations({ facts, schemas, problems, headerFields }: Ope
 /** The example for a request without fields. */
 const unknownParameter = { page: ["is not a parameter of this path"] };
 
-function detailOf(errors: Readonly<Record<string, readonly string[]>>): string {
+function formatDetail(errors: Readonly<Record<string, readonly string[]>>): string {
   return Object.entries(errors)
     .flatMap(([field, messages]) => messages.map((message) => `${field}: ${message}`))
     .join("; ");

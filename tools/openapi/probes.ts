@@ -1,6 +1,6 @@
-import { headersOf } from "./headers.js";
-import type { Json } from "./json.js";
+import { referToHeaders } from "./headers.js";
 import type { Problems } from "./problems.js";
+import type { Json } from "./schemas.js";
 
 export const probesTag: Json = {
   name: "Operations",
@@ -19,7 +19,7 @@ export function createProbes(problems: Problems): Json {
       responses: {
         200: {
           description: operation.response,
-          headers: headersOf(),
+          headers: referToHeaders(),
           content: {
             "application/json": { schema: operation.schema, example: operation.example },
           },

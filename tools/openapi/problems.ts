@@ -1,7 +1,7 @@
 import { problemMediaType, problemUri } from "../../src/contract/problems.js";
 import { type ProblemType, problemType } from "../contract/catalogue.js";
-import { exampleRequestId, headersOf } from "./headers.js";
-import { type Json, refer } from "./json.js";
+import { exampleRequestId, referToHeaders } from "./headers.js";
+import { type Json, refer } from "./schemas.js";
 
 /** An example of an error that is specific to an operation. */
 export interface Occurrence {
@@ -51,11 +51,11 @@ export function createProblems(): Problems {
 function response(code: string, type: ProblemType, occurrence?: Occurrence): Json {
   return {
     description: type.when,
-    headers: headersOf(type.headers),
+    headers: referToHeaders(type.headers),
     content: {
       [problemMediaType]: {
         schema: refer("schemas", "Problem"),
-        example: exampleOf(code, type, occurrence),
+        example: createExample(code, type, occurrence),
       },
     },
   };
@@ -66,12 +66,12 @@ function oneOf(codes: readonly string[], own: Readonly<Record<string, Occurrence
   const types = codes.map((code) => [code, problemType(code)] as const);
   const examples = types.map(([code, type]) => [
     code,
-    { summary: type.title, value: exampleOf(code, type, own[code]) },
+    { summary: type.title, value: createExample(code, type, own[code]) },
   ]);
   const headers = new Set(types.flatMap(([, type]) => type.headers ?? []));
   return {
     description: types.map(([code, { when }]) => `\`${code}\`: ${when}`).join(" "),
-    headers: headersOf([...headers]),
+    headers: referToHeaders([...headers]),
     content: {
       [problemMediaType]: {
         schema: refer("schemas", "Problem"),
@@ -81,7 +81,11 @@ function oneOf(codes: readonly string[], own: Readonly<Record<string, Occurrence
   };
 }
 
-function exampleOf(code: string, type: ProblemType, { detail, errors }: Occurrence = type): Json {
+function createExample(
+  code: string,
+  type: ProblemType,
+  { detail, errors }: Occurrence = type,
+): Json {
   return {
     type: problemUri(code),
     title: type.title,

@@ -1,9 +1,16 @@
-import type { DescField, DescMessage } from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
-import type { Facts } from "../contract/facts.js";
-import { commentOf, paragraphs, sentencesOf } from "../contract/prose.js";
-import { fieldSchema } from "./fields.js";
-import { type Json, refer } from "./json.js";
+import { durationPattern } from "../../src/transport/codec/time.js";
+import type { Contract, FieldRules, Int32Rules, Rule, StringRules } from "../contract/contract.js";
+import { formatTimestamp } from "../contract/examples.js";
+import { describeLimits, getComment, paragraphs, toSentences } from "../contract/prose.js";
+
+/** A part of the document. Members that are `undefined` are not written. */
+export type Json = { readonly [name: string]: unknown };
+
+export function refer(section: "headers" | "responses" | "schemas", name: string): Json {
+  return { $ref: `#/components/${section}/${name}` };
+}
 
 /** Collects the schemas of messages. */
 export interface Schemas {
@@ -20,7 +27,7 @@ export interface Schemas {
  * include fields that are optional in requests, and may gain new fields, while
  * requests with unknown fields are refused.
  */
-export function createSchemas(facts: Facts): Schemas {
+export function createSchemas(contract: Contract): Schemas {
   const components: Record<string, Json> = {};
 
   function define(name: string, create: () => Json): Json {
@@ -31,11 +38,11 @@ export function createSchemas(facts: Facts): Schemas {
   function input(message: DescMessage, fields: readonly DescField[]): Json {
     return {
       type: "object",
-      description: paragraphs(commentOf(message), ...sentencesOf(facts.messageRules(message))),
+      description: paragraphs(getComment(message), ...toSentences(contract.messageRules(message))),
       properties: properties(fields, (part) =>
         define(`${part.name}Input`, () => input(part, part.fields)),
       ),
-      required: names(fields.filter((field) => isRequired(facts, field))),
+      required: names(fields.filter((field) => isRequired(contract, field))),
       additionalProperties: false,
     };
   }
@@ -43,9 +50,9 @@ export function createSchemas(facts: Facts): Schemas {
   function output(message: DescMessage): Json {
     return {
       type: "object",
-      description: commentOf(message),
+      description: getComment(message),
       properties: properties(message.fields, response),
-      required: names(message.fields.filter((field) => isAlwaysPresent(facts, field))),
+      required: names(message.fields.filter((field) => isAlwaysPresent(contract, field))),
     };
   }
 
@@ -55,7 +62,7 @@ export function createSchemas(facts: Facts): Schemas {
 
   function properties(fields: readonly DescField[], referTo: (part: DescMessage) => Json): Json {
     return Object.fromEntries(
-      fields.map((field) => [field.name, fieldSchema(facts, field, referTo)]),
+      fields.map((field) => [field.name, fieldSchema(contract, field, referTo)]),
     );
   }
 
@@ -64,7 +71,7 @@ export function createSchemas(facts: Facts): Schemas {
     request: (message, fields) => define(message.name, () => input(message, fields)),
     response,
     parameter: (field) => {
-      const { description: _, ...schema } = fieldSchema(facts, field, () => {
+      const { description: _, ...schema } = fieldSchema(contract, field, () => {
         throw new Error(`${field} is a message and cannot be a parameter`);
       });
       return schema;
@@ -72,16 +79,119 @@ export function createSchemas(facts: Facts): Schemas {
   };
 }
 
-export function isRequired(facts: Facts, field: DescField): boolean {
-  const { required, repeated } = facts.fieldRules(field);
+export function isRequired(contract: Contract, field: DescField): boolean {
+  const { required, repeated } = contract.fieldRules(field);
   return required === true || Number(repeated?.min_items ?? 0) > 0;
 }
 
 /** Responses omit only fields with explicit presence. */
-function isAlwaysPresent(facts: Facts, field: DescField): boolean {
-  return field.presence === FeatureSet_FieldPresence.IMPLICIT || isRequired(facts, field);
+function isAlwaysPresent(contract: Contract, field: DescField): boolean {
+  return field.presence === FeatureSet_FieldPresence.IMPLICIT || isRequired(contract, field);
 }
 
 function names(fields: readonly DescField[]): string[] | undefined {
   return fields.length > 0 ? fields.map(({ name }) => name) : undefined;
+}
+
+/** Returns a reference to the schema of a message. */
+type ReferTo = (message: DescMessage) => Json;
+
+/** The JSON schema of a field: its type and its rules. */
+function fieldSchema(contract: Contract, field: DescField, referTo: ReferTo): Json {
+  const rules = contract.fieldRules(field);
+  if (field.fieldKind !== "list") {
+    const description = paragraphs(getComment(field), ...describeSchemaRules(contract, rules));
+    return { ...valueSchema(contract, field, rules, referTo), description };
+  }
+  const items = rules.repeated?.items ?? {};
+  return {
+    type: "array",
+    description: paragraphs(getComment(field), ...toSentences(rules.cel ?? [])),
+    minItems: count(rules.repeated?.min_items),
+    maxItems: count(rules.repeated?.max_items),
+    uniqueItems: rules.repeated?.unique,
+    items: {
+      ...valueSchema(contract, field, items, referTo),
+      description: paragraphs(...describeSchemaRules(contract, items)),
+    },
+  };
+}
+
+/** The schema of a field, or of one item of a list. */
+function valueSchema(
+  contract: Contract,
+  field: DescField,
+  rules: FieldRules,
+  referTo: ReferTo,
+): Json {
+  if (field.message?.typeName === "google.protobuf.Timestamp") {
+    return {
+      type: "string",
+      format: "date-time",
+      examples: rules.timestamp?.example?.map(formatTimestamp),
+    };
+  }
+  if (field.message?.typeName === "google.protobuf.Duration") {
+    return { type: "string", pattern: durationPattern.source, examples: rules.duration?.example };
+  }
+  if (field.message) {
+    return referTo(field.message);
+  }
+  switch (field.scalar) {
+    case ScalarType.STRING:
+      return stringSchema(contract, rules.string ?? {}, rules.required ?? false);
+    case ScalarType.INT32:
+      return int32Schema(rules.int32 ?? {});
+    case ScalarType.BOOL:
+      return { type: "boolean", examples: rules.bool?.example };
+    default:
+      throw new Error(`${field} has a type that this plugin does not support`);
+  }
+}
+
+function stringSchema(contract: Contract, rules: StringRules, required: boolean): Json {
+  const isUnconstrained = !rules.in && !rules.uuid;
+  return {
+    type: "string",
+    format: rules.uuid ? "uuid" : undefined,
+    enum: rules.in,
+    // protovalidate refuses an empty string in a required field.
+    minLength: count(rules.min_len) ?? (required && isUnconstrained ? 1 : undefined),
+    maxLength: count(rules.max_len),
+    pattern: rules.pattern ?? contract.predefinedRules(rules).map(extractPattern).find(Boolean),
+    examples: rules.example,
+  };
+}
+
+function int32Schema(rules: Int32Rules): Json {
+  return {
+    type: "integer",
+    format: "int32",
+    minimum: rules.gte,
+    exclusiveMinimum: rules.gt,
+    maximum: rules.lte,
+    exclusiveMaximum: rules.lt,
+    examples: rules.example,
+  };
+}
+
+/** Rules that JSON Schema cannot express: CEL rules and the bounds of durations. */
+function describeSchemaRules(
+  contract: Contract,
+  { cel = [], string = {}, duration = {} }: FieldRules,
+): string[] {
+  return [...toSentences([...cel, ...contract.predefinedRules(string)]), describeLimits(duration)];
+}
+
+/**
+ * The regular expression of one of our own rules, if all dialects agree on it.
+ * Unicode classes are left out, because code generators fail on them.
+ */
+function extractPattern({ expression }: Rule): string | undefined {
+  const pattern = /this\.matches\('([^']*)'\)$/.exec(expression)?.[1];
+  return pattern?.includes("\\") ? undefined : pattern;
+}
+
+function count(text: string | undefined): number | undefined {
+  return text === undefined ? undefined : Number(text);
 }

@@ -1,69 +1,68 @@
 import { type DescField, type DescMessage, type DescService, ScalarType } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
-import type { Facts } from "../contract/facts.js";
-import { exampleIn } from "../contract/field-example.js";
-import { commentOf, sentencesOf } from "../contract/prose.js";
-import { type Block, codeOf, heading, linkTo, prose } from "./blocks.js";
-import { rulesInWords } from "./rules-in-words.js";
+import type { Contract, FieldRules, RepeatedRules, StringRules } from "../contract/contract.js";
+import { findExample } from "../contract/examples.js";
+import { describeLimits, formatList, getComment, toSentences } from "../contract/prose.js";
+import { type Block, heading, inlineCode, linkTo, prose } from "./blocks.js";
 
 /** Describes the request and response messages of all methods, sorted by name. */
-export function describeMessages(facts: Facts, services: readonly DescService[]): Block[] {
+export function describeMessages(contract: Contract, services: readonly DescService[]): Block[] {
   const methods = services.flatMap((service) => service.methods);
   const requests = reachable(methods.map(({ input }) => input));
   const responses = reachable(methods.map(({ output }) => output));
   return [...new Set([...requests, ...responses])]
     .sort((a, b) => (a.name < b.name ? -1 : 1))
-    .flatMap((message) => describeMessage(facts, message, requests.has(message)));
+    .flatMap((message) => describeMessage(contract, message, requests.has(message)));
 }
 
-function describeMessage(facts: Facts, message: DescMessage, isRequest: boolean): Block[] {
+function describeMessage(contract: Contract, message: DescMessage, isRequest: boolean): Block[] {
   return [
     heading(3, message.name),
-    ...prose(commentOf(message)),
-    ...prose(sentencesOf(facts.messageRules(message)).join(" ")),
-    ...(message.fields.length > 0 ? [fieldsOf(facts, message, isRequest)] : []),
+    ...prose(getComment(message)),
+    ...prose(toSentences(contract.messageRules(message)).join(" ")),
+    ...(message.fields.length > 0 ? [describeFields(contract, message, isRequest)] : []),
   ];
 }
 
-function fieldsOf(facts: Facts, { fields }: DescMessage, isRequest: boolean): Block {
+function describeFields(contract: Contract, { fields }: DescMessage, isRequest: boolean): Block {
   return {
     kind: "table",
     head: ["Field", "No.", "Type", "Description", "Rules", "Example"],
     rows: fields.map((field) => {
-      const rules = facts.fieldRules(field);
+      const rules = contract.fieldRules(field);
       const presence = rules.required ? [isRequest ? "Required." : "Always present."] : [];
-      const example = exampleIn(rules);
+      const example = findExample(rules);
       return [
-        codeOf(field.name),
+        inlineCode(field.name),
         String(field.number),
-        typeOf(field),
-        commentOf(field).replaceAll("\n\n", " "),
-        [...presence, ...rulesInWords(facts, field)].join(" "),
-        example === undefined ? "" : codeOf(String(example)),
+        describeType(field),
+        getComment(field).replaceAll("\n\n", " "),
+        [...presence, ...describeRules(contract, field)].join(" "),
+        example === undefined ? "" : inlineCode(String(example)),
       ];
     }),
   };
 }
 
-function typeOf(field: DescField): string {
-  const label = field.fieldKind === "list" ? "repeated " : presenceOf(field);
+function describeType(field: DescField): string {
+  const label = field.fieldKind === "list" ? "repeated " : describePresence(field);
   if (field.message) {
     return label + referTo(field.message);
   }
   if (field.scalar === undefined) {
     throw new Error(`${field} has a type that this plugin does not support`);
   }
-  return label + codeOf(ScalarType[field.scalar].toLowerCase());
+  return label + inlineCode(ScalarType[field.scalar].toLowerCase());
 }
 
 /** Message fields always have explicit presence, so only other fields are marked. */
-function presenceOf({ message, presence }: DescField): string {
+function describePresence({ message, presence }: DescField): string {
   return !message && presence === FeatureSet_FieldPresence.EXPLICIT ? "optional " : "";
 }
 
 /** Names a message, with a link if it is part of the contract. */
 export function referTo(message: DescMessage): string {
-  return isOurs(message) ? linkTo(message.name) : codeOf(message.typeName);
+  return isOurs(message) ? linkTo(message.name) : inlineCode(message.typeName);
 }
 
 function isOurs({ file }: DescMessage): boolean {
@@ -80,4 +79,53 @@ function reachable(from: readonly DescMessage[]): Set<DescMessage> {
     }
   }
   return found;
+}
+
+/** Describes the rules of a field in sentences. */
+export function describeRules(contract: Contract, field: DescField): string[] {
+  const rules = contract.fieldRules(field);
+  const header = contract.header(field);
+  const item = valueRules(contract, rules.repeated?.items ?? {});
+  return [
+    ...itemRules(rules.repeated ?? {}),
+    ...valueRules(contract, rules),
+    ...(item.length > 0 ? [`Each: ${item.join(" ")}`] : []),
+    header ? `Over REST, sent in the ${inlineCode(header)} header, in double quotes.` : "",
+  ].filter((text) => text !== "");
+}
+
+function valueRules(
+  contract: Contract,
+  { cel = [], string = {}, int32 = {}, duration = {}, field_mask = {} }: FieldRules,
+): string[] {
+  const choices = string.in?.map(inlineCode) ?? [];
+  const paths = field_mask.in?.map(inlineCode) ?? [];
+  return [
+    string.uuid ? "A UUID." : "",
+    choices.length > 0 ? `One of ${formatList(choices, "disjunction")}.` : "",
+    paths.length > 0 ? `May contain ${formatList(paths, "conjunction")}.` : "",
+    describeLength(string),
+    string.pattern ? `Matches ${inlineCode(string.pattern)}.` : "",
+    describeLimits(int32),
+    describeLimits(duration),
+    ...toSentences([...contract.predefinedRules(string), ...cel]),
+  ].filter((text) => text !== "");
+}
+
+function describeLength({ min_len, max_len }: StringRules): string {
+  return describeCount(min_len, max_len, "character");
+}
+
+function itemRules({ min_items, max_items, unique }: RepeatedRules): string[] {
+  return [describeCount(min_items, max_items, "item"), unique ? "No duplicates." : ""];
+}
+
+function describeCount(min: string | undefined, max: string | undefined, unit: string): string {
+  if (min === undefined && max === undefined) {
+    return "";
+  }
+  if (min === undefined) {
+    return `At most ${max} ${unit}s.`;
+  }
+  return max === undefined ? `At least ${min} ${unit}s.` : `${min} to ${max} ${unit}s.`;
 }

@@ -1,36 +1,44 @@
 import type { DescMethod, JsonObject } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
-import { accessOf, callersOf } from "../contract/access.js";
-import { ownErrorsOf } from "../contract/errors-of.js";
+import { Code } from "@connectrpc/connect";
+import { describeAccess, getCallers } from "../contract/access.js";
+import { getAuthErrors, getMethodErrors, problemType } from "../contract/catalogue.js";
+import type { Contract } from "../contract/contract.js";
 import type { Examples } from "../contract/examples.js";
-import type { Facts } from "../contract/facts.js";
-import { commentOf, listOf } from "../contract/prose.js";
-import { type Block, codeOf, type Fact, heading, prose } from "./blocks.js";
+import { formatList, getComment } from "../contract/prose.js";
+import { type Block, heading, inlineCode, linkTo, type Property, prose } from "./blocks.js";
 import { referTo } from "./messages.js";
 
 /** Describes a method, its access and its messages, with examples. */
-export function describeMethod(facts: Facts, examples: Examples, method: DescMethod): Block[] {
+export function describeMethod(
+  contract: Contract,
+  examples: Examples,
+  method: DescMethod,
+): Block[] {
   return [
     heading(3, method.name),
-    ...prose(commentOf(method)),
-    ...prose(accessOf(facts, method)),
-    { kind: "facts", facts: factsOf(facts, method) },
-    ...exampleOf("Example request", examples.request(method.input)),
-    ...exampleOf("Example response", examples.response(method.output, facts.leavesOut(method))),
+    ...prose(getComment(method)),
+    ...prose(describeAccess(contract, method)),
+    { kind: "properties", properties: describeProperties(contract, method) },
+    ...createExample("Example request", examples.request(method.input)),
+    ...createExample(
+      "Example response",
+      examples.response(method.output, contract.omittedFields(method)),
+    ),
   ];
 }
 
-function factsOf(facts: Facts, method: DescMethod): Fact[] {
-  const own = ownErrorsOf(facts, method).map(codeOf);
+function describeProperties(contract: Contract, method: DescMethod): Property[] {
+  const own = getMethodErrors(contract, method).map(inlineCode);
   const common = `the errors of [every ${isStream(method) ? "stream" : "call"}](#errors)`;
   return [
-    ["Path", codeOf(`/${method.parent.typeName}/${method.name}`)],
-    ["REST", restOf(facts, method)],
-    ["Request", shapeOf(method, "input")],
-    ["Response", shapeOf(method, "output") + withoutOf(facts, method)],
-    ["Callers", listOf(callersOf(facts, method), "conjunction")],
-    ...retryOf(facts, method),
-    ["Errors", listOf([...own, common], "conjunction")],
+    ["Path", inlineCode(`/${method.parent.typeName}/${method.name}`)],
+    ["REST", describeRest(contract, method)],
+    ["Request", describeMessageType(method, "input")],
+    ["Response", describeMessageType(method, "output") + describeOmitted(contract, method)],
+    ["Callers", formatList(getCallers(contract, method), "conjunction")],
+    ...describeRetries(contract, method),
+    ["Errors", formatList([...own, common], "conjunction")],
   ];
 }
 
@@ -38,33 +46,33 @@ export function isStream({ methodKind }: DescMethod): boolean {
   return methodKind !== "unary";
 }
 
-function shapeOf(method: DescMethod, way: "input" | "output"): string {
-  const streams = way === "input" ? ["client_streaming"] : ["server_streaming"];
-  const isOne = ![...streams, "bidi_streaming"].includes(method.methodKind);
-  return (isOne ? "" : "a stream of ") + referTo(method[way]);
+function describeMessageType(method: DescMethod, side: "input" | "output"): string {
+  const streams = side === "input" ? ["client_streaming"] : ["server_streaming"];
+  const isSingle = ![...streams, "bidi_streaming"].includes(method.methodKind);
+  return (isSingle ? "" : "a stream of ") + referTo(method[side]);
 }
 
-function withoutOf(facts: Facts, method: DescMethod): string {
-  const paths = facts.leavesOut(method).map(codeOf);
-  return paths.length > 0 ? `, without ${listOf(paths, "conjunction")}` : "";
+function describeOmitted(contract: Contract, method: DescMethod): string {
+  const paths = contract.omittedFields(method).map(inlineCode);
+  return paths.length > 0 ? `, without ${formatList(paths, "conjunction")}` : "";
 }
 
-function restOf(facts: Facts, method: DescMethod): string {
-  const http = facts.http(method);
+function describeRest(contract: Contract, method: DescMethod): string {
+  const http = contract.http(method);
   if (!http) {
     return "none";
   }
-  const status = facts.httpStatus(method) ?? (isEmpty(method) ? 204 : 200);
-  return `${codeOf(`${http.verb.toUpperCase()} ${http.path}`)}, status ${status}`;
+  const status = contract.httpStatus(method) ?? (isEmpty(method) ? 204 : 200);
+  return `${inlineCode(`${http.verb.toUpperCase()} ${http.path}`)}, status ${status}`;
 }
 
 /** Whether a call is safe to retry. */
-function retryOf(facts: Facts, method: DescMethod): Fact[] {
+function describeRetries(contract: Contract, method: DescMethod): Property[] {
   const { NO_SIDE_EFFECTS, IDEMPOTENT } = MethodOptions_IdempotencyLevel;
   const texts = [
     method.idempotency === NO_SIDE_EFFECTS ? "safe: the call changes nothing" : "",
     method.idempotency === IDEMPOTENT ? "safe: the call is idempotent" : "",
-    facts.isReplayable(method)
+    contract.isReplayable(method)
       ? "safe with the same `Idempotency-Key`: the service returns the first response again"
       : "",
   ].filter((text) => text !== "");
@@ -75,8 +83,68 @@ function isEmpty({ output }: DescMethod): boolean {
   return output.fields.length === 0;
 }
 
-function exampleOf(title: string, example: JsonObject): Block[] {
+function createExample(title: string, example: JsonObject): Block[] {
   return Object.keys(example).length > 0
     ? [{ kind: "example", title, json: JSON.stringify(example, null, 2) }]
     : [];
+}
+
+const errorsBeforeCall = ["invalid_request", "body_too_large", "rate_limited", "overloaded"];
+const errorsDuringCall = ["store_unavailable", "deadline_exceeded", "internal"];
+const streamErrors = ["too_many_streams", "shutting_down"];
+
+/** Lists every error with the methods that return it. */
+export function describeErrors(contract: Contract, methods: readonly DescMethod[]): Block {
+  const byCode = new Map<string, DescMethod[]>();
+  for (const method of methods) {
+    for (const code of listErrors(contract, method)) {
+      byCode.set(code, [...(byCode.get(code) ?? []), method]);
+    }
+  }
+  return {
+    kind: "table",
+    head: ["Code", "gRPC", "REST", "Cause", "Methods"],
+    rows: Array.from(byCode, ([code, returning]) => {
+      const { status, grpc, when } = problemType(code);
+      return [
+        inlineCode(code),
+        grpcName(grpc),
+        String(status),
+        when,
+        describeMethods(returning, methods),
+      ];
+    }),
+  };
+}
+
+function listErrors(contract: Contract, method: DescMethod): string[] {
+  return [
+    ...errorsBeforeCall,
+    ...getAuthErrors(contract, method),
+    ...getMethodErrors(contract, method),
+    ...(isStream(method) ? streamErrors : []),
+    ...errorsDuringCall,
+  ];
+}
+
+function describeMethods(returning: readonly DescMethod[], methods: readonly DescMethod[]): string {
+  if (returning.length === methods.length) {
+    return "every call";
+  }
+  if (returning.every(isStream) && methods.filter(isStream).length === returning.length) {
+    return "every stream";
+  }
+  const others = methods.filter((method) => !returning.includes(method));
+  return others.length < returning.length
+    ? `all except ${linkMethods(others)}`
+    : linkMethods(returning);
+}
+
+function linkMethods(methods: readonly DescMethod[]): string {
+  return methods.map(({ name }) => linkTo(name)).join(", ");
+}
+
+/** The gRPC spelling of a code. */
+function grpcName(code: Code): string {
+  return (Code[code] ?? "").replace(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase();
 }

@@ -1,14 +1,12 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import type { Schema } from "@bufbuild/protoplugin";
 import { defaultKeyHeader } from "../../src/contract/headers.js";
-import { createExamples } from "../contract/examples.js";
-import { contractPackage, createFacts, type Facts } from "../contract/facts.js";
-import { commentOf, splitSummary } from "../contract/prose.js";
-import { createValidate } from "../contract/validate.js";
-import { type Block, codeOf, heading, linkTo, prose } from "./blocks.js";
-import { describeErrors } from "./errors.js";
+import { type Contract, contractPackage, readContract } from "../contract/contract.js";
+import { createExamples, createValidate } from "../contract/examples.js";
+import { getComment, splitSummary } from "../contract/prose.js";
+import { type Block, heading, inlineCode, linkTo, prose } from "./blocks.js";
 import { describeMessages } from "./messages.js";
-import { describeMethod, isStream } from "./methods.js";
+import { describeErrors, describeMethod, isStream } from "./methods.js";
 
 const introduction = `
 Every service, method, message and error of the API, generated from the comments and options in \`proto/latchkey/v1\`.
@@ -26,8 +24,8 @@ const messagesIntroduction =
 
 /** Builds the reference of the whole contract. */
 export function createReference({ files, allFiles }: Schema): Block[] {
-  const facts = createFacts(allFiles);
-  const examples = createExamples(facts, createValidate(facts));
+  const contract = readContract(allFiles);
+  const examples = createExamples(contract, createValidate(contract));
   const services = files
     .filter(({ proto }) => proto.package === contractPackage)
     .flatMap((file) => file.services);
@@ -36,40 +34,42 @@ export function createReference({ files, allFiles }: Schema): Block[] {
     heading(1, "Proto reference"),
     ...prose(introduction),
     heading(2, "Methods"),
-    overviewOf(facts, methods),
+    createOverview(contract, methods),
     ...services.flatMap((service) => [
-      ...describeService(facts, service),
-      ...service.methods.flatMap((method) => describeMethod(facts, examples, method)),
+      ...describeService(contract, service),
+      ...service.methods.flatMap((method) => describeMethod(contract, examples, method)),
     ]),
     heading(2, "Messages"),
     ...prose(messagesIntroduction),
-    ...describeMessages(facts, services),
+    ...describeMessages(contract, services),
     heading(2, "Errors"),
     ...prose(errorsIntroduction),
-    describeErrors(facts, methods),
+    describeErrors(contract, methods),
   ];
 }
 
-function overviewOf(facts: Facts, methods: readonly DescMethod[]): Block {
+function createOverview(contract: Contract, methods: readonly DescMethod[]): Block {
   return {
     kind: "table",
     head: ["Method", "Description", "REST"],
     rows: methods.map((method) => {
-      const http = facts.http(method);
+      const http = contract.http(method);
       return [
         linkTo(method.name) + (isStream(method) ? " (stream)" : ""),
-        `${splitSummary(commentOf(method))[0]}.`,
-        http ? codeOf(`${http.verb.toUpperCase()} ${http.path}`) : "",
+        `${splitSummary(getComment(method))[0]}.`,
+        http ? inlineCode(`${http.verb.toUpperCase()} ${http.path}`) : "",
       ];
     }),
   };
 }
 
-function describeService(facts: Facts, service: DescService): Block[] {
-  const items = facts.permissions(service).map(({ name, allows }) => `${codeOf(name)}: ${allows}`);
+function describeService(contract: Contract, service: DescService): Block[] {
+  const items = contract
+    .permissions(service)
+    .map(({ name, allows }) => `${inlineCode(name)}: ${allows}`);
   return [
     heading(2, service.name),
-    ...prose(commentOf(service)),
+    ...prose(getComment(service)),
     ...(items.length > 0 ? [...prose("Permissions:"), { kind: "list", items } as const] : []),
   ];
 }

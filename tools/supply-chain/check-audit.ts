@@ -1,36 +1,35 @@
 /**
- * Asks the registry for known faults of all packages and for their signatures,
- * or for one of them: `findings`, `signatures`.
- * Where it does not answer nothing is known, which is a failure too, unless
- * `--if-answered` says that only an answer counts.
+ * Checks all packages for known vulnerabilities and their signatures, or only one
+ * of the two: `vulnerabilities`, `signatures`. Fails if the registry is
+ * unreachable, unless `--allow-unreachable` is given.
  */
 import { spawnSync } from "node:child_process";
-import { auditVerdict, signaturesVerdict, type Verdict } from "./audit-verdict.js";
+import { type AuditResult, parseAudit, parseSignatures } from "./audit.js";
 
-const words = process.argv.slice(2);
-const isLenient = words.includes("--if-answered");
-const questions = {
-  findings: { args: ["audit"], read: auditVerdict },
-  signatures: { args: ["audit", "signatures"], read: signaturesVerdict },
-} satisfies Record<string, { args: string[]; read: (report: string) => Verdict }>;
-const named = Object.entries(questions).filter(([name]) => words.includes(name));
+const args = process.argv.slice(2);
+const allowUnreachable = args.includes("--allow-unreachable");
+const checks = {
+  vulnerabilities: { command: ["audit"], parse: parseAudit },
+  signatures: { command: ["audit", "signatures"], parse: parseSignatures },
+} satisfies Record<string, { command: string[]; parse: (report: string) => AuditResult }>;
+const selected = Object.entries(checks).filter(([name]) => args.includes(name));
 
-for (const [, { args, read }] of named.length > 0 ? named : Object.entries(questions)) {
-  const what = `npm ${args.join(" ")}`;
-  const impatient = ["--fetch-retries=0", "--fetch-timeout=20000"];
-  const { stdout } = spawnSync("npm", [...args, "--json", ...impatient], {
+for (const [, { command, parse }] of selected.length > 0 ? selected : Object.entries(checks)) {
+  const label = `npm ${command.join(" ")}`;
+  const timeouts = ["--fetch-retries=0", "--fetch-timeout=20000"];
+  const { stdout } = spawnSync("npm", [...command, "--json", ...timeouts], {
     encoding: "utf8",
     maxBuffer: 64 * 1024 * 1024,
   });
-  const verdict = read(stdout);
-  if ("passed" in verdict) {
-    console.log(`${what}: ${verdict.passed}`);
-  } else if ("unanswered" in verdict) {
-    console.log(`${what}: NOT CHECKED, the registry gave no answer: ${verdict.unanswered}`);
-    process.exitCode ||= isLenient ? 0 : 1;
+  const result = parse(stdout);
+  if ("passed" in result) {
+    console.log(`${label}: ${result.passed}`);
+  } else if ("unreachable" in result) {
+    console.log(`${label}: NOT CHECKED, the registry is unreachable: ${result.unreachable}`);
+    process.exitCode ||= allowUnreachable ? 0 : 1;
   } else {
-    for (const line of verdict.failed) {
-      console.error(`${what}: ${line}`);
+    for (const line of result.failed) {
+      console.error(`${label}: ${line}`);
     }
     process.exitCode = 1;
   }

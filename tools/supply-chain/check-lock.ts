@@ -1,18 +1,18 @@
-/** Says what is wrong with package-lock.json, and whether what is installed is what it says. */
+/** Checks package-lock.json, and that the installed packages match it. */
 import { spawnSync } from "node:child_process";
-import { faultsOf, packagesIn, readLockfile, readManifest } from "./lockfile.js";
+import { findLockfileProblems, packagesIn, readLockfile, readManifest } from "./lockfile.js";
 
 const lock = readLockfile();
-const faults = faultsOf(lock, readManifest());
+const problems = findLockfileProblems(lock, readManifest());
 const { status, stderr } = spawnSync("npm", ["ls", "--all", "--silent"], { encoding: "utf8" });
 if (status !== 0) {
-  faults.push(`what is installed is not what it says: run npm ci (npm ls says so. ${stderr})`);
+  problems.push(`the installed packages differ (npm ls): run npm ci. ${stderr}`);
 }
-for (const fault of faults) {
-  console.error(`package-lock.json: ${fault}`);
+for (const problem of problems) {
+  console.error(`package-lock.json: ${problem}`);
 }
-if (faults.length > 0) {
+if (problems.length > 0) {
   process.exitCode = 1;
 } else {
-  console.log(`package-lock.json: ${packagesIn(lock).length} packages, each with its hash`);
+  console.log(`package-lock.json: ${packagesIn(lock).length} packages, all with a hash`);
 }

@@ -1,14 +1,14 @@
 import { readFileSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
 
-/** What package-lock.json says of a package at a place in node_modules. */
+/** An entry of package-lock.json. */
 interface LockedPackage {
   readonly name?: string;
   readonly version?: string;
   readonly integrity?: string;
   readonly resolved?: string;
   readonly link?: boolean;
-  /** Whether only tools for development ask for it. */
+  /** Whether it is a development dependency only. */
   readonly dev?: boolean;
   readonly hasInstallScript?: boolean;
   readonly dependencies?: Readonly<Record<string, string>>;
@@ -19,104 +19,108 @@ interface LockedPackage {
 
 export interface Lockfile {
   readonly lockfileVersion: number;
-  /** By place; the empty one is this package itself. */
+  /** By path. The empty path is this package itself. */
   readonly packages: Readonly<Record<string, LockedPackage>>;
 }
 
-/** What package.json says. */
+/** The fields of package.json that are used here. */
 export interface Manifest extends LockedPackage {
-  /** The packages that have install scripts, and whether each may run them. */
+  /** The packages with install scripts, and whether each may run them. */
   readonly allowScripts?: Readonly<Record<string, boolean>>;
 }
 
 export const readLockfile = (): Lockfile => JSON.parse(readFileSync("package-lock.json", "utf8"));
 export const readManifest = (): Manifest => JSON.parse(readFileSync("package.json", "utf8"));
 
-/** The packages that are not this one, with their names. */
+/** Lists all packages except this one. */
 export function packagesIn({ packages }: Lockfile): (LockedPackage & { name: string })[] {
   return Object.entries(packages)
-    .filter(([place]) => place !== "")
-    .map(([place, locked]) => ({ ...locked, name: locked.name ?? nameAt(place) }));
+    .filter(([path]) => path !== "")
+    .map(([path, locked]) => ({ ...locked, name: locked.name ?? getName(path) }));
 }
 
-/** Packages lie in each other: the last one is meant. */
-function nameAt(place: string): string {
-  return place.split("node_modules/").at(-1) ?? "";
+/** Packages can be nested, so the last part of the path counts. */
+function getName(path: string): string {
+  return path.split("node_modules/").at(-1) ?? "";
 }
 
-const kindsOfDependencies = [
+const dependencyKinds = [
   "dependencies",
   "devDependencies",
   "optionalDependencies",
   "peerDependencies",
 ] as const;
 
-/** One version. A range would let a lockfile that is made anew choose what nobody has looked at. */
-const oneVersion = /^\d+\.\d+\.\d+(-[\w.]+)?$/;
-/** What comes from a registry, and not from a repository, an address or a folder. */
-const fromRegistry = /^(npm:(@[\w.-]+\/)?[\w.-]+@)?[\w\s.^~<>=|*+-]*$/;
+/** An exact version. With a range, a new lockfile could choose a version that was not reviewed. */
+const exactVersion = /^\d+\.\d+\.\d+(-[\w.]+)?$/;
+/** A version range of a registry, not a repository, URL or folder. */
+const registryRange = /^(npm:(@[\w.-]+\/)?[\w.-]+@)?[\w\s.^~<>=|*+-]*$/;
 
-/** What is wrong with a lockfile, in a line each. */
-export function faultsOf(lock: Lockfile, manifest: Manifest): string[] {
+/** Describes each problem of a lockfile in one line. */
+export function findLockfileProblems(lock: Lockfile, manifest: Manifest): string[] {
   return [
-    ...disagreements(lock, manifest),
-    ...packagesIn(lock).flatMap(faultsOfPackage),
-    ...looseVersions(manifest),
-    ...undecidedScripts(lock, manifest),
+    ...findMismatches(lock, manifest),
+    ...packagesIn(lock).flatMap(findPackageProblems),
+    ...findVersionRanges(manifest),
+    ...findScriptProblems(lock, manifest),
   ];
 }
 
-function disagreements({ lockfileVersion, packages }: Lockfile, manifest: Manifest): string[] {
+function findMismatches({ lockfileVersion, packages }: Lockfile, manifest: Manifest): string[] {
   const locked = packages[""] ?? {};
-  const faults = kindsOfDependencies
+  const problems = dependencyKinds
     .filter((kind) => !isDeepStrictEqual(locked[kind] ?? {}, manifest[kind] ?? {}))
-    .map((kind) => `the lockfile has other ${kind} than package.json: run npm install`);
-  return lockfileVersion === 3 ? faults : [`its version is ${lockfileVersion}, not 3`, ...faults];
+    .map((kind) => `the ${kind} differ from package.json: run npm install`);
+  return lockfileVersion === 3
+    ? problems
+    : [`the lockfile version is ${lockfileVersion}, not 3`, ...problems];
 }
 
-function faultsOfPackage(locked: LockedPackage & { name: string }): string[] {
+function findPackageProblems(locked: LockedPackage & { name: string }): string[] {
   const { name, version, integrity, resolved, link } = locked;
-  const faults: string[] = [];
+  const problems: string[] = [];
   if (link || version === undefined) {
-    faults.push(`${name} is a link, not a version of a registry`);
+    problems.push(`${name} is a link, not a registry version`);
   } else if (!integrity?.startsWith("sha512-")) {
-    faults.push(`${name}@${version} has no sha512 integrity`);
+    problems.push(`${name}@${version} has no sha512 integrity`);
   }
   if (resolved !== undefined) {
-    faults.push(
-      `${name}@${version} names where it is from: omit-lockfile-registry-resolved is off`,
-    );
+    problems.push(`${name}@${version} has a resolved URL: omit-lockfile-registry-resolved is off`);
   }
   for (const [dependency, range] of dependenciesOf(locked)) {
-    if (!fromRegistry.test(range)) {
-      faults.push(`${name}@${version} wants ${dependency} from ${range}, which is no registry`);
+    if (!registryRange.test(range)) {
+      problems.push(
+        `${name}@${version} requires ${dependency} from ${range}, which is not a registry`,
+      );
     }
   }
-  return faults;
+  return problems;
 }
 
-/** Peers are what others bring, of whatever version they have. */
+/** Peer dependencies are left out, because the consumer chooses their version. */
 function dependenciesOf({ dependencies, devDependencies, optionalDependencies }: LockedPackage) {
   return Object.entries({ ...dependencies, ...devDependencies, ...optionalDependencies });
 }
 
-function looseVersions(manifest: Manifest): string[] {
+function findVersionRanges(manifest: Manifest): string[] {
   return dependenciesOf(manifest)
-    .filter(([, range]) => !oneVersion.test(range))
-    .map(([name, range]) => `package.json wants ${name} ${range}, which is not one version`);
+    .filter(([, range]) => !exactVersion.test(range))
+    .map(
+      ([name, range]) => `package.json requires ${name} ${range}, which is not an exact version`,
+    );
 }
 
-/** Each package that comes with an install script is decided on by name, and no other. */
-function undecidedScripts(lock: Lockfile, { allowScripts = {} }: Manifest): string[] {
-  const having = new Set(
+/** `allowScripts` must list exactly the packages with an install script. */
+function findScriptProblems(lock: Lockfile, { allowScripts = {} }: Manifest): string[] {
+  const withScripts = new Set(
     packagesIn(lock)
       .filter(({ hasInstallScript }) => hasInstallScript)
       .map(({ name }) => name),
   );
-  const undecided = [...having].filter((name) => allowScripts[name] === undefined);
-  const stale = Object.keys(allowScripts).filter((name) => !having.has(name));
+  const unlisted = [...withScripts].filter((name) => allowScripts[name] === undefined);
+  const stale = Object.keys(allowScripts).filter((name) => !withScripts.has(name));
   return [
-    ...undecided.map((name) => `${name} has an install script that allowScripts says nothing of`),
-    ...stale.map((name) => `allowScripts names ${name}, which has no install script`),
+    ...unlisted.map((name) => `${name} has an install script but is missing from allowScripts`),
+    ...stale.map((name) => `allowScripts lists ${name}, which has no install script`),
   ];
 }

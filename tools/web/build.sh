@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the pages for people into dist/web, unless nothing that they are made of has changed since.
+# Builds the web pages into dist/web, unless their sources are unchanged.
 set -eu
 stamp=dist/web.built
 if [ -d dist/web ] && [ -f $stamp ] &&
@@ -7,6 +7,6 @@ if [ -d dist/web ] && [ -f $stamp ] &&
   exit
 fi
 rm -f $stamp
-touch $stamp.begun
+touch $stamp.started
 NODE_ENV=production vite build web --logLevel warn
-mv $stamp.begun $stamp
+mv $stamp.started $stamp

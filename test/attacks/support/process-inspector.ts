@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { readdir, readFile, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { familyOf } from "../../../bench/processes.js";
+import { listProcessTree } from "../../../bench/processes.js";
 import type { LatchkeyProcess } from "../../support/service/run-latchkey.js";
 import { until } from "../../support/until.js";
 import type { Outputs } from "./recording.js";
@@ -56,7 +56,7 @@ export function createProcessInspector(folder: string): ProcessInspector {
   };
 }
 
-const pidsOf = ({ pid }: LatchkeyProcess["child"]) => familyOf(pid as number);
+const pidsOf = ({ pid }: LatchkeyProcess["child"]) => listProcessTree(pid as number);
 
 function readAll(files: readonly string[]): Promise<Outputs> {
   return Promise.all(

@@ -1,5 +1,5 @@
-// Reads what `helm template` wrote, and fails where a manifest is not as its own Go type has it:
-// an unknown kind, a field that is none, a field that is there twice, a value of another type.
+// Validates the output of `helm template` against the Go types of the manifests. Fails on an unknown
+// kind, an unknown or duplicate field, or a value of a wrong type.
 package main
 
 import (
@@ -44,7 +44,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	fmt.Printf("%d manifests are as their types have them\n", count)
+	fmt.Printf("%d manifests are valid\n", count)
 }
 
 func checkAll(input io.Reader) (int, error) {
@@ -53,23 +53,23 @@ func checkAll(input io.Reader) (int, error) {
 		document, err := documents.Read()
 		switch {
 		case errors.Is(err, io.EOF) && count == 0:
-			return 0, errors.New("there is no manifest at all")
+			return 0, errors.New("no manifest found")
 		case errors.Is(err, io.EOF):
 			return count, nil
 		case err != nil:
 			return count, err
 		}
-		isThere, err := check(document)
+		isManifest, err := check(document)
 		if err != nil {
 			return count, err
 		}
-		if isThere {
+		if isManifest {
 			count++
 		}
 	}
 }
 
-// check tells whether there is a manifest in the document, which may be nothing but comments.
+// check validates a document and reports whether it is a manifest. It may contain only comments.
 func check(document []byte) (bool, error) {
 	var kind meta.TypeMeta
 	if err := yaml.Unmarshal(document, &kind); err != nil {
@@ -81,7 +81,7 @@ func check(document []byte) (bool, error) {
 	name := kind.APIVersion + "/" + kind.Kind
 	newObject, ok := types[name]
 	if !ok {
-		return false, fmt.Errorf("%s is no kind that is known here: add it to types in main.go", name)
+		return false, fmt.Errorf("unknown kind %s: add it to types in main.go", name)
 	}
 	if err := yaml.UnmarshalStrict(document, newObject()); err != nil {
 		return false, fmt.Errorf("%s: %w", name, err)

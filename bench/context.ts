@@ -1,0 +1,73 @@
+import { join } from "node:path";
+import { startMongod } from "../test/support/mongo/mongod.js";
+import { onExit } from "./child-processes.js";
+import { type LoadGenerator, startGenerator } from "./load/generator.js";
+import { type Cores, chooseCores, pinProcess } from "./processes.js";
+import { type Keys, seed, seededApplications } from "./seed.js";
+import { type Server, type StoreEnvironment, startLatchkey } from "./servers.js";
+
+/** What all suites share: the load generator and the instances of Latchkey. */
+export interface BenchContext {
+  readonly cores: Cores;
+  /** Removed at the end. */
+  readonly folder: string;
+  readonly generator: LoadGenerator;
+  readonly embedded: Instance;
+  /** Absent if MongoDB is not available. */
+  readonly mongo: Instance | undefined;
+}
+
+export async function createContext(folder: string): Promise<BenchContext> {
+  const cores = chooseCores();
+  const generator = startGenerator(folder, cores.load);
+  const embedded = await startWithEmbeddedStore(folder, cores);
+  const mongo = await startWithMongo(cores);
+  return { cores, folder, generator, embedded, mongo };
+}
+
+/** The instances on all available stores. */
+export function listInstances({ embedded, mongo }: BenchContext): Instance[] {
+  return mongo ? [embedded, mongo] : [embedded];
+}
+
+export function reportProgress(progress: string): void {
+  console.error(`bench: ${progress}`);
+}
+
+/** A running Latchkey with a seeded store. */
+export interface Instance {
+  readonly name: string;
+  readonly server: Server;
+  readonly keys: Keys;
+  /** Starts another Latchkey on the same data. */
+  readonly store: StoreEnvironment;
+  /** The process id of MongoDB. */
+  readonly databasePid?: number;
+}
+
+function startWithEmbeddedStore(folder: string, cores: Cores): Promise<Instance> {
+  return startInstance("embedded store", { DATA_DIR: join(folder, "data") }, cores);
+}
+
+/** Returns `undefined` if MongoDB is not available. */
+async function startWithMongo(cores: Cores): Promise<Instance | undefined> {
+  const starting = startMongod().catch((error: Error) => console.error(`bench: ${error.message}`));
+  // It cannot be stopped before it has started.
+  onExit(async () => (await starting)?.stop());
+  const mongod = await starting;
+  if (!mongod) {
+    return undefined;
+  }
+  pinProcess(mongod.pid, cores.database);
+  const store = { MONGODB_URI: mongod.uri, MONGODB_DATABASE: "latchkey" };
+  return { ...(await startInstance("MongoDB", store, cores)), databasePid: mongod.pid };
+}
+
+async function startInstance(
+  name: string,
+  store: StoreEnvironment,
+  cores: Cores,
+): Promise<Instance> {
+  const keys = await seed(store, seededApplications);
+  return { name, store, keys, server: await startLatchkey(store, { cores: cores.server }) };
+}

@@ -1,0 +1,278 @@
+import { create, type DescMessage, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import {
+  BatchCheckAccessRequestSchema,
+  CheckAccessRequestSchema,
+  StreamCheckAccessRequestSchema,
+} from "../gen/latchkey/v1/access_service_pb.js";
+import { encodeGrpcFrame } from "./load/http2-client.js";
+import type { Load, LoadRequest } from "./load/load.js";
+import { type Keys, privateApplication } from "./seed.js";
+
+/** A kind of request whose cost is measured. */
+export interface Scenario {
+  readonly name: string;
+  /** The items of a batch request: their number, and the name of their row in the report. */
+  readonly items?: { readonly count: number; readonly name: string };
+  /** Creates the load. Some need the responses of the previous scenario. */
+  load(target: LoadTarget, previousResponses: readonly string[]): Load;
+}
+
+/** The server of a load, the keys to send and the duration. */
+export interface LoadTarget {
+  readonly port: number;
+  readonly keys: Keys;
+  readonly seconds: number;
+}
+
+export const connections = 32;
+const manyConnections = 64;
+export const batchSize = 100;
+/** The number of batches that check a single key. */
+const singleKeyBatches = 100;
+
+export const rpcPaths = {
+  read: "/latchkey.v1.ApplicationService/GetApplicationByKey",
+  check: "/latchkey.v1.AccessService/CheckAccess",
+  batch: "/latchkey.v1.AccessService/BatchCheckAccess",
+  stream: "/latchkey.v1.AccessService/StreamCheckAccess",
+} as const;
+
+const grants = {
+  permissions: ["token:create"],
+  rules: [
+    {
+      description: "The cards of one customer",
+      priority: 1,
+      conditions: [{ attribute: "container", operator: "starts_with", value: "/pci/customer-42/" }],
+      transform: "mask",
+      permissions: ["token:read"],
+    },
+  ],
+};
+
+type Check = typeof check & { readonly key: string };
+
+/** A check that is decided by a rule. */
+export const check = { permission: "token:read", token: { container: "/pci/customer-42/" } };
+
+/** Patterns of an allowed check in JSON and in protobuf. */
+const allowedInJson = '"allowed":true';
+const allowedInBinary = "\\x08\\x01";
+
+export const readByKey: Scenario = {
+  name: "GET /applications/key",
+  load: (target) => ({
+    ...get("/applications/key", target),
+    requests: createRequestPerKey(target.keys),
+  }),
+};
+
+const readByKeyManyConnections: Scenario = {
+  name: `GET /applications/key, ${manyConnections} connections`,
+  load: (target) => ({ ...readByKey.load(target, []), connections: manyConnections }),
+};
+
+const readByKeyOverHttp2: Scenario = {
+  name: "GET /applications/key over HTTP/2",
+  load: (target) => ({ ...readByKey.load(target, []), protocol: "http2" }),
+};
+
+const readByKeyOverConnect: Scenario = {
+  name: "Connect JSON GetApplicationByKey",
+  load: (target) => ({
+    ...post(rpcPaths.read, 200, target),
+    requests: createRequestPerKey(target.keys, "{}"),
+  }),
+};
+
+const readByKeyOverGrpcWeb: Scenario = {
+  name: "gRPC-Web GetApplicationByKey",
+  load: (target) => ({
+    ...post(rpcPaths.read, 200, target),
+    contentType: "application/grpc-web+proto",
+    requests: createRequestPerKey(target.keys, encodeGrpcFrame("")),
+    bodyPattern: "grpc-status: *0",
+  }),
+};
+
+const readByKeyOverGrpc: Scenario = {
+  name: "gRPC GetApplicationByKey",
+  load: (target) => ({
+    ...call(rpcPaths.read, target),
+    requests: createRequestPerKey(target.keys),
+  }),
+};
+
+const checkOverGrpc: Scenario = {
+  name: "gRPC CheckAccess",
+  load: (target) => ({
+    ...call(rpcPaths.check, target),
+    bodyPattern: allowedInBinary,
+    requests: target.keys.private.map(({ key }) => ({
+      key: target.keys.checking,
+      body: encodeCheck(key),
+    })),
+  }),
+};
+
+const batchItems = { count: batchSize, name: `– each of the ${batchSize} checks` };
+
+const batchOverGrpc: Scenario = {
+  name: `gRPC BatchCheckAccess, ${batchSize} checks of ${batchSize} keys`,
+  items: batchItems,
+  load: (target) => batchLoad(target, createBatches(target.keys)),
+};
+
+const batchSingleKeyOverGrpc: Scenario = {
+  name: `gRPC BatchCheckAccess, ${batchSize} checks of one key`,
+  items: batchItems,
+  load: (target) =>
+    batchLoad(target, target.keys.private.slice(0, singleKeyBatches).map(createChecksOfKey)),
+};
+
+const streamOverGrpc: Scenario = {
+  name: "gRPC StreamCheckAccess, each check",
+  load: (target) => ({
+    ...call(rpcPaths.stream, target),
+    protocol: "stream",
+    bodyPattern: allowedInBinary,
+    requests: target.keys.private.map(({ key }, index) => ({
+      key: target.keys.checking,
+      body: encode(StreamCheckAccessRequestSchema, {
+        correlationId: String(index),
+        check: { key, ...check },
+      }),
+    })),
+  }),
+};
+
+const checkOverRest: Scenario = {
+  name: "POST /access/check",
+  load: (target) => ({
+    ...post("/access/check", 200, target),
+    bodyPattern: allowedInJson,
+    requests: target.keys.private.map(({ key }) => ({
+      key: target.keys.checking,
+      body: JSON.stringify({ key, ...check }),
+    })),
+  }),
+};
+
+const batchOverRest: Scenario = {
+  name: `POST /access/check-batch, ${batchSize} checks`,
+  items: batchItems,
+  load: (target) => ({
+    ...post("/access/check-batch", 200, target),
+    bodyPattern: allowedInJson,
+    requests: createBatches(target.keys).map((checks) => ({
+      key: target.keys.checking,
+      body: JSON.stringify({ checks }),
+    })),
+  }),
+};
+
+const createSession: Scenario = {
+  name: "POST /sessions",
+  load: (target) => ({
+    ...post("/sessions", 201, target),
+    requests: [{ key: target.keys.public }],
+    keepResponses: true,
+  }),
+};
+
+/** Uses each nonce of the sessions that the previous scenario created. */
+const authorizeSession: Scenario = {
+  name: "POST /sessions/authorize",
+  load: (target, sessions) => ({
+    ...post("/sessions/authorize", 204, target),
+    requests: sessions.map((session, index) => ({
+      key: target.keys.private[index % target.keys.private.length]?.key ?? "",
+      body: JSON.stringify({ nonce: JSON.parse(session).nonce, ...grants }),
+    })),
+    once: true,
+  }),
+};
+
+const createApplication: Scenario = {
+  name: "POST /applications",
+  load: (target) => ({
+    ...post("/applications", 201, target),
+    requests: [{ key: target.keys.management, body: privateApplication }],
+    // The responses are not needed, but all writes must use the same load generator.
+    keepResponses: true,
+  }),
+};
+
+export const scenarios = {
+  readByKey,
+  readByKeyManyConnections,
+  readByKeyOverHttp2,
+  readByKeyOverConnect,
+  readByKeyOverGrpcWeb,
+  readByKeyOverGrpc,
+  checkOverGrpc,
+  batchOverGrpc,
+  batchSingleKeyOverGrpc,
+  streamOverGrpc,
+  checkOverRest,
+  batchOverRest,
+  createSession,
+  authorizeSession,
+  createApplication,
+};
+
+export type ScenarioName = keyof typeof scenarios;
+
+export function get(path: string, { port, seconds }: LoadTarget) {
+  return { protocol: "http1", port, connections, seconds, verb: "GET", path, status: 200 } as const;
+}
+
+function post(path: string, status: number, { port, seconds }: LoadTarget) {
+  return { protocol: "http1", port, connections, seconds, verb: "POST", path, status } as const;
+}
+
+function call(path: string, target: LoadTarget) {
+  return { ...post(path, 0, target), protocol: "grpc" } as const;
+}
+
+function createRequestPerKey(keys: Keys, body?: string | Uint8Array): LoadRequest[] {
+  return keys.private.map(({ key }) => (body === undefined ? { key } : { key, body }));
+}
+
+export function encodeCheck(key: string): Uint8Array {
+  return encode(CheckAccessRequestSchema, { key, ...check });
+}
+
+function encode<S extends DescMessage>(schema: S, message: MessageInitShape<S>): Uint8Array {
+  return toBinary(schema, create(schema, message));
+}
+
+function batchLoad(target: LoadTarget, batches: readonly Check[][]): Load {
+  return {
+    ...call(rpcPaths.batch, target),
+    bodyPattern: allowedInBinary,
+    requests: batches.map((checks) => ({
+      key: target.keys.checking,
+      body: encode(BatchCheckAccessRequestSchema, { checks }),
+    })),
+  };
+}
+
+/** Creates the checks of one key for different containers. */
+function createChecksOfKey({ key }: { readonly key: string }): Check[] {
+  const { permission, token } = check;
+  return Array.from({ length: batchSize }, (_, index) => ({
+    key,
+    permission,
+    token: { container: `${token.container}${index}/` },
+  }));
+}
+
+/** Groups the checks of all keys into batches. */
+function createBatches({ private: applications }: Keys): Check[][] {
+  return Array.from({ length: Math.floor(applications.length / batchSize) }, (_, index) =>
+    applications
+      .slice(index * batchSize, (index + 1) * batchSize)
+      .map(({ key }) => ({ key, ...check })),
+  );
+}

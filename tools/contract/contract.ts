@@ -1,0 +1,186 @@
+import {
+  createRegistry,
+  type DescExtension,
+  type DescField,
+  type DescFile,
+  type DescMessage,
+  type DescMethod,
+  type DescService,
+  type JsonObject,
+  type Registry,
+  toJson,
+} from "@bufbuild/protobuf";
+import { parseTemplate } from "../../src/transport/rest/router.js";
+
+/** The package of the contract. Other packages are dependencies. */
+export const contractPackage = "latchkey.v1";
+
+/** Reads the options of the protos. */
+export interface Contract {
+  readonly registry: Registry;
+  /** Every kind of caller, in lower case. */
+  readonly callerKinds: readonly string[];
+
+  http(method: DescMethod): HttpBinding | undefined;
+  access(method: DescMethod): Access;
+  /** The status of a successful response, if the method sets one. */
+  httpStatus(method: DescMethod): number | undefined;
+  errors(method: DescMethod): readonly string[];
+  omittedFields(method: DescMethod): readonly string[];
+  isReplayable(method: DescMethod): boolean;
+  permissions(service: DescService): readonly Permission[];
+
+  /** The header that carries a field, if any. */
+  header(field: DescField): string | undefined;
+  messageRules(message: DescMessage): readonly Rule[];
+  fieldRules(field: DescField): FieldRules;
+  /** The CEL rules of our own extensions. */
+  predefinedRules(rules: object): readonly Rule[];
+}
+
+export interface HttpBinding {
+  readonly verb: "get" | "put" | "post" | "delete";
+  readonly path: string;
+  /** The request fields in the path. */
+  readonly pathFields: readonly string[];
+  readonly hasBody: boolean;
+}
+
+interface Access {
+  readonly permission: string | undefined;
+  /** Empty allows every kind. */
+  readonly callers: readonly string[];
+}
+
+export interface Permission {
+  readonly name: string;
+  readonly allows: string;
+  /** Empty means every type of application. */
+  readonly holders: readonly string[];
+}
+
+const verbs = ["get", "put", "post", "delete"] as const;
+type Carrier = DescMethod | DescService | DescMessage | DescField | DescExtension;
+
+export function readContract(files: readonly DescFile[]): Contract {
+  const registry = createRegistry(...files);
+
+  /** Reads an option as JSON, without unset fields. */
+  function read<T>(carrier: Carrier, option: string): T | undefined {
+    const { options } = carrier.proto;
+    const schema = options && registry.getMessage(options.$typeName);
+    if (!schema) {
+      return undefined;
+    }
+    const json = toJson(schema, options, { registry, useProtoFieldName: true }) as JsonObject;
+    return json[`[${option}]`] as T | undefined;
+  }
+
+  return {
+    registry,
+    callerKinds: (registry.getEnum("latchkey.v1.CallerKind")?.values ?? [])
+      .filter(({ number }) => number !== 0)
+      .map(({ name }) => toCallerKind(name)),
+
+    http: (method) => {
+      const rule = read<Record<string, string>>(method, "google.api.http");
+      return rule && createBinding(method, rule);
+    },
+    access: (method) => {
+      const access = read<{ permission?: string; callers?: string[] }>(
+        method,
+        "latchkey.v1.access",
+      );
+      return { permission: access?.permission, callers: (access?.callers ?? []).map(toCallerKind) };
+    },
+    httpStatus: (method) => read(method, "latchkey.v1.http_status"),
+    errors: (method) => read(method, "latchkey.v1.errors") ?? [],
+    omittedFields: (method) => read(method, "latchkey.v1.leaves_out") ?? [],
+    isReplayable: (method) => read(method, "latchkey.v1.replayable") ?? false,
+    permissions: (service) =>
+      (read<Permission[]>(service, "latchkey.v1.permissions") ?? []).map((permission) => ({
+        ...permission,
+        holders: (permission.holders ?? []).map(toCallerKind),
+      })),
+
+    header: (field) => read(field, "latchkey.v1.http_header"),
+    messageRules: (message) => read<{ cel?: Rule[] }>(message, "buf.validate.message")?.cel ?? [],
+    fieldRules: (field) => read(field, "buf.validate.field") ?? {},
+    predefinedRules: (rules) =>
+      Object.keys(rules)
+        .map((name) => registry.getExtension(name.replace(/^\[|\]$/g, "")))
+        .filter((extension) => extension !== undefined)
+        .flatMap(
+          (extension) => read<{ cel: Rule[] }>(extension, "buf.validate.predefined")?.cel ?? [],
+        ),
+  };
+}
+
+function createBinding(method: DescMethod, rule: Record<string, string>): HttpBinding {
+  const verb = verbs.find((name) => rule[name] !== undefined);
+  const path = verb && rule[verb];
+  if (!verb || !path) {
+    throw new Error(`${method} has an unsupported http rule`);
+  }
+  const pathFields = parseTemplate(path).flatMap((part) => ("field" in part ? part.field : []));
+  return { verb, path, pathFields, hasBody: rule.body === "*" };
+}
+
+function toCallerKind(enumValue: string): string {
+  return enumValue.replace("CALLER_KIND_", "").toLowerCase();
+}
+
+/** A CEL rule and its error message. */
+export interface Rule {
+  readonly message: string;
+  readonly expression: string;
+}
+
+/**
+ * The protovalidate rules of a field or of the items of a list, in protobuf
+ * JSON: 64-bit numbers are strings, and the keys of our own rules are
+ * `[their.full.name]`.
+ */
+export interface FieldRules {
+  readonly required?: boolean;
+  readonly cel?: readonly Rule[];
+  readonly string?: StringRules;
+  readonly int32?: Int32Rules;
+  readonly bool?: { readonly example?: readonly boolean[] };
+  readonly repeated?: RepeatedRules;
+  readonly duration?: DurationRules;
+  readonly field_mask?: { readonly in?: readonly string[]; readonly example?: readonly string[] };
+  readonly timestamp?: { readonly example?: readonly string[] };
+}
+
+export interface StringRules {
+  readonly min_len?: string;
+  readonly max_len?: string;
+  readonly pattern?: string;
+  readonly in?: readonly string[];
+  readonly uuid?: boolean;
+  readonly example?: readonly string[];
+}
+
+export interface Int32Rules {
+  readonly lt?: number;
+  readonly lte?: number;
+  readonly gt?: number;
+  readonly gte?: number;
+  readonly example?: readonly number[];
+}
+
+interface DurationRules {
+  readonly lt?: string;
+  readonly lte?: string;
+  readonly gt?: string;
+  readonly gte?: string;
+  readonly example?: readonly string[];
+}
+
+export interface RepeatedRules {
+  readonly min_items?: string;
+  readonly max_items?: string;
+  readonly unique?: boolean;
+  readonly items?: FieldRules;
+}
