@@ -231,7 +231,7 @@ describeInBrowser("console access check page", (browser) => {
   });
 
   it("reports unknown and expired keys", async () => {
-    await pasteKey("an-unknown-key");
+    await pasteKey("not-an-existing-key");
     await check("token:read");
     await decision().getByText("Denied: unknown key").waitFor();
     const expiresAt = timestampFromMs(server.clock.now() + 60_000);

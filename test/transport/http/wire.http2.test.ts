@@ -29,7 +29,7 @@ let wire: WireSession;
 beforeAll(async () => {
   server = await startServer();
   root = await server.createTenant();
-  await createLarge(server.store, root.tenantId, 60);
+  await createLarge(server.store, root.tenantId, 70);
 });
 
 beforeEach(() => {

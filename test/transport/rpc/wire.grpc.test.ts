@@ -46,7 +46,7 @@ beforeAll(async () => {
   store = createPausableStore(base.store);
   server = await startServer("lmdb", { store });
   root = await server.createTenant();
-  await createLarge(server.store, root.tenantId, 90);
+  await createLarge(server.store, root.tenantId, 98);
 });
 
 beforeEach(() => {
