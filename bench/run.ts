@@ -6,7 +6,7 @@
  *     npm run bench -- --only growth      one suite, only prints
  *     npm run bench -- --profile [name]   writes a CPU profile of one scenario
  *
- * Prints the goals last. Exits with 1 if a goal is missed by more than the rounds differ.
+ * Prints the goals last. Exits with 1 if a goal is missed by more than the spread between rounds.
  */
 import { parseArgs } from "node:util";
 import { cleanUp, createTempFolder, waitForInterrupt } from "./child-processes.js";

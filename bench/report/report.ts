@@ -91,7 +91,7 @@ export interface Goal {
   readonly digits?: number;
 }
 
-/** `near` means missed by less than the rounds differ. */
+/** `near` means missed by less than the spread between rounds. */
 type Verdict = "met" | "near" | "missed" | "unknown";
 
 export function evaluateGoal({ limit, values }: Goal): Verdict {

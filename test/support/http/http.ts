@@ -39,7 +39,7 @@ export function send(
   });
 }
 
-/** Only ends a hang: a busy machine can take many seconds. */
+/** Only catches hangs: a busy machine can take many seconds. */
 const timeout = 60_000;
 
 /**
