@@ -67,7 +67,7 @@ function sendBodyHttp2(
   });
 }
 
-describe("closes the connection of a 100 MB body before 24 MiB are sent", () => {
+describe("a body of 100 MB", () => {
   const withKey = () => ({ "svc-api-key": service.firstKey });
 
   it.each<[what: string, sendBody: () => Promise<number>]>([
@@ -134,7 +134,7 @@ describe("closes the connection of a 100 MB body before 24 MiB are sent", () => 
           envelope("", 0, bodySize),
         ),
     ],
-  ])("%s", async (_what, sendBody) => {
+  ])("causes the connection to close before 24 MiB are sent: %s", async (_what, sendBody) => {
     const sent = await service.withstand(() =>
       Promise.all(Array.from({ length: attackers }, sendBody)),
     );
@@ -212,7 +212,7 @@ describe("a decompression bomb", () => {
   });
 });
 
-describe("disconnects a client that does not read its responses", () => {
+describe("a client that does not read its responses", () => {
   const timeout = 1_000;
   const impatientService = useAttackedService({ BODY_TIMEOUT: "1s", HEADER_TIMEOUT: "1s" });
 
@@ -225,7 +225,7 @@ describe("disconnects a client that does not read its responses", () => {
   const areAllClosed = async () =>
     (await scrape(impatientService)).sum("latchkey_connections_open") <= otherConnections;
 
-  it("over HTTP/1.1", async () => {
+  it("is disconnected over HTTP/1.1", async () => {
     await impatientService.withstand(async () => {
       const connections = Array.from({ length: attackers }, () => openRaw(impatientService.port));
       for (const { socket, write } of connections) {
@@ -242,7 +242,7 @@ describe("disconnects a client that does not read its responses", () => {
     });
   });
 
-  it("over HTTP/2, with a closed flow-control window", async () => {
+  it("is disconnected over HTTP/2, with a closed flow-control window", async () => {
     await impatientService.withstand(async () => {
       // An initial window size of 0.
       const connections = Array.from({ length: attackers }, () =>

@@ -38,7 +38,7 @@ function waitUntilAccepted(count: number): Promise<void> {
   return until(async () => (await scrape(service)).sum("latchkey_connections_open") >= count);
 }
 
-describe("bodies that all finish at the same time do not delay other clients", () => {
+describe("bodies that all finish at the same time", () => {
   /** Slow to validate, and refused for its last field. */
   const rules = Array.from({ length: 200 }, (_, at) => ({
     ...{ priority: at + 1, transform: "mask", permissions: ["token:read"] },
@@ -88,7 +88,7 @@ describe("bodies that all finish at the same time do not delay other clients", (
   it.each<[what: string, path: string]>([
     ["over REST", "/applications"],
     ["over Connect", createRpc],
-  ])("%s", async (_what, path) => {
+  ])("do not delay other clients: %s", async (_what, path) => {
     // Without fair scheduling it is 800 or more.
     const statuses = await service.withstand(() => completeTogether(path), 500);
     expect(statuses).toEqual(Array.from({ length: 800 }, () => 400));

@@ -80,14 +80,17 @@ describe("thousands of connections from one address", () => {
       3_000,
       "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0",
     ],
-  ])("%s leave capacity for other clients of that address", async (_what, count, start) => {
-    await service.withstand(async (client) => {
-      const connections = await openMany(service.port, count, start);
-      await until(async () => countOpen(connections) <= 1_000);
-      await client.waitForResponses(10);
-      await closeAll(connections);
-    });
-  });
+  ])(
+    "leave capacity for other clients of that address: connections %s",
+    async (_what, count, start) => {
+      await service.withstand(async (client) => {
+        const connections = await openMany(service.port, count, start);
+        await until(async () => countOpen(connections) <= 1_000);
+        await client.waitForResponses(10);
+        await closeAll(connections);
+      });
+    },
+  );
 });
 
 describe("ten thousand connections within the limit", () => {

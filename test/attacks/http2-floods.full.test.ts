@@ -63,8 +63,8 @@ const open = (stream: number, path = "/applications/key") =>
   frame(frameType.headers, endHeaders, stream, request(path, {}, "POST"));
 
 // Each attack continues until the service has closed all its connections.
-describe("serves other clients and disconnects an HTTP/2 client that", () => {
-  it("opens streams and resets them immediately", async () => {
+describe("a service under an HTTP/2 flood", () => {
+  it("serves other clients and disconnects one that opens streams and resets them immediately", async () => {
     await attack(() => {
       let stream = 1;
       return () => {
@@ -83,7 +83,7 @@ describe("serves other clients and disconnects an HTTP/2 client that", () => {
     ["sends endless pings", frame(frameType.ping, 0, 0, Buffer.alloc(8))],
     ["sends endless settings", settings([3, 100])],
     ["sends endless empty settings", settings()],
-  ])("%s", async (_what, bytes) => {
+  ])("serves other clients and disconnects one that %s", async (_what, bytes) => {
     const block = repeat(bytes, 1_000);
     await attack(() => () => block);
   });
@@ -102,12 +102,12 @@ describe("serves other clients and disconnects an HTTP/2 client that", () => {
       frame(frameType.data, 0, 99, Buffer.alloc(10)),
     ],
     ["sends window updates of 0", open(1), frame(frameType.windowUpdate, 0, 0, Buffer.alloc(4))],
-  ])("%s", async (_what, start, bytes) => {
+  ])("serves other clients and disconnects one that %s", async (_what, start, bytes) => {
     const block = repeat(bytes, 1_000);
     await attack(() => () => block, start);
   });
 
-  it("sends headers that expand when decoded", async () => {
+  it("serves other clients and disconnects one that sends headers that expand when decoded", async () => {
     // Adds one large header to the dynamic table, then references it with one byte each.
     const large = Buffer.concat([
       Buffer.from([0x40, 1, 97, 0x7f, 0xa1, 0x1e]),
@@ -124,7 +124,7 @@ describe("serves other clients and disconnects an HTTP/2 client that", () => {
   });
 });
 
-describe("serves other clients while an HTTP/2 client", () => {
+describe("a service under a harmless HTTP/2 flood", () => {
   it.each<[what: string, bytes: Buffer]>([
     [
       "sends endless PRIORITY frames",
@@ -135,7 +135,7 @@ describe("serves other clients while an HTTP/2 client", () => {
       frame(frameType.windowUpdate, 0, 1, Buffer.from([0, 0, 0, 1])),
     ],
     ["sends endless frames of an unknown type", frame(0xfa, 0, 0, Buffer.alloc(4))],
-  ])("%s", async (_what, bytes) => {
+  ])("serves other clients while one %s", async (_what, bytes) => {
     const block = repeat(bytes, 1_000);
     await attack(
       () => () => block,

@@ -39,8 +39,8 @@ describe("the default limits", () => {
   });
 });
 
-describe("serves other clients while it disconnects", () => {
-  it("slow headers and bodies, after their timeout and not before", async () => {
+describe("while other clients are served", () => {
+  it("disconnects slow headers and bodies after their timeout and not before", async () => {
     const start = slowHeaders["byte by byte"] as (typeof slowHeaders)[string];
     const [headers, body] = await service.withstand(async () =>
       Promise.all([
@@ -53,7 +53,7 @@ describe("serves other clients while it disconnects", () => {
     expect(body.status).toBe("408");
   });
 
-  it("an oversized body, before 24 MiB of it are sent", async () => {
+  it("disconnects an oversized body before 24 MiB of it are sent", async () => {
     const megabyte = 1024 * 1024;
     const block = Buffer.alloc(megabyte, " ");
     const [sent, statusLine] = await service.withstand(async () => {
@@ -78,7 +78,7 @@ describe("serves other clients while it disconnects", () => {
     expect(["", "HTTP/1.1 413"]).toContain(statusLine);
   });
 
-  it("an HTTP/2 client that opens streams and resets them immediately", async () => {
+  it("disconnects an HTTP/2 client that opens streams and resets them immediately", async () => {
     await service.withstand(async () => {
       const { socket, ended } = openRawHttp2(service.port);
       const code = Buffer.from([0, 0, 0, 8]);

@@ -20,7 +20,7 @@ const healthRpc = "/grpc.health.v1.Health/Watch";
 
 const withKey = () => ({ "svc-api-key": service.firstKey });
 
-describe("refuses a request", () => {
+describe("a request", () => {
   const manyHeaders = Array.from({ length: 101 }, (_, at) => `x-${at}: a`).join("\r\n");
 
   /** Sends a request 200 times with 10 workers. */
@@ -28,7 +28,7 @@ describe("refuses a request", () => {
     return service.withstand(() => forEachConcurrently(10, Array.from({ length: 200 }), sendOne));
   }
 
-  it("whose URL is too long", async () => {
+  it("is refused if its URL is too long", async () => {
     const path = `/applications?name=${"a".repeat(8_192)}`;
     await flood(async () => {
       expectProblem(await send(service, path, { headers: withKey() }), 414, "url_too_long");
@@ -39,7 +39,7 @@ describe("refuses a request", () => {
     });
   });
 
-  it("with too many headers", async () => {
+  it("is refused if it has too many headers", async () => {
     await flood(async () => {
       const response = await exchangeRaw(
         service,
@@ -49,7 +49,7 @@ describe("refuses a request", () => {
     });
   });
 
-  it("with too many headers, over HTTP/2", async () => {
+  it("is refused if it has too many headers, over HTTP/2", async () => {
     const headers = Object.fromEntries(manyHeaders.split("\r\n").map((line) => line.split(": ")));
     await flood(async () => {
       const session = connectHttp2(service.url);
@@ -59,7 +59,7 @@ describe("refuses a request", () => {
     });
   });
 
-  it("whose JSON is nested too deeply, over REST and Connect", async () => {
+  it("is refused if its JSON is nested too deeply, over REST and Connect", async () => {
     const body = `{"name":${"[".repeat(500_000)}${"]".repeat(500_000)}}`;
     await service.withstand(async () => {
       for (let round = 0; round < 3; round++) {
@@ -76,7 +76,7 @@ describe("refuses a request", () => {
     ["unknown names", Array.from({ length: 1_200 }, (_, at) => `n${at}=`).join("&")],
     ["a repeated name", "size=1&".repeat(1_000)],
     ["a repeated id", "id=a&".repeat(1_200)],
-  ])("whose query has %s, at low cost", async (_what, query) => {
+  ])("is refused at low cost if its query has %s", async (_what, query) => {
     await service.withstand(async () => {
       for (let round = 0; round < 50; round++) {
         const response = await send(service, `/applications?${query}`, { headers: withKey() });

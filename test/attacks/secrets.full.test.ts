@@ -198,14 +198,14 @@ function expectCompleteOutputs(
   expect(count(/^(?!.*(heap|spans)).*(data\.mdb|applications)/, "Misplaced")).toBeGreaterThan(0);
 }
 
-describe("after every method was called, no key or nonce appears in files, logs, traces, memory or the process list", () => {
-  it("on the embedded store", () =>
+describe("the keys and nonces of every method", () => {
+  it("appear in no file, log, trace, memory or process list on the embedded store", () =>
     withTempFolder(async (folder) => {
       const DATA_DIR = join(folder, "store");
       expect(await findAllLeaks(folder, { DATA_DIR }, () => readFiles(DATA_DIR))).toEqual([]);
     }));
 
-  it("on MongoDB, with workers and shared rate limits", () =>
+  it("appear in no file, log, trace, memory or process list on MongoDB, with workers and shared rate limits", () =>
     withTempFolder(async (folder) => {
       const mongod = await startMongod();
       try {

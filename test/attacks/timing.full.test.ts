@@ -71,7 +71,7 @@ function replaceSecretCharacter(key: string, at: number): string {
 
 jest.setTimeout(240_000);
 
-describe("refuses a key that differs in its first character as fast as one that differs in its last", () => {
+describe("the refusal of a key", () => {
   let server: TestServer;
   let key: string;
 
@@ -93,42 +93,51 @@ describe("refuses a key that differs in its first character as fast as one that 
     ["of the key", () => [replaceCharacter(key, 0), replaceCharacter(key, key.length - 1)]],
   ];
 
-  it.each(pairs)("%s, in the authentication function", async (_what, wrong) => {
-    const authenticate = createAuthenticate(
-      server.store,
-      createKeyring(["a pepper for the test"]),
-      "held",
-    );
-    await expectEqualDurations(wrong(), 10_000, async (text) => {
-      const start = performance.now();
-      authenticate(text);
-      return (performance.now() - start) * 1_000;
-    });
-  });
+  it.each(pairs)(
+    "takes equally long for a wrong first and a wrong last character %s, in the authentication function",
+    async (_what, wrong) => {
+      const authenticate = createAuthenticate(
+        server.store,
+        createKeyring(["a pepper for the test"]),
+        "held",
+      );
+      await expectEqualDurations(wrong(), 10_000, async (text) => {
+        const start = performance.now();
+        authenticate(text);
+        return (performance.now() - start) * 1_000;
+      });
+    },
+  );
 
-  it.each(pairs)("%s, in the hash comparison", async (_what, wrong) => {
-    const keyring = createKeyring();
-    const stored = keyring.hash(key);
-    await expectEqualDurations(wrong(), 10_000, async (text) => {
-      const start = performance.now();
-      keyring.matches(text, stored);
-      return (performance.now() - start) * 1_000;
-    });
-  });
+  it.each(pairs)(
+    "takes equally long for a wrong first and a wrong last character %s, in the hash comparison",
+    async (_what, wrong) => {
+      const keyring = createKeyring();
+      const stored = keyring.hash(key);
+      await expectEqualDurations(wrong(), 10_000, async (text) => {
+        const start = performance.now();
+        keyring.matches(text, stored);
+        return (performance.now() - start) * 1_000;
+      });
+    },
+  );
 
-  it.each(pairs)("%s, over a connection", async (_what, wrong) => {
-    const socket = connect({ port: server.port, host: "127.0.0.1", noDelay: true });
-    await once(socket, "connect");
-    await expectEqualDurations(wrong(), 500, async (text) => {
-      const start = performance.now();
-      socket.write(`GET /whoami HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${text}\r\n\r\n`);
-      const [response] = await once(socket, "data");
-      const duration = (performance.now() - start) * 1_000;
-      expect(String(response)).toContain("HTTP/1.1 401");
-      return duration;
-    });
-    socket.destroy();
-  });
+  it.each(pairs)(
+    "takes equally long for a wrong first and a wrong last character %s, over a connection",
+    async (_what, wrong) => {
+      const socket = connect({ port: server.port, host: "127.0.0.1", noDelay: true });
+      await once(socket, "connect");
+      await expectEqualDurations(wrong(), 500, async (text) => {
+        const start = performance.now();
+        socket.write(`GET /whoami HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${text}\r\n\r\n`);
+        const [response] = await once(socket, "data");
+        const duration = (performance.now() - start) * 1_000;
+        expect(String(response)).toContain("HTTP/1.1 401");
+        return duration;
+      });
+      socket.destroy();
+    },
+  );
 });
 
 it("detects a difference in a control experiment", async () => {

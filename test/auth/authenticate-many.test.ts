@@ -105,7 +105,7 @@ it("finds the owners of valid keys only", async () => {
   );
 });
 
-it("finds the same owners for many keys as one by one", async () => {
+it("finds the same owners for many keys as for each key alone", async () => {
   const existing = fc.constantFrom(...Object.values(keys));
   const garbage = fc.oneof(fc.string({ unit: characters }), fc.constantFrom("lk_", "__proto__"));
   await fc.assert(

@@ -90,7 +90,7 @@ describe("applications", () => {
     expect((await runAsAdmin(["apps", "ls", "--all"])).stderr).toBe("");
   });
 
-  it("write a new key to a file of mode 0600 or print only the key", async () => {
+  it("have their new key written to a file of mode 0600 or printed alone", async () => {
     expect((await stat(backendKey())).mode & 0o777).toBe(0o600);
     expect(await readFile(backendKey(), "utf8")).toMatch(/^lk_prv_\w{61}\n$/);
     expect(await readFile(shopKey(), "utf8")).toMatch(/^lk_pub_\w{61}\n$/);
@@ -107,7 +107,7 @@ describe("applications", () => {
     expect((await callRest(`/applications/${backendId}/keys`)).data).toHaveLength(1);
   });
 
-  it("update only the given fields, and only the expected version", async () => {
+  it("are updated in the given fields only, and at the expected version only", async () => {
     const { id, version } = await runJson([
       ...["apps", "create", "Changing", "--type", "private", "--permission", "token:read"],
       ...["--permission", "token:use", "--allowed-cidr", "203.0.113.0/24"],
@@ -151,7 +151,7 @@ describe("applications", () => {
     });
   });
 
-  it("set and clear a session quota", async () => {
+  it("can be given a session quota, which can be cleared", async () => {
     const { id, session_quota } = await runJson([
       ...["apps", "create", "Shop with a quota", "--type", "public"],
       ...["--permission", "token:create", "--session-quota", "7"],

@@ -66,7 +66,7 @@ describe("docs/reference/cli.md", () => {
 });
 
 describe("--help", () => {
-  it.each(leaves)("of `latchkey %s` has an example", (name, command) => {
+  it.each(leaves)("shows an example for `latchkey %s`", (name, command) => {
     let text = "";
     command.configureOutput({
       writeOut: (part) => {

@@ -325,7 +325,7 @@ describe("a cached decision", () => {
     expect(await guard.check(key, permission)).toMatchObject({ source: "cache" });
   });
 
-  it("is not used because of delayed heartbeats", async () => {
+  it("is not used if the latest heartbeat was delayed", async () => {
     await runCheck(allowed);
     clock += 60_000;
     await receive({ completeUntil: 500 });
@@ -351,7 +351,7 @@ describe("a cached decision", () => {
     expect(decision).toMatchObject({ reason: "expired", source: "cache" });
   });
 
-  it("is not cached without the time of the check", async () => {
+  it("requires the time of the check", async () => {
     const { checkedAt: _, ...unstamped } = allowed;
     await runCheck({ ...unstamped, expiresAt: timestampFromMs(9_000_000) });
     expect(await runCheck(denied)).toMatchObject({ source: "service" });
@@ -372,19 +372,19 @@ describe("a cached decision", () => {
     expect(await guard.check(key, permission)).toMatchObject({ source: "cache" });
   });
 
-  it("of a session is invalidated when its application changes", async () => {
+  it("is invalidated for a session when its application changes", async () => {
     await runCheck({ ...allowed, sessionId }, sessionKey);
     await receive({ changed: [applicationId] });
     expect(await runCheck(denied, sessionKey)).toMatchObject({ allowed: false, source: "service" });
   });
 
-  it("of a pending session is invalidated when it is authorized", async () => {
+  it("is invalidated for a pending session when it is authorized", async () => {
     await runCheck({ ...denied, reason: "not_authorized", sessionId }, sessionKey);
     await receive({ changes: [{ kind: "authorized", applicationId, sessionId }] });
     expect(await runCheck({ ...allowed, sessionId }, sessionKey)).toMatchObject({ allowed: true });
   });
 
-  it("of an unknown key is invalidated when its owner changes", async () => {
+  it("is invalidated for an unknown key when its owner changes", async () => {
     await runCheck({ allowed: false, reason: "unknown_key", detail: "Unknown key.", checkedAt });
     await receive({ changed: [applicationId] });
     expect(await runCheck(allowed)).toMatchObject({ allowed: true, source: "service" });

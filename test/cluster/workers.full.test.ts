@@ -67,7 +67,7 @@ describe("workers", () => {
 });
 
 describe("a worker that exits", () => {
-  it("on SIGTERM is logged and replaced, while the others serve", () =>
+  it("is logged and replaced after SIGTERM, while the others serve", () =>
     withService(async (service) => {
       const [pid] = service.workers() as [number];
       process.kill(pid, "SIGTERM");
@@ -79,7 +79,7 @@ describe("a worker that exits", () => {
       expect(count(service.output.stdout, listeningLines)).toBe(1);
     }));
 
-  it("together with all others is replaced, and a new port is logged", () =>
+  it("is replaced if all others exit too, and a new port is logged", () =>
     withService(async (service) => {
       for (const pid of service.workers()) {
         process.kill(pid, "SIGKILL");
@@ -98,7 +98,7 @@ describe("a worker that exits", () => {
 });
 
 describe("graceful shutdown with workers", () => {
-  it.each(["SIGTERM", "SIGINT"] as const)("on %s drains all streams and exits with 0", (signal) =>
+  it.each(["SIGTERM", "SIGINT"] as const)("drains all streams and exits with 0 on %s", (signal) =>
     withService(async (service) => {
       const workers = service.workers();
       const sessions = Array.from({ length: 4 }, () => openSession(service.url));

@@ -62,8 +62,8 @@ function getHttp2Settings({ url }: TestServer): Promise<Settings> {
 
 jest.setTimeout(180_000);
 
-describe("configured limits are enforced", () => {
-  it("HEADER_LIMIT", async () => {
+describe("a service with configured limits", () => {
+  it("enforces HEADER_LIMIT", async () => {
     const request = (size: number) =>
       exchangeRaw(
         limited,
@@ -80,7 +80,7 @@ describe("configured limits are enforced", () => {
     expect((await callRaw(limited, "/healthz", { headers })).status).toBe(431);
   });
 
-  it("HEADER_COUNT_LIMIT", async () => {
+  it("enforces HEADER_COUNT_LIMIT", async () => {
     const request = (count: number) =>
       exchangeRaw(
         limited,
@@ -92,7 +92,7 @@ describe("configured limits are enforced", () => {
     expect(detail).toContain("at most 10 headers");
   });
 
-  it("URL_LIMIT", async () => {
+  it("enforces URL_LIMIT", async () => {
     const request = (size: number) => send(limited, `/healthz?${"a".repeat(size - 9)}`);
     expect(await request(1_024)).toMatchObject({ status: 200 });
     expectProblem(await request(1_025), 414, "url_too_long");
@@ -102,14 +102,14 @@ describe("configured limits are enforced", () => {
     }
   });
 
-  it("JSON_DEPTH_LIMIT", async () => {
+  it("enforces JSON_DEPTH_LIMIT", async () => {
     const tooDeep = expectProblem(await create({ name: nestLists(8) }), 400, "invalid_request");
     expect(tooDeep.detail).toContain("8 levels");
     const allowed = expectProblem(await create({ name: nestLists(7) }), 400, "invalid_request");
     expect(JSON.stringify(allowed)).not.toContain("levels");
   });
 
-  it("LIST_LIMIT", async () => {
+  it("enforces LIST_LIMIT", async () => {
     const request = (count: number) => {
       const permissions = Array.from({ length: count - 1 }, (_, at) => `a${at}:read`);
       const rules = [{ permissions: permissions.slice(50) }];
@@ -120,12 +120,12 @@ describe("configured limits are enforced", () => {
     expect((await request(100)).body).not.toContain("100 list items");
   });
 
-  it("HTTP2_STREAM_LIMIT, announced to clients, with a default of at most 250", async () => {
+  it("enforces HTTP2_STREAM_LIMIT, announces it to clients, and allows at most 250 by default", async () => {
     expect(await getHttp2Settings(limited)).toMatchObject({ maxConcurrentStreams: 7 });
     expect((await getHttp2Settings(defaults)).maxConcurrentStreams).toBeLessThanOrEqual(250);
   });
 
-  it("HTTP2_FRAME_LIMIT", async () => {
+  it("enforces HTTP2_FRAME_LIMIT", async () => {
     const pings = Array.from({ length: 30 }, () => frame(frameType.ping, 0, 0, Buffer.alloc(8)));
     const [closed, open] = [openRawHttp2(limited.port), openRawHttp2(defaults.port)];
     closed.write(Buffer.concat(pings));
@@ -137,7 +137,7 @@ describe("configured limits are enforced", () => {
     open.socket.destroy();
   });
 
-  it("CONNECTION_LIMIT", async () => {
+  it("enforces CONNECTION_LIMIT", async () => {
     const open = (server: TestServer) => Array.from({ length: 40 }, () => openRaw(server.port));
     const [limitedConnections, otherConnections] = [open(limited), open(defaults)];
     const countOpen = (connections: typeof limitedConnections) =>
@@ -153,7 +153,7 @@ describe("configured limits are enforced", () => {
     }
   });
 
-  it("HEADER_TIMEOUT, for first and later requests, independent of BODY_TIMEOUT", async () => {
+  it("enforces HEADER_TIMEOUT for first and later requests, independently of BODY_TIMEOUT", async () => {
     const { port, url } = shortTimeouts;
     const target = { port, url, firstKey: (await shortTimeouts.createTenant()).key };
     const variants = Object.entries(slowHeaders).filter(([name]) => !name.includes("TLS"));
@@ -169,7 +169,7 @@ describe("configured limits are enforced", () => {
     expect(remaining).toEqual([]);
   });
 
-  it("IDLE_TIMEOUT, over HTTP/1.1 and HTTP/2, after a valid key", async () => {
+  it("enforces IDLE_TIMEOUT over HTTP/1.1 and HTTP/2 after a valid key", async () => {
     const open = ({ port }: TestServer, withKey: string) => {
       const http1 = openRaw(port);
       http1.write(`GET /applications/key HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${withKey}\r\n\r\n`);

@@ -46,14 +46,14 @@ describeInBrowser("every console page", (browser) => {
     ["activity", () => "/activity", waitForText("Storefront")],
   ];
 
-  it("sign-in is accessible in light and dark mode, on a phone and on a large screen", async () => {
+  it("is accessible in light and dark mode, on a phone and on a large screen: sign-in", async () => {
     const signedOut = await browser.open(`${server.url}/console/`);
     await signedOut.page.getByLabel("API key").waitFor();
     await inspect(signedOut, "sign-in");
   });
 
   it.each(pages)(
-    "%s is accessible in light and dark mode, on a phone and on a large screen",
+    "is accessible in light and dark mode, on a phone and on a large screen: %s",
     async (name, path, waitUntilLoaded) => {
       const { page } = opened;
       await page.setViewportSize({ width: 1280, height: 800 });

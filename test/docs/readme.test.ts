@@ -43,26 +43,23 @@ describe("the commands in the documentation", () => {
     expect(withoutSpace(service.process.output.stdout)).toMatch(toPattern(expected));
   });
 
-  it.each(pages)(
-    "of %s work in order, in one shell, and print what the page shows",
-    async (page) => {
-      const steps = await runCommands(commandsIn(page), {
-        cwd: clone,
-        environment: { LATCHKEY_URL: service.url },
-        replacements: {
-          "http://localhost:8080": service.url,
-          "lk_mgt_…": service.firstKey,
-          "3000": String(port),
-        },
-      });
-      expect(steps.length).toBeGreaterThan(0);
-      for (const { expected, output } of steps) {
-        if (expected !== undefined) {
-          expect(withoutSpace(output)).toMatch(toPattern(expected));
-        }
+  it.each(pages)("work in order in one shell and print the documented output: %s", async (page) => {
+    const steps = await runCommands(commandsIn(page), {
+      cwd: clone,
+      environment: { LATCHKEY_URL: service.url },
+      replacements: {
+        "http://localhost:8080": service.url,
+        "lk_mgt_…": service.firstKey,
+        "3000": String(port),
+      },
+    });
+    expect(steps.length).toBeGreaterThan(0);
+    for (const { expected, output } of steps) {
+      if (expected !== undefined) {
+        expect(withoutSpace(output)).toMatch(toPattern(expected));
       }
-    },
-  );
+    }
+  });
 
   it("create each application with a unique name", async () => {
     const { data } = await createRestApi(service.url).listApplications(service.firstKey);

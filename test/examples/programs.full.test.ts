@@ -24,7 +24,7 @@ describe("guard examples", () => {
 
   const lines = (...starts: string[]) => starts.map((start) => expect.stringContaining(start));
 
-  it.each(["express", "fastify"])("runs with %s", async (name) => {
+  it.each(["express", "fastify"])("run with %s", async (name) => {
     expect(await runExample(name)).toEqual(
       lines(
         'GET /pci/card-4242: 200 {"id":"card-4242","shown":"mask"}',
@@ -36,7 +36,7 @@ describe("guard examples", () => {
     );
   });
 
-  it("runs with grpc-js", async () => {
+  it("run with grpc-js", async () => {
     expect(await runExample("grpc")).toEqual(
       lines(
         'Read card-4242: OK {"id":"card-4242","shown":"mask"}',
@@ -48,7 +48,7 @@ describe("guard examples", () => {
     );
   });
 
-  it("runs with Connect", async () => {
+  it("run with Connect", async () => {
     expect(await runExample("connect")).toEqual(
       lines(
         "Transform for /pci/: mask",

@@ -214,7 +214,7 @@ describe.each(eachClock)("keys created by an instance whose clock is %s", (_, at
   });
 
   it.each(Object.keys(expiringKeys))(
-    "the key %s is accepted on every instance until its expiry by the database's clock, and no longer",
+    "are accepted on every instance until they expire by the database's clock, and no longer: the key %s",
     async (kind) => expectExactExpiry((await sampled.get(kind)) as readonly SampledKey[]),
   );
 });

@@ -16,13 +16,13 @@ const scale = (count: number) => repetitions({ quick: Math.ceil(count / 30), ful
 
 describe(`random requests over HTTP/1.1 (FUZZ_SEED=${seed})`, () => {
   it.each(restRequests)(
-    "with %s each get one response, never a 5xx",
+    "each get one response and never a 5xx: %s",
     (_name, requests, count, _onMongo) => fuzzRest(server, requests, scale(count)),
     timeout,
   );
 
   it(
-    "with ambiguous framing never smuggle in another request",
+    "never smuggle in another request if their framing is ambiguous",
     () => fuzzFraming(server, scale(6_000)),
     timeout,
   );

@@ -126,7 +126,7 @@ describe("a reader that stops early", () => {
     expect(ends).toHaveLength(1);
   });
 
-  it("is reported before the first item and without a return method", async () => {
+  it("is reported if it stops before the first item, or if there is no return method", async () => {
     for (const items of [generate(1), { [Symbol.asyncIterator]: () => ({ next: never }) }]) {
       const ends: IteratorEnd[] = [];
       await onIteratorEnd(items, recordEnds(ends)).return?.();

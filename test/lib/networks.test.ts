@@ -203,7 +203,7 @@ describe("parseNetwork", () => {
     ["::ffff:10.1.2.3", "10.1.2.3", "10.1.2.4"],
     ["::ffff:0:0/96", "10.1.2.3", "::1"],
     ["fe80::/10", "fe80::1%eth0", "fec0::1"],
-  ])("%s contains %s and not %s", (network, inside, outside) => {
+  ])("reads %s as a network that contains %s and not %s", (network, inside, outside) => {
     expect(contains(network, inside)).toBe(true);
     expect(contains(network, outside)).toBe(false);
   });

@@ -198,7 +198,7 @@ describe("a cursor", () => {
     ["name", { value: "" }],
     ["expires_at", { value: 1_794_755_211_668 }],
     ["last_used_at", { value: 0 }],
-  ] as const)("of the list %s contains its position", (list, value) => {
+  ] as const)("contains its position in the list %s", (list, value) => {
     expect(createReader({ after, ...value }, list)()).toEqual({ after, ...value });
   });
 
@@ -217,7 +217,7 @@ describe("a cursor", () => {
     ["last_used_at", "-1"],
     ["last_used_at", "NaN"],
     ["last_used_at", "1e400"],
-  ] as const)("of the list %s is refused with the invalid value %s", (list, value) => {
+  ] as const)("is refused for the list %s with the invalid value %s", (list, value) => {
     expect(createReader({ after, value }, list)).toThrow("is not a cursor of this list");
   });
 });

@@ -89,7 +89,7 @@ describe("METRICS_PORT", () => {
     (WORKERS) => withService({ WORKERS, METRICS_PORT: "0" }, expectSeparatePort),
   );
 
-  it("in use by another program prevents the start", async () => {
+  it("prevents the start if another program uses it", async () => {
     const blocker = createServer().listen(0, "127.0.0.1");
     await once(blocker, "listening");
     const { port } = blocker.address() as AddressInfo;

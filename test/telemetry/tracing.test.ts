@@ -112,7 +112,7 @@ describe("the span of a call", () => {
   ];
 
   it.each(clients)(
-    "over %s belongs to the caller's trace and has its attributes",
+    "belongs to the caller's trace and has its attributes, over %s",
     async (_name, connectTo, protocolAttributes, onSuccess, onFailure) => {
       const api = connectTo();
       const headers = { traceparent, "x-request-id": "a-request" };
@@ -242,7 +242,7 @@ describe("MongoDB calls", () => {
 });
 
 describe("without a tracer", () => {
-  it("the log contains the caller's trace id", async () => {
+  it("logs the caller's trace id", async () => {
     const untracedServer = await startServer("lmdb", { store: server.store });
     const headers = { "svc-api-key": root.key };
     await send(untracedServer, "/applications/key", { headers: { ...headers, traceparent } });

@@ -116,12 +116,12 @@ describe("a line", () => {
     });
   });
 
-  it("at the end has the record counts", () => {
+  it("has the record counts if it is the last one", () => {
     const counts = { applications: 3, sessions: 2, events: 1 };
     expect(read(endLine(counts))).toEqual({ kind: "end", counts });
   });
 
-  it("at the start describes the source", () => {
+  it("describes the source if it is the first one", () => {
     const header = {
       exportedAt: 1_800_000_000_000,
       store: "embedded",

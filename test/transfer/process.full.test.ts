@@ -31,11 +31,11 @@ describe("a move from MongoDB to the embedded store", () => {
 });
 
 describe("an import into MongoDB", () => {
-  it("that was killed is completed by the next", () => expectImportAfterKill("mongodb"));
+  it("is completed by the next one if it was killed", () => expectImportAfterKill("mongodb"));
 });
 
 describe.each(kinds)("an import into the %s store", (kind) => {
-  it("with invalid lines or conflicts exits with 1 and reports them", () =>
+  it("exits with 1 and reports invalid lines and conflicts", () =>
     withTempFolder((folder) =>
       withStore(kind, async (target) => {
         const path = join(folder, "latchkey.ndjson");
@@ -61,7 +61,7 @@ describe.each(kinds)("an import into the %s store", (kind) => {
 });
 
 describe.each(kinds)("an export of the %s store", (kind) => {
-  it("that was interrupted anywhere is resumed with the same result", () =>
+  it("is resumed with the same result wherever it was interrupted", () =>
     withTempFolder((folder) =>
       withStore(kind, async (source) => {
         await withOpenStore(source, (store) => seedStore(store, Date.now));
@@ -130,7 +130,7 @@ describe("a store without data", () => {
   });
 });
 
-describe("export and import fail with one clear line", () => {
+describe("a failing export or import", () => {
   async function runFailing(
     args: string[],
     environment: Environment,
@@ -143,7 +143,7 @@ describe("export and import fail with one clear line", () => {
     return stderr;
   }
 
-  it("for files that exist, have other data, or cannot be resumed", () =>
+  it("prints one clear line for files that exist, have other data, or cannot be resumed", () =>
     withTempFolder((folder) =>
       withStore("embedded", async (source) => {
         const path = join(folder, "a.ndjson");
@@ -171,7 +171,7 @@ describe("export and import fail with one clear line", () => {
       }),
     ));
 
-  it("for files that are missing, not an export, or hashed with another pepper", () =>
+  it("prints one clear line for files that are missing, not an export, or hashed with another pepper", () =>
     withTempFolder((folder) =>
       withStore("embedded", async (target) => {
         const path = join(folder, "a.ndjson");
@@ -191,7 +191,7 @@ describe("export and import fail with one clear line", () => {
       }),
     ));
 
-  it("for an export whose reader closes the pipe", () =>
+  it("prints one clear line if the reader of an export closes the pipe", () =>
     withStore("embedded", async (source) => {
       await withOpenStore(source, (store) =>
         store.transfer.importApplications(

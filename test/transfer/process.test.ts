@@ -11,5 +11,5 @@ describe("a move from the embedded store to MongoDB", () => {
 });
 
 describe("an import into the embedded store", () => {
-  it("that was killed is completed by the next", () => expectImportAfterKill("embedded"));
+  it("is completed by the next one if it was killed", () => expectImportAfterKill("embedded"));
 });

@@ -394,7 +394,7 @@ describe("patterns", () => {
   }
 
   it.each(customRules.map(({ name }, at) => [name, at] as const))(
-    "of %s have the same meaning for every character up to U+00FF",
+    "have the same meaning for every character up to U+00FF: %s",
     (_, at) => {
       for (let code = 0; code <= 0xff; code++) {
         const character = String.fromCharCode(code);
@@ -406,7 +406,7 @@ describe("patterns", () => {
   );
 
   it.each(customRules.map(({ name }, at) => [name, at] as const))(
-    "of %s match no text that the rule refuses",
+    "match no text that the rule refuses: %s",
     (_, at) => {
       fc.assert(
         fc.property(hostileText, (text) => {
@@ -435,18 +435,18 @@ describe("patterns", () => {
     ["(a"],
     ["\\Qa\\E"],
     ["[^\\p{Greek}]"],
-  ])("with a different meaning in JavaScript are not supported: %s", (pattern) => {
+  ])("are not supported if their meaning differs in JavaScript: %s", (pattern) => {
     expect(() => readPattern(pattern)).toThrow();
   });
 
-  it("that are inexact are not supported in a negation", () => {
+  it("are not supported in a negation if they are inexact", () => {
     expect(() => readExpression(String.raw`!this.matches(r'[^\p{Cc}]')`, "string")).toThrow();
     expect(() => readExpression("!this.matches('[^a]')", "string")).not.toThrow();
   });
 
   // A backtracking match of these would not terminate.
   it.each(customRules.map(({ name }, at) => [name, at] as const))(
-    "of %s do not backtrack on ambiguous text",
+    "do not backtrack on ambiguous text: %s",
     (_, at) => {
       const parts = ["a", "a:", ":a", "/a", "a/", "/", ".", "./", "../", "\n", " ", "-", "lk_prv_"];
       for (const part of parts) {

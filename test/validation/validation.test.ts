@@ -91,7 +91,7 @@ describe("a validation message", () => {
       "must contain at least 1 item",
       { rules: [{ ...rule, permissions: [] }] },
     ],
-  ])("for %s is %j", (field, message, request) => {
+  ])("describes the violation of %s: %j", (field, message, request) => {
     expect(violationsOf({ ...good, ...request })).toContainEqual({ field, message });
   });
 

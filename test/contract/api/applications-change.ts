@@ -126,7 +126,7 @@ export function describeApplicationChanges(subject: ApiSubject): void {
       await expect(api().getApplicationByKey(session.key)).resolves.toBeDefined();
     });
 
-    it("can regenerate the caller's own key", async () => {
+    it("works for the caller's own key", async () => {
       const root = await server().createTenant();
       const { key } = await api().regenerateApplicationKey(root.key, { id: root.applicationId });
       await expectRefused(api().getApplicationByKey(root.key), "unauthenticated");

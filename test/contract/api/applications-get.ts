@@ -16,7 +16,7 @@ export function describeGetApplication(subject: ApiSubject): void {
       );
     });
 
-    it("returns the same 404 for another tenant's as for a missing one", async () => {
+    it("returns the same 404 for another tenant's application as for a missing one", async () => {
       const { root } = await createTenant();
       const other = await server().createTenant();
       for (const id of [other.applicationId, newId(0)]) {
@@ -51,7 +51,7 @@ export function describeGetApplication(subject: ApiSubject): void {
       expect(await api().getApplicationByKey(publicKey)).toEqual(rest);
     });
 
-    it("returns to a session the application that created it", async () => {
+    it("returns the application that created the session if called with a session key", async () => {
       const tenant = await createTenant();
       const session = await openSession(tenant);
       const permissions = ["application:read"];

@@ -188,7 +188,7 @@ export function describeKeyRotation({ server, api, expectRefused }: ApiSubject):
       expect(await listKeys(root.key, id)).toHaveLength(1);
     });
 
-    it("can revoke the newest one and the last one", async () => {
+    it("works for the newest key and for the last one", async () => {
       const { root, id, first, second } = await createRotated();
       for (const { id: keyId } of await listKeys(root.key, id)) {
         await api().deleteApplicationKey(root.key, { id, keyId });

@@ -82,7 +82,7 @@ export function describePrivilegeEscalation({ server, api, expectRefused }: ApiS
 
   describe("an application that updates itself", () => {
     it.each([["application:delete"], ["token:read"]])(
-      "cannot grant %s to a private one",
+      "cannot grant %s to itself if it is private",
       async (given) => {
         const { createApplication } = await createTenant();
         const permissions = ["application:update"];

@@ -45,7 +45,7 @@ export function describeRestrictionChecks(subject: ApiSubject): void {
       expectDenied(decision, "origin_not_allowed", "pass the Origin header");
     });
 
-    it("also applies to a session, before any other reason", async () => {
+    it("also applies the restriction to sessions, before any other reason", async () => {
       const tenant = await createTenant();
       const shop = await tenant.createApplication("public", { ...tokenRead, allowedOrigins });
       const fromShop = { key: { key: shop.key, headers: { origin } } };
@@ -100,7 +100,7 @@ export function describeRestrictionChecks(subject: ApiSubject): void {
   });
 
   describe("a check with an origin and an address", () => {
-    it("makes no difference to an unrestricted key", async () => {
+    it("returns the usual decision for an unrestricted key", async () => {
       const tenant = await createTenant();
       const { key } = tenant.backend;
       const unrestricted = await check(tenant, { key, permission });
@@ -110,7 +110,7 @@ export function describeRestrictionChecks(subject: ApiSubject): void {
       }
     });
 
-    it("reports an invalid key as it does without them", async () => {
+    it("reports an invalid key as usual", async () => {
       const tenant = await createTenant();
       const limits = { ...tokenRead, allowedOrigins, allowedCidrs };
       const deleted = await tenant.createApplication("public", limits);
@@ -128,7 +128,7 @@ export function describeRestrictionChecks(subject: ApiSubject): void {
       }
     });
 
-    it("decides in a batch as for a single check", async () => {
+    it("returns the same decision in a batch as alone", async () => {
       const tenant = await createTenant();
       const limits = { ...tokenRead, allowedOrigins, allowedCidrs };
       const { key } = await tenant.createApplication("public", limits);

@@ -160,7 +160,7 @@ export function describeSessionLimits(subject: ApiSubject): void {
     });
   });
 
-  describe("a session and its authorizer", () => {
+  describe("a session with an authorizer", () => {
     const removals = {
       deleted: (tenant: Tenant, { id }: CreatedApplication) =>
         api().deleteApplication(tenant.root.key, { id }),

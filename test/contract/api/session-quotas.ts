@@ -105,7 +105,7 @@ export function describeSessionQuotas(subject: ApiSubject): void {
       );
     });
 
-    it.each([0, -1, 1_000_001])("refuses a session quota of %i", async (sessionQuota) => {
+    it.each([0, -1, 1_000_001])("is refused if it is %i", async (sessionQuota) => {
       const { root } = await seedTenant(server(), api());
       const request = { name: "Shop", type: "public", ...tokenCreate, sessionQuota };
       const { errors } = await expectRefused(

@@ -130,7 +130,7 @@ describe("a decision against 1,000 rules", () => {
     },
   );
 
-  it("would be detected if it read all rules", () => {
+  it("is detected as too expensive if it reads all rules", () => {
     let reads = 0;
     const list = withReadCount(
       Array.from({ length: 1_000 }, (_, n) => ({ n })),

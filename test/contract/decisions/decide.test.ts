@@ -89,7 +89,7 @@ describe("a directly granted permission", () => {
     ["token:create", "mask"],
     ["token:use:bulk", "mask"],
     ["application:read", "mask"],
-  ])("%s applies to everything, with %s", (permission, transform) => {
+  ])("applies to everything: %s, with %s", (permission, transform) => {
     const grants = compileGrants({ permissions: ["other:one", permission], rules: [] });
     const expected = { allowed: true, transform, decidedBy: { permission } };
     expect(decide(grants, permission, { id: "a" }, false)).toStrictEqual(expected);
@@ -138,9 +138,12 @@ describe("a rule on a container", () => {
     ["/pci/", "/PCI/", false],
     ["/", "/", true],
     ["/", "/pci/", true],
-  ])("%s, token in %s: %s", (container, path, covered) => {
-    expect(covers(container, { container: path })).toBe(covered);
-  });
+  ])(
+    "compares whole segments: a rule on %s covers a token in %s: %s",
+    (container, path, covered) => {
+      expect(covers(container, { container: path })).toBe(covered);
+    },
+  );
 
   it.each(["/pci/", "pci/", "/pci", "pci"])("accepts missing slashes in %s", (container) => {
     for (const path of ["/pci/", "pci/", "/pci", "pci", "/pci/high", "pci/high"]) {

@@ -29,7 +29,7 @@ const lists: readonly (readonly [name: string, list: List])[] = [
 
 export function describeAbortedLists(subject: () => Subject): void {
   describe("an aborted list", () => {
-    it.each(lists)("of %s stops reading and throws the abort reason", async (_, list) => {
+    it.each(lists)("stops reading %s and throws the abort reason", async (_, list) => {
       const { store } = subject();
       const { application } = await createWithSession(store);
       const { tenantId } = application;

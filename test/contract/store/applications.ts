@@ -206,7 +206,7 @@ export function describeApplications(subject: () => Subject): void {
       expect((await store.applications.find(id))?.name).toBe("abb");
     });
 
-    it("that throws changes nothing and rethrows the error", async () => {
+    it("changes nothing and rethrows the error if its callback throws", async () => {
       const { store } = subject();
       const created = await store.applications.create(anApplication());
       const error = Object.assign(new Error("refused"), { code: 7 });
@@ -217,7 +217,7 @@ export function describeApplications(subject: () => Subject): void {
       expect(await store.applications.find(created.id)).toEqual(created);
     });
 
-    it("of a missing application does not call the callback", async () => {
+    it("does not call the callback if the application is missing", async () => {
       const { store } = subject();
       let calls = 0;
       const change = () => ({ name: `${calls++}`, modifiedBy: randomUUID() });
@@ -250,7 +250,7 @@ export function describeApplications(subject: () => Subject): void {
       expect(checked).toHaveLength(1);
     });
 
-    it("whose check throws changes nothing and rethrows the error", async () => {
+    it("changes nothing and rethrows the error if its check throws", async () => {
       const { store } = subject();
       const { application, session } = await createWithSession(store);
       const { id, tenantId } = application;

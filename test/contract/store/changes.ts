@@ -331,7 +331,7 @@ export function describeChanges(subject: () => Subject): void {
       return { ...followed, expiring };
     }
 
-    it("of an application is reported in time", async () => {
+    it("is reported in time for an application", async () => {
       const { clock, expiring, follower, writeMarker, markerChange, readUntilMarker } =
         await createExpiring();
       clock.advance(minute - 1);
@@ -343,7 +343,7 @@ export function describeChanges(subject: () => Subject): void {
       expect(missed).toBe(false);
     });
 
-    it("of a session is reported in time", async () => {
+    it("is reported in time for a session", async () => {
       const { store, clock, application, follower, writeMarker, markerChange, readUntilMarker } =
         await createExpiring();
       const session = aSession(application, { ttl: minute / 2 });

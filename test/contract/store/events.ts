@@ -82,7 +82,7 @@ export function describeEvents(subject: () => Subject): void {
       }
     });
 
-    it("that are added together are all stored, or none", async () => {
+    it("are all stored, or none, if they are added together", async () => {
       const { store } = subject();
       const tenantId = randomUUID();
       await store.events.add(times(250, () => anEvent({ tenantId })));
@@ -186,7 +186,7 @@ export function describeEvents(subject: () => Subject): void {
       expect(await listed(0, start)).toEqual([]);
     });
 
-    it("of another tenant are not listed", async () => {
+    it("are not listed for another tenant", async () => {
       const { store } = subject();
       const [mine, foreign] = [randomUUID(), randomUUID()];
       const principal = { applicationId: randomUUID() };

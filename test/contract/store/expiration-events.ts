@@ -69,7 +69,7 @@ export function describeExpirationEvents(subject: () => Subject): void {
   }
 
   describe.each(leadTimes.map((lead) => ({ lead, days: lead / day })))(
-    "expiration events $days days ahead",
+    "an expiry check $days days ahead",
     ({ lead }) => {
       /** Adds due events once, since the first call also covers earlier expirations. */
       async function startReporting() {
@@ -244,7 +244,7 @@ export function describeExpirationEvents(subject: () => Subject): void {
     },
   );
 
-  describe.each([week, day])("expiration events with a lead time of %d ms", (lead) => {
+  describe.each([week, day])("an expiry check with a lead time of %d ms", (lead) => {
     it("does not warn of credentials created within it, but reports their expiry", async () => {
       const { store, clock } = subject();
       await addDueEvents(store, lead);

@@ -24,7 +24,7 @@ export function describeFindMany(subject: () => Subject): void {
       expect(await applications.findMany(several)).toEqual([one, two, one, one]);
     });
 
-    it("are empty without ids", async () => {
+    it("are an empty list for no ids", async () => {
       const { store } = subject();
       expect(await store.applications.findMany([])).toEqual([]);
     });
@@ -92,7 +92,7 @@ export function describeFindMany(subject: () => Subject): void {
       expect(found[1]?.session.permissions).toEqual(grants.permissions);
     });
 
-    it("are empty without ids", async () => {
+    it("are an empty list for no ids", async () => {
       const { store } = subject();
       expect(await store.sessions.findMany([])).toEqual([]);
     });

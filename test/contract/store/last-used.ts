@@ -35,7 +35,7 @@ export function describeLastUsed(subject: () => Subject): void {
       });
     });
 
-    it("of a session key sets only the last use of the application", async () => {
+    it("sets only the last use of the application for a session key", async () => {
       const { store, id, lastUses, now } = await createWithKeys();
       await store.applications.recordUses([{ applicationId: id, at: now }]);
       expect(await lastUses()).toEqual([now, undefined, undefined]);
@@ -79,7 +79,7 @@ export function describeLastUsed(subject: () => Subject): void {
       expect(await lastUses()).toEqual([now + 1_199, now + 1_199, undefined]);
     });
 
-    it("of a missing application or key is ignored", async () => {
+    it("is ignored for a missing application or key", async () => {
       const { store, id, keys, lastUses, now } = await createWithKeys();
       const deleted = await store.applications.create(anApplication());
       await store.applications.delete(deleted.tenantId, deleted.id);
@@ -114,7 +114,7 @@ export function describeLastUsed(subject: () => Subject): void {
       expect(await readUntilMarker()).toEqual([markerChange]);
     });
 
-    it("before the creation of the application does not change the order by last use, a later one does", async () => {
+    it("does not change the order by last use if it precedes the creation of the application, but a later use does", async () => {
       const { store, clock } = subject();
       const { applications } = store;
       const tenantId = randomUUID();

@@ -38,14 +38,21 @@ export function describeLists(subject: () => Subject): void {
       { size: 6, page: 1, shown: [0, 6], more: false },
       { size: 7, page: 1, shown: [0, 6], more: false },
       { size: 100, page: 1_000_000, shown: [], more: false },
-    ])("of six shows page $page of size $size", async ({ size, page, shown, more }) => {
-      const { store } = subject();
-      const tenantId = randomUUID();
-      const ids = await create(store, tenantId, 6);
-      const found = await store.applications.list({ tenantId, size, from: { page } });
-      const expected = shown.length ? ids.slice(...shown) : [];
-      expect({ ...found, items: idsOf(found.items) }).toEqual({ items: expected, more, total: 6 });
-    });
+    ])(
+      "shows page $page of size $size out of six applications",
+      async ({ size, page, shown, more }) => {
+        const { store } = subject();
+        const tenantId = randomUUID();
+        const ids = await create(store, tenantId, 6);
+        const found = await store.applications.list({ tenantId, size, from: { page } });
+        const expected = shown.length ? ids.slice(...shown) : [];
+        expect({ ...found, items: idsOf(found.items) }).toEqual({
+          items: expected,
+          more,
+          total: 6,
+        });
+      },
+    );
 
     it("skips expired applications on this page and earlier ones", async () => {
       const { store, clock } = subject();
@@ -68,7 +75,7 @@ export function describeLists(subject: () => Subject): void {
       }
     });
 
-    it("of a tenant without applications is empty", async () => {
+    it("is empty for a tenant without applications", async () => {
       const { store } = subject();
       await create(store, randomUUID(), 2);
       const query = { tenantId: randomUUID(), size: 5 };
@@ -86,16 +93,19 @@ export function describeLists(subject: () => Subject): void {
       { after: 1, size: 5, shown: [2, 6], more: false },
       { after: 4, size: 1, shown: [5, 6], more: false },
       { after: 5, size: 1, shown: [6, 6], more: false },
-    ])("of six shows $size after number $after", async ({ after, size, shown, more }) => {
-      const { store } = subject();
-      const tenantId = randomUUID();
-      const ids = await create(store, tenantId, 6);
-      const from = { after: ids[after] ?? "" };
-      const found = await store.applications.list({ tenantId, size, from });
-      expect(idsOf(found.items)).toEqual(ids.slice(...shown));
-      expect(found.more).toBe(more);
-      expect(found.total).toBeUndefined();
-    });
+    ])(
+      "shows up to $size of six applications after number $after",
+      async ({ after, size, shown, more }) => {
+        const { store } = subject();
+        const tenantId = randomUUID();
+        const ids = await create(store, tenantId, 6);
+        const from = { after: ids[after] ?? "" };
+        const found = await store.applications.list({ tenantId, size, from });
+        expect(idsOf(found.items)).toEqual(ids.slice(...shown));
+        expect(found.more).toBe(more);
+        expect(found.total).toBeUndefined();
+      },
+    );
 
     it("starts from any id, existing or not", async () => {
       const { store } = subject();

@@ -48,7 +48,7 @@ export function describeManagers(subject: () => Subject): void {
     return found?.disabled === false && found.permissions.includes("application:update");
   }
 
-  describe.each(Object.entries(changes))("to %s a manager of a tenant", (_, change) => {
+  describe.each(Object.entries(changes))("an attempt to %s a manager of a tenant", (_, change) => {
     it("is refused for the last manager, and changes nothing", async () => {
       const { store } = subject();
       const last = await createManager();

@@ -46,7 +46,7 @@ export function describeSessionLists(subject: () => Subject): void {
       expect(items).toEqual([await store.sessions.find(session.id)]);
     });
 
-    it("is of one tenant or application, newest first", async () => {
+    it("contains the sessions of one tenant or application, newest first", async () => {
       const { store } = subject();
       const one = await store.applications.create(anApplication());
       const { tenantId } = one;
@@ -62,7 +62,7 @@ export function describeSessionLists(subject: () => Subject): void {
       expect(foreign).toEqual({ ids: [], more: false });
     });
 
-    it.each(["tenant", "application"])("of a %s is paginated", async (of) => {
+    it.each(["tenant", "application"])("is paginated for a %s", async (of) => {
       const { store } = subject();
       const application = await store.applications.create(anApplication());
       const { id, tenantId } = application;

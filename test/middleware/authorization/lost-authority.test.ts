@@ -26,7 +26,7 @@ interface ProtocolCall {
   readonly hasBody: boolean;
 }
 
-describe.each(engines)("a change, store=%s", (engine) => {
+describe.each(engines)("a change on store=%s", (engine) => {
   let server: TestServer;
   let session: ClientHttp2Session;
   let tenant: MatrixTenant;
@@ -111,7 +111,7 @@ describe.each(engines)("a change, store=%s", (engine) => {
   const isTested = ([name]: readonly [string, Loss]) =>
     isFullSuite || engine === "lmdb" || quickLosses.includes(name);
 
-  describe.each(Object.entries(losses).filter(isTested))("whose caller %s", (_name, loss) => {
+  describe.each(Object.entries(losses).filter(isTested))("when its caller %s", (_name, loss) => {
     const tested = changeMethods
       .filter((method) => loss.appliesTo(method))
       .map((method) => [method.name, method] as const);

@@ -52,7 +52,7 @@ function expectNoSecretIn(text: string): void {
 
 afterEach(() => expectNoSecretIn(JSON.stringify(target.server.logs)));
 
-describe("an invalid check names its field, over REST and gRPC", () => {
+describe("an invalid check", () => {
   it.each<[name: string, field: string, body: () => JsonObject]>([
     ["no key", "key", () => ({ permission })],
     ["an empty key", "key", () => ({ key: "", permission })],
@@ -99,20 +99,23 @@ describe("an invalid check names its field, over REST and gRPC", () => {
     ["a container with .", "token.container", checkWithToken({ container: "./a" })],
     ["a NUL in a container", "token.container", checkWithToken({ container: "/a\u0000/" })],
     ["a long container", "token.container", checkWithToken({ container: `/${"a".repeat(500)}` })],
-  ])("%s", async (_name, field, body) => {
-    const response = await post("/access/check", body());
-    const { errors } = expectProblem(response, 400, "invalid_request");
-    expect(Object.keys(errors ?? {})).toEqual([field]);
-    expectNoSecretIn(response.body);
+  ])(
+    "is refused with the name of its field, over REST and gRPC: %s",
+    async (_name, field, body) => {
+      const response = await post("/access/check", body());
+      const { errors } = expectProblem(response, 400, "invalid_request");
+      expect(Object.keys(errors ?? {})).toEqual([field]);
+      expectNoSecretIn(response.body);
 
-    const grpc = await call("CheckAccess", CheckAccessRequestSchema, body());
-    expect(grpc.headers["grpc-status"]).toBe(String(Code.InvalidArgument));
-    const { badRequest, info } = detailsOf(grpc);
-    const fields = badRequest?.fieldViolations.map((violation) => violation.field);
-    expect([...new Set(fields)]).toEqual([field]);
-    expect(info?.reason).toBe("INVALID_REQUEST");
-    expectNoSecretIn(JSON.stringify(grpc.headers));
-  });
+      const grpc = await call("CheckAccess", CheckAccessRequestSchema, body());
+      expect(grpc.headers["grpc-status"]).toBe(String(Code.InvalidArgument));
+      const { badRequest, info } = detailsOf(grpc);
+      const fields = badRequest?.fieldViolations.map((violation) => violation.field);
+      expect([...new Set(fields)]).toEqual([field]);
+      expect(info?.reason).toBe("INVALID_REQUEST");
+      expectNoSecretIn(JSON.stringify(grpc.headers));
+    },
+  );
 
   it("reports all invalid fields at once", async () => {
     const response = await post("/access/check", {
@@ -125,7 +128,7 @@ describe("an invalid check names its field, over REST and gRPC", () => {
   });
 });
 
-describe("a check with an invalid JSON type or name is refused", () => {
+describe("a check in JSON", () => {
   it.each<[name: string, field: string, body: () => JsonObject]>([
     ["an unknown field", "tenant", () => checkWith({ tenant: "a" })],
     ["an unknown attribute of the token", "token.name", checkWithToken({ id: "a", name: "b" })],
@@ -136,7 +139,7 @@ describe("a check with an invalid JSON type or name is refused", () => {
     ["a key that is a list", "key", () => checkWith({ key: [target.privateKey] })],
     ["a permission that is an object", "permission", () => checkWith({ permission: {} })],
     ["a key that is null", "key", () => checkWith({ key: null })],
-  ])("over REST, naming the field: %s", async (_name, field, body) => {
+  ])("is refused over REST with the name of the field if it has %s", async (_name, field, body) => {
     const response = await post("/access/check", body());
     const { errors } = expectProblem(response, 400, "invalid_request");
     expect(Object.keys(errors ?? {})).toEqual([field]);
@@ -146,14 +149,14 @@ describe("a check with an invalid JSON type or name is refused", () => {
   it.each<[name: string, body: () => JsonObject]>([
     ["an unknown attribute", checkWithToken({ id: "a", name: "b" })],
     ["a token that is a string", () => checkWith({ token: "card-1" })],
-  ])("over Connect: %s", async (_name, body) => {
+  ])("is refused over Connect if it has %s", async (_name, body) => {
     const response = await post(`${service}/CheckAccess`, body());
     expect(response.status).toBe(400);
     expect(JSON.parse(response.body).code).toBe("invalid_argument");
     expectNoSecretIn(response.body);
   });
 
-  it("accepts a null token as absent", async () => {
+  it("may have a null token, which counts as absent", async () => {
     const response = await post("/access/check", checkWith({ token: null }));
     expect(JSON.parse(response.body)).toMatchObject({ allowed: true });
   });
@@ -163,7 +166,7 @@ describe("a batch of checks", () => {
   it.each<[name: string, length: number]>([
     ["without items", 0],
     ["of 1,001 items", 1_001],
-  ])("%s is refused over REST and gRPC", async (_name, length) => {
+  ])("is refused over REST and gRPC: a batch %s", async (_name, length) => {
     const checks = Array.from({ length }, () => checkWith());
     const response = await post("/access/check-batch", { checks });
     const { errors } = expectProblem(response, 400, "invalid_request");
@@ -180,20 +183,20 @@ describe("a batch of checks", () => {
     ["of strings", "checks[0]", () => ({ checks: ["token:read"] })],
     ["of nulls", "checks[1]", () => ({ checks: [checkWith(), null] })],
     ["with an unknown field", "checks[1].keys", () => ({ checks: [checkWith(), { keys: "a" }] })],
-  ])("%s is refused over REST", async (_name, field, body) => {
+  ])("is refused over REST: a batch %s", async (_name, field, body) => {
     const response = await post("/access/check-batch", body());
     const { errors } = expectProblem(response, 400, "invalid_request");
     expect(Object.keys(errors ?? {})).toEqual([field]);
     expectNoSecretIn(response.body);
   });
 
-  it("above the body limit is refused with 413", async () => {
+  it("is refused with 413 above the body limit", async () => {
     const token = { id: "é".repeat(500), container: "é".repeat(500) };
     const checks = Array.from({ length: 1_000 }, () => checkWith({ token }));
     expectProblem(await post("/access/check-batch", { checks }), 413, "body_too_large");
   });
 
-  it("with some invalid items reports these individually", async () => {
+  it("reports some invalid items individually", async () => {
     const items = [{}, { key: nonce, permission }, checkWith({ token: {} }), checkWith()];
     const { status, body } = await post("/access/check-batch", { checks: items });
     expect(status).toBe(200);
@@ -206,9 +209,9 @@ describe("a batch of checks", () => {
   });
 });
 
-describe("a request for the permission catalogue is refused", () => {
+describe("a request for the permission catalogue", () => {
   it.each(["session", "Public", "private,public", "lk_prv_0"])(
-    "for the type %j, over REST and gRPC",
+    "is refused for the type %j, over REST and gRPC",
     async (type) => {
       const path = `/permissions?type=${encodeURIComponent(type)}`;
       const response = await send(target, path, { headers: target.json });
@@ -219,13 +222,13 @@ describe("a request for the permission catalogue is refused", () => {
     },
   );
 
-  it("over gRPC for an empty type", async () => {
+  it("is refused over gRPC for an empty type", async () => {
     const grpc = await call("ListPermissions", ListPermissionsRequestSchema, { type: "" });
     expect(grpc.headers["grpc-status"]).toBe(String(Code.InvalidArgument));
   });
 
   it.each(["/permissions?types=public", "/permissions?type=public&type=private", "/whoami?key=a"])(
-    "for unknown parameters: %s",
+    "is refused for unknown parameters: %s",
     async (path) => {
       const response = await send(target, path, { headers: target.json });
       expectProblem(response, 400, "invalid_request");

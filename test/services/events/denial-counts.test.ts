@@ -30,7 +30,7 @@ function createDenial(fields: Partial<Denial> = {}): Denial {
 const sumCounts = (taken: readonly CountedDenials[]) =>
   taken.reduce((total, { count }) => total + count, 0);
 
-describe("denial counts", () => {
+describe("createDenialCounts", () => {
   it("groups similar denials under the first", () => {
     const counts = createDenialCounts();
     const first = createDenial();

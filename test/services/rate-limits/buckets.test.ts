@@ -291,7 +291,7 @@ describe("an address key", () => {
     ["203.0.113.7", "203.0.113.7"],
     ["2001:db8:1:2::1", "20010db800010002/64"],
     ["", ""],
-  ])("of %s is %s each time", (address, expected) => {
+  ])("maps %s to %s each time", (address, expected) => {
     const call = {
       requestId: "",
       peer: { address, headers: {} },

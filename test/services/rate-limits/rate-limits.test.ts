@@ -407,7 +407,7 @@ describe("invalid keys", () => {
     expect(await throttled[0]?.json()).toMatchObject({ code: "rate_limited" });
   });
 
-  it("beyond the limit are logged and counted, but not in the audit log", async () => {
+  it("are logged and counted beyond the limit, but not written to the audit log", async () => {
     const { server, tenant } = await start({ RATE_LIMIT_FAILURES: "1/h:5" });
     const key = generateKey("prv", tenant.backend.id);
     for (let i = 0; i < 20; i++) {

@@ -88,7 +88,7 @@ describe("a change in LMDB", () => {
     ]);
   });
 
-  it("that was swept late is reported to a waiting follower", async () => {
+  it("is reported to a waiting follower even if it was swept late", async () => {
     const { now, advance } = createTestClock();
     const store = await folder.open({ clock: now });
     const expiresAt = now() + 1;
@@ -101,7 +101,7 @@ describe("a change in LMDB", () => {
     expect(await follower.next()).toMatchObject({ changes, missed: false });
   });
 
-  it("of a tenant is found among many of others, in bounded batches", async () => {
+  it("is found among many of other tenants, in bounded batches", async () => {
     const store = await folder.open();
     const { application } = await createWithSession(store);
     const { id, tenantId } = application;
@@ -278,7 +278,7 @@ describe("events in LMDB", () => {
     await close();
   });
 
-  it("that were pruned are reported as missed to resuming followers, which get the rest", async () => {
+  it("are reported as missed to resuming followers if they were pruned, and the rest is delivered", async () => {
     const { store, advance, waitForRows, close } = await openSweepingEvents();
     const tenantId = randomUUID();
     await addEvents(store, 3, tenantId);
@@ -302,7 +302,7 @@ describe("events in LMDB", () => {
     expect(await current.next()).toMatchObject({ events: [], missed: false, position: "3" });
   });
 
-  it("of a tenant are found among many of others, in bounded batches", async () => {
+  it("are found among many of other tenants, in bounded batches", async () => {
     const store = await folder.open();
     const tenantId = randomUUID();
     await addEvents(store, 2_500);
@@ -316,7 +316,7 @@ describe("events in LMDB", () => {
     ]);
   });
 
-  it("of other tenants are skipped in small batches if they are large", async () => {
+  it("are skipped in small batches if they are large and of other tenants", async () => {
     const store = await folder.open();
     const tenantId = randomUUID();
     for (let added = 0; added < 4; added++) {
@@ -385,7 +385,7 @@ describe("events in LMDB", () => {
     }
   });
 
-  it("of other processes reach a waiting follower", async () => {
+  it("reach a waiting follower from other processes", async () => {
     const store = await folder.open();
     const tenantId = randomUUID();
     const follower = followEvents(store, tenantId);

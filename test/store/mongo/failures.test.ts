@@ -140,7 +140,7 @@ describe("a failing MongoDB", () => {
     ["cannot confirm its reads", { errorCode: 187 }],
     ["has aborted a slow transaction", { errorCode: 290 }],
     ["closes the connection", { closeConnection: true }],
-  ])("that %s is unavailable, and recovers", async (_, failure) => {
+  ])("is unavailable when it %s, and recovers", async (_, failure) => {
     const failCommands = ["find", "findAndModify", "update", "aggregate", "hello"];
     await fail("alwaysOn", { failCommands, ...failure });
     const outcomes = await callAll().finally(() => fail("off"));
@@ -148,7 +148,7 @@ describe("a failing MongoDB", () => {
     await until(async () => isDeepStrictEqual(await callAll(), allOutcomes("done")));
   });
 
-  it("without a majority is unavailable for writes", async () => {
+  it("is unavailable for writes without a majority", async () => {
     const writeConcernError = { code: 64, errmsg: "waiting for replication timed out" };
     const { application } = await createWithSession(store);
     const failCommands = ["findAndModify", "update", "delete"];
@@ -163,7 +163,7 @@ describe("a failing MongoDB", () => {
     });
   });
 
-  it("that fails after a write, before its response, reports the write on retry", async () => {
+  it("reports a write on retry if it failed after the write and before its response", async () => {
     const { application, session } = await createWithSession(store);
     const { id, tenantId } = application;
     const errorLabels = ["RetryableWriteError"];
@@ -186,7 +186,7 @@ describe("a failing MongoDB", () => {
     expect(await store.applications.delete(tenantId, id)).toBe(true);
   });
 
-  it("that is frozen is unavailable, and recovers when resumed", async () => {
+  it("is unavailable while it is frozen, and recovers when resumed", async () => {
     process.kill(mongod.pid, "SIGSTOP");
     const outcomes = await callAll().finally(() => process.kill(mongod.pid, "SIGCONT"));
     expect(outcomes).toEqual(allOutcomes("unavailable"));
@@ -308,7 +308,7 @@ describe("an audited change on a failing MongoDB", () => {
     expect(await counts()).toEqual([1, 1]);
   });
 
-  it("is not retried after its caller has cancelled", async () => {
+  it("is not retried after its caller has canceled", async () => {
     const { change, counts } = await prepare();
     await fail({ times: 1 }, { failCommands: ["update"], errorCode: 112, errorLabels: transient });
     let checks = 0;

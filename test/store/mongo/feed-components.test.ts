@@ -111,7 +111,7 @@ describe("an event of the change stream", () => {
       { ...application, ...deletedWithExpiry(7) },
       { kind: "expired", at: 7 },
     ],
-  ])("of an application is converted: %s", (_, event, expected) => {
+  ])("is converted for an application: %s", (_, event, expected) => {
     const change = { applicationId: id, ...expected };
     expect(toTenantChange(event, now)).toEqual({ tenantId, change });
   });
@@ -126,12 +126,12 @@ describe("an event of the change stream", () => {
     ],
     ["deleted by the TTL index", deletedWithExpiry(7), { kind: "expired", at: 7 }],
     ["deleted", { operationType: "delete" }, { kind: "deleted", at: now }],
-  ])("of a session is converted: %s", (_, fields, expected) => {
+  ])("is converted for a session: %s", (_, fields, expected) => {
     const change = { applicationId, sessionId: id, ...expected };
     expect(toTenantChange({ ...session, ...fields }, now)).toEqual({ tenantId, change });
   });
 
-  it("without a tenant is ignored", () => {
+  it("is ignored without a tenant", () => {
     const { tenant_id, ...unknown } = session;
     expect(toTenantChange(unknown, now)).toBeUndefined();
     expect(toTenantChange({ _id: {}, operationType: "drop" }, now)).toBeUndefined();

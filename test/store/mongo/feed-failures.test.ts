@@ -233,7 +233,7 @@ describe("following events on a failing MongoDB", () => {
     expect(received).toEqual(times(30, String));
   });
 
-  it("delivers buffered events immediately to a follower from further back", async () => {
+  it("delivers buffered events immediately to a follower that resumes from further back", async () => {
     const { add } = await startBusyTenant();
     const tenantId = randomUUID();
     const stopped = followEvents(store, tenantId);

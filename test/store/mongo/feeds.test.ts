@@ -109,7 +109,7 @@ describe("a change in MongoDB", () => {
     }
   });
 
-  it("without a pre-image is reported to all tenants as a possibly missed change", async () => {
+  it("is reported to all tenants as possibly missed if it has no pre-image", async () => {
     const { db, store, application, tenantId, follower, writeMarker, markerChange } =
       await openFollowed();
     const otherTenant = follow(store, randomUUID());
@@ -323,7 +323,7 @@ describe("a position in MongoDB", () => {
     }
   });
 
-  it("from before the start of an instance's stream is refused", async () => {
+  it("is refused if it precedes the start of an instance's stream", async () => {
     const { db, tenantId, follower, writeMarker, markerChange, readUntilMarker } =
       await openFollowed();
     const after = follower.position();
@@ -337,7 +337,7 @@ describe("a position in MongoDB", () => {
     expect(await resumed.next()).toMatchObject({ changes: [markerChange], missed: false });
   });
 
-  it("that is unknown to the server is refused", async () => {
+  it("is refused if it is unknown to the server", async () => {
     const { store, tenantId, follower, writeMarker, markerChange } = await openFollowed();
     follower.stop();
     const number = (digit: string) => digit.repeat(8);

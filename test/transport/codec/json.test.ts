@@ -413,7 +413,7 @@ describe("decoding Connect JSON", () => {
   });
 });
 
-describe("timestamps", () => {
+describe("timestamp conversion", () => {
   it("converts a timestamp as the library does", () => {
     fc.assert(
       fc.property(fc.maxSafeInteger(), (time) => {

@@ -27,7 +27,7 @@ describe("request headers", () => {
     }
   });
 
-  it("that are repeated are joined", () => {
+  it("are joined if they are repeated", () => {
     expect(view.get("x-twice")).toBe("a, b");
   });
 

@@ -23,7 +23,7 @@ describe("a body with ambiguous length", () => {
     ["an unsupported transfer encoding", () => "transfer-encoding: identity"],
     ["a space after a header name", () => "content-length : 0"],
     ["a line without a carriage return", () => "x: 1\ncontent-length: 0"],
-  ])("with %s is refused, and the rest is not handled as a request", async (_name, framing) => {
+  ])("is refused with %s, and the rest is not handled as a request", async (_name, framing) => {
     const head = `POST /access/check HTTP/1.1\r\nhost: a\r\nsvc-api-key: junk\r\n${framing()}`;
     const responses = await sendRaw(target, `${head}\r\n\r\n${inner()}`);
     expect(responses.map(({ status }) => status)).toEqual([400]);
@@ -32,7 +32,7 @@ describe("a body with ambiguous length", () => {
 
 describe("a method override", () => {
   it.each(["x-http-method-override", "x-http-method", "x-method-override"])(
-    "in %s is ignored",
+    "is ignored in %s",
     async (name) => {
       const headers = { "svc-api-key": target.root.key, [name]: "DELETE" };
       const path = `/applications/${target.privateId}`;

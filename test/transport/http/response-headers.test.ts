@@ -48,19 +48,22 @@ describe("every response", () => {
       headers: { origin: "https://a.example", "access-control-request-method": "POST" },
     });
 
-  it.each(cases)("%s is not cached and not rendered as a page", async (_what, call) => {
-    const { headers } = await call();
-    expect(headers).toMatchObject({
-      "cache-control": "no-store",
-      "x-content-type-options": "nosniff",
-      "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
-    });
-    expect(headers).not.toHaveProperty("server");
-    expect(headers).not.toHaveProperty("x-powered-by");
-    expect(headers).not.toHaveProperty("strict-transport-security");
-  });
+  it.each(cases)(
+    "is not cached and not rendered as a page: the response %s",
+    async (_what, call) => {
+      const { headers } = await call();
+      expect(headers).toMatchObject({
+        "cache-control": "no-store",
+        "x-content-type-options": "nosniff",
+        "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+      });
+      expect(headers).not.toHaveProperty("server");
+      expect(headers).not.toHaveProperty("x-powered-by");
+      expect(headers).not.toHaveProperty("strict-transport-security");
+    },
+  );
 
-  it("over gRPC is not cached and has no browser headers", async () => {
+  it("is not cached and has no browser headers over gRPC", async () => {
     const { headers } = await callRaw(server, byKeyRpc, {
       headers: keyHeader(),
       body: envelope(""),

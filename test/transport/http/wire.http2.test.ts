@@ -82,7 +82,7 @@ describe("a response over HTTP/2", () => {
     expect(frameTypesOf(stream).at(-1)).toBe("DATA end");
   });
 
-  it("to HEAD consists of the headers of GET", async () => {
+  it("consists of the headers of GET for a HEAD request", async () => {
     for (const path of ["/applications/key", "/healthz", "/openapi.json", "/nothing"]) {
       const getResponse = await call({ method: "GET", path });
       const stream = open({ method: "HEAD", path }, wire, true);
@@ -95,7 +95,7 @@ describe("a response over HTTP/2", () => {
     }
   });
 
-  it("with status 204 consists of headers without a length", async () => {
+  it("consists of headers without a length if its status is 204", async () => {
     const { tenantId } = root;
     const { id } = await server.store.applications.create(anApplication({ tenantId }));
     const stream = open({ method: "DELETE", path: `/applications/${id}` }, wire, true);
@@ -119,7 +119,7 @@ describe("a response over HTTP/2", () => {
       ),
     ],
   ])(
-    "of %s reaches a client with a flow-control window of 1 kB",
+    "reaches a client with a flow-control window of 1 kB over %s",
     async (_protocol, request, body) => {
       const full = await call(request, body);
       const narrow = openSession(server, { settings: { initialWindowSize: 1_000 } });
@@ -152,7 +152,7 @@ describe("a body over HTTP/2", () => {
       200,
     ],
     ["Connect in JSON", { path: byKeyRpc, headers: json }, 400],
-  ])("of %s may be empty, however it ends", async (_protocol, request, status) => {
+  ])("may be empty, however it ends: %s", async (_protocol, request, status) => {
     const withHeaders = open(request, wire, true);
     const [soon, late] = [open(request), open(request)];
     const responses = [withHeaders, soon, late].map(readResponse);
@@ -163,7 +163,7 @@ describe("a body over HTTP/2", () => {
     expect(statuses).toEqual([status, status, status]);
   });
 
-  it("of a GET is discarded, whether it ends or not", async () => {
+  it("is discarded for a GET, whether it ends or not", async () => {
     const [ended, unfinished] = [open(get), open(get)];
     const responses = [ended, unfinished].map(readResponse);
     ended.end("unexpected body");

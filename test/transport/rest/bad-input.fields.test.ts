@@ -139,7 +139,7 @@ describe.each(namedOperations)("every field of %s", (_name, operation) => {
   });
 });
 
-describe("text", () => {
+describe("a text field", () => {
   const controls = ["\u0000", "\u0007", "\b", "\n", "\r", "\t", "\u001b", "\u007f", "\u0085"];
   const separators = ["\u2028", "\u2029"];
   const surrogates = ["\ud83d", "\udd11", "\udd11\ud83d"];
@@ -208,7 +208,7 @@ describe("text", () => {
   });
 });
 
-describe("a duration", () => {
+describe("a duration field", () => {
   it.each<[grace_period: string, message: string]>([
     ["soon", "must be a duration such as 3600s"],
     ["-1s", "must be a duration such as 3600s"],

@@ -47,11 +47,11 @@ describe("a path", () => {
     "/latchkey.v1.ApplicationService",
     "/latchkey.v1.ApplicationService/Nothing",
     "/grpc.health.v1.Health/constructor",
-  ])("that is unknown returns 404: %s", async (path) => {
+  ])("returns 404 if it is unknown: %s", async (path) => {
     expectProblem(await sendRequest(`GET ${path} HTTP/1.1`), 404, "path_not_found");
   });
 
-  it("that is unknown returns 404 without a key", async () => {
+  it("returns 404 if it is unknown, without a key", async () => {
     expectProblem(await send(target, "/nothing"), 404, "path_not_found");
   });
 
@@ -79,7 +79,7 @@ describe("an HTTP method", () => {
     ["/grpc.health.v1.Health/Watch", "POST"],
   ];
 
-  it.each(allowed)("that %s does not allow returns 405 with Allow: %s", async (path, allow) => {
+  it.each(allowed)("returns 405 if %s does not allow it, with Allow: %s", async (path, allow) => {
     const allowedMethods = allow.split(", ");
     const methods = ["PATCH", "TRACE", "OPTIONS", "PROPFIND", "POST", "PUT", "DELETE", "GET"];
     for (const method of methods.filter((it) => !allowedMethods.includes(it))) {
@@ -89,13 +89,13 @@ describe("an HTTP method", () => {
     }
   });
 
-  it("that is unknown is refused as malformed", async () => {
+  it("is refused as malformed if it is unknown", async () => {
     for (const method of ["FETCH", "get", "GET\t", "GÉT"]) {
       expectProblem(await sendRequest(`${method} /applications HTTP/1.1`), 400, "invalid_request");
     }
   });
 
-  it("HEAD returns the headers of GET without a body", async () => {
+  it("returns the headers of GET without a body if it is HEAD", async () => {
     const headers = { "svc-api-key": target.root.key };
     for (const path of ["/applications/key", "/healthz", "/openapi.json"]) {
       const getResponse = await send(target, path, { headers });

@@ -128,16 +128,16 @@ describe("documented errors", () => {
   });
 });
 
-describe("the key is checked before the body", () => {
+describe("a request with several errors", () => {
   it.each<[what: string, body: string, type: string]>([
     ["malformed JSON", "{", "application/json"],
     ["another content type", "{}", "text/plain"],
     ["a body over the limit", "x".repeat(2 * 1024 * 1024), "application/json"],
-  ])("401 takes precedence over %s", async (_what, body, type) => {
+  ])("returns 401 for its key rather than an error for %s", async (_what, body, type) => {
     expectProblem(await create(body, { "content-type": type }), 401, "unauthenticated");
   });
 
-  it("403 takes precedence over an unreadable body", async () => {
+  it("returns 403 for its key rather than an error for an unreadable body", async () => {
     const headers = { "svc-api-key": target.privateKey, "content-type": "application/json" };
     expectProblem(await create("{", headers), 403, "permission_denied");
   });
@@ -184,7 +184,7 @@ describe("an invalid JSON body", () => {
     expect(expectProblem(await create(body), 400, "invalid_request").detail).toMatch(detail);
   });
 
-  it("with many violations reports the first ten and that there are more", async () => {
+  it("reports the first ten of many violations and that there are more", async () => {
     const rules = Array.from({ length: 1000 }, () => ({}));
     const response = await create(JSON.stringify({ ...application, rules }));
     const { detail, errors } = expectProblem(response, 400, "invalid_request");
@@ -192,7 +192,7 @@ describe("an invalid JSON body", () => {
     expect(detail).toMatch(/; and more$/);
   });
 
-  it("with a long name is reported with the start of the name only", async () => {
+  it("reports only the start of a long name", async () => {
     const response = await create(`{"${"🗝".repeat(100_000)}":1}`);
     expect(expectProblem(response, 400, "invalid_request").detail.length).toBeLessThan(500);
   });

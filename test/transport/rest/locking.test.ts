@@ -102,7 +102,7 @@ describe("If-Match", () => {
     expect(second.json.detail).toContain(`current version is ${first.json.version}`);
   });
 
-  it("* matches any existing application and returns 404 for a missing one", async () => {
+  it("matches any existing application with *, and returns 404 for a missing one", async () => {
     const { json } = await create();
     const options = { headers: { "If-Match": "*" } };
     expect((await call("POST", `/applications/${json.id}/disable`, options)).status).toBe(200);

@@ -102,7 +102,7 @@ describe("a duration over Connect", () => {
     );
 
   it.each(["soon", "1.0000000001s", "315576000001s", "-1s", "0.5s", "2592001s", 3600, {}])(
-    "of %j is refused as invalid_argument",
+    "is refused as invalid_argument if it is %j",
     async (gracePeriod) => {
       expectError(await regenerate(gracePeriod), 400, "invalid_argument");
     },
@@ -150,7 +150,7 @@ describe("a GET call over Connect", () => {
   });
 
   it.each(["encoding=json&message=%7B", "encoding=json", "encoding=proto&base64=1&message=!!"])(
-    "without a valid message is refused as invalid_argument: ?%s",
+    "is refused as invalid_argument without a valid message: ?%s",
     async (query) => {
       expectError(await get(query), 400, "invalid_argument");
     },

@@ -51,13 +51,13 @@ function call(headers: object, body: Uint8Array = envelope("")) {
 }
 
 describe("a deadline", () => {
-  it.each(["0n", "0S"])("that has already passed fails the call: %s", async (timeout) => {
+  it.each(["0n", "0S"])("fails the call if it has already passed: %s", async (timeout) => {
     const response = await call({ "grpc-timeout": timeout });
     expect(response.headers["grpc-status"]).toBe(String(Code.DeadlineExceeded));
   });
 
   it.each(["1n", "1u", "1m", "30m"])(
-    "that passes during the call cancels it: %s",
+    "cancels the call if it passes during the call: %s",
     async (timeout) => {
       store.pauseReads();
       const response = await call({ "grpc-timeout": timeout });
@@ -69,7 +69,7 @@ describe("a deadline", () => {
     },
   );
 
-  it("over Connect cancels the call", async () => {
+  it("cancels the call over Connect", async () => {
     store.pauseReads();
     for (const timeout of ["0", "1", "30"]) {
       const response = await call(
@@ -82,7 +82,7 @@ describe("a deadline", () => {
   });
 
   it.each(["1", "m", "-1m", "1.5S", "1e3m", "999999999S", "1 S", "1x"])(
-    "that is malformed is refused: %j",
+    "is refused if it is malformed: %j",
     async (timeout) => {
       const { headers } = await call({ "grpc-timeout": timeout });
       expect(headers["grpc-status"]).toBe(String(Code.InvalidArgument));
@@ -93,7 +93,7 @@ describe("a deadline", () => {
     ["grpc-timeout", "99999999H"],
     ["grpc-timeout", "2147484S"],
     ["connect-timeout-ms", "9999999999"],
-  ])("beyond the range of timers is ignored: %s %s", async (name, timeout) => {
+  ])("is ignored beyond the range of timers: %s %s", async (name, timeout) => {
     const lists = createPausableStore(base.store, "list");
     const other = await startServer("lmdb", { store: lists });
     lists.pauseReads();
@@ -115,7 +115,7 @@ describe("a deadline", () => {
     await other.close();
   });
 
-  it("of a gRPC client is enforced by the server", async () => {
+  it("is enforced by the server for a gRPC client", async () => {
     store.pauseReads();
     const client = new Client(`127.0.0.1:${server.port}`, credentials.createInsecure());
     const metadata = new Metadata();
@@ -146,7 +146,7 @@ describe("a client that disconnects", () => {
     constants;
   const codes = [NGHTTP2_CANCEL, NGHTTP2_INTERNAL_ERROR, NGHTTP2_PROTOCOL_ERROR, NGHTTP2_NO_ERROR];
 
-  it.each(codes)("during its call causes no server error: RST_STREAM %d", async (code) => {
+  it.each(codes)("causes no server error during its call: RST_STREAM %d", async (code) => {
     store.pauseReads();
     const arrival = store.nextPausedRead();
     const stream = open(byKeyRpc);
@@ -158,7 +158,7 @@ describe("a client that disconnects", () => {
   });
 
   it.each(codes)(
-    "in the middle of its message causes no server error: RST_STREAM %d",
+    "causes no server error in the middle of its message: RST_STREAM %d",
     async (code) => {
       const stream = open(createRpc);
       stream.write(envelope("abc", 0, 100));
@@ -168,7 +168,7 @@ describe("a client that disconnects", () => {
     },
   );
 
-  it("by closing its connection causes no server error", async () => {
+  it("causes no server error if it closes its connection", async () => {
     store.pauseReads();
     const arrival = store.nextPausedRead();
     open(byKeyRpc).end(envelope(""));
@@ -178,7 +178,7 @@ describe("a client that disconnects", () => {
     await untilLogged("canceled");
   });
 
-  it("over HTTP/1.1 causes no server error", async () => {
+  it("causes no server error over HTTP/1.1", async () => {
     store.pauseReads();
     for (const path of ["/applications/key", byKeyRpc]) {
       const arrival = store.nextPausedRead();
@@ -197,7 +197,7 @@ describe("a client that disconnects", () => {
     }
   });
 
-  it("hundreds of times does not affect other clients", async () => {
+  it("does not affect other clients, even hundreds of times", async () => {
     const other = connect(server.url);
     for (let round = 0; round < 5 && !session.destroyed; round++) {
       for (let i = 0; i < 100 && !session.destroyed; i++) {

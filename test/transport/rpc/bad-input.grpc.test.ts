@@ -86,7 +86,7 @@ describe("documented errors", () => {
       Code.ResourceExhausted,
       (api) => api.createApplication(target.root.key, { name: "a".repeat(bodyLimit) }),
     ],
-  ])("%s returns code %d", async (reason, code, run) => {
+  ])("include %s with code %d", async (reason, code, run) => {
     expect(await getFailure(run)).toEqual({ reason, code, requestId: expect.stringMatching(/./) });
   });
 });
@@ -108,11 +108,11 @@ describe("a malformed gRPC frame", () => {
     ["a length prefix of 4 GiB", envelope("abc", 0, 0xffff_ffff)],
     ["a length prefix of 2 GiB", envelope("", 0, 0x8000_0000)],
     ["JSON, read as a huge length prefix", Buffer.from('{"name":"a"}')],
-  ])("over the limit is refused as RESOURCE_EXHAUSTED: %s", async (_what, body) => {
+  ])("is refused as RESOURCE_EXHAUSTED if it is over the limit: %s", async (_what, body) => {
     expectRefusal(await call(body), Code.ResourceExhausted, "BODY_TOO_LARGE");
   });
 
-  it("that is missing or repeated is refused as UNIMPLEMENTED", async () => {
+  it("is refused as UNIMPLEMENTED if it is missing or repeated", async () => {
     const two = Buffer.concat([envelope(""), envelope("")]);
     for (const body of [Buffer.alloc(0), two]) {
       expectRefusal(await call(body), Code.Unimplemented, "UNIMPLEMENTED");
@@ -182,7 +182,7 @@ describe("an invalid message", () => {
     expectRefusal(response, Code.InvalidArgument, "INVALID_REQUEST");
   });
 
-  it("of arbitrary bytes is refused with a client error", async () => {
+  it("is refused with a client error, whatever its bytes", async () => {
     const session = connect(target.server.url);
     const headers = { "svc-api-key": target.root.key };
     await fc.assert(
@@ -206,7 +206,7 @@ describe("an invalid message", () => {
     }
   });
 
-  it("with very many violations has details that fit in the trailers", async () => {
+  it("has details that fit in the trailers, even with very many violations", async () => {
     const rules = Array.from({ length: 1000 }, () => ({}));
     const message = create(CreateApplicationRequestSchema, { rules });
     const response = await call(envelope(toBinary(CreateApplicationRequestSchema, message)));
@@ -225,7 +225,7 @@ describe("a call", () => {
     "/",
     "/%zz/é%00",
     "/applications",
-  ])("of an unknown method is refused as UNIMPLEMENTED: %s", async (path) => {
+  ])("is refused as UNIMPLEMENTED if its method is unknown: %s", async (path) => {
     const { status, headers } = await call(envelope(""), {}, path);
     expect({ status, code: headers["grpc-status"] }).toEqual({ status: 200, code: "12" });
     expect(headers["grpc-message"]).toContain("unknown method");
@@ -237,13 +237,13 @@ describe("a call", () => {
     "application/grpc+xml",
     "application/x-protobuf",
     "",
-  ])("with the content type %j is refused with 415", async (type) => {
+  ])("is refused with 415 if its content type is %j", async (type) => {
     const { status, headers } = await call(envelope(""), { "content-type": type });
     expect(status).toBe(415);
     expect(headers["content-type"]).toBe("application/problem+json");
   });
 
-  it("with another HTTP method than POST is refused with 405", async () => {
+  it("is refused with 405 if its HTTP method is not POST", async () => {
     for (const method of ["PUT", "PATCH"]) {
       const { status, headers } = await call(envelope(""), { ":method": method });
       expect({ status, allow: headers.allow }).toEqual({ status: 405, allow: "POST" });

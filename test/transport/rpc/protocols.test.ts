@@ -239,7 +239,7 @@ describe("a response in Connect JSON", () => {
   });
 });
 
-describe("an unauthenticated call is refused before its message arrives", () => {
+describe("an unauthenticated call", () => {
   /** Sends headers and an unfinished body, and returns the response headers and trailers. */
   async function call(path: string, type: string): Promise<Record<string, unknown>> {
     const session = connectHttp2(server.url);
@@ -261,16 +261,16 @@ describe("an unauthenticated call is refused before its message arrives", () => 
     return result;
   }
 
-  it("over REST", async () => {
+  it("is refused before its message arrives, over REST", async () => {
     expect(await call("/applications", "application/json")).toMatchObject({ ":status": 401 });
   });
 
-  it("over Connect", async () => {
+  it("is refused before its message arrives, over Connect", async () => {
     const path = "/latchkey.v1.ApplicationService/CreateApplication";
     expect(await call(path, "application/json")).toMatchObject({ ":status": 401 });
   });
 
-  it("over gRPC", async () => {
+  it("is refused before its message arrives, over gRPC", async () => {
     const path = "/latchkey.v1.ApplicationService/CreateApplication";
     expect(await call(path, "application/grpc")).toMatchObject({ "grpc-status": "16" });
   });

@@ -106,7 +106,7 @@ describe("a successful response", () => {
     expect(frames.map(({ isLast }) => isLast)).toEqual([false, false, true]);
   });
 
-  it("of hundreds of kilobytes reaches a client with a flow-control window of 1 kB", async () => {
+  it("reaches a client with a flow-control window of 1 kB even if it has hundreds of kilobytes", async () => {
     const full = await call(listRpc, listRequest());
     const narrow = openSession(server, { settings: { initialWindowSize: 1_000 } });
     const stream = open(listRpc, {}, narrow);
@@ -147,7 +147,7 @@ describe("an error response", () => {
         envelope("", 1),
       ],
     ],
-  )("%s consists of one HEADERS frame", async (_what, path, code, headers, body) => {
+  )("consists of one HEADERS frame: the response %s", async (_what, path, code, headers, body) => {
     const stream = open(path, headers);
     stream.end(body);
     const response = await readResponse(stream);
@@ -173,7 +173,7 @@ describe("an error response", () => {
 });
 
 describe("a message", () => {
-  it("just below the limit arrives in many small frames", async () => {
+  it("may be just below the limit and arrive in many small frames", async () => {
     const id = root.applicationId;
     const named = { id, name: "a", permissions: ["token:read"] };
     const empty = encodeFramed(UpdateApplicationRequestSchema, named).length;
@@ -257,7 +257,7 @@ describe("compression", () => {
     expect(gunzipSync(response.body.subarray(5)).equals(plain.body.subarray(5))).toBe(true);
   });
 
-  it("of a request does not compress the response if the client does not accept it", async () => {
+  it("is not used for the response if the client does not accept it", async () => {
     const headers = { "grpc-encoding": "gzip", "grpc-accept-encoding": "identity" };
     const response = await call(listRpc, gzipped(listRequest()), headers);
     expect(response.trailers).toMatchObject({ "grpc-status": "0" });
@@ -337,7 +337,7 @@ describe("metadata", () => {
 
   afterAll(() => client.close());
 
-  it("that is unknown, binary or repeated is ignored", async () => {
+  it("is ignored if it is unknown, binary or repeated", async () => {
     const { response } = await callWith(client, byKeyRpc, Buffer.alloc(0), [
       ["x-repeated", "a"],
       ["x-repeated", "b"],
@@ -347,7 +347,7 @@ describe("metadata", () => {
     expect(response?.toString()).toContain(root.applicationId);
   });
 
-  it("with two keys is unauthenticated", async () => {
+  it("is refused as unauthenticated if it has two keys", async () => {
     const secondKey: [string, string] = ["svc-api-key", root.key];
     const { error } = await callWith(client, byKeyRpc, Buffer.alloc(0), [secondKey]);
     expect(error?.code).toBe(Code.Unauthenticated);

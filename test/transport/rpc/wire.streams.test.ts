@@ -134,7 +134,7 @@ describe("checks in a gRPC stream", () => {
     stream.end();
   });
 
-  it("that arrive together get their responses in fewer frames", async () => {
+  it("get their responses in fewer frames if they arrive together", async () => {
     const ids = createIds(200);
     const stream = open();
     const response = readResponse(stream);

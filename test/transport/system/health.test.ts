@@ -139,7 +139,7 @@ describe("grpc.health.v1.Health/Watch", () => {
     await expect(ended).rejects.toThrow();
   });
 
-  it.each(["", "latchkey.v1.Nothing"])("of %j ends when the server closes", async (service) => {
+  it.each(["", "latchkey.v1.Nothing"])("ends when the server closes, for %j", async (service) => {
     const { statuses, ended } = watch(service);
     await until(async () => statuses.length === 1);
     const closed = server.close();
