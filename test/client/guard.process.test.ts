@@ -88,6 +88,6 @@ describe("a process with a guard", () => {
       expect(decision).toMatchObject({ allowed: false });
     }
     // The process exits without another line and without an error.
-    await expect(guard.next()).rejects.toThrow("ended with 0");
+    await expect(guard.next()).rejects.toThrow("exited with 0");
   });
 });

@@ -33,7 +33,7 @@ export function describeSessionLimits(subject: ApiSubject): void {
   }
 
   describe("a session", () => {
-    it("is denied whatever its authorizer is denied, and gets no weaker transform", async () => {
+    it("is denied everything that its authorizer is denied, and gets no weaker transform", async () => {
       const tenant = await createTenant();
       const rules = [{ ...cardsRule, transform: "redact" }];
       const backend = await tenant.createApplication("private", { rules });

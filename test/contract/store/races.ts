@@ -126,7 +126,7 @@ export function describeRaces(subject: () => Subject): void {
       }
     });
 
-    it("find no application that lists and totals still omit", async () => {
+    it("list and count every application that a lookup finds", async () => {
       const { store } = subject();
       const { tenantId } = anApplication();
       const all = times(20, () => anApplication({ tenantId }));

@@ -55,7 +55,7 @@ export async function bootstrapKey(environment: Readonly<Record<string, string>>
   const run = runLatchkey(["bootstrap", "--json"], environment);
   const code = await run.ended();
   if (code !== 0) {
-    throw new Error(`bootstrap ended with ${code}: ${run.output.stderr}`);
+    throw new Error(`bootstrap exited with ${code}: ${run.output.stderr}`);
   }
   return JSON.parse(run.output.stdout).key;
 }

@@ -66,7 +66,7 @@ describe("a write that LMDB acknowledged", () => {
 });
 
 describe("processes that share the data in LMDB", () => {
-  it("see each other's writes at once, even within one turn of the event loop", async () => {
+  it("see each other's writes at once, even within one tick of the event loop", async () => {
     const store = await folder.open();
     const id = newId(Date.now());
     expect(await store.applications.find(id)).toBeUndefined();

@@ -13,35 +13,35 @@ function createLoads() {
   return { loads, load };
 }
 
-const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
+const nextTick = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 describe("createBatcher", () => {
-  it("loads the lookups of one turn together and returns a result to each", async () => {
+  it("loads the lookups of one tick together and returns a result to each", async () => {
     const { loads, load } = createLoads();
     const lookup = createBatcher(load);
     const found = Promise.all(["a", "b", "a", "none"].map(lookup));
-    await nextTurn();
+    await nextTick();
     expect(loads.map(({ keys }) => keys)).toEqual([["a", "b", "none"]]);
     loads[0]?.resolve();
     expect(await found).toEqual(["a!", "b!", "a!", undefined]);
   });
 
-  it("batches lookups of different callbacks of one turn", async () => {
+  it("batches lookups of different callbacks of one tick", async () => {
     const { loads, load } = createLoads();
     const lookup = createBatcher(load);
     // Like socket callbacks, each runs its microtasks before the next starts.
     for (const key of ["a", "b", "c"]) {
       setImmediate(() => lookup(key));
     }
-    await nextTurn();
-    await nextTurn();
+    await nextTick();
+    await nextTick();
     expect(loads.map(({ keys }) => keys)).toEqual([["a", "b", "c"]]);
   });
 
-  it("sends a single lookup in the same turn", async () => {
+  it("sends a single lookup in the same tick", async () => {
     const { loads, load } = createLoads();
     void createBatcher(load)("a");
-    await nextTurn();
+    await nextTick();
     expect(loads).toHaveLength(1);
   });
 
@@ -49,16 +49,16 @@ describe("createBatcher", () => {
     const { loads, load } = createLoads();
     const lookup = createBatcher(load, { maxWait: 60_000 });
     const first = lookup("a");
-    await nextTurn();
+    await nextTick();
     const later = [];
     for (const key of ["a", "b", "c"]) {
       later.push(lookup(key));
-      await nextTurn();
+      await nextTick();
     }
     expect(loads.map(({ keys }) => keys)).toEqual([["a"]]);
     loads[0]?.resolve();
     expect(await first).toBe("a!");
-    await nextTurn();
+    await nextTick();
     expect(loads.map(({ keys }) => keys)).toEqual([["a"], ["a", "b", "c"]]);
     loads[1]?.resolve();
     expect(await Promise.all(later)).toEqual(["a!", "b!", "c!"]);
@@ -68,11 +68,11 @@ describe("createBatcher", () => {
     const { loads, load } = createLoads();
     const lookup = createBatcher(load, { maxWait: 60_000 });
     const first = lookup("a");
-    await nextTurn();
+    await nextTick();
     const second = lookup("b");
     loads[0]?.fail(new Error("lost"));
     await expect(first).rejects.toThrow("lost");
-    await nextTurn();
+    await nextTick();
     loads[1]?.resolve();
     expect(await second).toBe("b!");
   });
@@ -81,7 +81,7 @@ describe("createBatcher", () => {
     const { loads, load } = createLoads();
     const lookup = createBatcher(load, { maxWait: 5 });
     void lookup("a");
-    await nextTurn();
+    await nextTick();
     for (const count of [2, 3]) {
       const later = lookup("b");
       await until(async () => loads.length === count);
@@ -95,9 +95,9 @@ describe("createBatcher", () => {
     const { loads, load } = createLoads();
     const lookup = createBatcher(load, { maxWait: 0 });
     void lookup("a");
-    await nextTurn();
+    await nextTick();
     const later = lookup("a");
-    await nextTurn();
+    await nextTick();
     expect(loads.map(({ keys }) => keys)).toEqual([["a"], ["a"]]);
     loads[1]?.resolve();
     expect(await later).toBe("a!");
@@ -120,7 +120,7 @@ describe("createBatcher", () => {
     const { loads, load } = createLoads();
     const lookup = createBatcher(load, { limit: 2 });
     const found = Promise.all(["a", "b", "c", "d", "e"].map(lookup));
-    await nextTurn();
+    await nextTick();
     expect(loads.map(({ keys }) => keys)).toEqual([["a", "b"], ["c", "d"], ["e"]]);
     for (const { resolve } of loads) {
       resolve();
@@ -132,7 +132,7 @@ describe("createBatcher", () => {
     const { loads, load } = createLoads();
     const lookup = createBatcher(load, { limit: 2 });
     const found = Promise.allSettled(["a", "b", "c"].map(lookup));
-    await nextTurn();
+    await nextTick();
     loads[0]?.fail(new Error("lost"));
     loads[1]?.resolve();
     expect((await found).map(({ status }) => status)).toEqual([
