@@ -22,7 +22,7 @@ export interface DependencyOptions {
   readonly log: Logger;
   readonly clock?: Clock;
   /** Maximum delay in milliseconds before last-used times are written. */
-  readonly usesInterval?: number;
+  readonly lastUsedFlushInterval?: number;
   readonly tracing?: Tracing | undefined;
 }
 
@@ -35,7 +35,7 @@ export interface Dependencies {
   readonly addressOf: AddressOf;
   readonly readAddressOf: ReadAddressOf;
   readonly rateLimits: RateLimits;
-  readonly uses: LastUsedTracker;
+  readonly lastUsed: LastUsedTracker;
   readonly denials: Denials;
   /** `undefined` if metrics are off. */
   readonly calls: CallMetrics | undefined;
@@ -49,7 +49,7 @@ export function createDependencies(
   options: DependencyOptions,
   metrics: Metrics | undefined,
 ): Dependencies {
-  const { settings, log, clock = Date.now, usesInterval, tracing } = options;
+  const { settings, log, clock = Date.now, lastUsedFlushInterval, tracing } = options;
   const { keyHeader, trustedProxies } = settings;
   const observed = observeStore(options.store, {
     counterOf: metrics?.storeCalls.counterOf,
@@ -73,10 +73,10 @@ export function createDependencies(
       clock,
       log,
     }),
-    uses: createLastUsedTracker({
+    lastUsed: createLastUsedTracker({
       applications: store.applications,
       clock,
-      interval: usesInterval,
+      interval: lastUsedFlushInterval,
     }),
     denials: createDenials({ store, keyring, addressOf, keyHeader, log }),
     calls: metrics?.calls,

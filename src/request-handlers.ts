@@ -71,7 +71,7 @@ interface ImplementationsOptions {
   readonly store: Store;
   readonly keyring: Keyring;
   readonly addressOf: AddressOf;
-  readonly uses: LastUsedTracker;
+  readonly lastUsed: LastUsedTracker;
   readonly rateLimits: RateLimits;
   readonly clock: Clock;
   readonly settings: Settings;

@@ -42,7 +42,7 @@ export function createServer(options: ServerOptions): LatchkeyServer {
   const { keyHeader, limits, trustedProxies, tls } = settings;
   const metrics = settings.metrics && createMetrics();
   const dependencies = createDependencies(options, metrics);
-  const { store, uses, denials } = dependencies;
+  const { store, lastUsed, denials } = dependencies;
   const warnings = createExpiryWarnings({ events: store.events, log });
   /** Readiness fails before the listener closes, so that load balancers stop routing first. */
   const draining = new AbortController();
@@ -102,14 +102,14 @@ export function createServer(options: ServerOptions): LatchkeyServer {
       await listener.stopAccepting();
       stopping.abort();
       await listener.close(settings.shutdownGrace);
-      await closeWriters({ uses, denials, warnings, log });
+      await closeWriters({ lastUsed, denials, warnings, log });
       metrics?.close();
     },
   };
 }
 
 interface Writers {
-  readonly uses: LastUsedTracker;
+  readonly lastUsed: LastUsedTracker;
   readonly denials: Denials;
   readonly warnings: ExpiryWarnings;
   readonly log: Logger;
@@ -118,14 +118,18 @@ interface Writers {
 const flushTimeout = 2_000;
 
 /** Flushes pending writes. If the store is unreachable, they are lost after the timeout. */
-async function closeWriters({ uses, denials, warnings, log }: Writers): Promise<void> {
-  const giveUp = new AbortController();
-  const closing = [uses.close(giveUp.signal), denials.close(giveUp.signal), warnings.close()];
+async function closeWriters({ lastUsed, denials, warnings, log }: Writers): Promise<void> {
+  const deadline = new AbortController();
+  const closing = [
+    lastUsed.close(deadline.signal),
+    denials.close(deadline.signal),
+    warnings.close(),
+  ];
   const written = Promise.all(closing).then(() => true);
   if (!(await withTimeout(written, flushTimeout, () => false, { keepsRunning: true }))) {
-    giveUp.abort();
+    deadline.abort();
     log.warn(
-      { uses: uses.pending, denials: denials.pending },
+      { uses: lastUsed.pending, denials: denials.pending },
       "store timed out during shutdown: some last-used times and denied calls were not written",
     );
   }

@@ -53,7 +53,7 @@ export function toSingleRequest(load: Load): Load {
 export interface LoadClient {
   /**
    * Opens all connections before the load starts. A busy server accepts one per
-   * turn of its event loop, which would count as latency.
+   * tick of its event loop, which would count as latency.
    */
   open(): Promise<void>;
   /** Resolves with the response body. Throws on an unexpected status or body. */

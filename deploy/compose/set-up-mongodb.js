@@ -11,7 +11,7 @@ function isInitiated() {
   return db.hello().setName !== undefined;
 }
 
-/** The first member is to be primary, so that it can be asked from here. */
+/** Prefers the first member as primary: this script is connected to it. */
 function initiate() {
   rs.initiate({
     _id: "rs0",
@@ -36,13 +36,13 @@ function hasAdmin() {
   }
 }
 
-function makeAdmin() {
+function createAdmin() {
   admin.createUser({ user: "admin", pwd: secret("admin-password"), roles: ["root"] });
   asAdmin();
 }
 
-/** It makes its collections and indexes itself, and reaches nothing but its own database. */
-function makeServiceUser() {
+/** The service creates its own collections and indexes. Access to its own database only. */
+function createServiceUser() {
   const latchkey = db.getSiblingDB("latchkey");
   if (latchkey.getUser("latchkey") === null) {
     const roles = ["readWrite", "dbAdmin"];
@@ -55,7 +55,7 @@ if (!isInitiated()) {
 }
 waitUntilPrimary();
 if (!hasAdmin()) {
-  makeAdmin();
+  createAdmin();
 }
-makeServiceUser();
+createServiceUser();
 print(`The replica set of ${members.length} and the user of the service are ready.`);

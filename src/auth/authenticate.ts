@@ -15,25 +15,24 @@ export type AuthenticateMany = (
 ) => Promise<readonly (Caller | undefined)[]>;
 
 /** An expired or disabled key. */
-export interface Refused {
+export interface InactiveKey {
   readonly owner: Caller;
-  readonly why: "expired" | "disabled";
+  readonly reason: "expired" | "disabled";
 }
 
 /** Returns the owner of an expired or disabled key, while the store still has it. */
-type IdentifyRefused = (key: string) => MaybePromise<Refused | undefined>;
+type IdentifyInactive = (key: string) => MaybePromise<InactiveKey | undefined>;
 
 /** The application or session whose id is in an invalid key. The key itself may be forged. */
 interface KeyOwner {
   readonly owner: Caller;
   /** Why the key is invalid. Absent if it does not belong to the owner. */
-  readonly why: Refused["why"] | undefined;
+  readonly reason: InactiveKey["reason"] | undefined;
 }
 
 /** Returns the application or session that an invalid key names, while the store still has it. */
 export type FindKeyOwner = (key: string) => MaybePromise<KeyOwner | undefined>;
 
-/** Authenticates one key. */
 export function createAuthenticate(
   store: Store,
   keyring: Keyring,
@@ -106,19 +105,22 @@ export function createAuthenticateMany(
 }
 
 /** Identifies expired keys, and keys whose application or authorizer is disabled. */
-export function createIdentifyRefused(store: Store, keyring: Keyring): IdentifyRefused {
+export function createIdentifyInactive(store: Store, keyring: Keyring): IdentifyInactive {
   const findKeyOwner = createFindKeyOwner(store, keyring);
   return (key) =>
     mapMaybePromise(
       findKeyOwner(key),
-      (found) => found?.why && { owner: found.owner, why: found.why },
+      (found) => found?.reason && { owner: found.owner, reason: found.reason },
     );
 }
 
 export function createFindKeyOwner(store: Store, keyring: Keyring): FindKeyOwner {
   const { applications, sessions } = store;
 
-  function whyRefused(owner: Caller, isExpired: boolean): MaybePromise<Refused["why"] | undefined> {
+  function inactiveReason(
+    owner: Caller,
+    isExpired: boolean,
+  ): MaybePromise<InactiveKey["reason"] | undefined> {
     return mapMaybePromise(isExpired || hasExpired(store, owner), (hasExpired) => {
       if (hasExpired) {
         return "expired";
@@ -133,8 +135,8 @@ export function createFindKeyOwner(store: Store, keyring: Keyring): FindKeyOwner
     isExpired: boolean,
   ): MaybePromise<KeyOwner | undefined> {
     return owner
-      ? mapMaybePromise(whyRefused(owner, isExpired), (why) => ({ owner, why }))
-      : found && { owner: found, why: undefined };
+      ? mapMaybePromise(inactiveReason(owner, isExpired), (reason) => ({ owner, reason }))
+      : found && { owner: found, reason: undefined };
   }
 
   function findByApplication(

@@ -42,7 +42,7 @@ export interface Call {
   protocol: ProtocolName;
   /** Set by authentication. */
   caller?: Caller | undefined;
-  /** The event loop turn in which the caller was last authenticated. */
+  /** The event loop tick in which the caller was last authenticated. */
   authenticatedAtTick?: number;
   /** Authenticates and authorizes the caller again, or throws. Set for streams and for replayable calls. */
   reauthorize?: () => Promise<void>;

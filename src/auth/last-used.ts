@@ -17,16 +17,16 @@ const batchSize = 500;
 
 export interface LastUsedTracker {
   /** Records the use of a key in memory. */
-  note(caller: Caller): void;
+  record(caller: Caller): void;
 
   /** The number of pending uses. */
   readonly pending: number;
 
-  /** Writes the pending uses and stops. Drops the rest when `giveUp` aborts. */
-  close(giveUp?: AbortSignal): Promise<void>;
+  /** Writes the pending uses and stops. Drops the rest when the signal aborts. */
+  close(signal?: AbortSignal): Promise<void>;
 }
 
-interface UsesOptions {
+interface LastUsedTrackerOptions {
   readonly applications: Pick<ApplicationStore, "recordUses">;
   readonly clock: Clock;
   readonly interval?: number | undefined;
@@ -42,12 +42,12 @@ export function createLastUsedTracker({
   applications,
   clock,
   interval = defaultInterval,
-}: UsesOptions): LastUsedTracker {
+}: LastUsedTrackerOptions): LastUsedTracker {
   let byKey = new Map<string, KeyUse>();
   let bySession = new Map<string, KeyUse>();
   let writing: Promise<void> | undefined;
   let unwritten = 0;
-  let giveUpSignal: AbortSignal | undefined;
+  let closeSignal: AbortSignal | undefined;
 
   function flush(): Promise<void> {
     writing ??= write().finally(() => {
@@ -60,7 +60,7 @@ export function createLastUsedTracker({
     const uses = [...byKey.values(), ...bySession.values()];
     byKey = new Map();
     bySession = new Map();
-    for (let at = 0; at < uses.length && !giveUpSignal?.aborted; at += batchSize) {
+    for (let at = 0; at < uses.length && !closeSignal?.aborted; at += batchSize) {
       unwritten = uses.length - at;
       await applications.recordUses(uses.slice(at, at + batchSize)).catch(() => {});
     }
@@ -71,7 +71,7 @@ export function createLastUsedTracker({
   timer.unref();
 
   return {
-    note({ application, key }) {
+    record({ application, key }) {
       const now = clock();
       if (isRecent((key ?? application).lastUsedAt, now)) {
         return;
@@ -86,8 +86,8 @@ export function createLastUsedTracker({
       return unwritten + byKey.size + bySession.size;
     },
 
-    async close(giveUp) {
-      giveUpSignal = giveUp;
+    async close(signal) {
+      closeSignal = signal;
       clearInterval(timer);
       await writing;
       await flush();

@@ -114,8 +114,8 @@ function formatDecision(decision: CheckAccessResponse, display: Display): string
 }
 
 /** The decision by the grants of a session, or by those of its authorizer. */
-function formatGrantDecision(side: GrantDecision | undefined): string | undefined {
-  return side?.allowed ? `${side.transform}: ${formatGrant(side)}` : side?.reason;
+function formatGrantDecision(decision: GrantDecision | undefined): string | undefined {
+  return decision?.allowed ? `${decision.transform}: ${formatGrant(decision)}` : decision?.reason;
 }
 
 function formatGrant({ decidedBy }: Pick<GrantDecision, "decidedBy">): string | undefined {

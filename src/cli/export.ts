@@ -87,7 +87,7 @@ async function exportTo(
   progress: Progress,
 ): Promise<ExportResult> {
   const { before } = target;
-  let counts = before?.place.counts ?? noCounts();
+  let counts = before?.position.counts ?? noCounts();
   let bytes = 0;
 
   async function write(text: string, records: number): Promise<void> {
@@ -107,7 +107,7 @@ async function exportTo(
     );
   }
   if (!before?.isComplete) {
-    const parts = exportRecords({ store, withEvents: events, from: before?.place });
+    const parts = exportRecords({ store, withEvents: events, from: before?.position });
     for await (const part of parts) {
       await write(part.text, countRecords(part.counts) - countRecords(counts));
       counts = part.counts;

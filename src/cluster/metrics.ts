@@ -17,7 +17,6 @@ const snapshotTimeout = 2_000;
 /** The metrics of all workers. */
 interface WorkerPoolMetrics {
   add(worker: WorkerProcess): void;
-  /** Counts a replaced worker. */
   replaced(): void;
   /** The sum of all workers in the Prometheus text format. */
   scrape(): Promise<string>;

@@ -3,7 +3,7 @@ import { waitForNextTick } from "./event-loop.js";
 interface MapOptions<T, R> {
   readonly items: AsyncIterable<T>;
   readonly map: (item: T) => Promise<R>;
-  readonly window: Window;
+  readonly window: ConcurrencyWindow;
   /** Stops reading. The results of items read so far are yielded, then the signal's reason is thrown. */
   readonly signal: AbortSignal;
 }
@@ -80,7 +80,7 @@ export async function* mapConcurrently<T, R>(options: MapOptions<T, R>): AsyncGe
 }
 
 /** How many items of a stream may be in progress or waiting to be read. */
-export interface Window {
+export interface ConcurrencyWindow {
   size(): number;
   /** Called when a stream starts. */
   enter(): void;
@@ -88,7 +88,7 @@ export interface Window {
   leave(): void;
 }
 
-interface WindowOptions {
+interface ConcurrencyWindowOptions {
   /** The limit for all streams together. */
   readonly total: number;
   /** The limit per stream if there are few streams. */
@@ -98,7 +98,11 @@ interface WindowOptions {
 }
 
 /** Creates a window that streams share, to bound the memory of many streams. */
-export function createWindow({ total, max, min }: WindowOptions): Window {
+export function createConcurrencyWindow({
+  total,
+  max,
+  min,
+}: ConcurrencyWindowOptions): ConcurrencyWindow {
   let streams = 0;
   return {
     size: () => Math.max(min, Math.min(max, Math.floor(total / streams))),

@@ -42,11 +42,11 @@ export function createAuthenticateInterceptor(
 }
 
 /** Records the use of a key. Runs after the restrictions: use from a wrong place is not use by the owner. */
-export function createLastUsedInterceptor(uses: Pick<LastUsedTracker, "note">): Interceptor {
+export function createLastUsedInterceptor(lastUsed: Pick<LastUsedTracker, "record">): Interceptor {
   return (next) => (request) => {
     const { caller } = request.contextValues.get(callKey);
     if (caller) {
-      uses.note(caller);
+      lastUsed.record(caller);
     }
     return next(request);
   };

@@ -29,7 +29,7 @@ interface InterceptorOptions {
   readonly readAddressOf: ReadAddressOf;
   readonly rateLimits: RateLimits;
   readonly settings: Settings;
-  readonly uses: LastUsedTracker;
+  readonly lastUsed: LastUsedTracker;
   readonly denials: Denials;
   readonly calls: CallMetrics | undefined;
   readonly tracing: Tracing | undefined;
@@ -52,7 +52,7 @@ export interface Interceptors {
 }
 
 export function createInterceptors(options: InterceptorOptions): Interceptors {
-  const { store, keyring, addressOf, readAddressOf, rateLimits, settings, uses, log, methods } =
+  const { store, keyring, addressOf, readAddressOf, rateLimits, settings, lastUsed, log, methods } =
     options;
   const { keyHeader, requestTimeout, limits } = settings;
   const authenticate = createAuthenticateInterceptor(
@@ -71,7 +71,7 @@ export function createInterceptors(options: InterceptorOptions): Interceptors {
       checkRestrictions,
       // After the restrictions: use of a stolen key elsewhere must not exhaust the owner's rate.
       createRateLimitInterceptor(rateLimits),
-      createLastUsedInterceptor(uses),
+      createLastUsedInterceptor(lastUsed),
       authorize,
     ],
     reauthorization,

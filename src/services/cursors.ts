@@ -18,7 +18,7 @@ export const defaultPageSize = 20;
 
 /** Opaque pagination cursors. */
 export interface Cursors {
-  encode(tenantId: string, place: ListPosition): string;
+  encode(tenantId: string, position: ListPosition): string;
 
   /** Decodes the `start` of a request. Throws if it is not a cursor of this list. */
   read(tenantId: string, start: string): ListPosition;
@@ -43,11 +43,11 @@ export function createCursors(createSealer: CursorSealerFactory, list: CursorLis
     encode: (tenantId, { after, value }) => sealed.seal(tenantId, `${after}${value ?? ""}`),
 
     read(tenantId, start) {
-      const place = readPlace(sealed.open(tenantId, start), valueKinds[list]);
-      if (!place) {
+      const position = parsePosition(sealed.open(tenantId, start), valueKinds[list]);
+      if (!position) {
         throw invalidRequest({ field: "start", message: refusal });
       }
-      return place;
+      return position;
     },
   };
 }
@@ -55,7 +55,10 @@ export function createCursors(createSealer: CursorSealerFactory, list: CursorLis
 const idLength = 36;
 
 /** Cursors are sealed by the service, but their content reaches the database, so it is validated as well. */
-function readPlace(text: string, kind: (typeof valueKinds)[CursorList]): ListPosition | undefined {
+function parsePosition(
+  text: string,
+  kind: (typeof valueKinds)[CursorList],
+): ListPosition | undefined {
   const after = text.slice(0, idLength);
   const value = text.slice(idLength);
   switch (kind) {

@@ -93,7 +93,6 @@ function outcomeOf(error: unknown): StoreOutcome {
 }
 
 export interface StoreMetrics {
-  /** Creates the counter of an operation. */
   counterOf(operation: string): RecordStoreCall;
   families(): Family[];
 }

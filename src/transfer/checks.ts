@@ -16,18 +16,18 @@ import { findMissingContainers } from "../validation/violations.js";
 /** The limit of keys per imported application, including expired ones. */
 const maxKeys = 100;
 
-/** The rules of container paths, which earlier versions of the API did not enforce. */
-const newRule = "string.container_path";
-const newConditionRule = "access_rule_condition.container_path";
+/** Rules of container paths whose violation does not prevent an import. */
+const containerPathRule = "string.container_path";
+const conditionPathRule = "access_rule_condition.container_path";
 
-/** Violations that no version of the API would have accepted. */
+/** Violations that prevent the import of an application. */
 export function findApplicationViolations(record: ImportedApplication): readonly FieldViolation[] {
   const { type, keys } = record;
   if (keys.length > maxKeys) {
     return [{ field: "keys", message: `must have at most ${maxKeys} keys` }];
   }
   return catchViolations(() => {
-    checkMessage(CreateApplicationRequestSchema, requestFor(record), newRule);
+    checkMessage(CreateApplicationRequestSchema, requestFor(record), containerPathRule);
     const missing = findMissingContainers(type, record);
     if (missing.length > 0) {
       throw invalidRequest(missing);
@@ -71,7 +71,7 @@ export function findSessionViolations(record: ImportedSession): readonly FieldVi
         nonce: "-",
         ...toGrantsMessage(record),
       });
-      checkMessage(AuthorizeSessionRequestSchema, request, newConditionRule);
+      checkMessage(AuthorizeSessionRequestSchema, request, conditionPathRule);
     });
   }
   return permissions.length > 0 || rules.length > 0

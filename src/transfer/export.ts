@@ -14,7 +14,7 @@ import {
 } from "./format.js";
 
 /** The progress of an export. */
-export interface ExportPlace {
+export interface ExportPosition {
   readonly counts: Counts;
   readonly last?: Item | undefined;
 }
@@ -23,7 +23,7 @@ interface ExportOptions {
   readonly store: Pick<Store, "transfer">;
   readonly withEvents: boolean;
   /** Where to resume. */
-  readonly from?: ExportPlace | undefined;
+  readonly from?: ExportPosition | undefined;
 }
 
 /** Lines, and the number of records up to and including them. */
@@ -48,25 +48,25 @@ export async function* exportRecords({
   async function* exportKind<R, P>(
     kind: RecordKind,
     read: (after: P | undefined, limit: number) => Promise<readonly R[]>,
-    placeOf: (record: R) => P,
+    positionOf: (record: R) => P,
     toLine: (record: R) => string,
   ): AsyncGenerator<ExportedPart, void, void> {
     const last = from?.last;
     if (last && recordKinds.indexOf(last.kind) > recordKinds.indexOf(kind)) {
       return;
     }
-    let place = last?.kind === kind ? placeOf(last.record as R) : undefined;
+    let position = last?.kind === kind ? positionOf(last.record as R) : undefined;
     // Read the next page while this one is written.
-    let next = read(place, pageSize);
+    let next = read(position, pageSize);
     for (;;) {
       const page = await next;
       const end = page.at(-1);
       if (end === undefined) {
         return;
       }
-      place = placeOf(end);
+      position = positionOf(end);
       // After a page of large records, request fewer.
-      next = read(place, Math.min(pageSize, 2 * page.length));
+      next = read(position, Math.min(pageSize, 2 * page.length));
       next.catch(() => {});
       counts[`${kind}s`] += page.length;
       yield { text: page.map(toLine).join(""), counts: { ...counts } };

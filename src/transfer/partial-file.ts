@@ -2,7 +2,7 @@ import { createReadStream } from "node:fs";
 import { access, type FileHandle, open, rename } from "node:fs/promises";
 import { Problem } from "../errors.js";
 import { escapeUnprintable } from "../lib/terminal.js";
-import type { ExportPlace } from "./export.js";
+import type { ExportPosition } from "./export.js";
 import {
   type Counts,
   type Header,
@@ -26,7 +26,7 @@ export interface ExportTarget {
 
 interface PartialExport {
   readonly header: Header;
-  readonly place: ExportPlace;
+  readonly position: ExportPosition;
   /** Whether the end line is written, so that only the rename is missing. */
   readonly isComplete: boolean;
 }
@@ -99,8 +99,8 @@ async function scanPart(path: string): Promise<Scan> {
   try {
     const header = parseHeaderLine(first.bytes);
     const line = last === first ? undefined : parseUnchecked(last.bytes);
-    const place = { counts, last: line?.kind === "end" ? undefined : line };
-    return { size: last.end, before: { header, place, isComplete: line?.kind === "end" } };
+    const position = { counts, last: line?.kind === "end" ? undefined : line };
+    return { size: last.end, before: { header, position, isComplete: line?.kind === "end" } };
   } catch (error) {
     const reason = error instanceof Problem ? error.rawMessage : (error as Error).message;
     throw new Error(

@@ -12,14 +12,14 @@ import { invalidRequest, maxViolations, type Problem } from "../errors.js";
 import type { MaybePromise } from "../lib/async.js";
 import { memoize } from "../lib/cache.js";
 import { yieldToEventLoop } from "../lib/event-loop.js";
-import { createQuickCheck, createQuickItemCheck } from "./compiled/checks.js";
+import { compileCheck, compileItemCheck } from "./compiled/checks.js";
 import type { Test } from "./compiled/expressions.js";
 import { findFieldViolations, findViolations, toFieldViolation } from "./violations.js";
 
 const never: Test = () => false;
 
-const quickCheckOf = memoize<DescMessage, Test>((schema) => createQuickCheck(schema) ?? never);
-const quickItemCheckOf = memoize<DescField, Test>((list) => createQuickItemCheck(list) ?? never);
+const compiledCheckOf = memoize<DescMessage, Test>((schema) => compileCheck(schema) ?? never);
+const compiledItemCheckOf = memoize<DescField, Test>((list) => compileItemCheck(list) ?? never);
 
 /** Throws if a message violates the rules in its proto, except the rule `ignoredRule`. */
 export function checkMessage<Desc extends DescMessage>(
@@ -39,7 +39,7 @@ export function validateMessage<Desc extends DescMessage>(
   message: MessageShape<Desc>,
   ignoredRule?: string,
 ): Problem | undefined {
-  if (passesQuickCheck(schema, message)) {
+  if (passesCompiledCheck(schema, message)) {
     return undefined;
   }
   const violations = findFieldViolations(schema, message, ignoredRule);
@@ -47,8 +47,8 @@ export function validateMessage<Desc extends DescMessage>(
 }
 
 /** Most messages are valid. The compiled check confirms that far faster than protovalidate. */
-function passesQuickCheck(schema: DescMessage, message: Message): boolean {
-  return quickCheckOf(schema)(message);
+function passesCompiledCheck(schema: DescMessage, message: Message): boolean {
+  return compiledCheckOf(schema)(message);
 }
 
 /**
@@ -69,7 +69,7 @@ export function checkRequest(
     const message = `has more than ${itemLimit} list items in total: send fewer or shorter rules`;
     throw invalidRequest({ field: "request", message });
   }
-  if (!passesQuickCheck(schema, message)) {
+  if (!passesCompiledCheck(schema, message)) {
     return checkInParts(schema, message);
   }
 }
@@ -118,7 +118,7 @@ async function checkInParts(schema: DescMessage, message: Message): Promise<void
   }
 }
 
-/** First the message with shortened lists of messages, then each item that fails the quick check. */
+/** First the message with shortened lists of messages, then each item that fails the compiled check. */
 function* partsOf(schema: DescMessage, message: Message): Iterable<Part> {
   const lists = schema.fields.filter((field) => field.fieldKind === "list" && field.message);
   const itemsOf = ({ localName }: DescField) => (message as unknown as Lists)[localName] ?? [];
@@ -130,7 +130,7 @@ function* partsOf(schema: DescMessage, message: Message): Iterable<Part> {
       path.length > 1 && lists.some((list) => list === path[0]) ? undefined : path,
   };
   for (const list of lists) {
-    const passesItemCheck = quickItemCheckOf(list);
+    const passesItemCheck = compiledItemCheckOf(list);
     for (const [index, item] of itemsOf(list).entries()) {
       if (!passesItemCheck(item)) {
         yield partOf(schema, list, item, index);

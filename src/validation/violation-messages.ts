@@ -72,7 +72,6 @@ function describeString(ruleId: string, rules: TypeRules<"string">): string | un
       return describeChoices(rules.in);
     case "string.min_len":
       return rules.minLen === 1n ? "must not be empty" : undefined;
-
     default:
       return undefined;
   }

@@ -14,7 +14,7 @@ const apis = {
 describe.each(engines)("last use of a key on store=%s", (engine) => {
   let server: TestServer;
   beforeAll(async () => {
-    server = await startServer(engine, { usesInterval: 20 });
+    server = await startServer(engine, { lastUsedFlushInterval: 20 });
   });
   afterAll(() => server.close());
 

@@ -11,20 +11,24 @@ const now = 100 * minute;
 const never = 24 * 60 * minute;
 
 const trackers: LastUsedTracker[] = [];
-afterEach(() => Promise.all(trackers.splice(0).map((uses) => uses.close())));
+afterEach(() => Promise.all(trackers.splice(0).map((tracker) => tracker.close())));
 
 function openTracker(recordUses: (uses: readonly KeyUse[]) => Promise<void>, interval = never) {
-  const uses = createLastUsedTracker({ applications: { recordUses }, clock: () => now, interval });
-  trackers.push(uses);
-  return uses;
+  const tracker = createLastUsedTracker({
+    applications: { recordUses },
+    clock: () => now,
+    interval,
+  });
+  trackers.push(tracker);
+  return tracker;
 }
 
-/** Notes uses and returns those written at close. */
+/** Records uses and returns those written at close. */
 async function flushUses(...callers: Caller[]): Promise<readonly KeyUse[]> {
   const written: KeyUse[] = [];
-  const uses = openTracker(async (batch) => void written.push(...batch));
-  callers.forEach(uses.note);
-  await uses.close();
+  const tracker = openTracker(async (batch) => void written.push(...batch));
+  callers.forEach(tracker.record);
+  await tracker.close();
   return written;
 }
 
@@ -62,29 +66,29 @@ describe("the use of a key", () => {
 
   it("is written in batches", async () => {
     const sizes: number[] = [];
-    const uses = openTracker(async (batch) => void sizes.push(batch.length));
+    const tracker = openTracker(async (batch) => void sizes.push(batch.length));
     for (let count = 0; count < 1_200; count++) {
-      uses.note(createCaller());
+      tracker.record(createCaller());
     }
     expect(sizes).toEqual([]);
-    await uses.close();
+    await tracker.close();
     expect(sizes).toEqual([500, 500, 200]);
   });
 
   it("is dropped when too many are pending", async () => {
     const written: KeyUse[] = [];
-    const uses = openTracker(async (batch) => void written.push(...batch));
+    const tracker = openTracker(async (batch) => void written.push(...batch));
     for (let count = 0; count < 60_000; count++) {
-      uses.note(createCaller());
+      tracker.record(createCaller());
     }
-    await uses.close();
+    await tracker.close();
     expect(written).toHaveLength(50_000);
   });
 
   it("is written at the flush interval", async () => {
     const written: KeyUse[] = [];
-    const uses = openTracker(async (batch) => void written.push(...batch), 5);
-    uses.note(createCaller());
+    const tracker = openTracker(async (batch) => void written.push(...batch), 5);
+    tracker.record(createCaller());
     await until(async () => written.length > 0);
     expect(written).toHaveLength(1);
   });
@@ -92,15 +96,15 @@ describe("the use of a key", () => {
   it("is dropped if close is aborted, and reported as pending", async () => {
     const controller = new AbortController();
     const sizes: number[] = [];
-    const uses = openTracker(async (batch) => {
+    const tracker = openTracker(async (batch) => {
       sizes.push(batch.length);
       controller.abort();
     });
     for (let count = 0; count < 1_200; count++) {
-      uses.note(createCaller());
+      tracker.record(createCaller());
     }
-    expect(uses.pending).toBe(1_200);
-    await uses.close(controller.signal);
+    expect(tracker.pending).toBe(1_200);
+    await tracker.close(controller.signal);
     expect(sizes).toEqual([500]);
   });
 
@@ -108,18 +112,18 @@ describe("the use of a key", () => {
     let isBroken = true;
     let writes = 0;
     const written: KeyUse[] = [];
-    const uses = openTracker(async (batch) => {
+    const tracker = openTracker(async (batch) => {
       writes++;
       if (isBroken) {
         throw new Error("store unavailable");
       }
       written.push(...batch);
     }, 5);
-    uses.note(createCaller());
+    tracker.record(createCaller());
     await until(async () => writes > 0);
     isBroken = false;
-    uses.note(createCaller());
-    await uses.close();
+    tracker.record(createCaller());
+    await tracker.close();
     expect(written).toHaveLength(1);
   });
 });

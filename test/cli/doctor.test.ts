@@ -121,7 +121,7 @@ describe("doctor on an embedded store", () => {
 
   it("checks the schema version, permissions and free space", () => {
     const store = { bytes: 1, schema: 4, supportedSchema: 4 };
-    const facts = {
+    const status = {
       path: "/d",
       exists: true,
       isWritable: true,
@@ -130,7 +130,7 @@ describe("doctor on an embedded store", () => {
       store,
     };
     const states = (change: object) =>
-      checkFolder({ ...facts, ...change }).map(({ state }) => state);
+      checkFolder({ ...status, ...change }).map(({ state }) => state);
     expect(states({})).toEqual(["ok", "ok", "ok"]);
     expect(states({ store: { ...store, schema: 3 } })).toEqual(["ok", "warn", "ok"]);
     expect(states({ store: { ...store, schema: 5 } })).toEqual(["ok", "fail", "ok"]);
@@ -189,7 +189,7 @@ describe("doctor on MongoDB", () => {
   });
 });
 
-const healthyFacts: MongoStatus = {
+const healthyStatus: MongoStatus = {
   version: "6.0",
   topology: "replica set",
   layout: { missing: [], of: 6, differences: [] },
@@ -267,7 +267,7 @@ describe("checkMongo", () => {
       ["warn ttl monitor", "warn members"],
     ],
   ])("reports %s", (_, change, expected) => {
-    const findings = checkMongo({ ...healthyFacts, ...change } as MongoStatus);
+    const findings = checkMongo({ ...healthyStatus, ...change } as MongoStatus);
     const bad = findings.filter(({ state }) => state !== "ok");
     expect(bad.map(({ state, check }) => `${state} ${check}`)).toEqual(expected);
     expect(bad.every(({ fix }) => fix)).toBe(true);

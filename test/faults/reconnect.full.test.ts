@@ -43,10 +43,10 @@ describe("a service under steady load", () => {
       expect(others).toEqual({});
       // A slow machine needs more seconds for the same calls, which allows more attempts.
       expect(attempts).toBeLessThan(poolSize + monitorAttemptsPerSecond * seconds);
-      expect(proxy.peakUnanswered()).toBeLessThan(maxPending);
+      expect(proxy.peakPending()).toBeLessThan(maxPending);
       console.info(
         `MongoDB ${name}: ${load.count()} calls in ${seconds.toFixed(1)} s, ${unavailable} unavailable, ` +
-          `${attempts} connection attempts, at most ${proxy.peakUnanswered()} pending`,
+          `${attempts} connection attempts, at most ${proxy.peakPending()} pending`,
       );
     },
     4 * hangTimeout,

@@ -46,7 +46,7 @@ async function sendIncompleteRequest(port: number): Promise<void> {
 }
 
 /** When a service first writes key uses, in milliseconds after its start. */
-const usesInterval = 15_000;
+const lastUsedFlushInterval = 15_000;
 
 /** Starts services, and disconnects their store while they have pending writes. */
 async function startWithPendingWrites() {
@@ -63,7 +63,7 @@ async function startWithPendingWrites() {
       await sendIncompleteRequest(port);
     }
     proxy.pause();
-    if (performance.now() - startedAt < usesInterval) {
+    if (performance.now() - startedAt < lastUsedFlushInterval) {
       return services;
     }
     // The machine is slow, and they may have written already.

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import {
   batchPerTick,
-  createWindow,
+  type ConcurrencyWindow,
+  createConcurrencyWindow,
   mapConcurrently,
-  type Window,
 } from "../../src/lib/concurrency.js";
 import { waitForNextTick } from "../../src/lib/event-loop.js";
 
@@ -95,11 +95,11 @@ describe("batchPerTick", () => {
   });
 });
 
-describe("createWindow", () => {
-  let window: Window;
+describe("createConcurrencyWindow", () => {
+  let window: ConcurrencyWindow;
 
   beforeEach(() => {
-    window = createWindow({ total: 100, max: 40, min: 5 });
+    window = createConcurrencyWindow({ total: 100, max: 40, min: 5 });
   });
 
   async function* endless(): AsyncGenerator<number> {

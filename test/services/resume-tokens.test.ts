@@ -185,8 +185,8 @@ describe("a pepper that seals resume tokens and cursors", () => {
 const tenantId = randomUUID();
 const after = randomUUID();
 
-function createReader(place: ListPosition, list: CursorList, other = list) {
-  const start = createCursors(createSealers(), list).encode(tenantId, place);
+function createReader(position: ListPosition, list: CursorList, other = list) {
+  const start = createCursors(createSealers(), list).encode(tenantId, position);
   return () => createCursors(createSealers(), other).read(tenantId, start);
 }
 

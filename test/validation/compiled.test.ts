@@ -51,7 +51,7 @@ import { AuthorizeSessionRequestSchema } from "../../gen/latchkey/v1/session_ser
 import { generateKey } from "../../src/auth/keys.js";
 import { services, validationRules } from "../../src/contract/methods.js";
 import { newId } from "../../src/lib/uuid.js";
-import { createQuickCheck } from "../../src/validation/compiled/checks.js";
+import { compileCheck } from "../../src/validation/compiled/checks.js";
 import { readExpression, readPattern } from "../../src/validation/compiled/expressions.js";
 import { createSchema, fields, recursiveSchema } from "../support/generators/schemas.js";
 import { repetitions } from "../support/jest/suite.js";
@@ -73,13 +73,13 @@ const validator = createValidator({ registry: validationRules });
 const isValid = (schema: DescMessage, message: Message) =>
   validator.validate(schema, message).kind === "valid";
 
-function passesQuickCheck(schema: DescMessage, init: object): boolean {
-  return createQuickCheck(schema)?.(create(schema, init as Init)) ?? false;
+function passesCompiledCheck(schema: DescMessage, init: object): boolean {
+  return compileCheck(schema)?.(create(schema, init as Init)) ?? false;
 }
 
-describe("quick check", () => {
+describe("compiled check", () => {
   it.each(requests)("supports all rules of %s", (schema) => {
-    expect(createQuickCheck(schema)).toBeDefined();
+    expect(compileCheck(schema)).toBeDefined();
   });
 
   const rule = { priority: 1, transform: "mask", permissions: ["token:read"] };
@@ -121,7 +121,7 @@ describe("quick check", () => {
     [ListPermissionsRequestSchema, { type: "public" }],
     [WatchCredentialsRequestSchema, { heartbeatMs: 50 }],
   ])("accepts a valid %s", (schema, init) => {
-    expect(passesQuickCheck(schema, init)).toBe(true);
+    expect(passesCompiledCheck(schema, init)).toBe(true);
     expect(isValid(schema, create(schema, init as Init))).toBe(true);
   });
 
@@ -130,7 +130,7 @@ describe("quick check", () => {
     fc.assert(
       fc.property(path, fc.constantFrom("equals", "starts_with"), (parts, operator) => {
         const init = { attribute: "container", operator, value: parts.join("") };
-        expect(passesQuickCheck(AccessRuleConditionSchema, init)).toBe(
+        expect(passesCompiledCheck(AccessRuleConditionSchema, init)).toBe(
           isValid(AccessRuleConditionSchema, create(AccessRuleConditionSchema, init)),
         );
       }),
@@ -139,7 +139,7 @@ describe("quick check", () => {
 
   it("leaves characters of newer Unicode versions to protovalidate", () => {
     expect(
-      passesQuickCheck(CreateApplicationRequestSchema, {
+      passesCompiledCheck(CreateApplicationRequestSchema, {
         name: "\u{1fae8}",
         type: "private",
         ...grants,
@@ -148,11 +148,11 @@ describe("quick check", () => {
   });
 
   it.each(requests)("accepts no %s that protovalidate refuses", (schema) => {
-    const quickCheck = createQuickCheck(schema);
+    const compiledCheck = compileCheck(schema);
     fc.assert(
       fc.property(boundaryMessage(schema), (init) => {
         const message = create(schema, init as Init);
-        if (quickCheck?.(message)) {
+        if (compiledCheck?.(message)) {
           expect(validator.validate(schema, message)).toMatchObject({ kind: "valid" });
         }
       }),
@@ -161,7 +161,7 @@ describe("quick check", () => {
   });
 });
 
-describe("quick check of single rules", () => {
+describe("compiled check of single rules", () => {
   const text = fc.oneof(fc.string({ maxLength: 6 }), fc.string({ unit: "binary", maxLength: 6 }));
   const count = fc.bigInt({ min: 0n, max: 5n });
   const stringRules = fc.record(
@@ -271,7 +271,9 @@ describe("quick check of single rules", () => {
     const schema = createSchema(fields.duration, { type: { case: "duration", value } });
     const texts = ["-1s", "0s", "0.999999999s", "1s", "1.000000001s", "2s"];
     expect(
-      texts.filter((text) => passesQuickCheck(schema, { value: fromJson(DurationSchema, text) })),
+      texts.filter((text) =>
+        passesCompiledCheck(schema, { value: fromJson(DurationSchema, text) }),
+      ),
     ).toEqual(expected);
   });
 
@@ -334,7 +336,7 @@ describe("quick check of single rules", () => {
     ["this.matches('a')"],
     [""],
   ])("leaves unsupported expressions to protovalidate: %s", (expression) => {
-    expect(createQuickCheck(createSchema(fields.optionalString, {}, [expression]))).toBeUndefined();
+    expect(compileCheck(createSchema(fields.optionalString, {}, [expression]))).toBeUndefined();
   });
 
   it("leaves ignored messages with lists to protovalidate, because the lists may be too long", () => {
@@ -342,19 +344,19 @@ describe("quick check of single rules", () => {
       createSchema(fields.messages, {
         type: { case: "repeated", value: { items: { ignore } } },
       });
-    expect(createQuickCheck(itemsWith(Ignore.ALWAYS))).toBeUndefined();
-    expect(createQuickCheck(itemsWith(Ignore.UNSPECIFIED))).toBeDefined();
+    expect(compileCheck(itemsWith(Ignore.ALWAYS))).toBeUndefined();
+    expect(compileCheck(itemsWith(Ignore.UNSPECIFIED))).toBeDefined();
   });
 
   it("leaves recursive messages to protovalidate", () => {
-    expect(createQuickCheck(recursiveSchema)).toBeUndefined();
+    expect(compileCheck(recursiveSchema)).toBeUndefined();
   });
 
   it("leaves disabled custom rules to protovalidate", () => {
     const value = create(StringRulesSchema);
     setExtension(value, permission_name, false);
     expect(
-      createQuickCheck(createSchema(fields.string, { type: { case: "string", value } })),
+      compileCheck(createSchema(fields.string, { type: { case: "string", value } })),
     ).toBeUndefined();
   });
 
@@ -362,7 +364,7 @@ describe("quick check of single rules", () => {
     const value = create(DurationRulesSchema);
     value.$unknown = [{ no: 7, wireType: 2, data: Uint8Array.from([0]) }];
     expect(
-      createQuickCheck(createSchema(fields.duration, { type: { case: "duration", value } })),
+      compileCheck(createSchema(fields.duration, { type: { case: "duration", value } })),
     ).toBeUndefined();
   });
 
@@ -370,7 +372,7 @@ describe("quick check of single rules", () => {
     const value = create(StringRulesSchema);
     value.$unknown = [{ no: 7, wireType: 2, data: Uint8Array.from([1, 0x61]) }];
     expect(
-      createQuickCheck(createSchema(fields.string, { type: { case: "string", value } })),
+      compileCheck(createSchema(fields.string, { type: { case: "string", value } })),
     ).toBeUndefined();
   });
 });
@@ -462,19 +464,19 @@ describe("patterns", () => {
     const schema = createSchema(fields.string, {
       type: { case: "string", value: { pattern: "^(a|b)*$" } },
     });
-    expect(passesQuickCheck(schema, { value: "a".repeat(1_000) })).toBe(true);
-    expect(passesQuickCheck(schema, { value: "a".repeat(1_001) })).toBe(false);
+    expect(passesCompiledCheck(schema, { value: "a".repeat(1_000) })).toBe(true);
+    expect(passesCompiledCheck(schema, { value: "a".repeat(1_001) })).toBe(false);
   });
 });
 
 function expectAgreement(schemas: fc.Arbitrary<DescMessage>, values: fc.Arbitrary<unknown>): void {
   fc.assert(
     fc.property(schemas, fc.array(values, { minLength: 5, maxLength: 10 }), (schema, values) => {
-      const quickCheck = createQuickCheck(schema);
+      const compiledCheck = compileCheck(schema);
       const validator = createValidator();
       for (const value of values) {
         const message = create(schema, { value } as Init);
-        if (quickCheck?.(message)) {
+        if (compiledCheck?.(message)) {
           expect(validator.validate(schema, message)).toMatchObject({ kind: "valid" });
         }
       }

@@ -146,7 +146,7 @@ describe("validation of a request", () => {
     );
   }
 
-  /** Two UTF-16 units per character, so the quick check cannot confirm that the length is valid. */
+  /** Two UTF-16 units per character, so the compiled check cannot confirm that the length is valid. */
   const undecidedRule = { ...rule, description: "😀".repeat(400) };
 
   it("reports the violations that protovalidate reports for the whole message", async () => {

@@ -1,6 +1,6 @@
 import { Grants } from "./rules/grants.js";
 import { useAccess } from "./sign-in/signed-in-key.js";
-import { Badge, Facts } from "./ui/display.js";
+import { Badge, DescriptionList } from "./ui/display.js";
 import { Page } from "./ui/page.js";
 import { RelativeTime } from "./ui/time.js";
 
@@ -10,8 +10,8 @@ export default function MePage() {
   return (
     <Page title="My key" actions={<Badge tone="accent">{me.type}</Badge>}>
       <section className="card" aria-label="Details">
-        <Facts
-          of={[
+        <DescriptionList
+          items={[
             ["Application", me.name],
             ["Application id", <code key="id">{me.applicationId}</code>],
             ...(me.sessionId === undefined

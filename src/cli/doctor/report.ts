@@ -2,9 +2,7 @@ import { escapeUnprintable } from "../../lib/terminal.js";
 import type { Display } from "../output.js";
 import { padText } from "../table.js";
 
-/** The result of a check. */
 export interface Finding {
-  /** The name of the check. */
   readonly check: string;
   readonly state: "ok" | "warn" | "fail";
   readonly found: string;

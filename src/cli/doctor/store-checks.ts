@@ -15,16 +15,16 @@ const lowSpace = 1024 * megabyte;
 const criticalSpace = 64 * megabyte;
 
 /** Checks the data folder of an embedded store. */
-export function checkFolder(facts: FolderStatus): Finding[] {
-  const { path, exists, isWritable, isShared, store } = facts;
-  const findings = [folderFinding(facts)];
+export function checkFolder(status: FolderStatus): Finding[] {
+  const { path, exists, isWritable, isShared, store } = status;
+  const findings = [folderFinding(status)];
   if (exists && isShared) {
     findings.push(warn("store", `${path} is readable by other users`, `Run: chmod 700 ${path}`));
   }
   if (store && isWritable) {
     findings.push(layoutFinding(store, path), ...checkManagers(store.managerExpirations));
   }
-  return [...findings, diskFinding(facts)];
+  return [...findings, diskFinding(status)];
 }
 
 function folderFinding({ path, exists, isWritable, store }: FolderStatus): Finding {
@@ -111,9 +111,9 @@ export function checkManagers(expirations: readonly ManagerExpiration[] | undefi
 }
 
 /** Checks a MongoDB database. */
-export function checkMongo(facts: MongoStatus): Finding[] {
+export function checkMongo(status: MongoStatus): Finding[] {
   const { version, topology, lookup, layout, clock, ttl, overdue, members, managerExpirations } =
-    facts;
+    status;
   return [
     topology === "single server"
       ? fail(

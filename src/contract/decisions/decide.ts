@@ -4,7 +4,6 @@ import { covers, type Scope, scopeOf, type Token } from "./scope.js";
 
 export type Decision = RuleGrant | DirectGrant | Denial;
 
-/** Allowed by a rule. */
 interface RuleGrant {
   readonly allowed: true;
   readonly transform: string;
@@ -103,7 +102,6 @@ function defaultTransform(permission: string): string {
 
 /** Grants compiled so that the cost of a decision hardly depends on the number of rules. */
 export interface CompiledGrants {
-  /** The permissions that are granted directly. */
   readonly permissions: ReadonlySet<string>;
   /** The rules by the permission that they list. */
   readonly listings: ReadonlyMap<string, Listing>;

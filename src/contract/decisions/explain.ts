@@ -21,8 +21,8 @@ export type DenialReason =
   | "permission_missing"
   | "no_rule_matches";
 
-/** A denial. For a session, `limitedBy` names the side that denied. */
-interface DenialFacts {
+/** A denial. For a session, `limitedBy` names whose grants denied it. */
+interface DenialInput {
   readonly reason: DenialReason;
   readonly limitedBy?: LimitedBy | undefined;
 }
@@ -34,7 +34,7 @@ interface DeniedSubject extends Named {
 
 /** Explains a denial to people: the reason, and how to allow the request. */
 export function explainDenial(
-  { reason, limitedBy }: DenialFacts,
+  { reason, limitedBy }: DenialInput,
   subject: DeniedSubject | undefined,
   request: Omit<CheckAccessRequest, "key" | "$typeName">,
 ): string {
@@ -47,8 +47,8 @@ export function explainDenial(
   }
   const { authorizer } = subject;
   if (authorizer && limitedBy === "authorizer") {
-    const why = explainDenial({ reason }, { application: authorizer }, request);
-    return `${why} It authorized the session, and a session can do no more than its authorizer.`;
+    const explanation = explainDenial({ reason }, { application: authorizer }, request);
+    return `${explanation} It authorized the session, and a session can do no more than its authorizer.`;
   }
   const name = nameOf(subject);
   switch (reason) {
@@ -99,7 +99,7 @@ export function nameOf({ application, session }: Named): string {
 export interface Step {
   readonly outcome: "decides" | "does_not_match" | "not_reached";
   /** Why the grant matches, or every reason why it does not. Present even if it was not reached. */
-  readonly why: readonly string[];
+  readonly reasons: readonly string[];
 }
 
 interface RuleStep extends Step {
@@ -128,12 +128,12 @@ export function explainRules(grants: Grants, query: AccessQuery): Explanation {
   const { permission, token, ownPermission } = query;
   let isDecided = false;
 
-  function step({ matches, why }: MatchResult): Step {
+  function step({ matches, reasons }: MatchResult): Step {
     if (isDecided) {
-      return { outcome: "not_reached", why };
+      return { outcome: "not_reached", reasons };
     }
     isDecided = matches;
-    return { outcome: matches ? "decides" : "does_not_match", why };
+    return { outcome: matches ? "decides" : "does_not_match", reasons };
   }
 
   return {
@@ -148,36 +148,36 @@ export function explainRules(grants: Grants, query: AccessQuery): Explanation {
 
 interface MatchResult {
   readonly matches: boolean;
-  readonly why: readonly string[];
+  readonly reasons: readonly string[];
 }
 
 function tryDirectGrant({ permissions }: Grants, permission: string): MatchResult {
   const matches = permissions.includes(permission);
-  const why = matches
+  const reason = matches
     ? `${permission} is granted directly`
     : `${permission} is not granted directly`;
-  return { matches, why: [why] };
+  return { matches, reasons: [reason] };
 }
 
 function tryRule(rule: RuleRecord, { permission, token, ownPermission }: AccessQuery): MatchResult {
   if (!rule.permissions.includes(permission)) {
-    return { matches: false, why: [`does not list ${permission}`] };
+    return { matches: false, reasons: [`does not list ${permission}`] };
   }
   const listed = `lists ${permission}`;
   if (!token && ownPermission) {
-    return { matches: true, why: [`${listed}, which does not concern tokens`] };
+    return { matches: true, reasons: [`${listed}, which does not concern tokens`] };
   }
   const constraints = constraintsOf(rule);
   if (constraints.length === 0) {
-    return { matches: true, why: [`${listed} on everything`] };
+    return { matches: true, reasons: [`${listed} on everything`] };
   }
   if (!token) {
-    return { matches: false, why: ["matches certain tokens only, and no token is named"] };
+    return { matches: false, reasons: ["matches certain tokens only, and no token is named"] };
   }
   const unmet = constraints.filter((constraint) => !isMet(constraint, token));
   return unmet.length === 0
-    ? { matches: true, why: [listed, ...constraints.map((it) => inWords(it, token, true))] }
-    : { matches: false, why: unmet.map((it) => inWords(it, token, false)) };
+    ? { matches: true, reasons: [listed, ...constraints.map((it) => inWords(it, token, true))] }
+    : { matches: false, reasons: unmet.map((it) => inWords(it, token, false)) };
 }
 
 /** The container of a rule, or one of its conditions. */

@@ -7,8 +7,8 @@ import type {
 import {
   createAuthenticate,
   createAuthenticateMany,
-  createIdentifyRefused,
-  type Refused,
+  createIdentifyInactive,
+  type InactiveKey,
 } from "../../auth/authenticate.js";
 import { type Caller, callerHolds, expiryOf } from "../../auth/caller.js";
 import type { Keyring } from "../../auth/keys.js";
@@ -42,21 +42,21 @@ interface Checks {
 interface CheckOptions {
   readonly store: Store;
   readonly keyring: Keyring;
-  readonly uses: Pick<LastUsedTracker, "note">;
+  readonly lastUsed: Pick<LastUsedTracker, "record">;
   readonly grantPolicy: GrantPolicy;
 }
 
-export function createChecks({ store, keyring, uses, grantPolicy }: CheckOptions): Checks {
+export function createChecks({ store, keyring, lastUsed, grantPolicy }: CheckOptions): Checks {
   const identify = createAuthenticate(store, keyring, grantPolicy);
   const identifyMany = createAuthenticateMany(store, keyring, grantPolicy);
-  const identifyRefused = createIdentifyRefused(store, keyring);
+  const identifyInactive = createIdentifyInactive(store, keyring);
   const compiledGrantsOf = createGrantCache();
   const restrictionCheck = createRestrictionCheck();
   const checkedNow = createCheckedAt(store);
 
-  function evaluate({ subject, refusal }: Lookup, request: CheckAccessRequest): Evaluation {
-    if (!subject || refusal) {
-      return { allowed: false, reason: refusal ?? "unknown_key" };
+  function evaluate({ subject, inactiveReason }: Lookup, request: CheckAccessRequest): Evaluation {
+    if (!subject || inactiveReason) {
+      return { allowed: false, reason: inactiveReason ?? "unknown_key" };
     }
     if (!restrictionCheck.allowsOrigin(subject.application, request.origin)) {
       return { allowed: false, reason: "origin_not_allowed" };
@@ -73,7 +73,7 @@ export function createChecks({ store, keyring, uses, grantPolicy }: CheckOptions
     }
     const byAuthorizer = decideBy(subject.boundary, request);
     const { decision, limitedBy } = stricterOf(own, byAuthorizer);
-    return { ...decision, sides: { bySession: own, byAuthorizer, limitedBy } };
+    return { ...decision, sessionDecisions: { bySession: own, byAuthorizer, limitedBy } };
   }
 
   function decideBy(record: GrantsRecord, { permission, token }: CheckAccessRequest): Decision {
@@ -85,9 +85,9 @@ export function createChecks({ store, keyring, uses, grantPolicy }: CheckOptions
     request: CheckAccessRequest,
     checkedAt: Timestamp,
   ): CheckResult {
-    const { subject, refusal } = lookup;
+    const { subject, inactiveReason } = lookup;
     // An invalid key is invalid from every origin and address.
-    const restrictions = refusal ? undefined : subject?.application;
+    const restrictions = inactiveReason ? undefined : subject?.application;
     const evaluation = evaluate(lookup, request);
     const grant = evaluation.allowed ? evaluation : undefined;
     const denial = evaluation.allowed ? undefined : evaluation;
@@ -99,14 +99,14 @@ export function createChecks({ store, keyring, uses, grantPolicy }: CheckOptions
       detail:
         denial &&
         explainDenial(
-          { reason: denial.reason, limitedBy: denial.sides?.limitedBy },
+          { reason: denial.reason, limitedBy: denial.sessionDecisions?.limitedBy },
           subject,
           request,
         ),
       applicationId: subject?.application.id,
       sessionId: subject?.session?.id,
       authorizedBy: subject?.session?.authorizedBy,
-      ...evaluation.sides,
+      ...evaluation.sessionDecisions,
       expiresAt: toTimestamp(subject && expiryOf(subject)),
       checkedAt,
       dependsOnOrigin: trueIfNotEmpty(restrictions?.allowedOrigins),
@@ -123,13 +123,13 @@ export function createChecks({ store, keyring, uses, grantPolicy }: CheckOptions
   ): MaybePromise<CheckResult> {
     const { tenantId } = caller.application;
     if (subject?.application.tenantId === tenantId) {
-      uses.note(subject);
+      lastUsed.record(subject);
       return toResult({ subject }, request, checkedAt);
     }
-    return mapMaybePromise(identifyRefused(request.key), (refused) => {
+    return mapMaybePromise(identifyInactive(request.key), (inactive) => {
       const isVisible =
-        refused?.owner.application.tenantId === tenantId && maySee(caller, refused.why);
-      const lookup = isVisible ? { subject: refused.owner, refusal: refused.why } : {};
+        inactive?.owner.application.tenantId === tenantId && maySee(caller, inactive.reason);
+      const lookup = isVisible ? { subject: inactive.owner, inactiveReason: inactive.reason } : {};
       return toResult(lookup, request, checkedAt);
     });
   }
@@ -168,7 +168,7 @@ function keyIn(request: CheckAccessRequest | Problem): string {
 interface Lookup {
   readonly subject?: Caller;
   /** Why the key is invalid; absent if it is valid. */
-  readonly refusal?: Refused["why"];
+  readonly inactiveReason?: InactiveKey["reason"];
 }
 
 /** Omits the field in the response if the list is empty. */
@@ -177,16 +177,16 @@ function trueIfNotEmpty(list: readonly string[] | undefined): true | undefined {
 }
 
 /** Only callers that can read applications may see that one is disabled. */
-function maySee(caller: Caller, why: Refused["why"]): boolean {
-  return why !== "disabled" || callerHolds(caller, "application:read");
+function maySee(caller: Caller, reason: InactiveKey["reason"]): boolean {
+  return reason !== "disabled" || callerHolds(caller, "application:read");
 }
 
 type Evaluation = (Decision | { readonly allowed: false; readonly reason: DenialReason }) & {
   /** Set for a session that its authorizer's grants limit. */
-  readonly sides?: Sides;
+  readonly sessionDecisions?: SessionDecisions;
 };
 
-interface Sides {
+interface SessionDecisions {
   readonly bySession: Decision;
   readonly byAuthorizer: Decision;
   readonly limitedBy: LimitedBy;

@@ -24,7 +24,7 @@ import {
 } from "../../contract/grants.js";
 import { mayHold, otherPermissions, ownPermissions } from "../../contract/methods.js";
 import type { Problem } from "../../errors.js";
-import { batchPerTick, createWindow, mapConcurrently } from "../../lib/concurrency.js";
+import { batchPerTick, createConcurrencyWindow, mapConcurrently } from "../../lib/concurrency.js";
 import { yieldToEventLoop } from "../../lib/event-loop.js";
 import type { Store } from "../../store/port/store.js";
 import { toTimestamp } from "../../validation/time.js";
@@ -34,11 +34,11 @@ import { createOpenStream, createResumeTokens } from "../streams.js";
 import { type CheckResult, createChecks } from "./check.js";
 import { watchCredentials } from "./watch.js";
 
-/** Checks per turn of the event loop, so that a large batch does not delay other calls. */
-const checksPerTurn = 200;
+/** Checks per tick of the event loop, so that a large batch does not delay other calls. */
+const checksPerTick = 200;
 
-/** Invalid checks per turn. Describing an invalid one takes far longer than accepting a valid one. */
-const invalidChecksPerTurn = 30;
+/** Invalid checks per tick. Describing an invalid one takes far longer than accepting a valid one. */
+const invalidChecksPerTick = 30;
 
 /** Concurrent checks of streams: in total, and per stream. */
 const streamWindow = { total: 512, max: 256, min: 2 };
@@ -46,7 +46,7 @@ const streamWindow = { total: 512, max: 256, min: 2 };
 interface AccessHandlerOptions {
   readonly store: Store;
   readonly keyring: Keyring;
-  readonly uses: Pick<LastUsedTracker, "note">;
+  readonly lastUsed: Pick<LastUsedTracker, "record">;
   readonly settings: Pick<Settings, "grantPolicy">;
   readonly rateLimits: Pick<RateLimits, "checksOf">;
   readonly createSealer: CursorSealerFactory;
@@ -57,16 +57,16 @@ interface AccessHandlerOptions {
 export function createAccessHandlers({
   store,
   keyring,
-  uses,
+  lastUsed,
   settings,
   rateLimits,
   createSealer,
   stopping,
 }: AccessHandlerOptions): ServiceImpl<typeof AccessService> {
-  const checks = createChecks({ store, keyring, uses, grantPolicy: settings.grantPolicy });
+  const checks = createChecks({ store, keyring, lastUsed, grantPolicy: settings.grantPolicy });
   const resumeTokens = createResumeTokens(createSealer, "credentials");
   const stream = createOpenStream(stopping);
-  const window = createWindow(streamWindow);
+  const window = createConcurrencyWindow(streamWindow);
 
   return {
     checkAccess: (request, context) => checks.one(callerOf(context), request),
@@ -76,7 +76,7 @@ export function createAccessHandlers({
       throwIfRefused(await rateLimits.checksOf(caller, context.values)(request.checks.length));
       const results: CheckResult[] = [];
       while (results.length < request.checks.length) {
-        const part = request.checks.slice(results.length, results.length + checksPerTurn);
+        const part = request.checks.slice(results.length, results.length + checksPerTick);
         if (results.length > 0) {
           await yieldToEventLoop();
         }
@@ -150,7 +150,7 @@ async function validateChecks(
   for (const check of checks) {
     const problem = validateMessage(CheckAccessRequestSchema, check);
     validated.push(problem ?? check);
-    if (problem && ++invalidCount % invalidChecksPerTurn === 0) {
+    if (problem && ++invalidCount % invalidChecksPerTick === 0) {
       await yieldToEventLoop();
     }
   }

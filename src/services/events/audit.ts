@@ -39,7 +39,7 @@ export function createAudit(addressOf: AddressOf): Audit {
     const caller = callerOf(context);
     const { requestId, storedResponse, cancellation } = context.values.get(callKey);
     const { method } = context;
-    const facts = {
+    const callFields = {
       tenantId: caller.application.tenantId,
       kind: change.kind,
       outcome: "success",
@@ -56,7 +56,7 @@ export function createAudit(addressOf: AddressOf): Audit {
       isCanceled: () => cancellation.reason !== undefined,
       entriesFor(outcome) {
         const event: NewEvent = {
-          ...facts,
+          ...callFields,
           target: change.target(outcome),
           before: change.before?.(outcome),
           after: change.after?.(outcome),

@@ -22,7 +22,7 @@ export interface Denials {
   readonly pending: number;
 
   /** Writes all pending denials and stops. The signal makes it stop before all are written. */
-  close(giveUp?: AbortSignal): Promise<void>;
+  close(signal?: AbortSignal): Promise<void>;
 }
 
 interface DenialsOptions {
@@ -46,10 +46,10 @@ export function createDenials(options: DenialsOptions): Denials {
   const refusedKeys = createRefusedKeys(createFindKeyOwner(store, keyring));
   let writing: Promise<void> | undefined;
   let taken: CountedDenials[] = [];
-  let closing: AbortSignal | undefined;
+  let closeSignal: AbortSignal | undefined;
 
   async function write(now: number): Promise<void> {
-    await attempt(() => refusedKeys.lookUp(counts.add, closing));
+    await attempt(() => refusedKeys.lookUp(counts.add, closeSignal));
     await attempt(() => writeEvents(now));
     const dropped = counts.takeDropped() + refusedKeys.takeDropped();
     if (dropped > 0) {
@@ -60,7 +60,7 @@ export function createDenials(options: DenialsOptions): Denials {
   async function writeEvents(now: number): Promise<void> {
     taken = counts.take(now);
     try {
-      while (taken.length > 0 && !closing?.aborted) {
+      while (taken.length > 0 && !closeSignal?.aborted) {
         await store.events.add(taken.slice(0, batchSize).map(toEvent));
         taken.splice(0, batchSize);
       }
@@ -92,13 +92,13 @@ export function createDenials(options: DenialsOptions): Denials {
   return {
     record({ method, header, contextValues }, { code, problemCode: reason }) {
       const { caller, requestId, target = {} } = contextValues.get(callKey);
-      const facts = {
+      const callFields = {
         method: methodName(method),
         address: addressOf({ values: contextValues }),
         requestId,
       };
       if (!caller) {
-        refusedKeys.add(header.get(keyHeader) ?? "", facts);
+        refusedKeys.add(header.get(keyHeader) ?? "", callFields);
         return;
       }
       const { tenantId } = caller.application;
@@ -106,15 +106,15 @@ export function createDenials(options: DenialsOptions): Denials {
       // A caller without permission is the actor. A caller whose key has expired is only the target.
       const principals =
         code === Code.PermissionDenied ? { actor: principal, target } : { target: principal };
-      counts.add({ ...facts, ...principals, tenantId, reason }, 1);
+      counts.add({ ...callFields, ...principals, tenantId, reason }, 1);
     },
 
     get pending() {
       return taken.length + counts.pending + refusedKeys.pending;
     },
 
-    async close(giveUp) {
-      closing = giveUp;
+    async close(signal) {
+      closeSignal = signal;
       clearInterval(timer);
       await writing;
       await write(Number.POSITIVE_INFINITY);
@@ -126,26 +126,26 @@ function toEvent({ denial, count }: CountedDenials): NewEvent {
   return { ...denial, kind: "access.denied", outcome: "denied", ...(count > 1 && { count }) };
 }
 
-type CallFacts = Required<Pick<Denial, "method" | "address" | "requestId">>;
+type CallFields = Required<Pick<Denial, "method" | "address" | "requestId">>;
 
 type AddDenial = (denial: Denial, count: number) => void;
 
 /** Holds invalid keys until their owners are looked up, so that callers do not wait for the lookup. */
 interface RefusedKeys {
   /** Takes the same time whether or not the key has an owner. */
-  add(key: string, facts: CallFacts): void;
+  add(key: string, callFields: CallFields): void;
 
   readonly pending: number;
 
   /** Looks up the owners in batches and adds the denials. Keys without an owner are dropped. */
-  lookUp(addDenial: AddDenial, giveUp?: AbortSignal): Promise<void>;
+  lookUp(addDenial: AddDenial, signal?: AbortSignal): Promise<void>;
 
   /** Returns and resets the number of dropped calls. */
   takeDropped(): number;
 }
 
 interface Attempts {
-  readonly facts: CallFacts;
+  readonly callFields: CallFields;
   /** The key of the first attempt. */
   readonly key: string;
   count: number;
@@ -163,12 +163,12 @@ function createRefusedKeys(findKeyOwner: FindKeyOwner): RefusedKeys {
   let dropped = 0;
 
   /** Groups attempts by the id in the key: an attacker knows at most the id. */
-  function addAttempt(group: string, key: string, facts: CallFacts): void {
+  function addAttempt(group: string, key: string, callFields: CallFields): void {
     const attempts = pending.get(group);
     if (!attempts && pending.size >= maxPending) {
       dropped++;
     } else if (!attempts) {
-      pending.set(group, { facts, key, count: 1, others: 0 });
+      pending.set(group, { callFields, key, count: 1, others: 0 });
     } else if (attempts.key === key) {
       attempts.count++;
     } else {
@@ -182,21 +182,28 @@ function createRefusedKeys(findKeyOwner: FindKeyOwner): RefusedKeys {
     if (!found) {
       return;
     }
-    const { owner, why = unknownKey } = found;
+    const { owner, reason = unknownKey } = found;
     const { tenantId } = owner.application;
     const { key: _key, ...withoutKey } = owner;
-    const { facts, count, others } = attempts;
-    addDenial({ ...facts, tenantId, target: actorOf(owner), reason: why }, count);
+    const { callFields, count, others } = attempts;
+    addDenial({ ...callFields, tenantId, target: actorOf(owner), reason }, count);
     if (others > 0) {
-      addDenial({ ...facts, tenantId, target: actorOf(withoutKey), reason: unknownKey }, others);
+      addDenial(
+        { ...callFields, tenantId, target: actorOf(withoutKey), reason: unknownKey },
+        others,
+      );
     }
   }
 
   return {
-    add(key, facts) {
+    add(key, callFields) {
       const parsed = parseKey(key);
       if (parsed) {
-        addAttempt(`${parsed.kind} ${parsed.id} ${facts.method} ${facts.address}`, key, facts);
+        addAttempt(
+          `${parsed.kind} ${parsed.id} ${callFields.method} ${callFields.address}`,
+          key,
+          callFields,
+        );
       }
     },
 
@@ -204,9 +211,9 @@ function createRefusedKeys(findKeyOwner: FindKeyOwner): RefusedKeys {
       return pending.size;
     },
 
-    async lookUp(addDenial, giveUp) {
+    async lookUp(addDenial, signal) {
       const all = [...pending];
-      for (let start = 0; start < all.length && !giveUp?.aborted; start += lookupBatchSize) {
+      for (let start = 0; start < all.length && !signal?.aborted; start += lookupBatchSize) {
         if (start > 0) {
           await waitForNextTick();
         }

@@ -28,7 +28,7 @@ import {
 } from "./row-keys.js";
 import type { Tables } from "./tables.js";
 
-/** Rows read per turn of the event loop: few of many rows may match. */
+/** Rows read per tick of the event loop: few of many rows may match. */
 const maxRowsPerTick = 500;
 
 /** A range scan over an index whose keys end with an id. */

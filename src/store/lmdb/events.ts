@@ -59,7 +59,7 @@ export function createEventStore(
   };
 }
 
-/** Events read per turn of the event loop. */
+/** Events read per tick of the event loop. */
 const maxEventsPerTick = 200;
 
 interface Found {

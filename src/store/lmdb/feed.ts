@@ -3,7 +3,7 @@ import type { FollowOptions } from "../port/changes.js";
 import type { Environment } from "./environment.js";
 import type { LogEntry, NumberedLog } from "./numbered-log.js";
 
-/** Entries of all tenants read per turn of the event loop. */
+/** Entries of all tenants read per tick of the event loop. */
 const maxEntriesPerTick = 1_000;
 
 interface LogBatch<E> {

@@ -189,7 +189,7 @@ function isOneOf(hash: Uint8Array, candidates: readonly Uint8Array[]): boolean {
   return found;
 }
 
-/** Rows read per turn of the event loop: many may be expired or revoked. */
+/** Rows read per tick of the event loop: many may be expired or revoked. */
 const maxRowsPerTick = 500;
 
 /** Lists sessions page by page. Validity is checked row by row. */

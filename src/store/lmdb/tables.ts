@@ -12,7 +12,7 @@ const unreleasedSchemaKey = "schema";
 /** How many tables a folder may have. */
 export const maxTables = 32;
 
-/** The tables of a data folder. See keys.ts for the layout of their keys. */
+/** The tables of a data folder. See row-keys.ts for the layout of their keys. */
 export interface Tables {
   /** Properties of the folder. */
   readonly meta: Database<string, string>;

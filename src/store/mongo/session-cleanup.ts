@@ -32,7 +32,7 @@ export interface SessionCleanup {
  *
  * It does not delete the sessions, because the change feed would report each of
  * them. It sets their expiry to {@link cleanupMarker}: the TTL index deletes
- * them, and the feed ignores both events (see change-events.ts).
+ * them, and the feed ignores both events (see feeds/change-stream-filter.ts).
  */
 export function createSessionCleanup(documents: Collection<SessionDocument>): SessionCleanup {
   const running = new Set<Promise<void>>();

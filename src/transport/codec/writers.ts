@@ -156,7 +156,6 @@ interface Brackets {
 export const braces: Brackets = { open: 0x7b, close: 0x7d };
 export const squareBrackets: Brackets = { open: 0x5b, close: 0x5d };
 
-/** Writes JSON. */
 export class TextWriter extends ScratchBuffer {
   /** The start of an object or array, for `enclose`. Each of its members must start with a comma. */
   get position(): number {
@@ -176,7 +175,6 @@ export class TextWriter extends ScratchBuffer {
     this.bytes[this.at++] = comma;
   }
 
-  /** Writes encoded JSON. */
   literal(json: Uint8Array): void {
     const { length } = json;
     this.reserve(length);
@@ -187,7 +185,6 @@ export class TextWriter extends ScratchBuffer {
     this.at = at + length;
   }
 
-  /** Writes ASCII JSON. */
   ascii(json: string): void {
     const { length } = json;
     this.reserve(length);

@@ -96,7 +96,6 @@ export abstract class Exchange implements Peer {
   /** The size of the headers in bytes, or 0 if Node has checked it. */
   abstract readonly headerSize: number;
 
-  /** The version of HTTP. */
   abstract readonly version: string;
 
   /** Whether there is more than one Host header. */

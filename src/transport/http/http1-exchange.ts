@@ -3,7 +3,6 @@ import type { Connection } from "../listener/connection.js";
 import { Exchange } from "./exchange.js";
 import type { HeaderList } from "./headers.js";
 
-/** A request and its response over HTTP/1.1. */
 export class Http1Exchange extends Exchange {
   constructor(
     private readonly request: IncomingMessage,

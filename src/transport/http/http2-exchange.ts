@@ -136,7 +136,6 @@ export class Http2Exchange extends Exchange {
     return this.stream.destroyed || this.stream.closed || this.stream.write(part);
   }
 
-  /** Ends a streamed response. */
   finishStream(trailers: HeaderList): void {
     this.isResponseSent = true;
     this.endStream(trailers);

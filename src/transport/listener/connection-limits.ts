@@ -61,7 +61,6 @@ export function createConnections({ limits, trustedProxies }: ConnectionsOptions
   const createFlowControl = createFlowControls();
   const byNetwork = new Map<string, Pool>();
   const overLimit = new Set<Pool>();
-  /** Counts the cleanups. */
   let round = 0;
 
   function cleanUp(): void {

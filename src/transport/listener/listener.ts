@@ -25,7 +25,6 @@ interface ListenerOptions {
 interface Listener extends Pick<GracefulShutdown, "stopAccepting" | "close"> {
   listen(port: number, host: string | undefined): Promise<AddressInfo>;
 
-  /** The number of open connections. */
   readonly connections: number;
 }
 

@@ -143,7 +143,6 @@ export interface Binding {
   readonly segments: readonly Segment[];
   /** Whether fields outside the path are in the body instead of the query. */
   readonly hasBody: boolean;
-  /** The status of a successful response. */
   readonly status: number;
 }
 

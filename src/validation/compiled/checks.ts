@@ -16,12 +16,12 @@ import { checkKnown, countTests, durationTests, scalarTests } from "./rules.js";
  * messages that are certainly valid; for the rest, protovalidate decides.
  * Returns `undefined` if a rule is not supported.
  */
-export function createQuickCheck(schema: DescMessage): Test | undefined {
+export function compileCheck(schema: DescMessage): Test | undefined {
   return compileIfSupported(() => messageTests(schema, []));
 }
 
 /** The same check for the items of a list. */
-export function createQuickItemCheck(list: DescField): Test | undefined {
+export function compileItemCheck(list: DescField): Test | undefined {
   return compileIfSupported(() => valueTests(list, itemRulesOf(list), [list.parent]));
 }
 

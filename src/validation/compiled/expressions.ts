@@ -174,7 +174,7 @@ function matchesPattern(source: string, isNegated: boolean): Test {
 }
 
 /** A pattern for the JavaScript engine. */
-interface QuickPattern {
+interface CompiledPattern {
   readonly regExp: RegExp;
   /** Whether it matches everything that the RE2 pattern matches. If not, it matches less, never more. */
   readonly isExact: boolean;
@@ -194,7 +194,7 @@ const beyondLatin1 = String.raw`\u{100}-\u{10FFFF}`;
  * Translates an RE2 pattern of a rule to JavaScript, which matches twenty times
  * as fast. Throws `UnsupportedRule` if the meaning might differ.
  */
-export function readPattern(pattern: string): QuickPattern {
+export function readPattern(pattern: string): CompiledPattern {
   let source = "";
   let isExact = true;
   for (let at = 0; at < pattern.length; at = token.lastIndex) {

@@ -76,7 +76,7 @@ describe("an explanation", () => {
     conditions: [conditionOf("id", "equals", "card-1"), conditionOf("container", "equals", "/a/")],
   });
 
-  it.each<[why: string[], rule: RuleRecord, token: Token | undefined]>([
+  it.each<[reasons: string[], rule: RuleRecord, token: Token | undefined]>([
     [["does not list token:read"], ruleOf({ permissions: ["token:use"] }), { id: "a" }],
     [["lists token:read on everything"], ruleOf(), undefined],
     [["lists token:read", "container /pci/ covers /pci/high/"], inPci, { container: "pci/high" }],
@@ -97,17 +97,17 @@ describe("an explanation", () => {
       ruleOf({ conditions: [conditionOf("id", "ends_with", "1")] }),
       { id: "card-1" },
     ],
-  ])("returns the reasons %j", (why, rule, token) => {
+  ])("returns the reasons %j", (reasons, rule, token) => {
     const query = { permission: "token:read", token, ownPermission: false };
     const { rules } = explainRules({ permissions: [], rules: [rule] }, query);
-    expect(rules[0]?.why).toEqual(why);
+    expect(rules[0]?.reasons).toEqual(reasons);
   });
 
   it("explains why a rule grants a permission of this service without a token", () => {
     const rule = ruleOf({ container: "/pci/", permissions: ["application:read"] });
     const query = { permission: "application:read", token: undefined, ownPermission: true };
     const { rules } = explainRules({ permissions: [], rules: [rule] }, query);
-    expect(rules[0]?.why).toEqual(["lists application:read, which does not concern tokens"]);
+    expect(rules[0]?.reasons).toEqual(["lists application:read, which does not concern tokens"]);
   });
 
   it("lists the directly granted permission last", () => {
@@ -115,11 +115,11 @@ describe("an explanation", () => {
     const rules = [ruleOf({ container: "/pci/" })];
     expect(explainRules({ permissions: ["token:read"], rules }, query).direct).toEqual({
       outcome: "decides",
-      why: ["token:read is granted directly"],
+      reasons: ["token:read is granted directly"],
     });
     expect(explainRules({ permissions: [], rules }, query).direct).toEqual({
       outcome: "does_not_match",
-      why: ["token:read is not granted directly"],
+      reasons: ["token:read is not granted directly"],
     });
   });
 });

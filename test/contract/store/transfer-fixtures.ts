@@ -64,12 +64,12 @@ export function anImportedSession(
 export async function exportAll({ transfer }: Store, limit = 2): Promise<StoreContents> {
   async function readPages<R, P>(
     read: (after: P | undefined, limit: number) => Promise<readonly R[]>,
-    placeOf: (record: R) => P,
+    positionOf: (record: R) => P,
   ): Promise<R[]> {
     const records: R[] = [];
     for (;;) {
       const last = records.at(-1);
-      const page = await read(last && placeOf(last), limit);
+      const page = await read(last && positionOf(last), limit);
       if (page.length === 0) {
         return records;
       }

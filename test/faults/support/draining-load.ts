@@ -151,7 +151,7 @@ async function callOverSession(
   while (!session.closed && !session.destroyed) {
     const sentAt = performance.now();
     let flushedAt = Number.POSITIVE_INFINITY;
-    // An HTTP/2 session flushes its pending frames in the next turn of the event loop.
+    // An HTTP/2 session flushes its pending frames in the next tick of the event loop.
     setImmediate(() =>
       setImmediate(() => {
         flushedAt = performance.now();

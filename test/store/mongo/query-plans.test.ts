@@ -346,8 +346,8 @@ describe("a MongoDB store with many records", () => {
       const search = { tenantId, size: 2, ...query };
       const first = await applications.list({ ...search, from: { page: 1 } });
       expect(first).toMatchObject({ total: 4, more: true });
-      const place = listPositionOf(query.order ?? "newest", must(first.items.at(-1)));
-      const plans = await explainPlans(db, () => applications.list({ ...search, from: place }));
+      const position = listPositionOf(query.order ?? "newest", must(first.items.at(-1)));
+      const plans = await explainPlans(db, () => applications.list({ ...search, from: position }));
       const [usage] = plans.map(toIndexUse);
       expect(usage?.slice(0, 2)).toEqual(["find applications", index]);
       expect(Math.max(...plans.map(({ keysExamined }) => keysExamined))).toBeLessThanOrEqual(6);

@@ -23,7 +23,7 @@ export interface TcpProxy {
   /** The times of all connection attempts, by `performance.now()`. */
   attempts(): readonly number[];
   /** The peak number of open connections without a first response. */
-  peakUnanswered(): number;
+  peakPending(): number;
   /** Holds data in both directions and keeps all connections. `restore` releases the data. */
   pause(): void;
   /** Forwards requests and holds responses. `restore` releases them. */
@@ -55,14 +55,14 @@ export async function startProxy(port: number): Promise<TcpProxy> {
   }
 
   const attempts: number[] = [];
-  const unanswered = new Set<Socket>();
-  let peakUnanswered = 0;
+  const pending = new Set<Socket>();
+  let peakPending = 0;
 
-  function trackUntilAnswered(client: Socket, upstream: Socket): void {
-    unanswered.add(client);
-    peakUnanswered = Math.max(peakUnanswered, unanswered.size);
-    upstream.once("data", () => unanswered.delete(client));
-    client.once("close", () => unanswered.delete(client));
+  function trackUntilFirstResponse(client: Socket, upstream: Socket): void {
+    pending.add(client);
+    peakPending = Math.max(peakPending, pending.size);
+    upstream.once("data", () => pending.delete(client));
+    client.once("close", () => pending.delete(client));
   }
 
   const server = createServer((client) => {
@@ -75,7 +75,7 @@ export async function startProxy(port: number): Promise<TcpProxy> {
     const pair: Pair = [client, upstream];
     pairs.add(pair);
     pipeSockets(client, upstream);
-    trackUntilAnswered(client, upstream);
+    trackUntilFirstResponse(client, upstream);
     client.once("close", () => pairs.delete(pair));
     if (state === "paused") {
       pauseBoth(pair);
@@ -90,7 +90,7 @@ export async function startProxy(port: number): Promise<TcpProxy> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     connections: () => pairs.size,
     attempts: () => attempts,
-    peakUnanswered: () => peakUnanswered,
+    peakPending: () => peakPending,
 
     pause() {
       state = "paused";

@@ -44,7 +44,7 @@ interface TestServerOptions {
    * How often the server writes the last use of keys, in milliseconds. By default longer than
    * a test, because two reads of an application would differ.
    */
-  readonly usesInterval?: number;
+  readonly lastUsedFlushInterval?: number;
   readonly tracing?: Tracing | undefined;
 }
 
@@ -60,7 +60,7 @@ export async function startServer(
     store: existing,
     wrapStore = (store) => store,
     sweepInterval,
-    usesInterval = hour,
+    lastUsedFlushInterval = hour,
     tracing,
   }: TestServerOptions = {},
 ): Promise<TestServer> {
@@ -80,7 +80,7 @@ export async function startServer(
   const logs: Record<string, unknown>[] = [];
   const log = pino({ level: settings.logLevel }, { write: (line) => logs.push(JSON.parse(line)) });
   const server = createServer({
-    ...{ store: wrapStore(store), settings, log, clock: clock.now, tracing, usesInterval },
+    ...{ store: wrapStore(store), settings, log, clock: clock.now, tracing, lastUsedFlushInterval },
   });
   const { port } = await server.listen();
   return {

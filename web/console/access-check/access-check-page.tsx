@@ -212,7 +212,7 @@ export function KeyDecision({ request }: { readonly request: CheckAccessRequest 
   });
   // Placeholder data belongs to the previous request.
   if (!decision || isPlaceholderData) {
-    return error ? <Problem of={error} /> : <p className="muted">Checking…</p>;
+    return error ? <Problem error={error} /> : <p className="muted">Checking…</p>;
   }
   if (found.subject) {
     return <DecisionDetails request={debounced} subject={found.subject} actual={decision} />;
@@ -223,7 +223,7 @@ export function KeyDecision({ request }: { readonly request: CheckAccessRequest 
       {found.missing !== undefined && (
         <p className="hint">Your key needs {found.missing} to show the rules.</p>
       )}
-      <Problem of={found.error} />
+      <Problem error={found.error} />
       <SampleForDecision decision={decision} />
     </>
   );
@@ -244,5 +244,9 @@ export function SubjectDecision({ request, ...reference }: SubjectDecisionProps)
   if (isLoading) {
     return <p className="muted">Loading…</p>;
   }
-  return subject ? <DecisionDetails request={request} subject={subject} /> : <Problem of={error} />;
+  return subject ? (
+    <DecisionDetails request={request} subject={subject} />
+  ) : (
+    <Problem error={error} />
+  );
 }

@@ -175,7 +175,7 @@ function StepItem({ step, children }: { readonly step: Step; readonly children: 
     <li data-outcome={step.outcome}>
       <p className="why-outcome">
         <Badge tone={tone}>{label}</Badge>
-        <span>{step.outcome === "not_reached" ? "" : step.why.join(" · ")}</span>
+        <span>{step.outcome === "not_reached" ? "" : step.reasons.join(" · ")}</span>
       </p>
       {children}
     </li>

@@ -128,7 +128,7 @@ function ApplicationSearch({ chosenId, onChoose }: ApplicationSearchProps) {
           />
         )}
       </Field>
-      <Problem of={error} />
+      <Problem error={error} />
       <ul className="why-found" aria-label="Applications found">
         {data?.data.map(({ id, name, type }) => (
           <li key={id}>

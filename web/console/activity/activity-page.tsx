@@ -28,7 +28,7 @@ function EventLog() {
     <Page title="Activity" actions={<LiveControls log={log} />}>
       <ActivityFilterBar filter={filter} onChange={change} />
       <section className="card" aria-label="Events" aria-busy={!events}>
-        <Problem of={error} />
+        <Problem error={error} />
         {!events && !error && <p className="muted">Loading…</p>}
         {events?.length === 0 && <NoEvents filter={filter} clear={() => change(noFilter)} />}
         <ol className="event-list">

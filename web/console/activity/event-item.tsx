@@ -2,7 +2,7 @@ import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { Fragment, memo, type ReactNode, useState } from "react";
 import type { Event, EventParty } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { ApplicationLink, ApplicationName } from "../applications/application-display.js";
-import { Badge, Facts } from "../ui/display.js";
+import { Badge, DescriptionList } from "../ui/display.js";
 import { RelativeTime, TimeAgo } from "../ui/time.js";
 import { StateDiff } from "./state-diff.js";
 
@@ -110,7 +110,7 @@ function PrincipalName({ principal, fallbackName }: PrincipalNameProps) {
 
 function EventDetails({ event }: { readonly event: Event }) {
   const { before, after, at, endsAt, target, actor } = event;
-  const facts: readonly (readonly [string, ReactNode])[] = [
+  const items: readonly (readonly [string, ReactNode])[] = [
     ["Kind", <code key="kind">{event.kind}</code>],
     ["Time", at && timestampDate(at).toLocaleString()],
     [
@@ -129,7 +129,7 @@ function EventDetails({ event }: { readonly event: Event }) {
   ];
   return (
     <div className="event-details">
-      <Facts of={facts.filter(([, value]) => value !== undefined && value !== "")} />
+      <DescriptionList items={items.filter(([, value]) => value !== undefined && value !== "")} />
       {(before || after) && <StateDiff before={before} after={after} />}
     </div>
   );

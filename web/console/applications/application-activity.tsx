@@ -43,7 +43,7 @@ function OpenSessions({ application: { id } }: ApplicationSessionsProps) {
   return (
     <section className="card" aria-labelledby="sessions">
       <h2 id="sessions">Sessions</h2>
-      <Problem of={error} />
+      <Problem error={error} />
       <p className="muted">{data ? countText(data) : !error && "Loading…"}</p>
       <ul className="entries">
         {sessions.slice(0, maxSessions).map((session) => (
@@ -111,7 +111,7 @@ function RecentEvents({ id }: ApplicationEventsProps) {
   return (
     <section className="card" aria-labelledby="events">
       <h2 id="events">Recent activity</h2>
-      <Problem of={error} />
+      <Problem error={error} />
       {!data && !error && <p className="muted">Loading…</p>}
       {data?.data.length === 0 && <p className="muted">No events yet.</p>}
       <ul className="entries">

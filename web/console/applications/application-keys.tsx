@@ -30,7 +30,7 @@ export function ApplicationKeys({ application }: ApplicationKeysProps) {
   return (
     <section className="card" aria-labelledby="keys">
       <h2 id="keys">Keys</h2>
-      <Problem of={error} />
+      <Problem error={error} />
       {!data && !error && <p className="muted">Loading…</p>}
       {data?.data.length === 0 && <p className="muted">No valid keys. Regenerate the key.</p>}
       <ul className="entries">

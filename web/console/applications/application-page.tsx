@@ -8,7 +8,7 @@ import {
 import { Grants } from "../rules/grants.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
 import { Button, CopyButton } from "../ui/buttons.js";
-import { Chips, Facts } from "../ui/display.js";
+import { Chips, DescriptionList } from "../ui/display.js";
 import { NotAllowed, Page, Problem } from "../ui/page.js";
 import { RelativeTime, TimeAgo } from "../ui/time.js";
 import { ApplicationEvents, ApplicationSessions } from "./application-activity.js";
@@ -39,7 +39,7 @@ function FoundApplication({ id }: ApplicationPageProps) {
   if (!application) {
     return (
       <Page title={title}>
-        {error ? <Problem of={error} /> : <p className="muted">Loading…</p>}
+        {error ? <Problem error={error} /> : <p className="muted">Loading…</p>}
         <p>
           <Link href="/applications">All applications</Link>
         </p>
@@ -52,10 +52,10 @@ function FoundApplication({ id }: ApplicationPageProps) {
         <TypeBadge type={application.type} />
         <StatusBadge status={application.status} expiresAt={application.expiresAt} />
       </p>
-      <Problem of={error} />
+      <Problem error={error} />
       <div className="application">
         <div>
-          <ApplicationFacts application={application} />
+          <ApplicationDetails application={application} />
           <section className="card" aria-labelledby="grants">
             <h2 id="grants">Permissions</h2>
             <Grants permissions={application.permissions} rules={application.rules} />
@@ -108,13 +108,13 @@ function ApplicationActions({ application }: ApplicationActionsProps) {
   );
 }
 
-function ApplicationFacts({ application }: { readonly application: Application }) {
+function ApplicationDetails({ application }: { readonly application: Application }) {
   const { id, allowedOrigins, allowedCidrs, sessionQuota, modifiedAt } = application;
   return (
-    <section className="card" aria-labelledby="facts">
-      <h2 id="facts">Details</h2>
-      <Facts
-        of={[
+    <section className="card" aria-labelledby="details">
+      <h2 id="details">Details</h2>
+      <DescriptionList
+        items={[
           [
             "Id",
             <span key="id" className="actions">
@@ -124,8 +124,8 @@ function ApplicationFacts({ application }: { readonly application: Application }
           ],
           ["Last used", <TimeAgo key="at" at={application.lastUsedAt} />],
           ["Expires", <RelativeTime key="at" at={application.expiresAt} />],
-          ["Allowed origins", <Restrictions key="places" names={allowedOrigins} />],
-          ["Allowed networks", <Restrictions key="places" names={allowedCidrs} />],
+          ["Allowed origins", <Restrictions key="origins" names={allowedOrigins} />],
+          ["Allowed networks", <Restrictions key="networks" names={allowedCidrs} />],
           ...(sessionQuota === undefined
             ? []
             : [["Session quota", sessionQuota.toLocaleString()] as const]),

@@ -47,7 +47,7 @@ export function ApplicationTable({ filters, total }: ApplicationTableProps) {
 
   return (
     <>
-      <Problem of={list.problem} />
+      <Problem error={list.problem} />
       <table
         className="application-table"
         aria-label="Applications, newest first"

@@ -46,7 +46,7 @@ function Applications() {
       <p role="status" className="muted">
         {total === undefined ? !error && "Loading…" : countText(total, filters)}
       </p>
-      <Problem of={error} />
+      <Problem error={error} />
       {total === 0 && <NoApplications filters={filters} onClear={() => change(noFilters)} />}
       {total !== undefined && total > 0 && <ApplicationTable filters={filters} total={total} />}
     </>

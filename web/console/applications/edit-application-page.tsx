@@ -51,7 +51,7 @@ function LoadedApplication({ id }: EditApplicationPageProps) {
   if (isFetchedAfterMount && data) {
     return <EditApplication saved={data} onConflict={refetch} />;
   }
-  return error ? <Problem of={error} /> : <p className="muted">Loading…</p>;
+  return error ? <Problem error={error} /> : <p className="muted">Loading…</p>;
 }
 
 interface EditApplicationProps {

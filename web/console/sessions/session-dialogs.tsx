@@ -10,7 +10,7 @@ import { useClient } from "../sign-in/connection.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
 import { Button } from "../ui/buttons.js";
 import { ConfirmDialog, Dialog } from "../ui/dialog.js";
-import { Badge, Facts } from "../ui/display.js";
+import { Badge, DescriptionList } from "../ui/display.js";
 import { useAction, useRefresh } from "../ui/hooks.js";
 import { Problem } from "../ui/page.js";
 import { TimeAgo, TimeLeft } from "../ui/time.js";
@@ -20,7 +20,6 @@ interface SessionDialogProps {
   onClose(): void;
 }
 
-/** The details of a session. */
 export function SessionDialog({ id, onClose }: SessionDialogProps) {
   const { data: session, error } = useQuery(
     SessionService.method.getSession,
@@ -35,8 +34,8 @@ export function SessionDialog({ id, onClose }: SessionDialogProps) {
           This session expired or was revoked.
         </p>
       )}
-      {!isEnded && <Problem of={error} />}
-      {session ? <SessionFacts session={session} /> : !error && <p className="muted">Loading…</p>}
+      {!isEnded && <Problem error={error} />}
+      {session ? <SessionDetails session={session} /> : !error && <p className="muted">Loading…</p>}
       {session && !isEnded && <SessionActions id={id} />}
     </Dialog>
   );
@@ -46,12 +45,12 @@ function isNotFound(error: ConnectError | null): boolean {
   return error?.code === Code.NotFound;
 }
 
-function SessionFacts({ session }: { readonly session: Session }) {
+function SessionDetails({ session }: { readonly session: Session }) {
   const { id, applicationId, state, authorizedBy, permissions, rules } = session;
   return (
     <>
-      <Facts
-        of={[
+      <DescriptionList
+        items={[
           ["Id", <code key="id">{id}</code>],
           ["State", <StateBadge key="state" state={state} />],
           ["Application", <ApplicationLink key="application" id={applicationId} />],
@@ -83,7 +82,7 @@ function SessionActions({ id }: { readonly id: string }) {
   });
   return (
     <>
-      <Problem of={problem} />
+      <Problem error={problem} />
       {isConfirming && <p>Revoke it? Its key and nonce stop working immediately.</p>}
       <div className="actions">
         {isConfirming && (

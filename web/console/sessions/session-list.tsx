@@ -26,7 +26,7 @@ export function SessionList({ filter, clear, open }: SessionListProps) {
   const shown = useRecentlyClosed(sessions ?? none, hasNextPage, list);
   return (
     <section className="card" aria-label="Open sessions" aria-busy={sessions === undefined}>
-      <Problem of={error} />
+      <Problem error={error} />
       {!sessions && !error && <p className="muted">Loading…</p>}
       {sessions && shown.length === 0 && <NoSessions filter={filter} clear={clear} />}
       {shown.length > 0 && (

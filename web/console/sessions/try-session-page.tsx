@@ -69,7 +69,7 @@ function ResetButton({ flow, change }: Pick<StepViewProps, "flow" | "change">) {
   });
   return (
     <>
-      <Problem of={problem} />
+      <Problem error={problem} />
       <Button isBusy={isBusy} onClick={run}>
         {flow.demo ? "Remove the demo and start over" : "Start over"}
       </Button>

@@ -128,8 +128,8 @@ function KeyForm({ signIn, firstProblem }: KeyFormProps) {
       if (isRemembered) {
         storedKey.write(key);
       }
-    } catch (thrown) {
-      setProblem(thrown);
+    } catch (error) {
+      setProblem(error);
       setIsBusy(false);
     }
   }
@@ -152,7 +152,7 @@ function KeyForm({ signIn, firstProblem }: KeyFormProps) {
         />
         Remember until this tab is closed
       </label>
-      <SignInProblem of={problem} />
+      <SignInProblem error={problem} />
       <Button type="submit" tone="primary" isBusy={isBusy}>
         Sign in
       </Button>
@@ -160,15 +160,15 @@ function KeyForm({ signIn, firstProblem }: KeyFormProps) {
   );
 }
 
-function SignInProblem({ of: thrown }: { readonly of: unknown }) {
+function SignInProblem({ error }: { readonly error: unknown }) {
   const isInvalidKey =
-    thrown !== undefined && ConnectError.from(thrown).code === Code.Unauthenticated;
+    error !== undefined && ConnectError.from(error).code === Code.Unauthenticated;
   return isInvalidKey ? (
     <p role="alert" className="notice" data-tone="danger">
       That key is not valid.
     </p>
   ) : (
-    <Problem of={thrown} />
+    <Problem error={error} />
   );
 }
 
@@ -202,9 +202,9 @@ export function useStoredKey(signIn: SignInWithKey): StoredKeySignIn {
       const isCurrent = () => !isUnmounted && storedKey.read() === key;
       try {
         await signIn(key, isCurrent);
-      } catch (thrown) {
+      } catch (error) {
         if (isCurrent()) {
-          handleError(ConnectError.from(thrown));
+          handleError(ConnectError.from(error));
         }
       }
     }

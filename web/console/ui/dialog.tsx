@@ -11,7 +11,6 @@ interface DialogProps {
   onClose(): void;
 }
 
-/** A modal dialog. */
 export function Dialog({ title, children, isDismissible = true, onClose }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const titleId = useId();
@@ -90,7 +89,7 @@ export function ConfirmDialog(props: ConfirmDialogProps) {
     <Dialog title={title} onClose={onClose}>
       <form className="confirm" onSubmit={submit}>
         {children}
-        <Problem of={problem} />
+        <Problem error={problem} />
         <div className="actions">
           <Button type="submit" tone={tone} isBusy={isBusy} disabled={isBlocked}>
             {confirm}

@@ -26,15 +26,14 @@ export function Chips({ names }: { readonly names: readonly string[] }) {
   );
 }
 
-/** A description list. */
-export function Facts({
-  of,
+export function DescriptionList({
+  items,
 }: {
-  readonly of: readonly (readonly [name: string, value: ReactNode])[];
+  readonly items: readonly (readonly [name: string, value: ReactNode])[];
 }) {
   return (
-    <dl className="facts">
-      {of.map(([name, value]) => (
+    <dl className="description-list">
+      {items.map(([name, value]) => (
         <div key={name}>
           <dt>{name}</dt>
           <dd>{value}</dd>

@@ -37,11 +37,11 @@ export function NotAllowed({ permission }: { readonly permission: string }) {
 }
 
 /** The error of a call with its request id. Fields are named by their labels. */
-export function Problem({ of: thrown }: { readonly of: unknown }) {
-  if (thrown === undefined || thrown === null) {
+export function Problem({ error }: { readonly error: unknown }) {
+  if (error === undefined || error === null) {
     return null;
   }
-  const { detail, errors, requestId } = problemOf(thrown);
+  const { detail, errors, requestId } = problemOf(error);
   const fields = Object.entries(errors);
   return (
     <div role="alert" className="notice" data-tone="danger">

@@ -64,7 +64,6 @@ const minute = 60;
 const hour = 60 * minute;
 const day = 24 * hour;
 
-/** A countdown. */
 export function TimeLeft({ until }: { readonly until: Timestamp | undefined }) {
   const now = useNow();
   if (!until) {

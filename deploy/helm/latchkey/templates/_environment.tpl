@@ -1,4 +1,4 @@
-{{/* What the pod sets by itself. `settings` may name none of these: the schema sees to it. */}}
+{{/* Variables that the chart sets. The schema forbids them in `settings`. */}}
 {{- define "latchkey.environment" -}}
 - name: PORT
   value: "8080"
@@ -43,7 +43,7 @@
 {{- end }}
 {{- end -}}
 
-{{/* Kubernetes rounds up what it tells of CPUs: half of one is one process. */}}
+{{/* Kubernetes rounds CPU values up: half a CPU gives one worker. */}}
 {{- define "latchkey.workers" -}}
 {{- $limits := .Values.resources.limits | default dict -}}
 {{- $requests := .Values.resources.requests | default dict -}}

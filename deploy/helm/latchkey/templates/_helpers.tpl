@@ -53,7 +53,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if and .Values.autoscaling.enabled (not (include "latchkey.isEmbedded" .)) -}}true{{- end -}}
 {{- end -}}
 
-{{/* What cannot work is refused before anything is installed. */}}
+{{/* Fails before the installation if values cannot work together. */}}
 {{- define "latchkey.check" -}}
 {{- if include "latchkey.isEmbedded" . -}}
 {{- if gt (int .Values.replicaCount) 1 -}}

@@ -38,7 +38,6 @@ export class ResponseStream {
     return this.drained;
   }
 
-  /** Ends the stream with its trailers. */
   finish(trailers: HeaderList): void {
     const { exchange, call } = this;
     this.flush();

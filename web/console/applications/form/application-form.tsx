@@ -55,7 +55,7 @@ export function FormFrame(props: FormFrameProps) {
   return (
     <form ref={element} className="application-form" noValidate onSubmit={submit}>
       {children}
-      {isShownElsewhere?.(problem) ? null : <Problem of={problem} />}
+      {isShownElsewhere?.(problem) ? null : <Problem error={problem} />}
       <p role="status" className="field-error">
         {refusals > 0 && hasErrors && "Fix the errors above."}
       </p>

@@ -7,7 +7,7 @@ import type { CreateSessionResponse } from "../../../../gen/latchkey/v1/session_
 import { connect } from "../../sign-in/connection.js";
 import { useAccess } from "../../sign-in/signed-in-key.js";
 import { Button, CopyButton } from "../../ui/buttons.js";
-import { Facts } from "../../ui/display.js";
+import { DescriptionList } from "../../ui/display.js";
 import { Problem } from "../../ui/page.js";
 import { TimeLeft } from "../../ui/time.js";
 
@@ -29,10 +29,10 @@ export function SessionCard({ session }: { readonly session: CreateSessionRespon
           The session expired or was revoked. Start over to open a new one.
         </p>
       ) : (
-        <Problem of={error} />
+        <Problem error={error} />
       )}
-      <Facts
-        of={[
+      <DescriptionList
+        items={[
           ["Id", <code key="id">{id}</code>],
           ["State", self?.authorized ? "authorized" : "unauthorized"],
           ["Time left", <TimeLeft key="left" until={self?.expiresAt ?? session.expiresAt} />],

@@ -95,11 +95,11 @@ function shellQuote(text: string): string {
 }
 
 /** An expected error with its status. */
-export function ExpectedError({ of: thrown }: { readonly of: unknown }) {
-  if (thrown === undefined) {
+export function ExpectedError({ error }: { readonly error: unknown }) {
+  if (error === undefined) {
     return null;
   }
-  const { code } = problemOf(thrown);
+  const { code } = problemOf(error);
   const known = code === undefined ? undefined : problemCatalogue[code as ProblemCode];
   return (
     <>
@@ -110,7 +110,7 @@ export function ExpectedError({ of: thrown }: { readonly of: unknown }) {
           </Badge>
         </p>
       )}
-      <Problem of={thrown} />
+      <Problem error={error} />
     </>
   );
 }
@@ -164,7 +164,7 @@ export function KeyChoice(props: KeyChoiceProps) {
         />
       )}
       {children}
-      <Problem of={problem} />
+      <Problem error={problem} />
       <div className="actions">
         <Button type="submit" tone="primary" isBusy={isBusy} disabled={isBlocked}>
           {action}

@@ -58,7 +58,7 @@ function DemoOffer({ flow, change }: Pick<StepViewProps, "flow" | "change">) {
   return (
     <div className="demo-offer">
       <p>No keys at hand? Create a demo shop and its backend. They expire after an hour.</p>
-      <Problem of={problem} />
+      <Problem error={problem} />
       <div className="actions">
         <Button isBusy={isBusy} onClick={run}>
           Create demo applications
@@ -94,7 +94,7 @@ export function UnauthorizedStep({ flow, change, isArrival }: StepViewProps) {
           Read my application with the session key
         </Button>
       </div>
-      <ExpectedError of={problem} />
+      <ExpectedError error={problem} />
       <CurlCommand
         method={ApplicationService.method.getApplicationByKey}
         keyVariable="SESSION_KEY"
@@ -134,7 +134,7 @@ export function UseStep({ flow, change, isArrival }: StepViewProps) {
           Read my application again
         </Button>
       </div>
-      <Problem of={look.problem} />
+      <Problem error={look.problem} />
       {me && (
         <div role="status" className="notice" data-tone="good">
           <p>
@@ -143,7 +143,7 @@ export function UseStep({ flow, change, isArrival }: StepViewProps) {
           <Grants permissions={me.permissions} rules={me.rules} />
         </div>
       )}
-      <ExpectedError of={read.problem} />
+      <ExpectedError error={read.problem} />
       {application !== undefined && read.problem === undefined && (
         <p role="status" className="notice" data-tone="good">
           Allowed. The application is {application}.
@@ -184,7 +184,7 @@ export function NonceReuseStep({ flow, isArrival }: StepViewProps) {
           Authorize with the same nonce
         </Button>
       </div>
-      <ExpectedError of={problem} />
+      <ExpectedError error={problem} />
       {isTried && problem !== undefined && !isBusy && (
         <p>Done. The session is valid until it expires or is revoked.</p>
       )}
