@@ -14,7 +14,7 @@ import {
 } from "../../../src/services/rate-limits/buckets.js";
 import { createAddressKey } from "../../../src/services/rate-limits/rate-limits.js";
 import type { RateCounts, TakenTokens } from "../../../src/store/port/store.js";
-import { freezeTime } from "../../support/clock.js";
+import { freezeTime } from "../../support/frozen-time.js";
 
 afterEach(() => {
   jest.restoreAllMocks();

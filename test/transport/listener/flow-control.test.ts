@@ -6,7 +6,8 @@ import {
   createSocketReader,
   type FlowControl,
 } from "../../../src/transport/listener/flow-control.js";
-import { type FrozenTime, freezeTime } from "../../support/clock.js";
+import type { FrozenTime } from "../../support/frozen-time.js";
+import { freezeTime } from "../../support/frozen-time.js";
 
 describe("flow control", () => {
   const doNothing = () => {};
