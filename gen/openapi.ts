@@ -271,7 +271,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:store_unavailable",
                       "title": "Store unavailable",
                       "status": 503,
-                      "detail": "The store is unavailable. Retry soon.",
+                      "detail": "The store is unavailable. Retry soon; a change may or may not have been applied.",
                       "code": "store_unavailable",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -519,7 +519,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:store_unavailable",
                       "title": "Store unavailable",
                       "status": 503,
-                      "detail": "The store is unavailable. Retry soon.",
+                      "detail": "The store is unavailable. Retry soon; a change may or may not have been applied.",
                       "code": "store_unavailable",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -1116,7 +1116,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:store_unavailable",
                       "title": "Store unavailable",
                       "status": 503,
-                      "detail": "The store is unavailable. Retry soon.",
+                      "detail": "The store is unavailable. Retry soon; a change may or may not have been applied.",
                       "code": "store_unavailable",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -1996,7 +1996,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:store_unavailable",
                       "title": "Store unavailable",
                       "status": 503,
-                      "detail": "The store is unavailable. Retry soon.",
+                      "detail": "The store is unavailable. Retry soon; a change may or may not have been applied.",
                       "code": "store_unavailable",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -2653,7 +2653,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:store_unavailable",
                       "title": "Store unavailable",
                       "status": 503,
-                      "detail": "The store is unavailable. Retry soon.",
+                      "detail": "The store is unavailable. Retry soon; a change may or may not have been applied.",
                       "code": "store_unavailable",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -4035,7 +4035,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:rate_limited",
                       "title": "Too many requests",
                       "status": 429,
-                      "detail": "Too many calls or checks came with this key. Retry in 1 s.",
+                      "detail": "Too many calls or checks with this key. Retry in 1 s.",
                       "code": "rate_limited",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -4546,7 +4546,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:store_unavailable",
                       "title": "Store unavailable",
                       "status": 503,
-                      "detail": "The store is unavailable. Retry soon.",
+                      "detail": "The store is unavailable. Retry soon; a change may or may not have been applied.",
                       "code": "store_unavailable",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -5391,7 +5391,7 @@ export const openapi = {
               "type": "urn:latchkey:problem:rate_limited",
               "title": "Too many requests",
               "status": 429,
-              "detail": "Too many calls or checks came with this key. Retry in 1 s.",
+              "detail": "Too many calls or checks with this key. Retry in 1 s.",
               "code": "rate_limited",
               "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
             }
@@ -5463,7 +5463,7 @@ export const openapi = {
               "type": "urn:latchkey:problem:deadline_exceeded",
               "title": "Deadline exceeded",
               "status": 504,
-              "detail": "The request took too long. Try again.",
+              "detail": "The request exceeded its deadline. A change may or may not have been applied: retry with the same Idempotency-Key, or read before you retry.",
               "code": "deadline_exceeded",
               "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
             }
@@ -5489,7 +5489,7 @@ export const openapi = {
               "type": "urn:latchkey:problem:store_unavailable",
               "title": "Store unavailable",
               "status": 503,
-              "detail": "The store is unavailable. Retry soon.",
+              "detail": "The store is unavailable. Retry soon; a change may or may not have been applied.",
               "code": "store_unavailable",
               "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
             }

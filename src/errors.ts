@@ -108,8 +108,7 @@ export function unauthenticated(keyHeader: string): Problem {
 
 /** The caller may retry `wait` milliseconds after `now`. */
 export function rateLimited(detail: string, wait: number, now: number): Problem {
-  const seconds = Math.ceil(wait / 1_000);
-  return new Problem("rate_limited", `${detail} Retry in ${seconds} s.`, {
+  return new Problem("rate_limited", detail, {
     retryAfter: wait,
     headers: { "x-ratelimit-reset": String(Math.ceil((now + wait) / 1_000)) },
   });
@@ -311,10 +310,11 @@ export function toProblem(reason: unknown): Problem {
     return reason;
   }
   if (reason instanceof StoreUnavailable) {
-    return new Problem("store_unavailable", "The store is unavailable. Retry soon.", {
-      retryAfter: retryDelay,
-      cause: reason,
-    });
+    return new Problem(
+      "store_unavailable",
+      "The store is unavailable. Retry soon; a change may or may not have been applied.",
+      { retryAfter: retryDelay, cause: reason },
+    );
   }
   if (reason instanceof LastManager) {
     return lastManager();

@@ -52,7 +52,8 @@ export function checkSessionMayHold(grants: Grants): void {
   const refused = heldPermissions(grants).filter((permission) => !mayHold("session", permission));
   if (refused.length > 0) {
     throw permissionDenied(
-      `A session cannot hold ${refused.join(", ")}, because its key is used in browsers. Remove it, and use it from your backend.`,
+      `A session cannot hold ${refused.join(", ")}, because its key is used in browsers. ` +
+        "Remove it from the request, and make these calls from your backend with its own key.",
     );
   }
 }
@@ -114,7 +115,8 @@ export function checkMayAdminister(caller: Caller, target: Grants): void {
   if (missing.length > 0) {
     throw permissionDenied(
       `The application holds ${missing.join(", ")}. Only a caller that also holds it can change ` +
-        `the application or revoke its keys or sessions, and ${nameOf(caller)} does not.`,
+        `the application or revoke its keys or sessions, and ${nameOf(caller)} does not. ` +
+        "Use a key that holds it.",
       missing,
     );
   }
@@ -135,7 +137,8 @@ function checkHeld(caller: Caller, permissions: readonly string[]): void {
   const missing = findMissing(caller, permissions);
   if (missing.length > 0) {
     throw permissionDenied(
-      `Only a caller that holds ${missing.join(", ")} can grant it, and ${nameOf(caller)} does not.`,
+      `Only a caller that holds ${missing.join(", ")} can grant it, and ${nameOf(caller)} does not. ` +
+        "Remove it from the request, or use a key that holds it.",
       missing,
     );
   }
@@ -194,7 +197,7 @@ function checkCovered(caller: Caller, { grants, current }: ProposedGrants): void
     throw permissionDenied(
       `Your grants do not cover ${listed.join(", ")}. A grant covers another one if it has the same ` +
         "permission, the same container or a parent of it, and a transform that reveals at least " +
-        "as much.",
+        "as much. Narrow these grants, or use a key whose grants cover them.",
       [...new Set(uncovered.map(({ permission }) => permission))],
     );
   }

@@ -76,7 +76,9 @@ function findCursor(program: Command, words: readonly string[]): Cursor {
       const found = command.options.find(({ long, short }) => word === long || word === short);
       option = found?.required || found?.optional ? found : undefined;
     } else {
-      const next = command.commands.find((one) => one.name() === word);
+      const next = command.commands.find(
+        (one) => one.name() === word || one.aliases().includes(word),
+      );
       argumentCount = next ? 0 : argumentCount + 1;
       command = next ?? command;
     }

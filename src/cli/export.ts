@@ -165,5 +165,7 @@ function formatSummary({ counts, bytes }: ExportResult): string {
 
 function withResumeHint(error: unknown): Error {
   const { message } = error as Error;
-  return new Error(`${message.replace(/\.$/, "")}. Continue it with --resume.`);
+  return new Error(
+    `${message.replace(/\.$/, "")}. Run the command again with --resume to continue.`,
+  );
 }

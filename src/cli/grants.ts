@@ -49,7 +49,7 @@ export async function readRules(path: string): Promise<AccessRule[]> {
 
 function readText(path: string): Promise<string> {
   return readFile(path, "utf8").catch((error: Error) => {
-    throw new CommandError(`Cannot read the rules: ${error.message}`);
+    throw new CommandError(`--rules ${path}: cannot read the file: ${error.message}`);
   });
 }
 

@@ -34,7 +34,7 @@ async function importFrom(
 ): Promise<boolean> {
   const size = (await file?.stat())?.size;
   const chunks = file?.createReadStream({ highWaterMark: chunkSize, autoClose: false });
-  const report = createImportReport();
+  const report = createImportReport({ replace });
   const store = await (dryRun ? openStoreForReading : openStore)(settings);
   const progress = startProgress({
     verb: dryRun ? "checked" : "imported",

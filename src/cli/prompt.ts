@@ -60,7 +60,7 @@ export async function readSecret({ noun, file }: SecretSource): Promise<string> 
 
 async function readFileStart(path: string, noun: string): Promise<string> {
   const file = await open(path).catch((error) => {
-    throw new CommandError(`Cannot read the ${noun}: ${error.message}`);
+    throw new CommandError(`Cannot read the ${noun} from ${path}: ${error.message}`);
   });
   try {
     const { bytesRead, buffer } = await file.read(Buffer.alloc(maxSecretBytes + 1));
@@ -73,7 +73,7 @@ async function readFileStart(path: string, noun: string): Promise<string> {
 function parseSecret(text: string, noun: string, source: string): string {
   const secret = text.trim();
   if (secret === "") {
-    throw new CommandError(`No ${noun} in ${source}.`, "usage");
+    throw new CommandError(`${source} is empty: it must contain the ${noun}.`, "usage");
   }
   // The message must not include the text: it may contain a secret.
   if (/[^!-~]/.test(secret)) {

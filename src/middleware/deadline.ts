@@ -4,6 +4,10 @@ import { deadlineExceeded, requestCanceled } from "../errors.js";
 import { createTimerQueue } from "../lib/timeout.js";
 import type { Interceptor } from "./interceptor.js";
 
+const tooLate =
+  "The request exceeded its deadline. A change may or may not have been applied: " +
+  "retry with the same Idempotency-Key, or read before you retry.";
+
 /**
  * Fails a unary call after `timeout` milliseconds, or when it is canceled, even
  * if its handler is still running.
@@ -24,9 +28,7 @@ export function createDeadlineInterceptor(timeout: number): Interceptor {
     }
     return new Promise((resolve, reject) => {
       // Canceling also signals the running handler to stop.
-      const expiry = timeouts.start(() =>
-        cancellation.cancel(deadlineExceeded("The request took too long. Try again.")),
-      );
+      const expiry = timeouts.start(() => cancellation.cancel(deadlineExceeded(tooLate)));
       const settle = () => {
         expiry.cancel();
         cancellation.offCancel(fail);

@@ -161,7 +161,7 @@ export interface SplitLine {
 }
 
 /** Far more than the largest record, because requests have a size limit. */
-const maxLineBytes = 32 * 1024 * 1024;
+export const maxLineBytes = 32 * 1024 * 1024;
 
 const newline = 0x0a;
 

@@ -5,7 +5,7 @@ import { type RecordKind, recordKinds } from "./format.js";
 export interface ImportReport {
   add(kind: RecordKind, outcome: Outcome): void;
   /** Adds a record that was not written because of a conflict with the store. */
-  addConflict(kind: RecordKind, line: number, id: string, outcome: "differs" | "taken"): void;
+  addConflict(kind: RecordKind, line: number, id: string, outcome: Conflict): void;
   /** Adds a line that is invalid. */
   addInvalidLine(line: number, message: string): void;
   /** Adds an application that was imported although the API would refuse it. */
@@ -37,15 +37,21 @@ const outcomeTexts: Readonly<Record<Outcome, string>> = {
   expired: "expired",
 };
 
-const conflictTexts = {
-  differs: "already exists and differs",
-  taken: "has a foreign key of another application",
-} as const;
+type Conflict = "differs" | "taken";
+
+/** Stored events are never replaced. */
+function describeConflict(kind: RecordKind, outcome: Conflict, replace: boolean): string {
+  if (outcome === "taken") {
+    return "has a key that another application already uses; remove it from one of them";
+  }
+  const hint = replace || kind === "event" ? "" : "; pass --replace to overwrite it";
+  return `already exists and differs${hint}`;
+}
 
 /** Messages listed for each kind of error. */
 const maxListed = 20;
 
-export function createImportReport(): ImportReport {
+export function createImportReport({ replace }: { readonly replace: boolean }): ImportReport {
   const counts = new Map<string, number>();
   const conflicts = createList("more conflicts with stored records");
   const invalidLines = createList("more invalid lines");
@@ -75,7 +81,7 @@ export function createImportReport(): ImportReport {
 
     addConflict(kind, line, id, outcome) {
       count(kind, outcome);
-      conflicts.add(`line ${line}: the ${kind} ${id} ${conflictTexts[outcome]}`);
+      conflicts.add(`line ${line}: the ${kind} ${id} ${describeConflict(kind, outcome, replace)}`);
     },
 
     addInvalidLine: (line, message) => invalidLines.add(`line ${line}: ${message}`),

@@ -13,6 +13,7 @@ import {
   formatNumber,
   type Item,
   type Line,
+  maxLineBytes,
   parseHeaderLine,
   parseRecordLine,
   type RecordKind,
@@ -78,7 +79,7 @@ function checkHeader(line: SplitLine, peppers: readonly string[]): void {
   const unknown = unknownPeppers(checks, peppers);
   if (unknown.length > 0) {
     throw new Error(
-      `The file was exported with ${checks.length} peppers, of which KEY_PEPPER lacks ${unknown.length} (${unknown.map((place) => `number ${place}`).join(", ")}). Keys that were hashed with them would not work. Add them to KEY_PEPPER.`,
+      `KEY_PEPPER lacks ${unknown.length} of the ${checks.length} peppers used by the exporting service (number ${unknown.join(" and ")}, newest first). Add them; otherwise keys hashed with them would not work.`,
     );
   }
 }
@@ -103,7 +104,7 @@ function isBlank({ bytes, isTooLong }: SplitLine): boolean {
 /** Parses a line, or returns the error message. */
 function parseLine(line: SplitLine): Line | string {
   if (line.isTooLong) {
-    return "is too long";
+    return `is longer than ${maxLineBytes / 1024 / 1024} MiB`;
   }
   try {
     return parseRecordLine(line.bytes);
@@ -133,7 +134,7 @@ function checkEnd(records: number, announced: number | undefined, report: Import
     );
   } else if (announced !== records) {
     report.addError(
-      `The file has ${records} records, but its end line counts ${announced}: lines are missing or were added.`,
+      `The file has ${records} records, but its end line counts ${announced}: lines are missing or were added. Export again.`,
     );
   }
 }

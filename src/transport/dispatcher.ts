@@ -161,7 +161,7 @@ function checkSize(
     return headersTooLarge(limits.headerSize);
   }
   if (headerCount > limits.headerCount) {
-    const detail = `A request may have at most ${limits.headerCount} headers.`;
+    const detail = `A request may have at most ${limits.headerCount} headers. Send fewer headers.`;
     return new Problem("headers_too_large", detail);
   }
   return undefined;

@@ -28,7 +28,7 @@ export function toTimestamp(ms: number | undefined): Timestamp | undefined {
 export function fromTimestamp({ seconds, nanos }: Timestamp, field: string): number {
   const ms = Number(seconds) * 1000 + Math.floor(nanos / 1_000_000);
   if (!(ms <= maxTimestamp && ms >= minTimestamp && nanos >= 0 && nanos < 1_000_000_000)) {
-    throw invalidRequest({ field, message: "must be a date before the year 10000" });
+    throw invalidRequest({ field, message: "must be between 0001-01-01 and 9999-12-31" });
   }
   return ms;
 }
@@ -48,7 +48,7 @@ export async function readExpiry(
     throw invalidRequest(violation("must be in the future"));
   }
   if (longest !== undefined && ms > now + longest) {
-    throw invalidRequest(violation(`must be at most ${longest / 1000} seconds from now`));
+    throw invalidRequest(violation(`must be at most ${formatDuration(longest)} from now`));
   }
   return ms;
 }
@@ -60,6 +60,21 @@ export function readDuration(duration: Duration, field: string): number {
     throw invalidRequest({ field, message: "must be a duration such as 3600s" });
   }
   return Number(seconds) * 1000 + Math.ceil(nanos / 1_000_000);
+}
+
+const second = { name: "second", size: 1_000 };
+const units = [
+  { name: "day", size: 86_400_000 },
+  { name: "hour", size: 3_600_000 },
+  { name: "minute", size: 60_000 },
+  second,
+];
+
+/** Formats milliseconds in the largest unit that divides them. */
+function formatDuration(ms: number): string {
+  const { name, size } = units.find(({ size }) => ms % size === 0) ?? second;
+  const count = ms / size;
+  return `${count} ${name}${count === 1 ? "" : "s"}`;
 }
 
 function violation(message: string): FieldViolation {

@@ -178,10 +178,12 @@ describe("applications", () => {
       code: 2,
       stderr: expect.stringContaining("Not a terminal; pass --yes to confirm."),
     });
-    expect(await runJson(["apps", "rotate", "Short", "--grace", "1h"])).toMatchObject({ id });
-    const { data: keys } = await runJson(["apps", "keys", "Short"]);
-    expect(keys).toHaveLength(2);
-    await runJson(["apps", "end-key", id, keys[1].id]);
+    for (const revoke of ["revoke-key", "end-key"]) {
+      expect(await runJson(["apps", "rotate", "Short", "--grace", "1h"])).toMatchObject({ id });
+      const { data: keys } = await runJson(["apps", "keys", "Short"]);
+      expect(keys).toHaveLength(2);
+      await runJson(["apps", revoke, id, keys[1].id]);
+    }
     expect(await runJson(["apps", "disable", "Short"])).toMatchObject({ status: "disabled" });
     expect((await runAsAdmin(["apps", "enable", id])).stdout).toBe('"Short" is enabled.\n');
     expect(await runJson(["apps", "rm", "Short", "--yes"])).toEqual({ id });

@@ -17,12 +17,13 @@ describe("completion", () => {
   it("lists commands and subcommands, without the hidden one", async () => {
     expect(await completionsOf("")).toEqual(expect.arrayContaining(["serve", "apps", "doctor"]));
     expect(await completionsOf("")).not.toContain("__complete");
-    expect(await completionsOf("apps", "r")).toEqual(["rotate", "rm"]);
+    expect(await completionsOf("apps", "r")).toEqual(["rotate", "revoke-key", "rm"]);
     expect(await completionsOf("completion", "")).toEqual(["bash", "zsh", "fish"]);
   });
 
   it("lists options and the values of options with choices", async () => {
     expect(await completionsOf("apps", "ls", "--ty")).toEqual(["--type"]);
+    expect(await completionsOf("apps", "end-key", "--js")).toEqual(["--json"]);
     expect(await completionsOf("apps", "ls", "--type", "p")).toEqual(["private", "public"]);
     expect(await completionsOf("apps", "ls", "--type=m")).toEqual(["--type=management"]);
     expect(await completionsOf("apps", "ls", "--name", "x", "--order", "n")).toEqual([

@@ -279,7 +279,7 @@ describe("SESSION_MAX_TTL", () => {
         api.authorizeSession(tenant.privateKey, request(3_600_001)),
       ).rejects.toMatchObject({
         reason: "invalid_request",
-        errors: { expires_at: ["must be at most 3600 seconds from now"] },
+        errors: { expires_at: ["must be at most 1 hour from now"] },
       });
     }
     grpc.close();

@@ -126,7 +126,7 @@ describe("a read-only data folder", () => {
         expect(await second.ended()).toBe(1);
         expect(second.output.stdout).toBe("");
         expect(second.output.stderr).toMatch(
-          /^latchkey: The data folder .+ cannot be used \(.*\): choose one that this process may read and write.*\n$/,
+          /^latchkey: The data folder .+ cannot be used \(.*\): set DATA_DIR to a folder that this process can read and write.*\n$/,
         );
         first.child.kill("SIGTERM");
         expect(await first.ended()).toBe(0);

@@ -45,7 +45,7 @@ interface Options {
 /** Imports a file with these lines, and returns the report. */
 async function importInto(store: Store, lines: readonly string[], options: Options = {}) {
   const { replace = false, dryRun = false, peppers = [pepper] } = options;
-  const report = createImportReport();
+  const report = createImportReport({ replace });
   let progress = 0;
   async function* read() {
     yield Buffer.from(lines.join(""));
@@ -177,7 +177,7 @@ describe("an import", () => {
     expect(refused.isSuccess).toBe(false);
     expect(refused.messages).toHaveLength(21);
     expect(refused.messages[0]).toBe(
-      `line 2: the application ${records[0]?.id} already exists and differs`,
+      `line 2: the application ${records[0]?.id} already exists and differs; pass --replace to overwrite it`,
     );
     expect(refused.messages.at(-1)).toBe("5 more conflicts with stored records");
     expect((await exportAll(store)).applications.every(({ name }) => name === "shop")).toBe(true);
@@ -290,7 +290,9 @@ describe("an import", () => {
     const [first, ...rest] = file(...lines);
     const fewer = await importInto(store, [must(first), ...rest.slice(1)]);
     expect(fewer.messages).toEqual([
-      expect.stringContaining("The file has 2 records, but its end line counts 3"),
+      expect.stringContaining(
+        "The file has 2 records, but its end line counts 3: lines are missing or were added. Export again.",
+      ),
     ]);
     const { messages } = await importInto(store, [...file(...lines), must(lines[0])]);
     expect(messages[0]).toBe("line 6: follows the end of the export");
@@ -310,7 +312,9 @@ describe("an import", () => {
     const store = await folder.open();
     const lines = file(applicationLine(anApplication()));
     const other = importInto(store, lines, { peppers: ["another pepper of others"] });
-    await expect(other).rejects.toThrow("Add them to KEY_PEPPER");
+    await expect(other).rejects.toThrow(
+      "Add them; otherwise keys hashed with them would not work.",
+    );
     await expect(importInto(store, lines, { peppers: [""] })).rejects.toThrow("KEY_PEPPER");
     expect((await exportAll(store)).applications).toEqual([]);
 
@@ -318,7 +322,7 @@ describe("an import", () => {
     expect(await importInto(store, lines, { peppers })).toMatchObject({ messages: [] });
     const ofTwo = headerLine({ pepperChecks: pepperChecks([pepper, ""]) });
     await expect(importInto(store, [ofTwo, ...lines.slice(1)])).rejects.toThrow(
-      "The file was exported with 2 peppers, of which KEY_PEPPER lacks 1 (number 2)",
+      "KEY_PEPPER lacks 1 of the 2 peppers used by the exporting service (number 2, newest first)",
     );
     for (const unchecked of ['{"latchkey_export":1}\n', headerLine({ pepperChecks: [] })]) {
       const outcome = await importInto(store, [unchecked, ...lines.slice(1)]);

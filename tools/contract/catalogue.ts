@@ -133,7 +133,7 @@ const descriptions: Partial<Record<ProblemCode, Description>> = {
     when:
       "Too many calls or checks with the key, or too many invalid keys from the address. " +
       "Retry after `Retry-After`.",
-    detail: "Too many calls or checks came with this key. Retry in 1 s.",
+    detail: "Too many calls or checks with this key. Retry in 1 s.",
     headers: ["Retry-After", "X-RateLimit-Reset"],
   },
   session_quota_reached: {
@@ -169,12 +169,14 @@ const descriptions: Partial<Record<ProblemCode, Description>> = {
   },
   store_unavailable: {
     when: "The store is unavailable. Retry after `Retry-After`.",
-    detail: "The store is unavailable. Retry soon.",
+    detail: "The store is unavailable. Retry soon; a change may or may not have been applied.",
     headers: ["Retry-After"],
   },
   deadline_exceeded: {
     when: "The request took longer than the service allows.",
-    detail: "The request took too long. Try again.",
+    detail:
+      "The request exceeded its deadline. A change may or may not have been applied: " +
+      "retry with the same Idempotency-Key, or read before you retry.",
     headers: ["Retry-After"],
   },
 };

@@ -26,7 +26,11 @@ export async function findApplication(
   const found = data.filter(({ name }) => name === idOrName);
   const [first, ...others] = found;
   if (!first) {
-    throw new CommandError(`No application is named "${idOrName}".`, "notFound");
+    throw new CommandError(
+      `No application is named "${idOrName}".`,
+      "notFound",
+      "List them with latchkey apps ls.",
+    );
   }
   if (others.length > 0) {
     throw new CommandError(

@@ -183,14 +183,15 @@ function addKeys(apps: Command): void {
   addExample(withConnection(keys), "latchkey apps keys Backend");
 
   const revoke = apps
-    .command("end-key")
+    .command("revoke-key")
+    .alias("end-key")
     .description("revoke one key of an application")
     .argument(...application)
     .argument("<key-id>", "id of the key, as listed by `apps keys`", id)
     .action(revokeKey);
   addExample(
     withConnection(revoke),
-    "latchkey apps end-key Backend 0198c8a2-7f40-7a3b-8c1d-3e5f7a9b1c2d",
+    "latchkey apps revoke-key Backend 0198c8a2-7f40-7a3b-8c1d-3e5f7a9b1c2d",
   );
 }
 

@@ -31,7 +31,7 @@ export function checkRisks({ peppers, grantPolicy, corsOrigins }: Settings): Fin
     peppers[0] === ""
       ? warn(
           "pepper",
-          "not set: anyone who can read the store can match its hashes with keys",
+          "not set: anyone who can write to the store can plant a key",
           "Set KEY_PEPPER to a secret with a comma at its end, so that existing keys stay valid.",
         )
       : ok("pepper", "new keys are hashed with a secret"),

@@ -61,11 +61,11 @@ export function explainDenial(
     case "origin_not_allowed":
       return origin === undefined
         ? `The key belongs to ${name}, which is restricted to certain origins: pass the Origin header of the request as origin.`
-        : `The key belongs to ${name}, which may not be used from the origin ${quote(origin)}: add it to the allowed_origins of the application.`;
+        : `The key may not be used from the origin ${quote(origin)}. It belongs to ${name}: add the origin to the allowed_origins of the application.`;
     case "address_not_allowed":
       return address === undefined
         ? `The key belongs to ${name}, which is restricted to certain addresses: pass the address of the client as address.`
-        : `The key belongs to ${name}, which may not be used from the address ${quote(address)}: add it to the allowed_cidrs of the application.`;
+        : `The key may not be used from the address ${quote(address)}. It belongs to ${name}: add the address to the allowed_cidrs of the application.`;
     case "not_authorized":
       return `The key belongs to ${name}, which has no access until a backend authorizes it.`;
     case "no_rule_matches":
@@ -209,7 +209,7 @@ function inWords(constraint: Constraint, token: Token, isMet: boolean): string {
   const [holds, fails] = comparison;
   const actual = token[attribute];
   return actual === undefined
-    ? `the token has no ${attribute} that ${holds} ${value}`
+    ? `the token has no ${attribute}, and the rule requires that it ${holds} ${value}`
     : `${attribute} ${actual} ${isMet ? holds : fails} ${value}`;
 }
 

@@ -65,19 +65,20 @@ export function createRateLimits(options: RateLimitsOptions): RateLimits {
       onRefusal?.(kind);
       return rateLimited(detail, wait, clock());
     };
-    const refuseFor = (wait: number) => (wait === 0 ? undefined : refuse(detail, wait));
+    const refuseFor = (wait: number) =>
+      wait === 0 ? undefined : refuse(`${detail} Retry in ${Math.ceil(wait / 1_000)} s.`, wait);
     const { count: fills, interval, burst } = rate;
     return {
       count: (name, count) => mapMaybePromise(buckets.take(name, count), refuseFor),
 
       refuseTooMany(checks) {
-        const tooMany = `A call with this key may make at most ${burst} checks, not ${checks}.`;
+        const tooMany = `A batch with this key may have at most ${burst} checks; this one has ${checks}. Split it.`;
         return checks > burst ? refuse(tooMany, Math.ceil((burst * interval) / fills)) : undefined;
       },
     };
   }
 
-  const tooManyCalls = "Too many calls or checks came with this key.";
+  const tooManyCalls = "Too many calls or checks with this key.";
   const limits = {
     public: createLimit("public", tooManyCalls),
     private: createLimit("private", tooManyCalls),

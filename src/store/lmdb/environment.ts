@@ -68,7 +68,7 @@ export async function openEnvironment(folder: string, writeTimeout: number): Pro
     await root?.close();
     throw new Error(
       `The data folder ${path} cannot be used (${messageOf(error)}): ` +
-        "choose one that this process may read and write, on a disk with space left.",
+        "set DATA_DIR to a folder that this process can read and write, on a disk with free space.",
       { cause: error },
     );
   }

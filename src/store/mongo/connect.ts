@@ -57,7 +57,7 @@ export async function prepare(
     const what = `Cannot prepare the database ${database} at ${hosts(uri)}`;
     const hint =
       cause instanceof IncompatibleSchema
-        ? "use an empty database"
+        ? "set MONGODB_DATABASE to an empty database, or run the version that created this one"
         : "run mongod with --replSet (one member is enough) and grant the user the roles readWrite and dbAdmin";
     throw operatorError(what, hint, cause);
   } finally {

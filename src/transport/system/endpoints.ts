@@ -75,7 +75,7 @@ function pathsOf(name: EndpointName): string[] {
 function notReady(): Problem {
   return new Problem(
     "store_unavailable",
-    "The server cannot reach its store, or is shutting down.",
+    "The server cannot reach its store, or is shutting down. Retry, or use another instance.",
     {
       retryAfter: 1_000,
     },

@@ -17,7 +17,10 @@ export function createHealthHandlers(
   return {
     async check({ service }) {
       if (!isServed(service)) {
-        throw new Problem("service_not_found", "Unknown service.");
+        throw new Problem(
+          "service_not_found",
+          `Unknown service. Send an empty name, or one of ${serviceNames.join(", ")}.`,
+        );
       }
       return { status: statusOf(await readiness.check()) };
     },

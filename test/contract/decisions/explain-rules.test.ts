@@ -85,10 +85,17 @@ describe("an explanation", () => {
     [["matches certain tokens only, and no token is named"], inPci, undefined],
     [["lists token:read", "id card-1 starts with card-"], cards, { id: "card-1" }],
     [["id bank-1 does not start with card-"], cards, { id: "bank-1" }],
-    [["the token has no id that starts with card-"], cards, { container: "/pci/" }],
+    [
+      ["the token has no id, and the rule requires that it starts with card-"],
+      cards,
+      { container: "/pci/" },
+    ],
     [["id card-2 is not card-1"], oneCard, { id: "card-2", container: "/a/" }],
     [
-      ["id card-2 is not card-1", "the token has no container that is /a/"],
+      [
+        "id card-2 is not card-1",
+        "the token has no container, and the rule requires that it is /a/",
+      ],
       oneCard,
       { id: "card-2" },
     ],

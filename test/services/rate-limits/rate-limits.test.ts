@@ -98,7 +98,7 @@ describe("a call above the rate limit", () => {
     const response = await whoAmI(server, key);
     const { detail } = expectProblem(response, 429, "rate_limited");
     expect(detail).toBe(
-      `Too many calls or checks came with this key. Retry in ${response.headers["retry-after"]} s.`,
+      `Too many calls or checks with this key. Retry in ${response.headers["retry-after"]} s.`,
     );
     expectRetryHint((name) => response.headers[name], server.clock.now());
   });
@@ -262,7 +262,9 @@ describe("a batch of checks", () => {
     freezeTime();
     const { key } = await createPrivate();
     const { detail } = expectProblem(await checkBatch(server, key, 11), 429, "rate_limited");
-    expect(detail).toMatch("A call with this key may make at most 10 checks, not 11.");
+    expect(detail).toBe(
+      "A batch with this key may have at most 10 checks; this one has 11. Split it.",
+    );
     expect((await checkBatch(server, key, 9)).status).toBe(200);
     expect((await whoAmI(server, key)).status).toBe(429);
   });

@@ -319,7 +319,8 @@ describe("opening LMDB", () => {
     await writeFile(join(truncated, "data.mdb"), "x");
     for (const path of [file, join(file, "below"), foreign, truncated, "/proc/latchkey"]) {
       const error = await openLmdbStore({ path }).catch((error) => error);
-      const sentence = /^The data folder (\S+) cannot be used \(.+\): choose one .+\.$/;
+      const sentence =
+        /^The data folder (\S+) cannot be used \(.+\): set DATA_DIR to a folder .+\.$/;
       expect(must(sentence.exec(error.message) ?? undefined)[1]).toBe(path);
     }
   });

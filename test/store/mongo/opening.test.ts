@@ -84,7 +84,7 @@ describe("opening a store", () => {
     await db.createCollection("applications", { validator });
     const error = await open(db).catch((error) => error);
     expect(error.message).toMatch(
-      /\(the collection applications was created by another version\): use an empty database\.$/,
+      /\(the collection applications was created by another version\): set MONGODB_DATABASE to an empty database, or run the version that created this one\.$/,
     );
     expect(await getOptions(db, "applications")).toMatchObject({ validator });
     expect(await db.listCollections().toArray()).toHaveLength(1);
