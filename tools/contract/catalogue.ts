@@ -88,7 +88,7 @@ const descriptions: Partial<Record<ProblemCode, Description>> = {
     when: "The `Idempotency-Key` was used for a different request.",
     detail:
       "This Idempotency-Key was used for a different request. " +
-      "Nothing was changed. KeyUse a new Idempotency-Key for each new request.",
+      "Nothing was changed. Use a new Idempotency-Key for each new request.",
   },
   version_mismatch: {
     when: "The application has changed since the version in the request.",
