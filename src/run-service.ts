@@ -19,7 +19,7 @@ interface ServeOptions {
   readonly settings: Settings;
   readonly log: Logger;
   /** Whether this process prints the first key or the bootstrap hint. */
-  readonly printsWelcome: boolean;
+  readonly handlesFirstStart: boolean;
   /** Returns the metrics of all workers. Absent if there is only this process. */
   readonly scrape?: () => Promise<string>;
   /** Called when the service listens. The service stops when the promise resolves. */
@@ -45,7 +45,7 @@ async function closeStore(store: Store): Promise<void> {
 }
 
 async function serveFrom(store: Store, options: ServeOptions): Promise<void> {
-  const { settings, log, printsWelcome, scrape, runUntilStopped } = options;
+  const { settings, log, handlesFirstStart, scrape, runUntilStopped } = options;
   const tracing = await loadTracing(settings.store.kind);
   const server = createServer({ store, settings, log, tracing, scrape });
   const address = await server.listen().catch((error: NodeJS.ErrnoException) => {
@@ -53,8 +53,8 @@ async function serveFrom(store: Store, options: ServeOptions): Promise<void> {
     throw explainListenError(error, { ...settings, names });
   });
   try {
-    if (printsWelcome && (await isEmpty(store))) {
-      await welcome(store, address, options);
+    if (handlesFirstStart && (await isEmpty(store))) {
+      await handleFirstStart(store, address, options);
     }
     await runUntilStopped(address, server);
   } finally {
@@ -68,7 +68,7 @@ function isEmpty({ applications }: Store): Promise<boolean> {
 }
 
 /** With an embedded store, creates and prints the first key. Otherwise logs how to create it. */
-async function welcome(
+async function handleFirstStart(
   store: Store,
   address: AddressInfo,
   { settings, log }: ServeOptions,
@@ -87,7 +87,7 @@ export async function serveStandalone(settings: Settings): Promise<void> {
   await serve({
     settings,
     log,
-    printsWelcome: true,
+    handlesFirstStart: true,
     async runUntilStopped(address, server) {
       // Before the log line: a script that waits for it may send the signal immediately.
       const stop = waitForStopSignal();

@@ -1,5 +1,5 @@
 /** The worker process of the load generator. */
-import { setImmediate as yieldToEventLoop } from "node:timers/promises";
+import { setImmediate as waitForNextTick } from "node:timers/promises";
 import { serveTasks } from "../child-processes.js";
 import { percentile } from "../report/table.js";
 import { runAutocannon } from "./external-tools.js";
@@ -105,7 +105,7 @@ async function runOpenLoop(
     while (sent < dueByNow && idle.length > 0) {
       sendNext(idle.pop() as number);
     }
-    await yieldToEventLoop();
+    await waitForNextTick();
   }
   if (failure !== undefined) {
     throw failure;

@@ -74,7 +74,7 @@ interface CheckFlags extends ClientFlags {
 }
 
 /** Checks whether a key has a permission. The exit code is part of the result. */
-export async function checkAccess(permission: string, flags: CheckFlags): Promise<void> {
+async function checkAccess(permission: string, flags: CheckFlags): Promise<void> {
   const { id, container, origin, address } = flags;
   const token =
     id === undefined && container === undefined
@@ -132,7 +132,7 @@ const permissionColumns: readonly Column<KnownPermission>[] = [
   { title: "TYPES", text: ({ types }) => types.join(" "), optional: true },
 ];
 
-export async function listPermissions(
+async function listPermissions(
   flags: ClientFlags & { readonly type?: string },
 ): Promise<void> {
   const { type } = flags;
@@ -144,7 +144,7 @@ export async function listPermissions(
   });
 }
 
-export async function whoAmI(flags: ClientFlags): Promise<void> {
+async function whoAmI(flags: ClientFlags): Promise<void> {
   await withClient(flags, async ({ client, call, output, connection }) => {
     const self = await client.access.whoAmI({}, call);
     output.show(WhoAmIResponseSchema, self, (display) =>

@@ -116,7 +116,7 @@ export interface Profile {
   readonly keyHeader?: string | undefined;
 }
 
-export interface Profiles {
+interface Profiles {
   /** The profile that commands use by default. */
   readonly current?: string | undefined;
   readonly byName: ReadonlyMap<string, Profile>;

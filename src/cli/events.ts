@@ -58,7 +58,7 @@ interface EventFlags extends ClientFlags, ListFlags {
   readonly until?: Date;
 }
 
-export async function showEvents(flags: EventFlags): Promise<void> {
+async function showEvents(flags: EventFlags): Promise<void> {
   if (flags.follow && flags.until) {
     throw new CommandError("--follow cannot be combined with --until.", "usage");
   }

@@ -84,7 +84,7 @@ interface AddFlags extends OutputFlags {
 }
 
 /** Saves a service URL and a key after the service accepted the key. */
-export async function addProfile(name: string, flags: AddFlags): Promise<void> {
+async function addProfile(name: string, flags: AddFlags): Promise<void> {
   const { url = defaultUrl, keyHeader } = flags;
   const before = await readProfiles();
   if (before.byName.has(name) && !flags.replace) {
@@ -152,7 +152,7 @@ function keyPrefix(key: string): string {
   return `${start}…`;
 }
 
-export async function listProfiles(flags: OutputFlags): Promise<void> {
+async function listProfiles(flags: OutputFlags): Promise<void> {
   const { current, byName } = await readProfiles();
   const output = createOutput(flags);
   const listed = [...byName].map(([name, profile]) => ({
@@ -172,7 +172,7 @@ export async function listProfiles(flags: OutputFlags): Promise<void> {
   output.note(listed.length > 0 ? undefined : `No profiles. ${addProfileHint}`);
 }
 
-export async function useProfile(name: string, flags: OutputFlags): Promise<void> {
+async function useProfile(name: string, flags: OutputFlags): Promise<void> {
   const profiles = await readProfiles();
   const { url } = getProfile(profiles, name);
   await writeProfiles({ ...profiles, current: name });
@@ -182,7 +182,7 @@ export async function useProfile(name: string, flags: OutputFlags): Promise<void
   );
 }
 
-export async function removeProfile(name: string, flags: OutputFlags): Promise<void> {
+async function removeProfile(name: string, flags: OutputFlags): Promise<void> {
   const profiles = await readProfiles();
   getProfile(profiles, name);
   const byName = new Map(profiles.byName);

@@ -115,7 +115,7 @@ function addManagement(sessions: Command): void {
   );
 }
 
-export async function openSession(flags: ClientFlags): Promise<void> {
+async function openSession(flags: ClientFlags): Promise<void> {
   await withClient(flags, async ({ client, call, output }) => {
     const opened = await client.sessions.createSession({}, call);
     const { id, sessionKey, nonce, expiresAt } = opened;
@@ -143,7 +143,7 @@ interface AuthorizeFlags extends ClientFlags {
   readonly expires?: Date;
 }
 
-export async function authorizeSession(flags: AuthorizeFlags): Promise<void> {
+async function authorizeSession(flags: AuthorizeFlags): Promise<void> {
   const { expires } = flags;
   const grants = await readGrants(flags);
   const expiry = expires ? { expiresAt: timestampFromDate(expires) } : {};
@@ -154,7 +154,7 @@ export async function authorizeSession(flags: AuthorizeFlags): Promise<void> {
   });
 }
 
-export async function getSession(id: string, flags: ClientFlags): Promise<void> {
+async function getSession(id: string, flags: ClientFlags): Promise<void> {
   await withClient(flags, async ({ client, call, output }) => {
     const session = await client.sessions.getSession({ id }, call);
     output.show(SessionSchema, session, (display) => formatSession(session, display));
@@ -167,7 +167,7 @@ interface SessionListFlags extends ClientFlags, ListFlags {
   readonly state?: string;
 }
 
-export async function listSessions(flags: SessionListFlags): Promise<void> {
+async function listSessions(flags: SessionListFlags): Promise<void> {
   const { application, authorizedBy, state } = flags;
   await withClient(flags, async (context) => {
     const { client, call, output } = context;
@@ -192,7 +192,7 @@ interface RevokeFlags extends ClientFlags {
   readonly yes?: boolean;
 }
 
-export async function revokeSession(id: string | undefined, flags: RevokeFlags): Promise<void> {
+async function revokeSession(id: string | undefined, flags: RevokeFlags): Promise<void> {
   const { all = false, application } = flags;
   if (id !== undefined && !all && application === undefined) {
     await withClient(flags, (context) => revokeOne(id, context));

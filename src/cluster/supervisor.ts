@@ -73,7 +73,7 @@ interface WorkerPool {
   stop(timeout: number): Promise<void>;
 }
 
-export function startWorkerPool(size: number, onOutput: (output: Readable) => void): WorkerPool {
+function startWorkerPool(size: number, onOutput: (output: Readable) => void): WorkerPool {
   const running = new Set<WorkerProcess>();
   const metrics = createWorkerPoolMetrics();
   const stopping = new AbortController();

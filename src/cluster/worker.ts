@@ -16,7 +16,7 @@ async function runWorker(worker: Worker): Promise<void> {
       settings,
       log,
       // Only the first worker. It is never replaced before it has printed.
-      printsWelcome: worker.id === 1,
+      handlesFirstStart: worker.id === 1,
       scrape: createPoolScrape(worker, send),
       runUntilStopped(address, server) {
         const stop = waitForStopSignal();

@@ -65,7 +65,7 @@ export interface CacheCounts {
   misses: number;
 }
 
-/** Computes a value once per key. The results are never dropped, so the set of keys must be small. */
+/** Computes a value once per key. Results are never dropped, as `lru-cache` would: use it for few keys only. */
 export function memoize<Key, Value extends object | string>(
   compute: (key: Key) => Value,
 ): (key: Key) => Value {

@@ -10,7 +10,8 @@ interface MapOptions<T, R> {
 
 /**
  * Maps items concurrently and yields the results in order. A reader that does
- * not take results stops the reading of items (backpressure).
+ * not take results stops the reading of items (backpressure). Unlike Node's
+ * `Readable.map`, streams share a limit, and an abort still yields finished results.
  */
 export async function* mapConcurrently<T, R>(options: MapOptions<T, R>): AsyncGenerator<R> {
   const { items, map, window, signal } = options;
@@ -140,7 +141,7 @@ export function batchPerTick<T, R>(
 
 /**
  * Runs at most a fixed number of tasks at a time. The others wait in order of
- * arrival. Node has none, and a library would be a dependency for 20 lines.
+ * arrival. Node has none. `p-limit` would do, but is not needed for a counter and a queue.
  */
 export type Semaphore = <T>(work: () => Promise<T>) => Promise<T>;
 
@@ -167,7 +168,7 @@ export function createSemaphore(limit: number): Semaphore {
   };
 }
 
-/** A separate semaphore per key. */
+/** A separate semaphore per key, which exists only while it is used. `p-limit` has no keys. */
 type KeyedSemaphore = <T>(key: string, work: () => Promise<T>) => Promise<T>;
 
 export function createKeyedSemaphore(limit: number): KeyedSemaphore {

@@ -1,3 +1,5 @@
+/** Safe and redrawn terminal output. Node's `stripVTControlCharacters` removes escapes but not text direction marks. */
+
 /** Control and format characters, which include terminal escapes and text direction marks. */
 const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 

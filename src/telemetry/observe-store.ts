@@ -11,10 +11,10 @@ import { counter, createHistogram, type Family, histogram } from "./metrics/fami
 import type { Tracing } from "./tracing.js";
 
 /** `refused`: a precondition on the stored data failed. */
-export type StoreOutcome = "ok" | "unavailable" | "refused" | "error";
+type StoreOutcome = "ok" | "unavailable" | "refused" | "error";
 
 /** Records a completed store call. */
-export type RecordStoreCall = (outcome: StoreOutcome, milliseconds: number) => void;
+type RecordStoreCall = (outcome: StoreOutcome, milliseconds: number) => void;
 
 interface StoreObservers {
   /** Returns the counter of an operation. */

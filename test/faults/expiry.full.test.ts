@@ -262,10 +262,10 @@ describe.each(eachClock)("an instance whose clock is %s", (_, at) => {
     const again = await Promise.all(apis.map((api) => api.createApplication(key, request)));
     expect(again.map(({ id }) => id)).toEqual([first.id, first.id]);
 
-    const answers = db.collection("answers");
-    const [latest] = await answers.find().sort({ expires_at: -1 }).limit(1).toArray();
+    const responses = db.collection("responses");
+    const [latest] = await responses.find().sort({ expires_at: -1 }).limit(1).toArray();
     expectBetween(latest?.expires_at.getTime() - 24 * 3_600_000, startedAt, clock.latest());
-    await answers.updateMany({}, [{ $set: { expires_at: "$$NOW" } }]);
+    await responses.updateMany({}, [{ $set: { expires_at: "$$NOW" } }]);
     const repeated = await apis[at].createApplication(key, request);
     expect(repeated.id).not.toBe(first.id);
   });

@@ -138,7 +138,7 @@ export function formatTimestamp(timestamp: string): string {
 }
 
 /** Returns the validation errors of a message by field. */
-export type Validate = (message: DescMessage, json: JsonObject) => Record<string, string[]>;
+type Validate = (message: DescMessage, json: JsonObject) => Record<string, string[]>;
 
 /** Uses the validator and the messages of the service, so that examples match its responses. */
 export function createValidate({ registry }: Contract): Validate {

@@ -98,7 +98,7 @@ request in the logs. Every response also has it in the \`X-Request-Id\` header.
 **Other protocols.** The same methods are available over gRPC, gRPC-Web and Connect on the same port.
 `;
 
-export const info: Json = {
+const info: Json = {
   title: "Latchkey",
   summary: "API keys with permissions and access rules, and short-lived sessions.",
   description: description.trim().replace(/(?<!\n)\n(?!\n)/g, " "),

@@ -25,7 +25,7 @@ export function prose(text: string): Block[] {
 }
 
 /** The anchor of a heading, as Markdown renderers generate it. */
-export function toAnchor(text: string): string {
+function toAnchor(text: string): string {
   return text
     .toLowerCase()
     .replace(/[^\w\- ]/g, "")

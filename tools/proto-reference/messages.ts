@@ -82,7 +82,7 @@ function reachable(from: readonly DescMessage[]): Set<DescMessage> {
 }
 
 /** Describes the rules of a field in sentences. */
-export function describeRules(contract: Contract, field: DescField): string[] {
+function describeRules(contract: Contract, field: DescField): string[] {
   const rules = contract.fieldRules(field);
   const header = contract.header(field);
   const item = valueRules(contract, rules.repeated?.items ?? {});

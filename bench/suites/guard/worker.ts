@@ -1,5 +1,5 @@
 /** The worker process of the guard suites: a service that checks keys with a guard. */
-import { setTimeout as pause, setImmediate as yieldToEventLoop } from "node:timers/promises";
+import { setTimeout as pause, setImmediate as waitForNextTick } from "node:timers/promises";
 import type * as latchkey from "../../../src/client/node.js";
 import { serveTasks } from "../../child-processes.js";
 import { getCpuSeconds } from "../../processes.js";
@@ -107,7 +107,7 @@ async function waitUntilCached(guard: latchkey.Guard, { key }: CreatedApplicatio
     if (source === "cache") {
       return;
     }
-    await yieldToEventLoop();
+    await waitForNextTick();
   }
 }
 
@@ -129,7 +129,7 @@ async function measureUntilRefused(
       throw new Error(`unexpected decision for a revoked key, from the ${source}: ${detail}`);
     }
     // Lets the guard read what the service has sent.
-    await yieldToEventLoop();
+    await waitForNextTick();
     checkStarted = performance.now();
   }
 }
@@ -195,7 +195,7 @@ async function runChecks(checker: Checker, keys: readonly string[], count: numbe
         throw new Error("a valid key was refused");
       }
       if (next % checksPerYield === 0) {
-        await yieldToEventLoop();
+        await waitForNextTick();
       }
     }
   }

@@ -107,12 +107,12 @@ export interface RuleSet {
   createRule(index: number): RuleRecord;
 }
 
-export const permission = "token:read";
+const permission = "token:read";
 
 export const manyRules = 1_000;
 
 /** Creates all rules of a set, or only the one that matches. */
-export function createRules({ createRule }: RuleSet, count: 1 | typeof manyRules): RuleRecord[] {
+function createRules({ createRule }: RuleSet, count: 1 | typeof manyRules): RuleRecord[] {
   return Array.from({ length: count }, (_, index) => createRule(manyRules - count + index));
 }
 

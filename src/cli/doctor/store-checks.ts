@@ -51,13 +51,6 @@ function layoutFinding({ error, schema, supportedSchema }: DataFileStatus, path:
   if (schema === undefined) {
     return ok("layout", "checked when the service starts");
   }
-  if (schema > supportedSchema) {
-    return fail(
-      "layout",
-      `version ${schema} is from a newer Latchkey; this one supports ${supportedSchema}`,
-      "Run that version, or use another folder.",
-    );
-  }
   return schema === supportedSchema
     ? ok("layout", `version ${schema}, all indexes exist`)
     : warn(
@@ -80,7 +73,7 @@ function diskFinding({ freeBytes }: FolderStatus): Finding {
 const maxListed = 10;
 
 /** Warns of tenants whose last manager expires, if known. */
-export function checkManagers(expirations: readonly ManagerExpiration[] | undefined): Finding[] {
+function checkManagers(expirations: readonly ManagerExpiration[] | undefined): Finding[] {
   if (expirations === undefined) {
     return [];
   }

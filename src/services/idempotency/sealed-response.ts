@@ -21,8 +21,8 @@ const keySize = 32;
 const nonceSize = 12;
 const tagSize = 16;
 const fingerprintSize = 32;
-const idPurpose = "latchkey: the id of an answer";
-const keyPurpose = "latchkey: the sealing of an answer";
+const idPurpose = "latchkey: the id of a stored response";
+const keyPurpose = "latchkey: the sealing of a stored response";
 
 /** The id under which a response is stored: a hash in hex that reveals none of its inputs. */
 export function responseId(callerId: string, method: string, idempotencyKey: string): string {

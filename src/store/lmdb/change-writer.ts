@@ -89,7 +89,7 @@ export function createAuditWriter(parts: AuditWriterParts): AuditWriter {
 const timeSize = 8;
 
 /** The stored responses of idempotent calls. Ids are hexadecimal. */
-export interface Responses extends ResponseStore {
+interface Responses extends ResponseStore {
   /** Whether a response is stored, inside `write`. */
   has(id: string): boolean;
 

@@ -66,7 +66,7 @@ async function checkWritable(path: string): Promise<void> {
 }
 
 /** Throws if a file exists that LMDB cannot open. */
-export async function checkFile(path: string): Promise<void> {
+async function checkFile(path: string): Promise<void> {
   if (!(await hasAccess(path))) {
     return;
   }

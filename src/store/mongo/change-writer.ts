@@ -143,7 +143,7 @@ interface ResponseDocument {
 }
 
 /** The stored responses of idempotent changes, each written in the transaction of its change. */
-export interface ResponseDocuments extends ResponseStore {
+interface ResponseDocuments extends ResponseStore {
   isStored(id: string, session: ClientSession): Promise<boolean>;
   /** Replaces an expired response. The same transaction must have called `isStored`. */
   store(id: string, response: NewResponse, session: ClientSession): Promise<void>;

@@ -208,8 +208,8 @@ export const credentialCollections: readonly CollectionSpec[] = [
 ];
 
 export const eventsName = "events";
-export const responsesName = "answers";
-export const checkpointsName = "marks";
+export const responsesName = "responses";
+export const checkpointsName = "checkpoints";
 
 export const byTenantNewest = { tenant_id: 1, _id: -1 } as const;
 export const byTenantAndTarget = { tenant_id: 1, targets: 1, _id: -1 } as const;

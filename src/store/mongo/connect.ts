@@ -122,7 +122,7 @@ const majority = { readConcern: new ReadConcern("majority") };
  * other primary can exist and a majority read is as fresh; a linearizable read
  * would wait for the next journal sync.
  */
-export function createFreshRead(client: MongoClient, reads: ReadMode): FreshRead {
+function createFreshRead(client: MongoClient, reads: ReadMode): FreshRead {
   let isSingleMember = false;
   client.on("topologyDescriptionChanged", ({ newDescription }) => {
     isSingleMember = hasOneMember(newDescription);

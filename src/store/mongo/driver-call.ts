@@ -43,7 +43,7 @@ const hangTimeouts = createTimerQueue(30_000);
  */
 export async function callDriver<T>(call: () => Promise<T>): Promise<T> {
   try {
-    return await withTimeout(call());
+    return await rejectIfHung(call());
   } catch (error) {
     if (!isUnavailable(error)) {
       throw error;
@@ -53,7 +53,7 @@ export async function callDriver<T>(call: () => Promise<T>): Promise<T> {
 }
 
 /** Every authentication passes here, so all calls share one timer. */
-function withTimeout<T>(call: Promise<T>): Promise<T> {
+function rejectIfHung<T>(call: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const timeout = hangTimeouts.start(() =>
       reject(new StoreUnavailable("MongoDB did not respond in time.")),

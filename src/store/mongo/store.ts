@@ -147,7 +147,7 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
 }
 
 /** Counts the connections of a client that are in use, and the calls that wait for one. */
-export function watchPool(client: MongoClient): () => ConnectionUse {
+function watchPool(client: MongoClient): () => ConnectionUse {
   let inUse = 0;
   let waiting = 0;
   client.on("connectionCheckOutStarted", () => {

@@ -140,7 +140,7 @@ const replacement = "\ufffd";
 const byteOrderMark = "\ufeff";
 
 /** Reads protobuf's wire format. Throws if it is invalid. */
-export class ByteReader {
+class ByteReader {
   readonly #bytes: Buffer;
   #at = 0;
   #end: number;

@@ -306,7 +306,7 @@ export function isUpdateMask({ message }: DescField): boolean {
  * Creates a function that sets the update mask of a message to the updatable fields
  * in its JSON. So an empty list or `null` differs from an absent field.
  */
-export function createMaskWriter({
+function createMaskWriter({
   fields,
 }: DescMessage): (message: Message, json: unknown) => Message {
   const mask = fields.find(isUpdateMask);

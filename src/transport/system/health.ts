@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import type { ServiceImpl } from "@connectrpc/connect";
 import {
   type Health,
@@ -77,7 +76,6 @@ export function createReadiness(store: Store, stopping: AbortSignal): Readiness 
   return {
     check,
     async *watch(signal) {
-      const stopped = AbortSignal.any([signal, stopping]);
       let last: boolean | undefined;
       while (!signal.aborted) {
         const state = await check();
@@ -85,29 +83,35 @@ export function createReadiness(store: Store, stopping: AbortSignal): Readiness 
           yield state;
           last = state;
         }
-        if (stopped.aborted) {
+        if (stopping.aborted) {
           return;
         }
-        await pause(pollInterval, stopped);
+        await waitForAbort([signal, stopping], pollInterval);
       }
     },
-    async end(signal) {
-      const stopped = AbortSignal.any([signal, stopping]);
-      if (!stopped.aborted) {
-        await once(stopped, "abort");
-      }
-    },
+    end: (signal) => waitForAbort([signal, stopping]),
   };
 }
 
-function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+/**
+ * Waits until a signal aborts or the time is over. `AbortSignal.any` would leave an entry
+ * per call on `stopping`, which lasts as long as the process.
+ */
+function waitForAbort(signals: readonly AbortSignal[], milliseconds?: number): Promise<void> {
   return new Promise((resolve) => {
-    const wake = () => {
+    const finish = () => {
       clearTimeout(timer);
-      signal.removeEventListener("abort", wake);
+      for (const signal of signals) {
+        signal.removeEventListener("abort", finish);
+      }
       resolve();
     };
-    const timer = setTimeout(wake, milliseconds);
-    signal.addEventListener("abort", wake);
+    const timer = milliseconds === undefined ? undefined : setTimeout(finish, milliseconds);
+    for (const signal of signals) {
+      signal.addEventListener("abort", finish);
+    }
+    if (signals.some(({ aborted }) => aborted)) {
+      finish();
+    }
   });
 }

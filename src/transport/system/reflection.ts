@@ -141,15 +141,13 @@ function failure(errorCode: Code, errorMessage: string): Response {
 /** Yields messages until they end or the server stops. */
 async function* until<T>(stopping: AbortSignal, messages: AsyncIterable<T>): AsyncIterable<T> {
   const iterator = messages[Symbol.asyncIterator]();
-  // A derived signal, so that streams leave no listeners on the shared one.
-  const end = AbortSignal.any([stopping]);
   let stop = () => {};
   const stopped = new Promise<undefined>((resolve) => {
     stop = () => resolve(undefined);
   });
-  end.addEventListener("abort", stop);
+  stopping.addEventListener("abort", stop);
   try {
-    while (!end.aborted) {
+    while (!stopping.aborted) {
       const next = await Promise.race([iterator.next(), stopped]);
       if (!next || next.done) {
         return;
@@ -157,6 +155,6 @@ async function* until<T>(stopping: AbortSignal, messages: AsyncIterable<T>): Asy
       yield next.value;
     }
   } finally {
-    end.removeEventListener("abort", stop);
+    stopping.removeEventListener("abort", stop);
   }
 }

@@ -191,7 +191,7 @@ function given<Name extends string>(name: Name, value: string): { readonly [K in
 }
 
 /** The decision of the service about a key, with its rules if the signed-in key may read them. */
-export function KeyDecision({ request }: { readonly request: CheckAccessRequest }) {
+function KeyDecision({ request }: { readonly request: CheckAccessRequest }) {
   const debounced = useDebounced(request);
   const {
     data: decision,
@@ -236,7 +236,7 @@ interface SubjectDecisionProps {
 }
 
 /** A preview for an application or a session. */
-export function SubjectDecision({ request, ...reference }: SubjectDecisionProps) {
+function SubjectDecision({ request, ...reference }: SubjectDecisionProps) {
   const { subject, isLoading, error, missing } = useSubject(reference);
   if (missing !== undefined) {
     return <p className="muted">Your key needs {missing}.</p>;

@@ -213,7 +213,7 @@ function previewDecision(
 }
 
 /** Applies the transform of a decision to a sample value. */
-export function SampleToken({ transform }: { readonly transform: string | undefined }) {
+function SampleToken({ transform }: { readonly transform: string | undefined }) {
   const [plain, setPlain] = useState("4242 4242 4242 4242");
   const [mask, setMask] = useState("•••• 4242");
   const shown = transform === undefined ? "" : applyTransform(transform, plain, mask);

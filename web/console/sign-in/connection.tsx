@@ -162,7 +162,7 @@ const clockTolerance = 2_000;
 let clockOffset = 0;
 
 /** Reads the clock of the service from the Date header. The local clock may differ. */
-export function syncServiceClock(headers: Headers): void {
+function syncServiceClock(headers: Headers): void {
   const serverTime = Date.parse(headers.get("date") ?? "");
   if (!Number.isNaN(serverTime)) {
     const difference = serverTime - Date.now();

@@ -173,10 +173,10 @@ function SignInProblem({ error }: { readonly error: unknown }) {
 }
 
 /** The key is stored on request only, for this tab, until the tab is closed. */
-export const storedKey = openStorage("sessionStorage", "latchkey-key");
+const storedKey = openStorage("sessionStorage", "latchkey-key");
 
 /** Signs in with a key, unless it was cancelled before the response arrives. */
-export type SignInWithKey = (key: string, isCurrent?: () => boolean) => Promise<void>;
+type SignInWithKey = (key: string, isCurrent?: () => boolean) => Promise<void>;
 
 interface StoredKeySignIn {
   readonly isSigningIn: boolean;
@@ -185,7 +185,7 @@ interface StoredKeySignIn {
 }
 
 /** Signs in with the stored key. Retries while the service is unreachable, removes an invalid key. */
-export function useStoredKey(signIn: SignInWithKey): StoredKeySignIn {
+function useStoredKey(signIn: SignInWithKey): StoredKeySignIn {
   const [isSigningIn, setIsSigningIn] = useState(() => storedKey.read() !== undefined);
   const [problem, setProblem] = useState<unknown>();
 

@@ -153,7 +153,7 @@ interface ChangePublisher {
   notifyAll(): void;
 }
 
-export interface PublisherOptions {
+interface PublisherOptions {
   readonly start: Position;
   /** Converts a time of the database's clock to the store's clock. */
   readonly toTimestamp: (wallTime: Date) => number;

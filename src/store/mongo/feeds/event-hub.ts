@@ -183,7 +183,7 @@ export interface EventReading {
 }
 
 /** A buffer of recently published events of all tenants, shared by all followers. */
-export interface RecentEvents {
+interface RecentEvents {
   /** After all published events. */
   readonly offset: string;
 
