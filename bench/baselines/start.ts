@@ -98,7 +98,6 @@ export async function startBareHttp({ embedded, cores }: BenchContext): Promise<
   return { label: "bare node:http", server, keys: embedded.keys };
 }
 
-/** Fetches the JSON of an application. */
 function fetchApplication(instance: Instance): Promise<string> {
   return send(instance, "GET", "/applications/key", getFirstKey(instance.keys));
 }

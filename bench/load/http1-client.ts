@@ -136,7 +136,6 @@ function isComplete(head: string, status: number, body: Buffer): boolean {
   throw new Error(`the response has no length: ${head}`);
 }
 
-/** Encodes a request for HTTP/1.1. */
 export function encodeRequest(load: Load, { key, path = load.path, body }: LoadRequest): Buffer {
   const bytes = Buffer.from(body ?? "");
   const head = [

@@ -23,8 +23,8 @@ const area = { left: 70, right: 680, top: 70, bottom: 340 };
 /** Keeps the labels of the first and last points away from the edges. */
 const inset = 30;
 const legendSpace = 190;
-/** A palette for colour-blind readers. */
-const colours = ["#0072b2", "#d55e00", "#007a5e", "#8f4d7c"];
+/** A palette for color-blind readers. */
+const colors = ["#0072b2", "#d55e00", "#007a5e", "#8f4d7c"];
 const ink = "#24292f";
 const faint = "#d0d7de";
 
@@ -59,7 +59,7 @@ export function drawPlot({ title, x, y, series }: Plot): string {
       `text-anchor="middle" transform="translate(20 ${getMiddleY()}) rotate(-90)"`,
     ),
     ...series.flatMap((line, index) =>
-      drawLine(line, colours[index % colours.length] as string, toX, toY),
+      drawLine(line, colors[index % colors.length] as string, toX, toY),
     ),
     ...drawLegend(series),
   ];
@@ -95,21 +95,21 @@ type ListPosition = (value: number) => number;
 
 function drawLine(
   { points, labels }: Series,
-  colour: string,
+  color: string,
   toX: ListPosition,
   toY: ListPosition,
 ): string[] {
   const path = points.map(({ x, y }) => `${round(toX(x))} ${round(toY(y))}`).join("L");
   const shift = labels === "above" ? -9 : 18;
   return [
-    `<path d="M${path}" fill="none" stroke="${colour}" stroke-width="2"/>`,
+    `<path d="M${path}" fill="none" stroke="${color}" stroke-width="2"/>`,
     ...points.flatMap(({ x, y }) => [
-      `<circle cx="${round(toX(x))}" cy="${round(toY(y))}" r="3.5" fill="${colour}"/>`,
+      `<circle cx="${round(toX(x))}" cy="${round(toY(y))}" r="3.5" fill="${color}"/>`,
       text(
         round(toX(x)),
         round(toY(y) + shift),
         formatLabel(y),
-        `text-anchor="middle" font-size="11" fill="${colour}"`,
+        `text-anchor="middle" font-size="11" fill="${color}"`,
       ),
     ]),
   ];
@@ -118,8 +118,8 @@ function drawLine(
 function drawLegend(series: readonly Series[]): string[] {
   return series.flatMap(({ name }, index) => {
     const x = round(area.left + index * legendSpace);
-    const colour = colours[index % colours.length] as string;
-    return [`<circle cx="${x + 4}" cy="48" r="4" fill="${colour}"/>`, text(x + 14, 52, name, "")];
+    const color = colors[index % colors.length] as string;
+    return [`<circle cx="${x + 4}" cy="48" r="4" fill="${color}"/>`, text(x + 14, 52, name, "")];
   });
 }
 

@@ -19,7 +19,6 @@ export interface Caller {
   readonly key?: KeyRecord | undefined;
 }
 
-/** The peer of a call. */
 export interface Peer {
   /** The remote address of the connection. */
   readonly address: string;

@@ -17,7 +17,6 @@ import { findDisallowedGrants } from "../validation/violations.js";
 import { type Caller, callerHolds, expiryOf, grantsOf } from "./caller.js";
 import { uncoveredGrants } from "./grant-coverage.js";
 
-/** Reads the grants of a request. */
 export function readGrants(request: { permissions: string[]; rules: AccessRule[] }): Grants {
   return { permissions: request.permissions, rules: request.rules.map(ruleFields) };
 }

@@ -17,7 +17,6 @@ export function maxLengthOf(field: DescField): number | undefined {
   return type.case === "string" && type.value.maxLen > 0n ? Number(type.value.maxLen) : undefined;
 }
 
-/** A list field of a message. */
 export interface ListField {
   readonly name: string;
   readonly localName: string;
@@ -28,7 +27,6 @@ export interface ListField {
   readonly items: DescMessage | undefined;
 }
 
-/** The list fields of a message. */
 export const listFieldsOf = memoize<DescMessage, readonly ListField[]>((schema) =>
   schema.fields.flatMap((field) => {
     if (field.fieldKind !== "list") {

@@ -32,7 +32,6 @@ export async function withTimeout<T, Fallback>(
   }
 }
 
-/** A pending timeout. */
 export interface Timeout {
   cancel(): void;
 }

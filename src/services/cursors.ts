@@ -2,7 +2,7 @@ import type { CursorSealerFactory } from "../auth/cursor-sealing.js";
 import { invalidRequest } from "../errors.js";
 import type { ListOrder, ListPosition } from "../store/port/applications.js";
 
-/** The lists of applications and sessions, and the type of the sort value beside the id. */
+/** The lists of applications and sessions, and the type of the sort value next to the id. */
 const valueKinds = {
   newest: "none",
   name: "text",

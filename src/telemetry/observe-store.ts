@@ -13,7 +13,6 @@ import type { Tracing } from "./tracing.js";
 /** `refused`: a precondition on the stored data failed. */
 type StoreOutcome = "ok" | "unavailable" | "refused" | "error";
 
-/** Records a completed store call. */
 type RecordStoreCall = (outcome: StoreOutcome, milliseconds: number) => void;
 
 interface StoreObservers {

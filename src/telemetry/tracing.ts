@@ -35,7 +35,6 @@ export interface CallSpan {
   end(problem: Problem | undefined): void;
 }
 
-/** Ends the span of a store call. */
 type EndStoreCall = (errorCode: string | undefined) => void;
 
 const systems: Record<StoreSettings["kind"], string> = { mongodb: "mongodb", embedded: "lmdb" };

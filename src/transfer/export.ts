@@ -13,7 +13,6 @@ import {
   recordKinds,
 } from "./format.js";
 
-/** The progress of an export. */
 export interface ExportPosition {
   readonly counts: Counts;
   readonly last?: Item | undefined;

@@ -6,7 +6,6 @@ export interface ImportReport {
   add(kind: RecordKind, outcome: Outcome): void;
   /** Adds a record that was not written because of a conflict with the store. */
   addConflict(kind: RecordKind, line: number, id: string, outcome: Conflict): void;
-  /** Adds a line that is invalid. */
   addInvalidLine(line: number, message: string): void;
   /** Adds an application that was imported although the API would refuse it. */
   addWarning(line: number, id: string, message: string): void;

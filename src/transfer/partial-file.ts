@@ -14,7 +14,6 @@ import {
   splitLines,
 } from "./format.js";
 
-/** The destination of an export. */
 export interface ExportTarget {
   /** The interrupted export to resume, if any. */
   readonly before?: PartialExport | undefined;

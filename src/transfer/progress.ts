@@ -1,6 +1,5 @@
 import { formatBar, startProgressLine } from "../lib/terminal.js";
 
-/** The state of a transfer. */
 interface TransferState {
   readonly records: number;
   readonly bytes: number;

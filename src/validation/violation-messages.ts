@@ -5,7 +5,6 @@ import type { Violation } from "@bufbuild/protovalidate";
 import type { FieldRules } from "../../gen/buf/validate/validate_pb.js";
 import type { FieldViolation } from "../contract/problems.js";
 
-/** Returns the rules of a field. */
 export type RulesOf = (field: DescField) => FieldRules;
 
 /**

@@ -67,7 +67,7 @@ describeInBrowser("console application pages", (browser) => {
     expect(faults).toEqual([]);
   });
 
-  it("asks before it discards unsaved changes", async () => {
+  it("prompts before it discards unsaved changes", async () => {
     const { id } = await createApplication("Left", ["token:read"], "private");
     const { page, faults } = await open(`/applications/${id}`);
     await page.getByRole("link", { name: "Edit" }).click();

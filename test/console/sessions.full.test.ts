@@ -33,7 +33,7 @@ describeInBrowser("console session pages", (browser) => {
   const rowOf = (page: Page, sessionId: string) =>
     page.getByRole("row").filter({ hasText: sessionId.slice(-8) });
 
-  it("walks through the lifecycle of a session and shows it live to others", async () => {
+  it("shows the lifecycle of a session, also live to others", async () => {
     const watcher = await openSignedIn(browser, `${server.url}/console/sessions`, root.key);
     await watcher.page.getByText("No open sessions.").waitFor();
     await watcher.page.getByText("● Live").waitFor();

@@ -113,7 +113,7 @@ async function startHttp1(port: number, key: string): Promise<() => Promise<stri
     received = "";
     socket.write(body);
     await closed;
-    return received || "cut off";
+    return received || "closed early";
   };
 }
 
@@ -126,7 +126,7 @@ async function startGrpc(session: ClientHttp2Session, key: string): Promise<() =
     te: "trailers",
     "svc-api-key": key,
   });
-  let result = "cut off";
+  let result = "closed early";
   const readStatus = (headers: IncomingHttpHeaders) => {
     const { "grpc-status": status } = headers;
     result = status === undefined ? result : `grpc-status: ${status}`;

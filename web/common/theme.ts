@@ -17,7 +17,7 @@ export function chooseTheme(theme: Theme): void {
   applyTheme();
 }
 
-/** "auto" follows the colour scheme of the system. */
+/** "auto" follows the color scheme of the system. */
 export function applyTheme(): void {
   document.documentElement.style.colorScheme = chosen === "auto" ? "light dark" : chosen;
 }

@@ -73,7 +73,6 @@ export function actorOf({ application, session, key }: Caller): Principal {
   return { applicationId: application.id, sessionId: session?.id, keyId: key?.id };
 }
 
-/** The state of an application in an event. */
 export function stateOfApplication(record: ApplicationRecord): CredentialState {
   const { name, permissions, rules, disabled, expiresAt } = record;
   const { allowedOrigins, allowedCidrs, sessionQuota } = record;
@@ -81,7 +80,6 @@ export function stateOfApplication(record: ApplicationRecord): CredentialState {
   return { name, permissions, rules, disabled, ...limits, expiresAt };
 }
 
-/** The state of a session in an event. */
 export function stateOfSession({ permissions, rules, expiresAt }: SessionRecord): CredentialState {
   return { permissions, rules, expiresAt };
 }

@@ -45,12 +45,9 @@ export interface SpaceGuard {
 }
 
 /**
- * Runs work in transactions, one after the other. All waiting work shares the
- * next transaction and its sync, but work that throws rolls back only its own
- * writes. Revocations share a transaction only with each other. Work times out:
- * a commit can hang while another process that was stopped holds the lock, and
- * after an error in the last page written. Work that timed out before its
- * transaction started does not run.
+ * Waiting work shares the next transaction and its sync, revocations only with each other. Work that throws rolls
+ * back only its own writes. Work times out, because a commit can hang: after an error in the last page written, or
+ * while a stopped process holds the lock. Work that timed out before its transaction started does not run.
  */
 interface WriteQueue {
   /** Resolves when the writes are on disk. */

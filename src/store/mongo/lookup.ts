@@ -106,11 +106,9 @@ interface BatcherOptions {
 }
 
 /**
- * Batches lookups by key into loads of many keys. Lookups of the same tick share
- * a load. Lookups that start during a load share the next one, which is sent
- * when the response arrives or after `maxWait`. A load contains only lookups
- * that started before it, so each is as fresh as with a separate load. A single
- * lookup waits only for the next tick.
+ * Batches lookups of the same tick into one load. Lookups that start during a load share the next one, which
+ * is sent when the response arrives or after `maxWait`. A load contains only lookups that started before it,
+ * so each is as fresh as with a separate load.
  */
 export function createBatcher<K, V>(
   load: (keys: readonly K[]) => Promise<ReadonlyMap<K, V>>,

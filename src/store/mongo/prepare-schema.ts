@@ -105,7 +105,6 @@ export function findIndex(
   return existing.find(({ key }) => JSON.stringify(key) === order);
 }
 
-/** The options of an existing index. */
 export function indexOptions({ v, key, name, background, ...options }: IndexDescriptionInfo) {
   return options;
 }

@@ -26,13 +26,9 @@ export interface SessionCleanup {
 }
 
 /**
- * A revoked session grants nothing and is deleted when it expires. Cleanup only
- * saves disk space and reads until then, so callers do not wait for it and
- * errors are ignored.
- *
- * It does not delete the sessions, because the change feed would report each of
- * them. It sets their expiry to {@link cleanupMarker}: the TTL index deletes
- * them, and the feed ignores both events (see feeds/change-stream-filter.ts).
+ * Cleanup only saves disk space and reads, so callers do not wait for it and errors are ignored. The change
+ * feed would report deleted sessions, so their expiry is set to {@link cleanupMarker} instead: the TTL index
+ * deletes them, and the feed ignores both events (see feeds/change-stream-filter.ts).
  */
 export function createSessionCleanup(documents: Collection<SessionDocument>): SessionCleanup {
   const running = new Set<Promise<void>>();

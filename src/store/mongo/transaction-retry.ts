@@ -34,7 +34,7 @@ type TransactionWork<R> = (session: ClientSession, commit: () => Promise<void>) 
  * Runs work in a transaction. The work has no effect until it commits; if it
  * throws, the transaction is aborted and the error reaches the caller unchanged.
  * Work that conflicts with another transaction runs again. A commit without a
- * response is sent again. Neither happens after the caller has cancelled.
+ * response is sent again. Neither happens after the caller has canceled.
  */
 export type RunTransaction = <R>(work: TransactionWork<R>, options?: RunOptions) => Promise<R>;
 
@@ -169,11 +169,9 @@ const minCheckInterval = 500;
 type AbortAbandoned = () => Promise<void>;
 
 /**
- * An instance that is killed or disconnected during a transaction leaves its
- * documents locked. The server aborts such a transaction only after a minute or
- * more, and until then that key could not be revoked. A user may list
- * and kill its own sessions without extra privileges. If the owner is still
- * running, it gets a transient error and retries.
+ * An instance that is killed or disconnected during a transaction leaves its documents locked for a minute or
+ * more, and those keys could not be revoked. A user may kill its own sessions without extra privileges. An owner
+ * that is still running gets a transient error and retries.
  */
 function createAbandonedAborter(client: MongoClient): AbortAbandoned {
   const admin = client.db("admin", {

@@ -47,7 +47,6 @@ export interface TransferStore {
 export type ImportedApplication = Omit<ApplicationRecord, "version" | "document">;
 export type ImportedSession = Omit<SessionRecord, "version">;
 
-/** Identifies an event. */
 export type EventKey = Pick<EventRecord, "id" | "tenantId" | "at">;
 
 export interface ImportOptions {

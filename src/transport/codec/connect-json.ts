@@ -35,7 +35,7 @@ const connectReadStyle: JsonReadStyle = {
 };
 
 /**
- * Creates a decoder of Connect's JSON with the behaviour of `fromJsonString`. In
+ * Creates a decoder of Connect's JSON with the behavior of `fromJsonString`. In
  * supported messages it also rejects dates and durations that do not exist.
  */
 export function createConnectJsonDecoder(

@@ -17,7 +17,6 @@ interface ConnectionsOptions {
   readonly trustedProxies: readonly Network[];
 }
 
-/** The connections of a process. */
 export interface Connections extends Iterable<Connection> {
   /** Accepts a connection, or closes it if a limit is reached and no other connection can be closed. */
   accept(socket: Socket): Connection | undefined;
@@ -39,20 +38,9 @@ interface Pool {
 const interval = 100;
 
 /**
- * Enforces the connection limits: one for all connections, and one per address.
- * A good client may share its address with an attacker, so the service closes
- * old connections instead of refusing a new one:
- *
- * 1. unauthenticated ones that flow control has paused, unless they have low concurrency,
- * 2. unauthenticated ones that are idle,
- * 3. any other unauthenticated ones,
- * 4. authenticated ones that are idle,
- *
- * the oldest first, and the longest idle first in step 4. A new
- * connection has time to send its request: it is not closed before the next
- * interval, so there may be twice as many as the limit for a moment. Step 2
- * spares the newest, half as many as the limit, because an attacker can keep
- * older ones busy on purpose.
+ * Enforces the limits for all connections and per address. A good client may share its address with an
+ * attacker, so old connections are closed instead of refusing a new one. A new one has an interval to
+ * send its request, so there may briefly be twice as many as the limit.
  */
 export function createConnections({ limits, trustedProxies }: ConnectionsOptions): Connections {
   const all = createPool(limits.connections);
@@ -189,6 +177,7 @@ function canAccept(pool: Pool, round: number): boolean {
 function closeExcess(pool: Pool, round: number): boolean {
   pool.cleanedInRound = round;
   dropUnauthenticated(pool, round, isPausedByFlowControl);
+  // An attacker can keep older ones busy on purpose, so the newest are spared.
   dropUnauthenticated(pool, round, isIdle, Math.floor(pool.limit / 2));
   dropUnauthenticated(pool, round, () => true);
   dropIdleAuthenticated(pool);

@@ -91,10 +91,8 @@ function linkTlsSocket(
 }
 
 /**
- * Node pauses its HTTP/1.1 parser while a client does not read its responses. Over
- * TLS, records that have already arrived still go to the paused parser, which
- * fails and breaks the connection. With a listener for data, Node reads the
- * socket as a stream, and the records wait in its buffer.
+ * Node pauses its HTTP/1.1 parser while a client does not read its responses, and TLS records that have already
+ * arrived make the paused parser fail. With a listener for data, the records wait in the buffer of the socket.
  */
 function readAsStream(socket: TLSSocket): void {
   if (socket.alpnProtocol !== "h2") {

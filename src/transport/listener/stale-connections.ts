@@ -10,12 +10,9 @@ const interval = 1_000;
 const checksPerReset = 10;
 
 /**
- * Checks all connections once a second. Closes connections without a first or next
- * call in time, and HTTP/2 connections that are stale or send frames too slowly.
- * Node itself times out slow HTTP/1.1 requests. Returns a function that stops the checks.
- *
- * A late check closes nothing: the process was blocked, and received data may be
- * unread. No two checks in a row are skipped.
+ * Closes connections that are idle, stale or too slow, and returns a function that stops the checks. Node
+ * itself times out slow HTTP/1.1 requests. A late check is skipped, but no two in a row: if the process was
+ * blocked, received data may be unread.
  */
 export function closeStaleConnections(
   connections: Iterable<Connection>,
@@ -102,10 +99,9 @@ interface SlowState {
 }
 
 /**
- * Creates a check, to be called repeatedly, for HTTP/2 connections that take
- * longer than the header timeout to send a frame. Node reports a frame when it is
- * complete, and some not at all. If in doubt, the client gets a ping, which
- * it can only acknowledge between frames.
+ * Detects HTTP/2 connections that take longer than the header timeout to send a frame. Node reports only
+ * complete frames, and some not at all, so if in doubt, the client gets a ping, which it can only
+ * acknowledge between frames.
  */
 export function createSlowFrameDetector({ headerTimeout }: Pick<Limits, "headerTimeout">) {
   const states = new WeakMap<Connection, SlowState>();
@@ -196,10 +192,8 @@ interface StaleState {
 }
 
 /**
- * Creates a check, to be called repeatedly, for stale HTTP/2 connections: the
- * client has disappeared, does not read its responses, or floods the connection with
- * frames outside of calls. Node stops reading after a protocol error and would
- * not even notice that the client disconnects.
+ * Detects HTTP/2 clients that have disappeared, do not read their responses, or send a flood of frames outside
+ * of calls. After a protocol error, Node stops reading and would not even notice a disconnect.
  */
 export function createStaleDetector({ bodyTimeout }: Pick<Limits, "bodyTimeout">) {
   const states = new WeakMap<Connection, StaleState>();

@@ -35,7 +35,6 @@ interface MessageDecoder {
 
 interface RequestShape {
   readonly schema: DescMessage;
-  /** Fields in the path. */
   readonly pathFields: readonly DescField[];
   /** Fields in the body or, for methods without one, in the query. Header fields and update masks are excluded. */
   readonly otherFields: readonly DescField[];

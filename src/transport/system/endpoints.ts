@@ -14,13 +14,11 @@ interface EndpointOptions {
   readonly scrape?: (() => Promise<Buffer>) | undefined;
 }
 
-/** The system endpoints. */
 export const systemEndpointNames = ["healthz", "readyz", "openapi.json", "metrics"] as const;
 type EndpointName = (typeof systemEndpointNames)[number];
 
 type Endpoint = (exchange: Exchange) => MaybePromise<void>;
 
-/** Serves the system endpoints. */
 export function createSystemEndpoints({
   readiness,
   keyHeader,

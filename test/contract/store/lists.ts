@@ -122,16 +122,16 @@ export function describeLists(subject: () => Subject): void {
     it("misses and repeats no application while others are added and removed", async () => {
       const { store } = subject();
       const event = fc.oneof(fc.constant("create" as const), fc.nat(30));
-      const walk = async (count: number, size: number, events: ("create" | number)[]) => {
+      const readAllPages = async (count: number, size: number, events: ("create" | number)[]) => {
         const tenantId = randomUUID();
         const remaining = new Set(await create(store, tenantId, count));
-        const walked: string[] = [];
+        const listed: string[] = [];
         for (let after = lastId, more = true; more; ) {
           const page = await store.applications.list({ tenantId, size, from: { after } });
-          walked.push(...idsOf(page.items));
-          expect(walked.length).toBeLessThan(100);
+          listed.push(...idsOf(page.items));
+          expect(listed.length).toBeLessThan(100);
           more = page.more;
-          after = walked.at(-1) ?? after;
+          after = listed.at(-1) ?? after;
           const next = events.shift();
           if (next === "create") {
             await create(store, tenantId, 1);
@@ -142,11 +142,11 @@ export function describeLists(subject: () => Subject): void {
             await store.applications.delete(tenantId, id || randomUUID());
           }
         }
-        expect(walked).toEqual(newestFirst(new Set(walked)));
-        expect(walked).toEqual(expect.arrayContaining([...remaining]));
+        expect(listed).toEqual(newestFirst(new Set(listed)));
+        expect(listed).toEqual(expect.arrayContaining([...remaining]));
       };
       const size = fc.integer({ min: 1, max: 5 });
-      const property = fc.asyncProperty(fc.nat(20), size, fc.array(event), walk);
+      const property = fc.asyncProperty(fc.nat(20), size, fc.array(event), readAllPages);
       await fc.assert(property, { numRuns });
     });
   });

@@ -69,17 +69,17 @@ export function describeSessionLists(subject: () => Subject): void {
       const expected = await openSessions(store, application, 7);
       const owner = { tenantId, ...(of === "application" && { applicationId: id }) };
       for (const size of [1, 3, 7, 8]) {
-        const walked: string[] = [];
+        const listed: string[] = [];
         let after: string | undefined;
         let more = true;
         while (more) {
           const page = await list(store, { ...owner, size, after });
           expect(page.ids.length).toBeLessThanOrEqual(size);
-          walked.push(...page.ids);
+          listed.push(...page.ids);
           after = page.ids.at(-1);
           more = page.more;
         }
-        expect(walked).toEqual(expected);
+        expect(listed).toEqual(expected);
       }
     });
 

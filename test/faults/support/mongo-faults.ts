@@ -17,7 +17,7 @@ type InstanceNumber = 0 | 1;
 
 /** The only fault of the quick suite. */
 export const failover: Fault = {
-  name: "the primary is cut off from its peers and killed",
+  name: "the primary is partitioned from its peers and killed",
   unaffected: [0, 1],
   duration: 1_000,
   async inject({ set }) {
@@ -44,7 +44,7 @@ export const mongoFaults: readonly Fault[] = [
     inject: async ({ set }) => (await set.primary()).freeze(),
   },
   {
-    name: "the primary is cut off from its peers and from one instance",
+    name: "the primary is partitioned from its peers and from one instance",
     unaffected: [0, 1],
     duration: 1_000,
     async inject({ set, instances }) {

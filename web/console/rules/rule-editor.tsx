@@ -151,7 +151,7 @@ function announceMoves(
     onDragEnd: ({ active, over }) =>
       `${nameOf(active.id)} dropped at position ${positionOf((over ?? active).id)}.`,
     onDragCancel: ({ active }) =>
-      `Move cancelled. ${nameOf(active.id)} stays at position ${positionOf(active.id)}.`,
+      `Move canceled. ${nameOf(active.id)} stays at position ${positionOf(active.id)}.`,
   };
 }
 

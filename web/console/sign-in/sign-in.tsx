@@ -74,7 +74,7 @@ interface SignInProps {
   readonly notice: string | undefined;
 }
 
-/** Asks for a key, or uses the key stored for this tab. */
+/** Prompts for a key, or uses the key stored for this tab. */
 function SignIn({ signIn, notice }: SignInProps) {
   const stored = useStoredKey(signIn);
   if (stored.isSigningIn) {
@@ -175,7 +175,7 @@ function SignInProblem({ error }: { readonly error: unknown }) {
 /** The key is stored on request only, for this tab, until the tab is closed. */
 const storedKey = openStorage("sessionStorage", "latchkey-key");
 
-/** Signs in with a key, unless it was cancelled before the response arrives. */
+/** Signs in with a key, unless it was canceled before the response arrives. */
 type SignInWithKey = (key: string, isCurrent?: () => boolean) => Promise<void>;
 
 interface StoredKeySignIn {

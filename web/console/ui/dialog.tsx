@@ -72,7 +72,7 @@ interface ConfirmDialogProps {
   onClose(): void;
 }
 
-/** Asks for confirmation, runs the action and shows its error. */
+/** Prompts for confirmation, runs the action and shows its error. */
 export function ConfirmDialog(props: ConfirmDialogProps) {
   const { title, children, confirm, tone = "danger", isBlocked = false, act, onClose } = props;
   const { run, isBusy, problem } = useAction(async () => {

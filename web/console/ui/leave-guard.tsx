@@ -5,7 +5,7 @@ import { Dialog } from "./dialog.js";
 
 type Leave = () => void;
 
-/** Asks for confirmation, then navigates. */
+/** Prompts for confirmation, then navigates. */
 type Confirm = (leave: Leave) => void;
 
 interface Guard {
@@ -16,7 +16,7 @@ interface Guard {
 /** Undefined if there are no unsaved changes. */
 let guard: Guard | undefined;
 
-/** For the router: asks for confirmation before it leaves unsaved changes. */
+/** For the router: confirms before it leaves unsaved changes. */
 export const guardedNavigate: AroundNavHandler = (navigate, to, options) => {
   const leave = () => navigate(to, options);
   if (guard) {
@@ -43,7 +43,7 @@ interface LeaveGuardProps {
   readonly children: ReactNode;
 }
 
-/** Asks for confirmation before the user leaves the page. */
+/** Prompts for confirmation before the user leaves the page. */
 export function LeaveGuard({ isOn, title, children }: LeaveGuardProps) {
   const [leave, setLeave] = useState<Leave>();
   useLayoutEffect(() => (isOn ? guardPage((next) => setLeave(() => next)) : undefined), [isOn]);

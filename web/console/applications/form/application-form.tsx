@@ -24,7 +24,7 @@ interface FormFrameProps {
   isShownElsewhere?(thrown: unknown): boolean;
 }
 
-/** Validates before it saves, and asks before unsaved changes are lost. */
+/** Validates before it saves, and confirms before unsaved changes are lost. */
 export function FormFrame(props: FormFrameProps) {
   const { form, saveLabel, cancelTo, isSaved, children, save, isShownElsewhere } = props;
   const element = useRef<HTMLFormElement>(null);
