@@ -58,7 +58,7 @@ npm() {
   for name in "\${@:2}"; do
     case $name in
       --*) continue ;;
-      ../latchkey) mkdir -p node_modules && ln -sfn "$(pwd)/$name" node_modules/latchkey ;;
+      /*) mkdir -p node_modules && ln -sfn "$name" node_modules/latchkey ;;
       *) mkdir -p "$(dirname "node_modules/$name")" && ln -sfn "${repository}/node_modules/$name" "node_modules/$name" ;;
     esac
   done
@@ -73,7 +73,7 @@ npx() {
 
 /** Creates a writable folder with links to the contents of this repository. */
 export async function cloneFolder(parent: string): Promise<string> {
-  const folder = join(parent, "latchkey");
+  const folder = join(parent, "clone");
   await mkdir(folder);
   const names = ["dist", "docs", "examples", "node_modules", "package.json", "proto"];
   await Promise.all(names.map((name) => symlink(resolve(name), join(folder, name))));
@@ -85,22 +85,26 @@ interface RunOptions {
   readonly environment: Readonly<Record<string, string>>;
   /** Replaces texts of the page, such as the port. */
   readonly replacements: Readonly<Record<string, string>>;
+  /** What the user types at a prompt. */
+  readonly input: string;
 }
 
 /** Runs the commands of a page in one shell. Returns the actual and the shown output of each. */
 export async function runCommands(
   commands: readonly Command[],
-  { cwd, environment, replacements }: RunOptions,
+  { cwd, environment, replacements, input }: RunOptions,
 ): Promise<{ script: string; expected: string | undefined; output: string }[]> {
   const replaceAll = (text: string) =>
     Object.entries(replacements).reduce((result, [from, to]) => result.replaceAll(from, to), text);
   const unlabeled = commands.filter(({ label }) => label === undefined);
   const scripts = unlabeled.map(({ script }) => replaceAll(script));
   const program = [prelude(resolve(".")), scripts.join(`\necho '\n${separator}'\n`)].join("\n");
-  const { stdout } = await promisify(execFile)("bash", ["-euo", "pipefail", "-c", program], {
+  const shell = promisify(execFile)("bash", ["-euo", "pipefail", "-c", program], {
     cwd,
     env: { PATH: process.env.PATH ?? "", HOME: cwd, ...environment },
   });
+  shell.child.stdin?.end(input);
+  const { stdout } = await shell;
   const outputs = stdout.split(`${separator}\n`);
   return unlabeled.map(({ script, expected }, index) => ({
     script,

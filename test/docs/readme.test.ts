@@ -19,6 +19,7 @@ const pages = [
   "docs/tutorials/react.md",
   "docs/guides/rotate-a-key.md",
   "docs/guides/restrict-a-key.md",
+  "docs/reference/cli.md",
 ];
 
 describe("the commands in the documentation", () => {
@@ -52,6 +53,7 @@ describe("the commands in the documentation", () => {
         "lk_mgt_…": service.firstKey,
         "3000": String(port),
       },
+      input: service.firstKey,
     });
     expect(steps.length).toBeGreaterThan(0);
     for (const { expected, output } of steps) {
