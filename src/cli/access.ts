@@ -132,9 +132,7 @@ const permissionColumns: readonly Column<KnownPermission>[] = [
   { title: "TYPES", text: ({ types }) => types.join(" "), optional: true },
 ];
 
-async function listPermissions(
-  flags: ClientFlags & { readonly type?: string },
-): Promise<void> {
+async function listPermissions(flags: ClientFlags & { readonly type?: string }): Promise<void> {
   const { type } = flags;
   await withClient(flags, async ({ client, call, output }) => {
     const known = await client.access.listPermissions(type ? { type } : {}, call);

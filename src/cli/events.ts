@@ -10,7 +10,7 @@ import {
   type WatchEventsResponse,
 } from "../../gen/latchkey/v1/event_service_pb.js";
 import { choicesOf } from "../contract/fields.js";
-import { minReconnectDelay, nextReconnectDelay } from "../lib/reconnect.js";
+import { minReconnectDelay, nextReconnectDelay } from "../contract/reconnect.js";
 import {
   type ClientContext,
   type ClientFlags,

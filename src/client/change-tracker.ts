@@ -1,5 +1,5 @@
 import type { WatchCredentialsResponse } from "../../gen/latchkey/v1/access_service_pb.js";
-import { isClockPlausible } from "../lib/reconnect.js";
+import { isClockPlausible } from "../contract/reconnect.js";
 
 export interface ChangeListeners {
   /** Called with the id of the application or session that changed. */

@@ -1,7 +1,7 @@
 import type { ConnectError } from "@connectrpc/connect";
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
 import { type ClientOptions, retryCalls, sendKey } from "../contract/client-interceptors.js";
-import { silenceTimeout } from "../lib/reconnect.js";
+import { silenceTimeout } from "../contract/reconnect.js";
 import { createClientOn, type LatchkeyClient } from "./client.js";
 import { type CredentialWatch, startCredentialWatch } from "./credential-watch.js";
 import type { Decision } from "./decision.js";

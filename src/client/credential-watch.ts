@@ -7,7 +7,7 @@ import {
   minReconnectDelay,
   nextReconnectDelay,
   silenceTimeout,
-} from "../lib/reconnect.js";
+} from "../contract/reconnect.js";
 import { type ChangeListeners, type ChangeTracker, createChangeTracker } from "./change-tracker.js";
 
 /** Receives changes of credentials, and tracks up to when none is missing. */

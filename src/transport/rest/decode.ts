@@ -305,9 +305,7 @@ export function isUpdateMask({ message }: DescField): boolean {
  * Creates a function that sets the update mask of a message to the updatable fields
  * in its JSON. So an empty list or `null` differs from an absent field.
  */
-function createMaskWriter({
-  fields,
-}: DescMessage): (message: Message, json: unknown) => Message {
+function createMaskWriter({ fields }: DescMessage): (message: Message, json: unknown) => Message {
   const mask = fields.find(isUpdateMask);
   if (!mask) {
     return (message) => message;

@@ -4,7 +4,7 @@ import {
   minReconnectDelay,
   nextReconnectDelay,
   silenceTimeout,
-} from "../../../src/lib/reconnect.js";
+} from "../../../src/contract/reconnect.js";
 
 /** The heartbeat interval of the stream. */
 const heartbeat = 2_000;

@@ -2,17 +2,17 @@ import { once } from "node:events";
 import { Agent, get } from "node:http";
 import { type AddressInfo, createServer } from "node:net";
 import { describe, expect, it, jest } from "@jest/globals";
-import { useCleanup } from "../support/cleanup.js";
-import { isFullSuite } from "../support/jest/suite.js";
-import { type Exposition, parseExposition } from "../support/service/exposition.js";
+import { useCleanup } from "../../support/cleanup.js";
+import { isFullSuite } from "../../support/jest/suite.js";
+import { type Exposition, parseExposition } from "../../support/service/exposition.js";
 import {
   childrenOf,
   type LatchkeyProcess,
   runLatchkey,
   withTempFolder,
-} from "../support/service/run-latchkey.js";
-import { useServices } from "../support/service/service-process.js";
-import { hangTimeout, until } from "../support/until.js";
+} from "../../support/service/run-latchkey.js";
+import { useServices } from "../../support/service/service-process.js";
+import { hangTimeout, until } from "../../support/until.js";
 
 const byKey = { method: "latchkey.v1.ApplicationService/GetApplicationByKey" };
 jest.setTimeout(2 * hangTimeout);

@@ -5,10 +5,10 @@ import {
   ApplicationSchema,
   DeleteApplicationRequestSchema,
   GetApplicationRequestSchema,
-} from "../../../gen/latchkey/v1/application_service_pb.js";
-import { Problem } from "../../../src/errors.js";
-import { createHeaderReader } from "../../../src/middleware/header-fields.js";
-import { createHeaderWriter } from "../../../src/transport/rest/encode.js";
+} from "../../gen/latchkey/v1/application_service_pb.js";
+import { Problem } from "../../src/errors.js";
+import { createHeaderReader } from "../../src/middleware/header-fields.js";
+import { createHeaderWriter } from "../../src/transport/rest/encode.js";
 
 const read = createHeaderReader(DeleteApplicationRequestSchema);
 const write = createHeaderWriter(ApplicationSchema, ["content-type", "application/json"]);

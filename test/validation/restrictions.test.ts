@@ -1,9 +1,9 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { createRestrictionCheck } from "../../../src/contract/decisions/restrictions.js";
-import type { ApplicationType } from "../../../src/contract/grants.js";
-import { Problem } from "../../../src/errors.js";
-import { checkRestrictions } from "../../../src/validation/restrictions.js";
+import { createRestrictionCheck } from "../../src/contract/decisions/restrictions.js";
+import type { ApplicationType } from "../../src/contract/grants.js";
+import { Problem } from "../../src/errors.js";
+import { checkRestrictions } from "../../src/validation/restrictions.js";
 
 const noRestrictions = { allowedOrigins: [], allowedCidrs: [] };
 
