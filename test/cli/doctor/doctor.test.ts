@@ -132,8 +132,12 @@ describe("doctor on an embedded store", () => {
     const states = (change: object) =>
       checkFolder({ ...status, ...change }).map(({ state }) => state);
     expect(states({})).toEqual(["ok", "ok", "ok"]);
-    expect(states({ store: { ...store, schema: 3 } })).toEqual(["ok", "warn", "ok"]);
-    expect(states({ store: { ...store, schema: 5 } })).toEqual(["ok", "fail", "ok"]);
+    expect(states({ store: { ...store, schema: 0 } })).toEqual(["ok", "warn", "ok"]);
+    expect(states({ store: { ...store, schema: 5, error: "the folder has schema 5" } })).toEqual([
+      "ok",
+      "fail",
+      "ok",
+    ]);
     expect(states({ isWritable: false })).toEqual(["fail", "ok"]);
     expect(states({ isShared: true })).toEqual(["ok", "warn", "ok", "ok"]);
     expect(states({ freeBytes: 2 ** 29 })).toEqual(["ok", "ok", "warn"]);
