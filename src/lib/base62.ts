@@ -53,7 +53,7 @@ function writeDigits(number: number, target: Buffer, start: number, end: number)
   }
 }
 
-/** Decodes `text[start..end)` into the complete target. Returns false for invalid digits or an overflow. */
+/** Decodes `text[start..end)` into the entire target. Returns false for invalid digits or an overflow. */
 export function readBase62(text: string, start: number, end: number, target: Buffer): boolean {
   const limbs = new Array<number>(target.length / 2).fill(0);
   const firstChunkWidth = (end - start) % chunkWidth;

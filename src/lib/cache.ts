@@ -65,7 +65,7 @@ export interface CacheCounts {
   misses: number;
 }
 
-/** Computes a value once per key. Results are never dropped, as `lru-cache` would: use it for few keys only. */
+/** Computes a value once per key and never drops it, so use it for few keys only. `lru-cache` would drop some. */
 export function memoize<Key, Value extends object | string>(
   compute: (key: Key) => Value,
 ): (key: Key) => Value {

@@ -141,7 +141,7 @@ export function batchPerTick<T, R>(
 
 /**
  * Runs at most a fixed number of tasks at a time. The others wait in order of
- * arrival. Node has none. `p-limit` would do, but is not needed for a counter and a queue.
+ * arrival. Node has no semaphore, and this one is too small to need `p-limit`.
  */
 export type Semaphore = <T>(work: () => Promise<T>) => Promise<T>;
 
