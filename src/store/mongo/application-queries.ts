@@ -20,7 +20,7 @@ import {
   toApplication,
   uuid,
 } from "./documents.js";
-import { callDriver, limits, limitsIn } from "./driver-call.js";
+import { callDriver, limitsOf } from "./driver-call.js";
 
 interface ApplicationList {
   readonly documents: Collection<ApplicationDocument>;
@@ -40,7 +40,9 @@ export async function listApplications(
   const filter = { ...toFilter(query), ...notExpired(time) };
   const options = { sort: sorts[order], skip, limit: size + 1, hint: indexFor(query) };
   const found = await callDriver(() =>
-    documents.find(filter, { ...options, signal, ...limits, ...freshRead() }).toArray(),
+    documents
+      .find(filter, { ...options, signal, ...limitsOf(documents), ...freshRead() })
+      .toArray(),
   );
   const items = found.slice(0, size).map(toApplication);
   const more = found.length > size;
@@ -64,7 +66,7 @@ async function count(
   signal: AbortSignal | undefined,
 ): Promise<number> {
   const all = toFilter(query);
-  const reading = { signal, ...limits, ...freshRead() };
+  const reading = { signal, ...limitsOf(documents), ...freshRead() };
   const [stored, expired] = await Promise.all([
     callDriver(() => documents.countDocuments(all, { hint: indexFor(query), ...reading })),
     callDriver(() =>
@@ -154,6 +156,10 @@ export function findOtherManager(
   session: ClientSession | undefined,
 ): Promise<Pick<ApplicationDocument, "_id"> | null> {
   const others = { tenant_id: uuid(tenantId), disabled: { $ne: true }, _id: { $ne: uuid(id) } };
-  const options = { projection: { _id: 1 }, hint: byManager, ...limitsIn(session) } as const;
+  const options = {
+    projection: { _id: 1 },
+    hint: byManager,
+    ...limitsOf(documents, session),
+  } as const;
   return callDriver(() => documents.findOne({ ...others, ...managerFilter, ...filter }, options));
 }

@@ -24,7 +24,7 @@ import {
   toApplication,
   uuid,
 } from "./documents.js";
-import { callDriver, insert, limits, limitsIn } from "./driver-call.js";
+import { callDriver, insert, limitsOf } from "./driver-call.js";
 import { createFindForeign, createLookup } from "./lookup.js";
 import type { SessionCleanup } from "./session-cleanup.js";
 
@@ -46,7 +46,7 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
     const pipeline = [{ $match: filter }, { $replaceWith: { document: "$$ROOT", now: time() } }];
     type Read = { document: ApplicationDocument; now: Date };
     const [read] = await callDriver(() =>
-      documents.aggregate<Read>(pipeline, limitsIn(session)).toArray(),
+      documents.aggregate<Read>(pipeline, limitsOf(documents, session)).toArray(),
     );
     return read && { current: toApplication(read.document), now: read.now.getTime() };
   }
@@ -90,7 +90,7 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
     },
 
     async isEmpty() {
-      const first = { projection: { _id: 1 }, hint: byExpiry, ...limits };
+      const first = { projection: { _id: 1 }, hint: byExpiry, ...limitsOf(documents) };
       return (await callDriver(() => documents.findOne(notExpiredByIndex(time), first))) === null;
     },
 
@@ -105,7 +105,7 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
       }
       const filter = { _id: uuid(id), ...expiredByIndex(time) };
       const found = await callDriver(() =>
-        documents.findOne(filter, { ...limits, ...freshRead() }),
+        documents.findOne(filter, { ...limitsOf(documents), ...freshRead() }),
       );
       return found ? toApplication(found) : undefined;
     },
@@ -133,7 +133,7 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
           const after = await callDriver(() =>
             documents.findOneAndUpdate(filter, [{ $set: { ...fields, modified_at: time() } }], {
               returnDocument: "after",
-              ...limitsIn(session),
+              ...limitsOf(documents, session),
             }),
           );
           if (after) {
@@ -161,7 +161,7 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
           }
           const filter = unchanged(read.current);
           const { deletedCount } = await callDriver(() =>
-            documents.deleteOne(filter, limitsIn(session)),
+            documents.deleteOne(filter, limitsOf(documents, session)),
           );
           if (deletedCount === 1) {
             return read.current;
@@ -217,17 +217,13 @@ async function lockOtherManager(
     throw new LastManager();
   }
   const lock = { $set: { manager_lock: new ObjectId() } };
-  await callDriver(() => documents.updateOne({ _id: other._id }, lock, limitsIn(session)));
+  await callDriver(() =>
+    documents.updateOne({ _id: other._id }, lock, limitsOf(documents, session)),
+  );
 }
 
 /** Uses per command. Keeps a command far below its time limit. */
 const batchSize = 500;
-
-/**
- * Waiting for a majority keeps writers from outrunning the secondaries. Not
- * journaled: after a crash, the next use writes the time again.
- */
-const writeConcern = { w: "majority", journal: false, wtimeoutMS: limits.maxTimeMS } as const;
 
 /** Records when applications and their keys were last used. */
 async function recordUses(
@@ -236,7 +232,11 @@ async function recordUses(
 ): Promise<void> {
   for (let start = 0; start < uses.length; start += batchSize) {
     const updates = uses.slice(start, start + batchSize).map(toUpdate);
-    const options = { ordered: false, writeConcern, ...limits };
+    const { maxTimeMS } = limitsOf(documents);
+    // Waiting for a majority keeps writers from outrunning the secondaries. Not
+    // journaled: after a crash, the next use writes the time again.
+    const writeConcern = { w: "majority", journal: false, wtimeoutMS: maxTimeMS } as const;
+    const options = { ordered: false, writeConcern, maxTimeMS };
     await callDriver(() => documents.bulkWrite(updates, options));
   }
 }

@@ -11,7 +11,7 @@ import type {
 import { AlreadyApplied, StoreUnavailable } from "../port/errors.js";
 import type { FreshRead } from "./connect.js";
 import { notExpired, type Time } from "./documents.js";
-import { callDriver, limits } from "./driver-call.js";
+import { callDriver, limitsOf } from "./driver-call.js";
 import type { EventWriter } from "./event-documents.js";
 import type { RunTransaction } from "./transaction-retry.js";
 
@@ -158,14 +158,14 @@ export function createResponseDocuments(
     async find(id) {
       const filter = { _id: idOf(id), ...notExpired(time) };
       const found = await callDriver(() =>
-        documents.findOne(filter, { ...limits, ...freshRead() }),
+        documents.findOne(filter, { ...limitsOf(documents), ...freshRead() }),
       );
       return found ? found.sealed.value() : undefined;
     },
 
     async isStored(id, session) {
       const filter = { _id: idOf(id), ...notExpired(time) };
-      const options = { projection: { _id: 1 }, session, ...limits };
+      const options = { projection: { _id: 1 }, ...limitsOf(documents, session) };
       return (await callDriver(() => documents.findOne(filter, options))) !== null;
     },
 
@@ -176,7 +176,7 @@ export function createResponseDocuments(
         documents.updateOne(
           { _id: fields._id },
           [{ $replaceWith: { $mergeObjects: [{ $literal: fields }, { expires_at }] } }],
-          { upsert: true, session, ...limits },
+          { upsert: true, ...limitsOf(documents, session) },
         ),
       );
     },

@@ -7,7 +7,7 @@ import {
 } from "mongodb";
 import type { ReadMode } from "../../config/settings.js";
 import { applicationsName } from "./collections.js";
-import { callDriver, limits } from "./driver-call.js";
+import { callDriver, limitsOf } from "./driver-call.js";
 import { IncompatibleSchema, prepareSchema, readDataId } from "./prepare-schema.js";
 import { clientName } from "./transaction-retry.js";
 
@@ -140,7 +140,8 @@ export async function storeExists(uri: string, database: string): Promise<boolea
   const { client } = await connect(uri, "majority");
   try {
     const named = { name: applicationsName };
-    const collections = client.db(database).listCollections(named, { nameOnly: true, ...limits });
+    const db = client.db(database);
+    const collections = db.listCollections(named, { nameOnly: true, ...limitsOf({ db }) });
     return (await callDriver(() => collections.toArray())).length > 0;
   } finally {
     await client.close();

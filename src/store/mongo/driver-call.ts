@@ -3,9 +3,11 @@
 import {
   type ClientSession,
   type Collection,
+  type Db,
   type Document,
   type Filter,
   MongoBulkWriteError,
+  type MongoClient,
   MongoClientClosedError,
   MongoError,
   MongoNetworkError,
@@ -22,17 +24,21 @@ import { createTimerQueue } from "../../lib/timeout.js";
 import { StoreUnavailable } from "../port/errors.js";
 import { omitUndefined } from "./documents.js";
 
-/** For every call: the server stops before the socket times out. */
-export const limits = { maxTimeMS: 2_500 } as const;
+/** The options of every call: its transaction, if any, and a time limit. */
+export function limitsOf({ db }: { readonly db: Db }, session?: ClientSession) {
+  const maxTimeMS = maxTimeOf(db.client);
+  return session ? { session, maxTimeMS } : { maxTimeMS };
+}
 
-/** The same, for a call that may be part of a transaction. */
-export const limitsIn = (session: ClientSession | undefined) =>
-  session ? { session, ...limits } : limits;
+/** The milliseconds after which the server stops a call: before the socket times out. */
+export function maxTimeOf({ options }: MongoClient): number {
+  return Math.round(options.socketTimeoutMS * (5 / 6));
+}
 
 /**
- * In milliseconds; longer than both attempts of the driver can take. A call
- * never settles if MongoDB closes its connection just before it is sent: none
- * of the driver's timeouts covers that.
+ * In milliseconds; longer than both attempts of the driver take with the default
+ * timeouts. A call never settles if MongoDB closes its connection just before it
+ * is sent: none of the driver's timeouts covers that.
  */
 const hangTimeouts = createTimerQueue(30_000);
 
@@ -157,7 +163,7 @@ export async function insert<D extends Document>(
     collection.findOneAndUpdate(
       { _id: fields._id, created_at: { $exists: false } } as unknown as Filter<D>,
       [{ $replaceWith: document }],
-      { upsert: true, returnDocument: "after", ...limitsIn(session) },
+      { upsert: true, returnDocument: "after", ...limitsOf(collection, session) },
     ),
   );
   if (!inserted) {

@@ -4,7 +4,7 @@ import { newId } from "../../lib/uuid.js";
 import type { CredentialState, EventRecord, NewEvent, Principal } from "../port/events.js";
 import type { Clock } from "../port/store.js";
 import { date, fromUuid, omitUndefined, type Time, toRuleDocument, uuid } from "./documents.js";
-import { callDriver, limits } from "./driver-call.js";
+import { callDriver, limitsOf } from "./driver-call.js";
 
 interface PrincipalDocument {
   readonly application_id?: Binary | undefined;
@@ -173,9 +173,7 @@ export function createEventWriter(
           },
         };
       });
-      await callDriver(() =>
-        documents.bulkWrite(writes, { ...(session && { session }), ...limits }),
-      );
+      await callDriver(() => documents.bulkWrite(writes, limitsOf(documents, session)));
     },
   };
 }

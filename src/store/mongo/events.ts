@@ -9,7 +9,7 @@ import {
 } from "./collections.js";
 import type { FreshRead } from "./connect.js";
 import { type Time, uuid } from "./documents.js";
-import { callDriver, limits } from "./driver-call.js";
+import { callDriver, limitsOf } from "./driver-call.js";
 import { decodeEvent, type EventDocument, firstIdAt } from "./event-documents.js";
 import { createExpirationEvents, type ExpirationEventsOptions } from "./expirations.js";
 import { createEventFeed } from "./feeds/event-feed.js";
@@ -43,7 +43,7 @@ function createEventList(options: EventListOptions): EventStore["list"] {
       batchSize,
       raw: true,
       signal,
-      ...limits,
+      ...limitsOf(documents),
       ...freshRead(),
     });
     return callDriver(() => readPage(found, size));

@@ -15,7 +15,7 @@ import {
 import { findOtherManager } from "./application-queries.js";
 import { byExpiryAndId } from "./collections.js";
 import { type ApplicationDocument, fromUuid, uuid } from "./documents.js";
-import { callDriver, limitsIn } from "./driver-call.js";
+import { callDriver, limitsOf } from "./driver-call.js";
 import type { EventWriter } from "./event-documents.js";
 import type { RunTransaction } from "./transaction-retry.js";
 
@@ -49,7 +49,9 @@ export function createExpirationEvents(
   async function readDue(lead: number, session?: ClientSession) {
     const _id = checkpointName(lead);
     const current = await now();
-    const written = await callDriver(() => checkpoints.findOne({ _id }, limitsIn(session)));
+    const written = await callDriver(() =>
+      checkpoints.findOne({ _id }, limitsOf(checkpoints, session)),
+    );
     const isUsable = written && isUsableCheckpoint(written.moment.getTime(), lead, current);
     const checkpoint = isUsable ? written : undefined;
     const after = checkpoint ?? checkpointBefore(firstCheckpoint(lead, current));
@@ -87,7 +89,7 @@ export function createExpirationEvents(
       checkpoints.updateOne(
         { _id },
         { $set: { moment, application_id, key_id } },
-        { upsert: true, ...limitsIn(session) },
+        { upsert: true, ...limitsOf(checkpoints, session) },
       ),
     );
     return found.length;
@@ -154,7 +156,7 @@ async function findExpirations(
   range: ExpirationRange,
   session: ClientSession | undefined,
 ): Promise<FoundExpiration[]> {
-  const options = limitsIn(session);
+  const options = limitsOf(applications, session);
   const hinted = { hint: byExpiryAndId, ...options };
   // In sequence: a transaction runs one command at a time.
   const ofApplications = await callDriver(() =>

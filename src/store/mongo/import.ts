@@ -27,7 +27,7 @@ import {
   omitUndefined,
   uuid,
 } from "./documents.js";
-import { callDriver, limits } from "./driver-call.js";
+import { callDriver, limitsOf } from "./driver-call.js";
 import { toEventFields } from "./event-documents.js";
 
 /** For each target id, the kinds of the events found. */
@@ -112,7 +112,7 @@ async function findExisting<D extends Document & { readonly _id: Binary }>(
   ids: readonly string[],
 ): Promise<Map<string, D>> {
   const filter = { _id: { $in: ids.map(uuid) } } as unknown as Filter<D>;
-  const found = await callDriver(() => documents.find<D>(filter, limits).toArray());
+  const found = await callDriver(() => documents.find<D>(filter, limitsOf(documents)).toArray());
   return new Map((found as D[]).map((document) => [fromUuid(document._id), document]));
 }
 
@@ -127,7 +127,7 @@ async function writeAll(
     return true;
   }
   try {
-    const options = { ordered: false, ...limits };
+    const options = { ordered: false, ...limitsOf(documents) };
     const { insertedCount, matchedCount } = await callDriver(() =>
       documents.bulkWrite(writes, options),
     );

@@ -14,7 +14,7 @@ import {
 } from "./collections.js";
 import { type Connection, connect } from "./connect.js";
 import { databaseTime, fromUuid, maxDate, notExpired } from "./documents.js";
-import { callDriver, limits } from "./driver-call.js";
+import { callDriver, limitsOf } from "./driver-call.js";
 import { collectionsFor, findIndex, hasOptions, indexOptions } from "./prepare-schema.js";
 
 /** A value is `hidden` if the database user lacks the privilege to read it. */
@@ -94,12 +94,13 @@ async function inspect(
 ): Promise<MongoStatus> {
   const admin = client.db("admin");
   const db = client.db(database, { readPreference: "primary" });
-  const hello = await admin.command({ hello: 1, ...limits });
+  const hello = await admin.command({ hello: 1, ...limitsOf({ db: admin }) });
   const topology =
     hello.msg === "isdbgrid" ? "sharded cluster" : hello.setName ? "replica set" : "single server";
-  const { version } = await admin.command({ buildInfo: 1, ...limits });
+  const { version } = await admin.command({ buildInfo: 1, ...limitsOf({ db: admin }) });
   const startedAt = performance.now();
-  const reading = topology === "single server" ? limits : { ...limits, ...freshRead() };
+  const reading =
+    topology === "single server" ? limitsOf({ db }) : { ...limitsOf({ db }), ...freshRead() };
   await db.collection(applicationsName).findOne({}, { projection: { _id: 1 }, ...reading });
   const lookup = performance.now() - startedAt;
   const layout = await inspectLayout(db, collectionsFor(eventRetention));
@@ -151,7 +152,7 @@ async function compareClocks(admin: Db): Promise<ClockStatus> {
   let best: ClockStatus | undefined;
   for (let reading = 0; reading < clockReadings; reading++) {
     const before = Date.now();
-    const { localTime } = await admin.command({ hello: 1, ...limits });
+    const { localTime } = await admin.command({ hello: 1, ...limitsOf({ db: admin }) });
     const after = Date.now();
     const measured = {
       ahead: Math.round((before + after) / 2 - localTime.getTime()),
@@ -167,9 +168,9 @@ async function inspectTtl(admin: Db): Promise<TtlStatus> {
     getParameter: 1,
     ttlMonitorEnabled: 1,
     ttlMonitorSleepSecs: 1,
-    ...limits,
+    ...limitsOf({ db: admin }),
   });
-  const status = await admin.command({ serverStatus: 1, ...limits });
+  const status = await admin.command({ serverStatus: 1, ...limitsOf({ db: admin }) });
   return {
     isEnabled: ttlMonitorEnabled,
     passes: Number(status.metrics?.ttl?.passes ?? 0),
@@ -186,7 +187,7 @@ async function findOverdue(db: Db): Promise<string[]> {
   const found: string[] = [];
   for (const name of [applicationsName, sessionsName]) {
     const filter = { expires_at: { $lt: overdue } };
-    const options = { projection: { _id: 1 }, sort: byExpiry, ...limits } as const;
+    const options = { projection: { _id: 1 }, sort: byExpiry, ...limitsOf({ db }) } as const;
     if (await db.collection(name).findOne(filter, options)) {
       found.push(name);
     }
@@ -203,7 +204,7 @@ async function findManagerExpirations(db: Db): Promise<ManagerExpiration[]> {
         { $group: { _id: "$tenant_id", at: { $max: { $ifNull: ["$expires_at", maxDate] } } } },
         { $match: { at: { $lt: maxDate } } },
       ],
-      { hint: byManager, ...limits },
+      { hint: byManager, ...limitsOf({ db }) },
     );
   return (await expirations.toArray()).map(({ _id, at }) => ({
     tenantId: fromUuid(_id),
@@ -212,7 +213,7 @@ async function findManagerExpirations(db: Db): Promise<ManagerExpiration[]> {
 }
 
 async function inspectMembers(admin: Db): Promise<MembersStatus> {
-  const status = await admin.command({ replSetGetStatus: 1, ...limits });
+  const status = await admin.command({ replSetGetStatus: 1, ...limitsOf({ db: admin }) });
   const members: Document[] = status.members;
   const primary = members.find(({ stateStr }) => stateStr === "PRIMARY");
   return {

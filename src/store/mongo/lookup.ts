@@ -27,7 +27,7 @@ import {
   toSession,
   uuid,
 } from "./documents.js";
-import { callDriver, limits } from "./driver-call.js";
+import { callDriver, limitsOf } from "./driver-call.js";
 
 /**
  * Reads unexpired records by id, in batches. Every authentication uses it. Later
@@ -46,7 +46,12 @@ export function createLookup<
   const lookup = createBatcher(async (ids: readonly string[]) => {
     const filter = { _id: { $in: ids.map(uuid) }, ...notExpired(time) } as unknown as Filter<D>;
     // One more than can be found, so that one response contains all.
-    const options = { batchSize: ids.length + 1, raw: true, ...limits, ...freshRead() };
+    const options = {
+      batchSize: ids.length + 1,
+      raw: true,
+      ...limitsOf(collection),
+      ...freshRead(),
+    };
     const documents = await callDriver(() =>
       collection.find<Uint8Array>(filter, options).toArray(),
     );
@@ -229,7 +234,12 @@ export async function findOwners(
   reading: FindOptions = {},
 ): Promise<Map<string, string[]>> {
   const filter = { foreign_hashes: { $in: hashes.map(hash) }, ...among };
-  const options = { projection: { foreign_hashes: 1 }, hint: byForeignHash, ...limits, ...reading };
+  const options = {
+    projection: { foreign_hashes: 1 },
+    hint: byForeignHash,
+    ...limitsOf(documents),
+    ...reading,
+  };
   const found = await callDriver(() => documents.find(filter, options).toArray());
   const owners = new Map<string, string[]>();
   for (const { _id, foreign_hashes = [] } of found) {

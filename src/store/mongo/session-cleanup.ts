@@ -4,7 +4,7 @@ import type { MaybePromise } from "../../lib/async.js";
 import type { SessionStore } from "../port/sessions.js";
 import { byApplication, byAuthorizer, byExpiry } from "./collections.js";
 import type { SessionDocument } from "./documents.js";
-import { callDriver, limits } from "./driver-call.js";
+import { callDriver, limitsOf } from "./driver-call.js";
 import { type CheckpointDocument, checkpointBefore } from "./expirations.js";
 
 /** The expiry of revoked sessions that are due for deletion; see {@link createSessionCleanup}. */
@@ -39,10 +39,10 @@ export function createSessionCleanup(documents: Collection<SessionDocument>): Se
     let after: Document = {};
     for (let batch = 0; batch < maxBatches && !isClosed; batch++) {
       const found = await documents
-        .find({ ...revoked, ...after }, { ...listing, hint, ...limits })
+        .find({ ...revoked, ...after }, { ...listing, hint, ...limitsOf(documents) })
         .toArray();
       const ids = found.map(({ _id }) => _id);
-      await documents.updateMany({ _id: { $in: ids } }, markForCleanup, limits);
+      await documents.updateMany({ _id: { $in: ids } }, markForCleanup, limitsOf(documents));
       if (ids.length < batchSize) {
         return;
       }
@@ -111,13 +111,15 @@ export function createExpiredCount(options: ExpiredSessionsOptions): SessionStor
       checkpoints.findOneAndUpdate(
         { _id },
         { $max: { moment }, $setOnInsert: place },
-        { upsert: true, returnDocument: "before", ...limits },
+        { upsert: true, returnDocument: "before", ...limitsOf(checkpoints) },
       ),
     );
     if (!before || before.moment >= moment) {
       return 0;
     }
     const since = { expires_at: { $gt: before.moment, $lte: moment } };
-    return callDriver(() => documents.countDocuments(since, { hint: byExpiry, ...limits }));
+    return callDriver(() =>
+      documents.countDocuments(since, { hint: byExpiry, ...limitsOf(documents) }),
+    );
   };
 }

@@ -6,7 +6,7 @@ import { SessionQuotaReached } from "../port/errors.js";
 import type { ApplicationRecord } from "../port/records.js";
 import { byOpenSession } from "./collections.js";
 import { type SessionDocument, uuid } from "./documents.js";
-import { callDriver, limits } from "./driver-call.js";
+import { callDriver, limitsOf } from "./driver-call.js";
 
 /** Limits the number of open sessions of an application. */
 interface SessionQuotas {
@@ -80,7 +80,7 @@ export function createSessionQuotas(
       expires_at: { $gt: new Date(takenAt) },
       epoch: sessionEpoch,
     };
-    const options = { limit: quota, hint: byOpenSession, ...limits };
+    const options = { limit: quota, hint: byOpenSession, ...limitsOf(documents) };
     const open = await callDriver(() => documents.countDocuments(filter, options));
     return { filter, open, takenAt, settledBefore };
   }
@@ -113,7 +113,12 @@ export function createSessionQuotas(
   /** The milliseconds until the first session of a count expires. */
   async function waitAfter({ filter, takenAt }: Count): Promise<number> {
     const projection = { _id: 0, expires_at: 1 };
-    const options = { sort: byOpenSession, projection, hint: byOpenSession, ...limits };
+    const options = {
+      sort: byOpenSession,
+      projection,
+      hint: byOpenSession,
+      ...limitsOf(documents),
+    };
     const first = await callDriver(() => documents.findOne(filter, options));
     return first ? first.expires_at.getTime() - takenAt : 1;
   }

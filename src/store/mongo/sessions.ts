@@ -26,7 +26,7 @@ import {
   toSession,
   uuid,
 } from "./documents.js";
-import { callDriver, insert, limits, limitsIn } from "./driver-call.js";
+import { callDriver, insert, limitsOf } from "./driver-call.js";
 import { createLookup } from "./lookup.js";
 import { revokedSessions } from "./session-cleanup.js";
 import { createSessionQuotas } from "./session-quotas.js";
@@ -105,7 +105,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       if (!isId(id)) {
         return undefined;
       }
-      const reading = { ...limits, ...freshRead() };
+      const reading = { ...limitsOf(documents), ...freshRead() };
       const document = await callDriver(() => documents.findOne({ _id: uuid(id) }, reading));
       if (!document) {
         return undefined;
@@ -134,7 +134,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
             documents.findOneAndUpdate(
               { ...filter, authorized_at: { $exists: false } },
               [{ $set: { ...fields, authorized_at: time() } }],
-              { returnDocument: "after", ...limitsIn(transaction) },
+              { returnDocument: "after", ...limitsOf(documents, transaction) },
             ),
           );
           if (spent) {
@@ -142,7 +142,9 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
             const session = toSession(spent);
             return (await isAuthorizable(session)) ? session : undefined;
           }
-          const found = await callDriver(() => documents.findOne(filter, limitsIn(transaction)));
+          const found = await callDriver(() =>
+            documents.findOne(filter, limitsOf(documents, transaction)),
+          );
           const valid = found && (await withValidApplications(toSession(found), applications.find));
           isUsed = Boolean(valid);
           await confirmReads();
@@ -162,7 +164,9 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       const deleted = await transactions.change(id, audit, async (transaction, confirmReads) => {
         if (check) {
           // Before the first write: throwing later would not undo a change without a transaction.
-          const current = await callDriver(() => documents.findOne(filter, limitsIn(transaction)));
+          const current = await callDriver(() =>
+            documents.findOne(filter, limitsOf(documents, transaction)),
+          );
           const valid =
             current && (await withValidApplications(toSession(current), applications.find));
           if (valid) {
@@ -170,7 +174,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
           }
         }
         const found = await callDriver(() =>
-          documents.findOneAndDelete(filter, limitsIn(transaction)),
+          documents.findOneAndDelete(filter, limitsOf(documents, transaction)),
         );
         const session = found && toSession(found);
         if (!session) {
@@ -231,7 +235,14 @@ async function listSessions(
   for (let reads = 0; reads < maxReads; reads++) {
     const limit = reads === 0 ? size + 1 : Math.max(size + 1, minLaterBatch);
     const filter = { ...toFilter({ ...query, after }, revoked), ...notExpired(time) };
-    const options = { sort: { _id: -1 }, limit, hint, signal, ...limits, ...freshRead() } as const;
+    const options = {
+      sort: { _id: -1 },
+      limit,
+      hint,
+      signal,
+      ...limitsOf(documents),
+      ...freshRead(),
+    } as const;
     const found = await callDriver(() => documents.find(filter, options).toArray());
     const sessions = found.map(toSession);
     items.push(...(await removeRevoked(list.applications, sessions, revoked)));

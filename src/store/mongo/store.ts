@@ -13,7 +13,7 @@ import {
 } from "./collections.js";
 import { connect, prepare } from "./connect.js";
 import { databaseTime, timeFromClock } from "./documents.js";
-import { callDriver, limits } from "./driver-call.js";
+import { callDriver, limitsOf, maxTimeOf } from "./driver-call.js";
 import { createEventWriter } from "./event-documents.js";
 import { createEventStore } from "./events.js";
 import { createChangeFeed } from "./feeds/change-feed.js";
@@ -47,14 +47,14 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
   const { client, freshRead } = await connect(uri, reads);
   // Set here, so that options in the URI such as `w=1` cannot override it.
   const db = client.db(database, {
-    writeConcern: { w: "majority", journal: true, wtimeoutMS: limits.maxTimeMS },
+    writeConcern: { w: "majority", journal: true, wtimeoutMS: maxTimeOf(client) },
     readConcern: new ReadConcern("majority"),
     readPreference: "primary",
   });
   const time = clock ? timeFromClock(clock) : databaseTime;
 
   async function databaseNow(): Promise<number> {
-    const { localTime } = await callDriver(() => db.command({ hello: 1, ...limits }));
+    const { localTime } = await callDriver(() => db.command({ hello: 1, ...limitsOf({ db }) }));
     return localTime.getTime();
   }
   const now = clock ?? databaseNow;
@@ -131,7 +131,7 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
     now,
 
     async ping() {
-      const first = { projection: { _id: 1 }, hint: { _id: 1 }, ...limits } as const;
+      const first = { projection: { _id: 1 }, hint: { _id: 1 }, ...limitsOf({ db }) } as const;
       // The same read concern as authentication: the store is not ready without it.
       const reading = { ...first, ...freshRead() };
       await callDriver(() => db.collection(applicationsName).findOne({}, reading));

@@ -9,18 +9,18 @@ import {
 } from "mongodb";
 import { createKeyedSemaphore, createSemaphore } from "../../lib/concurrency.js";
 import { StoreUnavailable } from "../port/errors.js";
-import { callDriver, limits } from "./driver-call.js";
+import { callDriver, limitsOf, maxTimeOf } from "./driver-call.js";
 
-/** Applies to every transaction and overrides the URI. */
-const options: TransactionOptions = {
-  readConcern: { level: "majority" },
-  writeConcern: { w: "majority", journal: true, wtimeoutMS: limits.maxTimeMS },
-  readPreference: "primary",
-  maxCommitTimeMS: limits.maxTimeMS,
-};
-
-/** Retries stop after this time, in milliseconds. The driver would retry for two minutes. */
-const retryTimeout = 5_000;
+/** The options of every transaction, which override the URI. */
+function optionsOf(client: MongoClient): TransactionOptions {
+  const maxTime = maxTimeOf(client);
+  return {
+    readConcern: { level: "majority" },
+    writeConcern: { w: "majority", journal: true, wtimeoutMS: maxTime },
+    readPreference: "primary",
+    maxCommitTimeMS: maxTime,
+  };
+}
 
 /** After conflicts for this time, in milliseconds, the other transaction may have been abandoned. */
 const conflictTimeout = 1_000;
@@ -52,6 +52,8 @@ export function createTransactionRunner(client: MongoClient): RunTransaction {
   const onePerSubject = createKeyedSemaphore(1);
   const concurrency = createSemaphore(maxConcurrent(client.options.maxPoolSize));
   const abortAbandoned = createAbandonedAborter(client);
+  /** Retries stop after this time, in milliseconds. The driver would retry for two minutes. */
+  const retryTimeout = 2 * maxTimeOf(client);
 
   return async (work, { subject = "", isCanceled = () => false, onAttemptEnd } = {}) => {
     const startedAt = performance.now();
@@ -96,7 +98,7 @@ async function runOnce<R>(
   work: TransactionWork<R>,
 ): Promise<R> {
   const session = client.startSession();
-  session.startTransaction(options);
+  session.startTransaction(optionsOf(client));
   let isAborted = false;
   try {
     return await work(session, () => commit(session, isTooLate));
@@ -182,9 +184,9 @@ function createAbandonedAborter(client: MongoClient): AbortAbandoned {
   let checkedAt = Number.NEGATIVE_INFINITY;
 
   async function check(): Promise<void> {
-    const sessions = await admin.aggregate(abandoned, limits).toArray();
+    const sessions = await admin.aggregate(abandoned, limitsOf({ db: admin })).toArray();
     if (sessions.length > 0) {
-      await admin.command({ killSessions: sessions, ...limits });
+      await admin.command({ killSessions: sessions, ...limitsOf({ db: admin }) });
     }
   }
 

@@ -27,7 +27,7 @@ import {
   toSession,
   uuid,
 } from "./documents.js";
-import { callDriver, limits } from "./driver-call.js";
+import { callDriver, limitsOf } from "./driver-call.js";
 import { type EventDocument, toEvent } from "./event-documents.js";
 import {
   type FoundEvents,
@@ -54,7 +54,9 @@ export function createTransfer(parts: TransferParts): TransferStore {
   /** The unexpired applications with these ids. */
   async function findApplications(ids: Iterable<string>): Promise<Map<string, ApplicationRecord>> {
     const filter = { _id: { $in: [...new Set(ids)].map(uuid) }, ...notExpired(time) };
-    const found = await callDriver(() => applications.find(filter, limits).toArray());
+    const found = await callDriver(() =>
+      applications.find(filter, limitsOf(applications)).toArray(),
+    );
     return new Map(found.map(toApplication).map((owner) => [owner.id, owner]));
   }
 
@@ -81,7 +83,7 @@ export function createTransfer(parts: TransferParts): TransferStore {
       targets: { $in: ids.map(uuid) },
     }));
     const filter = { $or: among, kind: { $in: kinds }, outcome: "success" } as const;
-    const options = { projection: { targets: 1, kind: 1 }, ...limits };
+    const options = { projection: { targets: 1, kind: 1 }, ...limitsOf(events) };
     const found = await callDriver(() => events.find(filter, options).toArray());
     const kindsOf = new Map<string, string[]>();
     for (const { targets, kind } of found) {
@@ -149,7 +151,7 @@ async function readAfter<D extends Document & { readonly _id: Binary }>(
     batchSize: limit + 1,
     hint: { _id: 1 },
     raw: true,
-    ...limits,
+    ...limitsOf(documents),
   } as const;
   const all = { ...following, ...filter } as unknown as Filter<D>;
   return callDriver(() => decodePage(documents.find<Uint8Array>(all, options)));

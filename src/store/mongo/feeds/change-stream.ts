@@ -8,7 +8,7 @@ import {
   Timestamp,
 } from "mongodb";
 import { StoreUnavailable } from "../../port/errors.js";
-import { limits } from "../driver-call.js";
+import { limitsOf } from "../driver-call.js";
 
 /** How long the server waits for an event before it returns none. */
 const maxAwaitTimeMS = 100;
@@ -51,7 +51,7 @@ export function openEventStream<E extends StreamEvent>(
       startAtOperationTime,
       fullDocumentBeforeChange: "whenAvailable",
       maxAwaitTimeMS,
-      ...limits,
+      ...limitsOf({ db }),
     });
   }
 

@@ -2,7 +2,7 @@
 import type { AggregateOptions, Binary, Db, Document } from "mongodb";
 import { applicationsName, sessionsName } from "../collections.js";
 import { fromUuid, maxDate, subjectOf, type Time } from "../documents.js";
-import { callDriver, limits } from "../driver-call.js";
+import { callDriver, limitsOf } from "../driver-call.js";
 import { clusterTimeOf } from "./change-stream.js";
 import type { TenantChange } from "./change-stream-filter.js";
 
@@ -93,7 +93,7 @@ async function findExpired(
   ];
   return callDriver(() =>
     db.client.withSession(async (session) => {
-      const options = { session, batchSize: 2 * limit + 2, ...limits, ...reading };
+      const options = { batchSize: 2 * limit + 2, ...limitsOf({ db }, session), ...reading };
       const documents = db.collection(applicationsName).aggregate(pipeline, options);
       const found = await documents.toArray();
       const last = found.pop();
