@@ -7,7 +7,7 @@ import { createClientOn, type LatchkeyClient } from "../client/client.js";
 import { type ClientOptions, retryCalls, sendKey } from "../contract/client-interceptors.js";
 import { problemOf } from "../contract/problem-report.js";
 import { type ProblemCode, problemCatalogue } from "../contract/problems.js";
-import { startProgressLine } from "../lib/terminal.js";
+import { formatCount, startProgressLine } from "../lib/terminal.js";
 import {
   type Connection,
   type ConnectionFlags,
@@ -145,10 +145,6 @@ export function truncationNote({ page, total }: List<Page>): string | undefined 
   const shown = formatCount(page.data.length);
   const count = total === undefined ? `the first ${shown}` : `${shown} of ${formatCount(total)}`;
   return `Showing ${count}. Use --all to list every one.`;
-}
-
-function formatCount(count: number): string {
-  return count.toLocaleString("en-US");
 }
 
 const exitByStatus: Readonly<Record<number, ExitName>> = {

@@ -56,6 +56,11 @@ export function startProgressLine({
   };
 }
 
+/** A number with a comma between thousands. */
+export function formatCount(count: number): string {
+  return Math.round(count).toLocaleString("en-US");
+}
+
 const barWidth = 20;
 
 /** A progress bar for a fraction from 0 to 1. */

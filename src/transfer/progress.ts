@@ -1,4 +1,4 @@
-import { formatBar, startProgressLine } from "../lib/terminal.js";
+import { formatBar, formatCount, startProgressLine } from "../lib/terminal.js";
 
 interface TransferState {
   readonly records: number;
@@ -72,10 +72,6 @@ export function progressBar(state: TransferState): string {
 
 function shareOf({ bytes, ofBytes }: TransferState): number | undefined {
   return ofBytes ? Math.min(bytes / ofBytes, 1) : undefined;
-}
-
-function formatCount(count: number): string {
-  return Math.round(count).toLocaleString("en-US");
 }
 
 export function formatSize(bytes: number): string {

@@ -125,11 +125,11 @@ export function createResponses({ read, tables }: Environment, clock: Clock): Re
       const key = Buffer.from(id, "hex");
       const replaced = responses.get(key);
       if (replaced) {
-        responseExpirations.remove(expirationKey(replaced, key));
+        responseExpirations.remove(responseExpirationKey(replaced, key));
       }
       const row = Buffer.concat([timeBytes(clock() + ttl), sealed]);
       responses.put(key, row);
-      responseExpirations.put(expirationKey(row, key), emptyValue);
+      responseExpirations.put(responseExpirationKey(row, key), emptyValue);
     },
 
     needsPruning: () => expired(1).length > 0,
@@ -143,6 +143,6 @@ export function createResponses({ read, tables }: Environment, clock: Clock): Re
   };
 }
 
-function expirationKey(row: Buffer, key: Buffer): Buffer {
+function responseExpirationKey(row: Buffer, key: Buffer): Buffer {
   return Buffer.concat([row.subarray(0, timeSize), key]);
 }

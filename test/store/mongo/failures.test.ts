@@ -21,7 +21,11 @@ import {
 } from "../../contract/store/fixtures.js";
 import { useFollowers } from "../../support/api/followers.js";
 import { startProxy } from "../../support/http/tcp-proxy.js";
-import { type FailingMongo, startFailingMongo } from "../../support/mongo/failing-mongo.js";
+import {
+  type FailingMongo,
+  isAvailable,
+  startFailingMongo,
+} from "../../support/mongo/failing-mongo.js";
 import { withOptions } from "../../support/mongo/uri.js";
 import { until } from "../../support/until.js";
 
@@ -37,12 +41,6 @@ beforeAll(async () => {
 });
 
 afterAll(() => failing?.stop());
-
-const isAvailable = () =>
-  store.ping().then(
-    () => true,
-    () => false,
-  );
 
 /** Makes every kind of call concurrently, and returns their outcomes. */
 async function callAll(by = store): Promise<Record<string, unknown>> {
@@ -330,7 +328,7 @@ describe("an audited change on a failing MongoDB", () => {
       .catch((error) => error)
       .finally(() => fail("off"));
     expect(outcome).toBeInstanceOf(StoreUnavailable);
-    await until(isAvailable);
+    await until(() => isAvailable(store));
     expect(await counts()).toEqual([changes, changes]);
     expect((await store.responses.find(id)) !== undefined).toBe(changes === 1);
     if (changes) {
@@ -387,7 +385,7 @@ describe("an audited change on a failing MongoDB", () => {
     for (const outcome of outcomes) {
       expect(typeof outcome === "string" || outcome instanceof StoreUnavailable).toBe(true);
     }
-    await until(isAvailable);
+    await until(() => isAvailable(store));
     const [byRecord = 0, byEvents] = await counts();
     expect(byEvents).toBe(byRecord);
     const acknowledged = outcomes.filter((outcome) => outcome === "changed").length;
@@ -447,7 +445,7 @@ describe("a list request whose caller disconnects", () => {
         await setFailPoint("waitInFindBeforeMakingBatch", "off");
         await setFailPoint("maxTimeNeverTimeOut", "off");
       }
-      expect(await isAvailable()).toBe(true);
+      expect(await isAvailable(store)).toBe(true);
     },
   );
 });

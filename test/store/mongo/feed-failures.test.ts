@@ -17,7 +17,11 @@ import {
   useFollowers,
 } from "../../support/api/followers.js";
 import { repetitions } from "../../support/jest/suite.js";
-import { type FailingMongo, startFailingMongo } from "../../support/mongo/failing-mongo.js";
+import {
+  type FailingMongo,
+  isAvailable,
+  startFailingMongo,
+} from "../../support/mongo/failing-mongo.js";
 import { until } from "../../support/until.js";
 
 const follow = useFollowers();
@@ -36,12 +40,6 @@ beforeAll(async () => {
 afterAll(() => failing?.stop());
 
 const updated = () => expectedChange("updated", application.id);
-
-const isAvailable = (by = store) =>
-  by.ping().then(
-    () => true,
-    () => false,
-  );
 
 describe("following changes on a failing MongoDB", () => {
   it.each([
@@ -93,7 +91,7 @@ describe("following changes on a failing MongoDB", () => {
       const refused = follow(store, application.tenantId);
       await expect(refused.next()).rejects.toThrow();
       await fail("off");
-      await until(isAvailable);
+      await until(() => isAvailable(store));
       await update(store, application);
       const [after = ""] = followers.map((one) => one.position());
       const resumed = follow(store, application.tenantId, { after });
@@ -141,7 +139,7 @@ describe("following changes on a failing MongoDB", () => {
     await expect(slow.next()).rejects.toThrow(StoreUnavailable);
     process.kill(mongod.pid, "SIGCONT");
     expect(claims).toEqual([...new Set(claims)].filter((moment) => moment <= frozenAt));
-    await until(isAvailable);
+    await until(() => isAvailable(store));
     await update(store, application);
     const resumed = follow(store, application.tenantId, { after: slow.position() });
     expect(await resumed.next()).toMatchObject({ changes: [updated()], missed: false });
@@ -163,7 +161,7 @@ describe("following events on a failing MongoDB", () => {
     await rejection;
     await expect(followEvents(store, tenantId).next()).rejects.toBeInstanceOf(StoreUnavailable);
     await fail("off");
-    await until(isAvailable);
+    await until(() => isAvailable(store));
     await store.events.add([anEvent({ tenantId, kind: "meanwhile" })]);
     const resumed = followEvents(store, tenantId, { after: follower.position() });
     expect(await resumed.until(({ kind }) => kind === "meanwhile")).toHaveLength(1);

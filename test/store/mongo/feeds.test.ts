@@ -386,7 +386,7 @@ describe("a position in MongoDB", () => {
 
 describe("the change stream", () => {
   it("is shared by all followers, and closes when the last one leaves", async () => {
-    const { db } = await shared();
+    const db = createDatabase();
     const store = await open(db);
     const last = follow(store, randomUUID());
     const others = Array.from({ length: 10 }, () => follow(store, randomUUID(), { heartbeat: 1 }));
@@ -409,7 +409,7 @@ describe("the change stream", () => {
   });
 
   it("closes when a follower leaves during a batch or before the stream is open", async () => {
-    const { db } = await shared();
+    const db = createDatabase();
     const store = await open(db);
     const { signal } = new AbortController();
     const options = { tenantId: randomUUID(), heartbeat: hour, signal };
@@ -827,7 +827,7 @@ describe("an event in MongoDB", () => {
 
 describe("following events in MongoDB", () => {
   it("uses one stream, which closes when the last follower leaves", async () => {
-    const { db } = await shared();
+    const db = createDatabase();
     const store = await open(db);
     const followers = times(10, () => followEvents(store, randomUUID()));
     await Promise.all(followers.map((one) => one.next()));
@@ -849,7 +849,7 @@ describe("following events in MongoDB", () => {
   });
 
   it("delivers all events to slow and resuming followers", async () => {
-    const { db } = await shared();
+    const db = createDatabase();
     const store = await open(db);
     const tenantId = randomUUID();
     const [slow, stopped, quick] = times(3, () => followEvents(store, tenantId));

@@ -67,3 +67,11 @@ export async function startFailingMongo(): Promise<FailingMongo> {
     },
   };
 }
+
+/** Whether a store can read and write. */
+export function isAvailable(store: Store): Promise<boolean> {
+  return store.ping().then(
+    () => true,
+    () => false,
+  );
+}

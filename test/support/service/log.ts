@@ -9,3 +9,8 @@ export async function flushedLogLines(server: TestServer): Promise<Record<string
   await until(async () => server.logs.some(isMarker));
   return server.logs.filter((line) => !isMarker(line));
 }
+
+/** Waits until the server has logged a call with one of these codes. */
+export function untilLogged({ logs }: TestServer, ...codes: string[]): Promise<void> {
+  return until(async () => logs.some(({ code }) => codes.includes(String(code))));
+}

@@ -4,9 +4,9 @@ import { Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import type { BootstrapResult } from "../../../src/bootstrap.js";
 import { callRaw, detailsOf, envelope } from "../../support/http/raw-grpc.js";
+import { untilLogged } from "../../support/service/log.js";
 import { startServer, type TestServer } from "../../support/service/server.js";
 import { createPausableStore, type PausableStore } from "../../support/service/store.js";
-import { until } from "../../support/until.js";
 
 const byKeyRpc = "/latchkey.v1.ApplicationService/GetApplicationByKey";
 const createRpc = "/latchkey.v1.ApplicationService/CreateApplication";
@@ -137,7 +137,7 @@ describe("a deadline", () => {
       expect((await callWithTimeout(milliseconds))?.code).toBe(Code.DeadlineExceeded);
     }
     client.close();
-    await untilLogged("deadline_exceeded", "canceled");
+    await untilLogged(server, "deadline_exceeded", "canceled");
   });
 });
 
@@ -154,7 +154,7 @@ describe("a client that disconnects", () => {
     await arrival;
     server.logs.length = 0;
     stream.close(code);
-    await untilLogged("canceled");
+    await untilLogged(server, "canceled");
   });
 
   it.each(codes)(
@@ -175,7 +175,7 @@ describe("a client that disconnects", () => {
     await arrival;
     server.logs.length = 0;
     session.destroy();
-    await untilLogged("canceled");
+    await untilLogged(server, "canceled");
   });
 
   it("causes no server error over HTTP/1.1", async () => {
@@ -193,7 +193,7 @@ describe("a client that disconnects", () => {
       server.logs.length = 0;
       abort.abort();
       await expect(response).rejects.toThrow();
-      await untilLogged("canceled");
+      await untilLogged(server, "canceled");
     }
   });
 
@@ -222,7 +222,3 @@ describe("a client that disconnects", () => {
     return stream;
   }
 });
-
-async function untilLogged(...codes: string[]): Promise<void> {
-  await until(async () => server.logs.some(({ code }) => codes.includes(String(code))));
-}

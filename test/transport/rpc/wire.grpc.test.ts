@@ -23,6 +23,7 @@ import {
   type WireSession,
 } from "../../support/http/http2-wire.js";
 import { detailsOf, envelope } from "../../support/http/raw-grpc.js";
+import { untilLogged } from "../../support/service/log.js";
 import { startServer, type TestServer } from "../../support/service/server.js";
 import { createPausableStore, type PausableStore } from "../../support/service/store.js";
 import { until } from "../../support/until.js";
@@ -85,10 +86,6 @@ const listRequest = () => encodeFramed(ListApplicationsRequestSchema, { size: 10
 
 function readListedIds(message: Uint8Array): string[] {
   return fromBinary(ListApplicationsResponseSchema, message).data.map(({ id }) => id);
-}
-
-async function untilLogged(...codes: string[]): Promise<void> {
-  await until(async () => server.logs.some(({ code }) => codes.includes(String(code))));
 }
 
 describe("a successful response", () => {
@@ -371,7 +368,7 @@ describe("a closed connection", () => {
     open(byKeyRpc).end(envelope(""));
     await arrival;
     wire.reset();
-    await untilLogged("canceled");
+    await untilLogged(server, "canceled");
     store.resumeReads();
     const other = openSession(server);
     const response = await call(byKeyRpc, envelope(""), {}, other);
@@ -383,14 +380,14 @@ describe("a closed connection", () => {
     open(updateRpc).write(envelope("abc", 0, 100));
     await wire.waitUntilReceived();
     wire.reset();
-    await untilLogged("canceled");
+    await untilLogged(server, "canceled");
 
     const narrow = openSession(server, { settings: { initialWindowSize: 100 } });
     const stream = open(listRpc, {}, narrow);
     stream.end(listRequest());
     await until(async () => narrow.responseFrames(stream).length > 1);
     narrow.reset();
-    await untilLogged("ok");
+    await untilLogged(server, "ok");
 
     const response = await call(byKeyRpc, envelope(""), {}, openSession(server));
     expect(response.trailers).toMatchObject({ "grpc-status": "0" });
