@@ -3,7 +3,7 @@
  *
  *     npm install @opentelemetry/sdk-trace-node @opentelemetry/exporter-trace-otlp-http
  *     OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 \
- *       NODE_OPTIONS='--import ./telemetry.mjs' npx latchkey serve
+ *       NODE_OPTIONS='--import ./examples/telemetry.mjs' npx latchkey serve
  *
  * Without an endpoint, spans go to stdout. To sample one call in a hundred,
  * and all calls with a sampled parent, set
