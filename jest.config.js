@@ -28,7 +28,7 @@ export default {
   reporters: ["default", "<rootDir>/test/support/jest/skip-reporter.mjs"],
   cacheDirectory: join(cacheHome, "latchkey", "jest"),
   // Only ends a test that hangs: a slow machine needs minutes for what takes seconds elsewhere.
-  testTimeout: 120_000,
+  testTimeout: 400_000,
   // One more than cores, since tests often wait. A single worker would run in jest's own process.
   maxWorkers: availableParallelism() + 1,
 };

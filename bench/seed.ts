@@ -66,7 +66,7 @@ export async function seed(environment: StoreEnvironment, count: number): Promis
   const first = await bootstrap(environment);
   const store = await openStore(environment);
   try {
-    const create = await createCreator(store, first);
+    const create = await createApplicationFactory(store, first);
     const publicApplication = await create({ ...page, rules: [] });
     const checkingApplication = await create({ ...tokenService, rules: [] });
     const ruleRecords = rules.map((rule) => ({ ...rule, conditions: [] }));
@@ -91,13 +91,16 @@ async function openStore(environment: StoreEnvironment): Promise<Store> {
   return openStore(readSettings(environment));
 }
 
-type Creator = (
+type ApplicationFactory = (
   application: (typeof backend | typeof page | typeof tokenService) & {
     readonly rules: readonly RuleRecord[];
   },
 ) => Promise<CreatedApplication>;
 
-async function createCreator(store: Store, first: Bootstrapped): Promise<Creator> {
+async function createApplicationFactory(
+  store: Store,
+  first: Bootstrapped,
+): Promise<ApplicationFactory> {
   const { newId } = await loadBuilt<typeof uuid>("lib/uuid.js");
   const { createKeyring, generateKey } = await loadBuilt<typeof keys>("auth/keys.js");
   const { kindFor } = await loadBuilt<typeof keyFormat>("contract/key-format.js");

@@ -189,7 +189,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
-                      "detail": "This needs the permission access:check, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
+                      "detail": "This method requires the permission access:check, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -200,7 +200,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
-                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add your origin to the allowed_origins of the application.",
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -437,7 +437,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
-                      "detail": "This needs the permission access:check, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
+                      "detail": "This method requires the permission access:check, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -448,7 +448,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
-                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add your origin to the allowed_origins of the application.",
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -665,7 +665,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
-                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add your origin to the allowed_origins of the application.",
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -817,7 +817,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
-                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add your origin to the allowed_origins of the application.",
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -1028,7 +1028,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
-                      "detail": "This needs the permission application:create, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
+                      "detail": "This method requires the permission application:create, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -1039,7 +1039,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
-                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add your origin to the allowed_origins of the application.",
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -1425,7 +1425,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
-                      "detail": "This needs the permission application:read, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
+                      "detail": "This method requires the permission application:read, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -1436,7 +1436,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
-                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add your origin to the allowed_origins of the application.",
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -1613,7 +1613,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
-                      "detail": "This needs the permission application:read, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
+                      "detail": "This method requires the permission application:read, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -1624,7 +1624,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
-                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add your origin to the allowed_origins of the application.",
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -1863,7 +1863,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
-                      "detail": "This needs the permission application:update, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
+                      "detail": "This method requires the permission application:update, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -1874,7 +1874,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
-                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add your origin to the allowed_origins of the application.",
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -2110,7 +2110,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
-                      "detail": "This needs the permission application:delete, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
+                      "detail": "This method requires the permission application:delete, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -2121,7 +2121,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
-                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add your origin to the allowed_origins of the application.",
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -2291,7 +2291,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
-                      "detail": "This needs the permission application:read, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
+                      "detail": "This method requires the permission application:read, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -2302,7 +2302,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
-                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add your origin to the allowed_origins of the application.",
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -2520,7 +2520,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
-                      "detail": "This needs the permission application:update, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
+                      "detail": "This method requires the permission application:update, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -2531,7 +2531,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
-                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add your origin to the allowed_origins of the application.",
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -2775,7 +2775,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
-                      "detail": "This needs the permission application:read, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
+                      "detail": "This method requires the permission application:read, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -2786,7 +2786,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
-                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add your origin to the allowed_origins of the application.",
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -2945,7 +2945,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
-                      "detail": "This needs the permission application:update, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
+                      "detail": "This method requires the permission application:update, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -2956,7 +2956,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
-                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add your origin to the allowed_origins of the application.",
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -3202,7 +3202,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
-                      "detail": "This needs the permission application:update, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
+                      "detail": "This method requires the permission application:update, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -3213,7 +3213,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
-                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add your origin to the allowed_origins of the application.",
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -3468,7 +3468,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
-                      "detail": "This needs the permission application:update, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
+                      "detail": "This method requires the permission application:update, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -3479,7 +3479,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
-                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add your origin to the allowed_origins of the application.",
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -3806,7 +3806,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
-                      "detail": "This needs the permission event:read, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
+                      "detail": "This method requires the permission event:read, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -3817,7 +3817,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
-                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add your origin to the allowed_origins of the application.",
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -3959,7 +3959,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
-                      "detail": "This needs the key of a public application. Yours belongs to the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213).",
+                      "detail": "This method requires the key of a public application, but yours belongs to the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213).",
                       "code": "permission_denied",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -3970,7 +3970,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
-                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add your origin to the allowed_origins of the application.",
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -4243,7 +4243,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
-                      "detail": "This needs the permission session:read, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
+                      "detail": "This method requires the permission session:read, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -4254,7 +4254,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
-                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add your origin to the allowed_origins of the application.",
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -4302,7 +4302,7 @@ export const openapi = {
           "Sessions"
         ],
         "summary": "Authorizes a session and consumes the nonce",
-        "description": "The caller is a private application of the same tenant and can grant only permissions that it holds itself. The session can never do more than its authorizer can do at that time, and is revoked with it. A refused call does not consume the nonce.\n\nThe client that opened the session gets this access. Accept a nonce only from an authenticated user, in a request with CSRF protection, and never from a link. Otherwise an attacker can get your user's access for a session of their own.\n\nRequires the key of a private application.",
+        "description": "The caller is a private application of the same tenant and can grant only permissions that it holds itself. The session can never do more than its authorizer can do at that time, and is revoked with it. A refused call does not consume the nonce.\n\nThe client that opened the session gets this access. Accept a nonce only from an authenticated user, in a request with CSRF protection, and never from a link. Otherwise an attacker can open a session and let your user authorize it (session fixation).\n\nRequires the key of a private application.",
         "x-callers": [
           "private"
         ],
@@ -4416,7 +4416,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
-                      "detail": "This needs the key of a private application. Yours belongs to the public application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213).",
+                      "detail": "This method requires the key of a private application, but yours belongs to the public application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213).",
                       "code": "permission_denied",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -4427,7 +4427,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
-                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add your origin to the allowed_origins of the application.",
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -4683,7 +4683,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
-                      "detail": "This needs the permission session:read, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
+                      "detail": "This method requires the permission session:read, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -4694,7 +4694,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
-                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add your origin to the allowed_origins of the application.",
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -4825,7 +4825,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
-                      "detail": "This needs the permission session:delete, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
+                      "detail": "This method requires the permission session:delete, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -4836,7 +4836,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
-                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add your origin to the allowed_origins of the application.",
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -4985,7 +4985,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
-                      "detail": "This needs the permission session:delete, and the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it.",
+                      "detail": "This method requires the permission session:delete, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
                       "code": "permission_denied",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -4996,7 +4996,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
-                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add your origin to the allowed_origins of the application.",
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
                       "code": "origin_not_allowed",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -6340,7 +6340,7 @@ export const openapi = {
           },
           "authorizer": {
             "$ref": "#/components/schemas/AuthorizerGrants",
-            "description": "The current grants of that application for the session's permissions. The session can do only what both its own grants and these allow, and sees as much of a token as both show."
+            "description": "The current grants of that application for the session's permissions. The session can do only what both its own grants and these allow. The stricter transform applies."
           }
         },
         "required": [

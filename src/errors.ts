@@ -135,21 +135,24 @@ export function permissionDenied(detail: string, missing?: readonly string[]): P
 }
 
 export function originNotAllowed(origin: string | undefined): Problem {
-  const reason =
-    origin === undefined
-      ? "The key is restricted to certain web origins, and the request has no Origin header."
-      : `The key may not be used from the origin ${quote(origin)}.`;
   return new Problem(
     "origin_not_allowed",
-    `${reason} Add your origin to the allowed_origins of the application.`,
+    origin === undefined
+      ? "The key is restricted to certain web origins, and the request has no Origin header. " +
+          "Call from a page of an allowed origin, or use a key without allowed_origins."
+      : `The key may not be used from the origin ${quote(origin)}. ` +
+          "Add it to the allowed_origins of the application.",
   );
 }
 
 export function addressNotAllowed(address: string): Problem {
-  const source = address === "" ? "an unknown address" : `the address ${address}`;
   return new Problem(
     "address_not_allowed",
-    `The key may not be used from ${source}. Add it to the allowed_cidrs of the application.`,
+    address === ""
+      ? "The key is restricted to certain networks, and your address is unknown. " +
+          "Ask the operator to check TRUSTED_PROXIES."
+      : `The key may not be used from the address ${address}. ` +
+          "Add it to the allowed_cidrs of the application.",
   );
 }
 

@@ -3,7 +3,7 @@ import cluster from "node:cluster";
 import { setFlagsFromString } from "node:v8";
 
 // Under load V8 would allocate short-lived objects of calls in the old
-// generation, which is seldom collected. That costs 20 MB.
+// generation, which is rarely collected. That costs 20 MB.
 setFlagsFromString("--no-allocation-site-pretenuring");
 
 // By default V8 collects only when the heap has grown to four times the live

@@ -57,7 +57,11 @@ export function createHandlers(
   return [
     ...createRpcHandlers({
       ...shared,
-      openImplementations: createOpenImplementations(implementations, readiness, stopping),
+      unauthenticatedImplementations: createUnauthenticatedImplementations(
+        implementations,
+        readiness,
+        stopping,
+      ),
       writeTimeoutMs: requestTimeout,
       redactKeys: dependencies.redactKeys,
     }),
@@ -104,7 +108,7 @@ function createImplementations(options: ImplementationsOptions): Implementation[
 }
 
 /** The services that need no key: health and reflection. */
-function createOpenImplementations(
+function createUnauthenticatedImplementations(
   implementations: readonly Implementation[],
   readiness: Readiness,
   stopping: AbortSignal,

@@ -73,7 +73,7 @@ const command = "node dist/src/main.js bootstrap";
 export const bootstrapHint = `no application exists yet: create the first key with \`latchkey bootstrap\` (Docker: docker exec CONTAINER ${command}; Compose: docker compose run --rm latchkey-1 bootstrap; Kubernetes: kubectl exec deploy/latchkey -- ${command})`;
 
 /** A URL of the service that works on this machine. */
-export function serviceUrl({ address, family, port }: AddressInfo, { tls }: Settings): string {
+function serviceUrl({ address, family, port }: AddressInfo, { tls }: Settings): string {
   const isWildcard = address === "::" || address === "0.0.0.0";
   const host = family === "IPv6" ? `[${address}]` : address;
   return `${tls ? "https" : "http"}://${isWildcard ? "localhost" : host}:${port}`;

@@ -29,7 +29,7 @@ function headerFor(page: string): string {
   return readFileSync(headerFile, "utf8").trimEnd().replace(own, `${own} aria-current="page"`);
 }
 
-/** HTML is missing: the server fills it in and compresses it itself. */
+/** Not HTML: the server inserts values into it and compresses the result. */
 const compressible = /\.(js|css|svg)$/;
 
 /** Writes a gzip copy of each asset, so that the server does not have to compress. */

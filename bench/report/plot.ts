@@ -40,10 +40,10 @@ export function drawPlot({ title, x, y, series }: Plot): string {
     points.map((point) => point.y),
   );
   const toX = (value: number) =>
-    area.left + inset + xScale.place(value) * (area.right - area.left - 2 * inset);
+    area.left + inset + xScale.toFraction(value) * (area.right - area.left - 2 * inset);
   // The lowest point of a logarithmic axis needs space for its label.
   const bottom = area.bottom - (y.isLogarithmic ? inset : 0);
-  const toY = (value: number) => bottom - yScale.place(value) * (bottom - area.top);
+  const toY = (value: number) => bottom - yScale.toFraction(value) * (bottom - area.top);
 
   const parts = [
     `<rect x="0.5" y="0.5" width="${width - 1}" height="${height - 1}" rx="8" fill="#ffffff" stroke="${faint}"/>`,
@@ -91,13 +91,13 @@ function drawYTick(y: number, tick: number): string[] {
   ];
 }
 
-type ListPosition = (value: number) => number;
+type ToPixels = (value: number) => number;
 
 function drawLine(
   { points, labels }: Series,
   color: string,
-  toX: ListPosition,
-  toY: ListPosition,
+  toX: ToPixels,
+  toY: ToPixels,
 ): string[] {
   const path = points.map(({ x, y }) => `${round(toX(x))} ${round(toY(y))}`).join("L");
   const shift = labels === "above" ? -9 : 18;
@@ -141,7 +141,7 @@ function escapeXml(content: string): string {
 
 interface Scale {
   /** Maps the lowest value to 0 and the highest to 1. */
-  place(value: number): number;
+  toFraction(value: number): number;
   readonly ticks: readonly number[];
 }
 
@@ -155,7 +155,7 @@ function linearScale(values: readonly number[]): Scale {
   const step = size * ([...steps, 10].find((by) => size * by * maxTicks >= max) ?? 10);
   const top = Math.ceil(max / step);
   return {
-    place: (value) => value / (top * step),
+    toFraction: (value) => value / (top * step),
     ticks: Array.from({ length: top + 1 }, (_, index) => index * step),
   };
 }
@@ -166,7 +166,7 @@ function logScale(values: readonly number[]): Scale {
   const max = roundUp(Math.max(...values));
   const range = Math.log10(max / min) || 1;
   return {
-    place: (value) => Math.log10(value / min) / range,
+    toFraction: (value) => Math.log10(value / min) / range,
     ticks: createLogTicks(min, max, range > 2 ? [1] : steps),
   };
 }

@@ -23,15 +23,15 @@ export interface InactiveKey {
 /** Returns the owner of an expired or disabled key, while the store still has it. */
 type IdentifyInactive = (key: string) => MaybePromise<InactiveKey | undefined>;
 
-/** The application or session whose id is in an invalid key. The key itself may be forged. */
-interface KeyOwner {
+/** The application or session whose id is in an invalid key. */
+interface ClaimedOwner {
   readonly owner: Caller;
-  /** Why the key is invalid. Absent if it does not belong to the owner. */
+  /** Why the key is invalid. Absent if its secret does not match: the key may be forged. */
   readonly reason: InactiveKey["reason"] | undefined;
 }
 
 /** Returns the application or session that an invalid key names, while the store still has it. */
-export type FindKeyOwner = (key: string) => MaybePromise<KeyOwner | undefined>;
+export type FindClaimedOwner = (key: string) => MaybePromise<ClaimedOwner | undefined>;
 
 export function createAuthenticate(
   store: Store,
@@ -88,11 +88,11 @@ export function createAuthenticateMany(
       ofApplications.length > 0 ? await applications.findMany(idsOf(ofApplications)) : [];
     const foundSessions = ofSessions.length > 0 ? await sessions.findMany(idsOf(ofSessions)) : [];
     // No await below until all promises are collected: an unhandled rejection would end the process.
-    for (const [at, { key, parsed }] of ofApplications.entries()) {
-      owners.set(key, ifActive(ownerOfApplication(foundApplications[at], parsed, key, keyring)));
+    for (const [index, { key, parsed }] of ofApplications.entries()) {
+      owners.set(key, ifActive(ownerOfApplication(foundApplications[index], parsed, key, keyring)));
     }
-    for (const [at, { key }] of ofSessions.entries()) {
-      owners.set(key, ifActive(addBoundary(ownerOfSession(foundSessions[at], key, keyring))));
+    for (const [index, { key }] of ofSessions.entries()) {
+      owners.set(key, ifActive(addBoundary(ownerOfSession(foundSessions[index], key, keyring))));
     }
     for (const key of foreign) {
       owners.set(key, identifyForeign(key));
@@ -106,15 +106,15 @@ export function createAuthenticateMany(
 
 /** Identifies expired keys, and keys whose application or authorizer is disabled. */
 export function createIdentifyInactive(store: Store, keyring: Keyring): IdentifyInactive {
-  const findKeyOwner = createFindKeyOwner(store, keyring);
+  const findClaimedOwner = createFindClaimedOwner(store, keyring);
   return (key) =>
     mapMaybePromise(
-      findKeyOwner(key),
+      findClaimedOwner(key),
       (found) => found?.reason && { owner: found.owner, reason: found.reason },
     );
 }
 
-export function createFindKeyOwner(store: Store, keyring: Keyring): FindKeyOwner {
+export function createFindClaimedOwner(store: Store, keyring: Keyring): FindClaimedOwner {
   const { applications, sessions } = store;
 
   function inactiveReason(
@@ -129,11 +129,11 @@ export function createFindKeyOwner(store: Store, keyring: Keyring): FindKeyOwner
     });
   }
 
-  function toKeyOwner(
+  function toClaimedOwner(
     found: Caller | undefined,
     owner: Caller | undefined,
     isExpired: boolean,
-  ): MaybePromise<KeyOwner | undefined> {
+  ): MaybePromise<ClaimedOwner | undefined> {
     return owner
       ? mapMaybePromise(inactiveReason(owner, isExpired), (reason) => ({ owner, reason }))
       : found && { owner: found, reason: undefined };
@@ -142,10 +142,10 @@ export function createFindKeyOwner(store: Store, keyring: Keyring): FindKeyOwner
   function findByApplication(
     id: string,
     ownerIn: (application: ApplicationRecord | undefined) => Caller | undefined,
-  ): MaybePromise<KeyOwner | undefined> {
+  ): MaybePromise<ClaimedOwner | undefined> {
     return mapMaybePromise(applications.find(id), (active) =>
       mapMaybePromise(active ?? applications.findExpired(id), (application) =>
-        toKeyOwner(application && { application }, ownerIn(application), !active),
+        toClaimedOwner(application && { application }, ownerIn(application), !active),
       ),
     );
   }
@@ -163,7 +163,7 @@ export function createFindKeyOwner(store: Store, keyring: Keyring): FindKeyOwner
     if (parsed.kind === "ses") {
       return mapMaybePromise(sessions.find(id), (active) =>
         mapMaybePromise(active ?? sessions.findExpired(id), (found) =>
-          toKeyOwner(found, ownerOfSession(found, key, keyring), !active),
+          toClaimedOwner(found, ownerOfSession(found, key, keyring), !active),
         ),
       );
     }
@@ -252,23 +252,23 @@ function ownerOfSession(
 function ownerOfApplication(
   application: ApplicationRecord | undefined,
   { kind }: ParsedKey,
-  text: string,
+  plaintextKey: string,
   keyring: Keyring,
 ): Caller | undefined {
   if (!application || kindFor(application.type) !== kind) {
     return undefined;
   }
-  const key = keyring.find(text, application.keys);
+  const key = keyring.find(plaintextKey, application.keys);
   return key && { application, key };
 }
 
 /** A foreign key can belong to an application of any type. */
 function ownerOfForeign(
   application: ApplicationRecord | undefined,
-  text: string,
+  plaintextKey: string,
   keyring: Keyring,
 ): Caller | undefined {
   const foreign = application?.keys.filter((key) => key.foreign) ?? [];
-  const key = keyring.find(text, foreign);
+  const key = keyring.find(plaintextKey, foreign);
   return application && key && { application, key };
 }

@@ -68,17 +68,17 @@ export function createCursorSealerFactory({
         if (bytes.toString("base64url") !== text) {
           throw invalidRequest({ field, message: refusal });
         }
-        const sealed = unseal(newest, tenantId, bytes);
-        if (sealed) {
-          return sealed.position;
+        const opened = unseal(newest, tenantId, bytes);
+        if (opened) {
+          return opened.position;
         }
         for (const key of older) {
-          const sealed = unseal(key, tenantId, bytes);
-          if (sealed && clock() - sealed.at <= olderKeyGrace) {
-            return sealed.position;
+          const opened = unseal(key, tenantId, bytes);
+          if (opened && clock() - opened.at <= olderKeyGrace) {
+            return opened.position;
           }
-          if (sealed) {
-            const message = `was created more than a day ago with a replaced key: ${startAgain}`;
+          if (opened) {
+            const message = `was created more than a day ago, before the service replaced its secret: ${startAgain}`;
             throw invalidRequest({ field, message });
           }
         }

@@ -19,8 +19,9 @@ interface UncoveredGrant {
  * covers grants within its scope whose transform reveals no more. If an earlier
  * rule of the grantor overlaps the grant, that rule must reveal as much too.
  *
- * Grants that the target already has need no coverage, if every grant that
- * preceded them still does. Otherwise they would match more than before.
+ * Grants that the target already has need no coverage if every grant that
+ * preceded them still precedes them. If one was removed, they would apply to
+ * more tokens than before.
  */
 export function uncoveredGrants(
   own: Grants,
@@ -33,9 +34,9 @@ export function uncoveredGrants(
     own.permissions.includes(permission)
       ? []
       : deciders.filter(
-          (decider, at) =>
+          (decider, index) =>
             !isCovered(decider, covering.get(permission) ?? []) &&
-            !isUnchanged(decider, deciders.slice(0, at), existing.get(permission) ?? []),
+            !isUnchanged(decider, deciders.slice(0, index), existing.get(permission) ?? []),
         ),
   );
 }
@@ -61,19 +62,24 @@ function decidersOf({ permissions, rules }: Grants): Map<string, Decider[]> {
       deciders.set(decider.permission, [decider]);
     }
   };
-  for (const { rule, place } of inEvaluationOrder(rules)) {
+  for (const { rule, index } of inEvaluationOrder(rules)) {
     const scope = scopeOf(rule);
     // A rule that no token can match grants nothing.
     if (scope) {
-      rule.permissions.forEach((permission, at) => {
-        const field = `rules[${place}].permissions[${at}]`;
+      rule.permissions.forEach((permission, permissionIndex) => {
+        const field = `rules[${index}].permissions[${permissionIndex}]`;
         const text = textOf(permission, rule);
         add({ permission, field, text, scope, transform: rule.transform, isRule: true });
       });
     }
   }
-  permissions.forEach((permission, at) => {
-    add({ permission, field: `permissions[${at}]`, text: `${permission} directly`, ...everything });
+  permissions.forEach((permission, index) => {
+    add({
+      permission,
+      field: `permissions[${index}]`,
+      text: `${permission} directly`,
+      ...everything,
+    });
   });
   return deciders;
 }
@@ -103,10 +109,10 @@ function isUnchanged(
   before: readonly Decider[],
   existing: readonly Decider[],
 ): boolean {
-  const at = existing.findIndex((each) => isSame(each, requested));
+  const index = existing.findIndex((each) => isSame(each, requested));
   return (
-    at >= 0 &&
-    existing.slice(0, at).every((earlier) => before.some((each) => isSame(each, earlier)))
+    index >= 0 &&
+    existing.slice(0, index).every((earlier) => before.some((each) => isSame(each, earlier)))
   );
 }
 

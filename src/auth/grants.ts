@@ -76,8 +76,8 @@ export interface GrantGuard {
    */
   checkMayGrant(caller: Caller, proposed: ProposedGrants): void;
 
-  /** For a new key of an application, because the caller learns a key with its grants. */
-  checkMayTakeOver(caller: Caller, target: ApplicationRecord): void;
+  /** For a new key. The response gives the caller a key with the application's grants. */
+  checkMayRegenerate(caller: Caller, target: ApplicationRecord): void;
 
   /** For sessions. The caller must hold every permission. */
   checkMayDelegate(caller: Caller, grants: Grants): void;
@@ -85,7 +85,7 @@ export interface GrantGuard {
 
 export function createGrantGuard(policy: GrantPolicy): GrantGuard {
   if (policy === "open") {
-    return { checkMayGrant: () => {}, checkMayTakeOver: () => {}, checkMayDelegate: () => {} };
+    return { checkMayGrant: () => {}, checkMayRegenerate: () => {}, checkMayDelegate: () => {} };
   }
   return {
     checkMayGrant(caller, proposed) {
@@ -94,15 +94,15 @@ export function createGrantGuard(policy: GrantPolicy): GrantGuard {
       checkMayCreateManager(caller, proposed);
       checkCovered(caller, proposed);
     },
-    checkMayTakeOver(caller, target) {
+    checkMayRegenerate(caller, target) {
       if (target.id === caller.application.id && !caller.session) {
         return;
       }
       const { type, expiresAt } = target;
-      const taken = { type, grants: target, expiresAt };
-      checkLifetime(caller, taken);
-      checkMayCreateManager(caller, taken);
-      checkCovered(caller, taken);
+      const proposed = { type, grants: target, expiresAt };
+      checkLifetime(caller, proposed);
+      checkMayCreateManager(caller, proposed);
+      checkCovered(caller, proposed);
     },
     checkMayDelegate: (caller, grants) => checkHeld(caller, heldPermissions(grants)),
   };

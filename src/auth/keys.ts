@@ -36,8 +36,8 @@ function writeSecret(key: Buffer): void {
   let position = secretStart;
   while (position < checkStart) {
     fillRandom(randomPool);
-    for (let at = 0; at < randomPool.length && position < checkStart; at++) {
-      const byte = randomPool[at] as number;
+    for (let index = 0; index < randomPool.length && position < checkStart; index++) {
+      const byte = randomPool[index] as number;
       if (byte < unbiasedLimit) {
         key[position++] = digitCharCode(byte % base);
       }

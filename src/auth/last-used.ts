@@ -60,9 +60,9 @@ export function createLastUsedTracker({
     const uses = [...byKey.values(), ...bySession.values()];
     byKey = new Map();
     bySession = new Map();
-    for (let at = 0; at < uses.length && !closeSignal?.aborted; at += batchSize) {
-      unwritten = uses.length - at;
-      await applications.recordUses(uses.slice(at, at + batchSize)).catch(() => {});
+    for (let start = 0; start < uses.length && !closeSignal?.aborted; start += batchSize) {
+      unwritten = uses.length - start;
+      await applications.recordUses(uses.slice(start, start + batchSize)).catch(() => {});
     }
     unwritten = 0;
   }

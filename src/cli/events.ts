@@ -227,15 +227,15 @@ async function* watchEvents(
   resumeToken: string | undefined,
 ): AsyncGenerator<WatchEventsResponse> {
   const from = resumeToken === undefined ? {} : { resumeToken };
-  const silence = new AbortController();
-  const giveUp = () => silence.abort(new ConnectError("no heartbeat", Code.DeadlineExceeded));
+  const controller = new AbortController();
+  const abort = () => controller.abort(new ConnectError("no heartbeat", Code.DeadlineExceeded));
   const request = { ...eventFilter(flags), ...from };
-  let timer = setTimeout(giveUp, flags.timeout);
+  let timer = setTimeout(abort, flags.timeout);
   try {
-    for await (const message of client.events.watchEvents(request, { signal: silence.signal })) {
+    for await (const message of client.events.watchEvents(request, { signal: controller.signal })) {
       clearTimeout(timer);
       yield message;
-      timer = setTimeout(giveUp, flags.timeout);
+      timer = setTimeout(abort, flags.timeout);
     }
   } finally {
     clearTimeout(timer);

@@ -38,7 +38,7 @@ async function importFrom(
   const store = await (dryRun ? openStoreForReading : openStore)(settings);
   const progress = startProgress({
     verb: dryRun ? "checked" : "imported",
-    ofBytes: size,
+    totalBytes: size,
     stream: process.stderr,
     printsWithoutTerminal: true,
   });

@@ -79,7 +79,7 @@ function jsonLine(json: string): string {
 function escapeInvisible(json: string): string {
   return json.replaceAll(/[\u007f-\u009f\u2028\u2029\p{Cf}]/gu, (character) =>
     [...Array(character.length).keys()]
-      .map((at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, "0")}`)
+      .map((index) => `\\u${character.charCodeAt(index).toString(16).padStart(4, "0")}`)
       .join(""),
   );
 }

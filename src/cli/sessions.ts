@@ -131,7 +131,7 @@ async function openSession(flags: ClientFlags): Promise<void> {
       ),
     );
     output.note(
-      "The session key is not valid until the session is authorized: latchkey sessions authorize",
+      "The session key has no access until the session is authorized. Run: latchkey sessions authorize",
     );
   });
 }

@@ -151,9 +151,9 @@ async function readStream(options: StreamOptions): Promise<void> {
       tracker.apply(message);
       if (message.completeUntil) {
         const reached = toLocalTime(message.completeUntil);
-        const present = now();
-        tracker.completeness.advance(reached, present);
-        if (!canKeepStream({ now: present, opened, reached, heartbeat })) {
+        const current = now();
+        tracker.completeness.advance(reached, current);
+        if (!canKeepStream({ now: current, opened, reached, heartbeat })) {
           return;
         }
       }

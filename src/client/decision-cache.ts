@@ -19,7 +19,7 @@ interface Entry<D> {
   readonly expiresAt: number;
 }
 
-/** A bounded LRU cache of decisions that can be invalidated by subject. */
+/** A bounded LRU cache of decisions. `lru-cache` cannot invalidate by subject. */
 export interface DecisionCache<D> {
   get(id: string, now: number): D | undefined;
   set(id: string, entry: NewEntry<D>): void;

@@ -61,8 +61,8 @@ export function findOverlongList(
       if (list.length > maxItems) {
         return { field, message: `must contain no more than ${maxItems} items` };
       }
-      for (let at = 0; hasLists && at < list.length; at++) {
-        const overlong = findOverlongList(items, list[at], `${field}[${at}].`);
+      for (let index = 0; hasLists && index < list.length; index++) {
+        const overlong = findOverlongList(items, list[index], `${field}[${index}].`);
         if (overlong) {
           return overlong;
         }

@@ -57,8 +57,12 @@ function writeDigits(number: number, target: Buffer, start: number, end: number)
 export function readBase62(text: string, start: number, end: number, target: Buffer): boolean {
   const limbs = new Array<number>(target.length / 2).fill(0);
   const firstChunkWidth = (end - start) % chunkWidth;
-  for (let at = start, next = start + firstChunkWidth; at < end; at = next, next += chunkWidth) {
-    let carry = readDigits(text, at, next);
+  for (
+    let index = start, next = start + firstChunkWidth;
+    index < end;
+    index = next, next += chunkWidth
+  ) {
+    let carry = readDigits(text, index, next);
     if (carry < 0) {
       return false;
     }

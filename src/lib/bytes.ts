@@ -1,3 +1,4 @@
+/** Buffers without copies, and random bytes in blocks. Node has no functions for either. */
 import { randomFillSync } from "node:crypto";
 
 /** Views bytes as a Buffer without copying them. */

@@ -13,7 +13,7 @@ interface GenerationalCache<Value> {
  * young one. This bounds memory without the per-hit bookkeeping of an LRU list.
  *
  * `shouldAdmit` accepts one of `admitEvery` computed values, so entries that
- * are requested once seldom displace frequently requested ones.
+ * are requested once rarely displace frequently requested ones.
  */
 export function createGenerationalCache<Value>(
   generationWeight: number,

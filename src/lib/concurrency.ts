@@ -119,7 +119,7 @@ export function createConcurrencyWindow({
 /**
  * Batches all requests of one tick of the event loop. The work starts after the
  * tick, so each result is as fresh as if it were requested alone. Results have
- * the order of the items.
+ * the order of the items. `dataloader` would cache them, and batch per microtask.
  */
 export function batchPerTick<T, R>(
   work: (items: readonly T[]) => Promise<readonly R[]>,

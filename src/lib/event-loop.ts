@@ -1,3 +1,4 @@
+/** Spreads or collects work by ticks of the event loop. Node's `scheduler.yield` resumes all waiters in one tick. */
 import { performance } from "node:perf_hooks";
 
 /**

@@ -57,7 +57,7 @@ export function parseNetwork(text: string): Network | NetworkProblem {
   }
   const network = unmapNetwork({ start: given, prefix });
   const start = maskHostBits(network);
-  return start.every((byte, at) => byte === network.start[at])
+  return start.every((byte, index) => byte === network.start[index])
     ? network
     : { problem: describeHostBits({ ...network, start }, network.start) };
 }
@@ -71,8 +71,8 @@ function isIn({ start, prefix }: Network, address: Address): boolean {
     return false;
   }
   const fullBytes = prefix >> 3;
-  for (let at = 0; at < fullBytes; at++) {
-    if (start[at] !== address[at]) {
+  for (let index = 0; index < fullBytes; index++) {
+    if (start[index] !== address[index]) {
       return false;
     }
   }
@@ -84,7 +84,7 @@ function isIn({ start, prefix }: Network, address: Address): boolean {
 const mappedPrefix: Address = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
 
 function isMapped(bytes: Address): boolean {
-  return !isIPv4Bytes(bytes) && mappedPrefix.every((byte, at) => byte === bytes[at]);
+  return !isIPv4Bytes(bytes) && mappedPrefix.every((byte, index) => byte === bytes[index]);
 }
 
 function isIPv4Bytes(bytes: Address): boolean {
@@ -101,7 +101,7 @@ function unmapNetwork({ start, prefix }: Network): Network {
 
 /** The start of a network with its host bits cleared. */
 function maskHostBits({ start, prefix }: Network): Address {
-  return start.map((byte, at) => byte & ~(0xff >> Math.max(0, Math.min(8, prefix - at * 8))));
+  return start.map((byte, index) => byte & ~(0xff >> Math.max(0, Math.min(8, prefix - index * 8))));
 }
 
 function describeHostBits({ start, prefix }: Network, given: Address): string {

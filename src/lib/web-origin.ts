@@ -1,3 +1,5 @@
+/** Web origins and wildcards for them. `URLPattern` would do it, but Node 20 and 22 do not have it as a global. */
+
 /** The origin of a URL as browsers send it, or `undefined` for text that is not a URL. */
 function originOf(address: string): string | undefined {
   return URL.canParse(address) ? new URL(address).origin : undefined;
@@ -13,7 +15,7 @@ const labels = /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/;
 export function findOriginProblem(text: string): string | undefined {
   const normalized = originOf(text);
   if (normalized === undefined || normalized === "null") {
-    return "is not a valid web origin, for example https://app.example.com";
+    return "must be a web origin, for example https://app.example.com";
   }
   if (text.includes("*") && !wildcardOrigin.test(text)) {
     return (

@@ -28,25 +28,25 @@ function refuse({ callers, permission }: Access, caller: Caller): Problem | unde
   const kind = callerKinds[caller.session ? "session" : caller.application.type];
   if (callers.length > 0 && !callers.includes(kind)) {
     return permissionDenied(
-      `This needs the key of a ${callers.map(labelOf).join(" or ")}. Yours belongs to ${nameOf(caller)}.`,
+      `This method requires the key of a ${callers.map(labelOf).join(" or ")}, but yours belongs to ${nameOf(caller)}.`,
     );
   }
   if (permission === "" || callerHolds(caller, permission)) {
     return undefined;
   }
   return permissionDenied(
-    `This needs the permission ${permission}, and ${nameOf(caller)} ${denialReason(caller, permission)}.`,
+    `This method requires the permission ${permission}, but ${nameOf(caller)} ${denialReason(caller, permission)}.`,
     [permission],
   );
 }
 
 function denialReason({ session, boundary }: Caller, permission: string): string {
   if (session && session.authorizedAt === undefined) {
-    return "is not authorized yet";
+    return "is not authorized yet: authorize it first";
   }
   return session && boundary && holds(session, permission)
-    ? `was authorized by ${nameOf({ application: boundary })}, which does not hold it`
-    : "does not hold it";
+    ? `was authorized by ${nameOf({ application: boundary })}, which does not hold it: grant it to that application`
+    : "does not hold it: grant it, or use another key";
 }
 
 function labelOf(kind: CallerKind): string {

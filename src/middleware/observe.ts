@@ -101,7 +101,7 @@ export function createObserveInterceptor(
     return withMessage(response, observeEach(messages, observed, fail));
   }
 
-  function succeedLater(
+  function observePromise(
     observed: ObservedCall,
     response: Promise<UnaryResponse | StreamResponse>,
   ): ReturnType<Next> {
@@ -122,7 +122,7 @@ export function createObserveInterceptor(
       throw fail(observed, reason);
     }
     return response instanceof Promise
-      ? succeedLater(observed, response)
+      ? observePromise(observed, response)
       : succeed(observed, response);
   };
 }

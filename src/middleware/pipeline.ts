@@ -17,7 +17,7 @@ import { readHeaderFields } from "./header-fields.js";
 import type { Interceptor } from "./interceptor.js";
 import { createObserveInterceptor } from "./observe.js";
 import { createRateLimitInterceptor } from "./rate-limit.js";
-import { createReauthenticateInterceptor } from "./reauthenticate.js";
+import { createReauthorizeInterceptor } from "./reauthorize.js";
 import { createRestrictionsInterceptor } from "./restrictions.js";
 import { createStreamLimitInterceptor } from "./stream-limit.js";
 import { createValidateInterceptor } from "./validate.js";
@@ -80,7 +80,7 @@ export function createInterceptors(options: InterceptorOptions): Interceptors {
       readHeaderFields,
       createValidateInterceptor(limits.listItems),
       // After validation, which may yield to the event loop.
-      createReauthenticateInterceptor(reauthorization, methods),
+      createReauthorizeInterceptor(reauthorization, methods),
     ],
   };
 }

@@ -18,7 +18,7 @@ export async function openStore({
 }
 
 /** Whether the configured store exists. Creates nothing. */
-export async function storeExists(settings: StoreSettings): Promise<boolean> {
+async function storeExists(settings: StoreSettings): Promise<boolean> {
   if (settings.kind === "mongodb") {
     const mongo = await import("./mongo/connect.js");
     return mongo.storeExists(settings.uri, settings.database);

@@ -187,7 +187,7 @@ export function createSessionMetrics(): SessionMetrics {
     families: () => [
       counter(
         "latchkey_sessions_total",
-        "Sessions by state: opened, authorized or expired. Deleted and revoked sessions do not expire.",
+        "Sessions by state: opened, authorized or expired. Deleted and revoked sessions do not count as expired.",
         Object.entries(counts).map(([state, value]) => ({ labels: { state }, value })),
       ),
     ],

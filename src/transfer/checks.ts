@@ -66,7 +66,7 @@ export function findSessionViolations(record: ImportedSession): readonly FieldVi
   }
   if (authorizedAt !== undefined) {
     return catchViolations(() => {
-      // A placeholder: the nonce is spent, and only its hash is stored.
+      // A placeholder: the nonce is used, and only its hash is stored.
       const request = create(AuthorizeSessionRequestSchema, {
         nonce: "-",
         ...toGrantsMessage(record),
@@ -102,5 +102,5 @@ export function pepperChecks(peppers: readonly string[]): string[] {
 /** Returns the positions, from one, of check values whose pepper is not configured here. */
 export function unknownPeppers(checks: readonly string[], peppers: readonly string[]): number[] {
   const known = new Set(pepperChecks(peppers));
-  return checks.flatMap((check, at) => (known.has(check) ? [] : [at + 1]));
+  return checks.flatMap((check, index) => (known.has(check) ? [] : [index + 1]));
 }

@@ -5,7 +5,7 @@ import type { Store } from "../store/port/store.js";
 import type { EventKey, ImportedApplication, ImportedSession } from "../store/port/transfer.js";
 import {
   type Counts,
-  formatNumber,
+  formatVersion,
   type Header,
   type Item,
   noCounts,
@@ -88,7 +88,7 @@ export async function* exportRecords({
 
 export function headerLine(header: Omit<Header, "format">): string {
   return line({
-    latchkey_export: formatNumber,
+    latchkey_export: formatVersion,
     exported_at: date(header.exportedAt),
     store: header.store,
     source: header.source,

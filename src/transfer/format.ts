@@ -18,7 +18,7 @@ import {
 import { application, event, session } from "./record-parsers.js";
 
 /** The version of the file format. */
-export const formatNumber = 1;
+export const formatVersion = 1;
 
 /** The kinds of records in the order of a file: a session comes after its application. */
 export const recordKinds = ["application", "session", "event"] as const;
@@ -196,13 +196,13 @@ export async function* splitLines(
   for await (const chunk of chunks) {
     let start = 0;
     for (;;) {
-      const at = chunk.indexOf(newline, start);
-      if (at < 0) {
+      const index = chunk.indexOf(newline, start);
+      if (index < 0) {
         break;
       }
-      append(chunk.subarray(start, at));
+      append(chunk.subarray(start, index));
       yield take(true);
-      start = at + 1;
+      start = index + 1;
     }
     if (start < chunk.length) {
       append(chunk.subarray(start));

@@ -10,7 +10,7 @@ import type {
 } from "../store/port/transfer.js";
 import { unknownPeppers, warningsForApplication } from "./checks.js";
 import {
-  formatNumber,
+  formatVersion,
   type Item,
   type Line,
   maxLineBytes,
@@ -70,9 +70,9 @@ export async function importRecords(options: ImportRecordsOptions): Promise<void
 /** Throws if the file has another format, or if its keys would not work here. */
 function checkHeader(line: SplitLine, peppers: readonly string[]): void {
   const header = parseHeader(line);
-  if (header.format !== formatNumber) {
+  if (header.format !== formatVersion) {
     throw new Error(
-      `The file has format ${header.format}, but this version reads format ${formatNumber}. Use the version that wrote it.`,
+      `The file has format ${header.format}, but this version reads format ${formatVersion}. Use the version that wrote it.`,
     );
   }
   const { pepperChecks: checks = [] } = header;
@@ -89,7 +89,7 @@ function parseHeader(line: SplitLine) {
     return parseHeaderLine(line.bytes);
   } catch (error) {
     throw new Error(
-      `The file is not an export: its first line must start with {"latchkey_export":${formatNumber} (${reasonOf(error)}).`,
+      `The file is not an export: its first line must start with {"latchkey_export":${formatVersion} (${reasonOf(error)}).`,
     );
   }
 }
@@ -194,8 +194,8 @@ function createBatchWriter(options: BatchWriterOptions): BatchWriter {
       unexpired.map(({ item }) => item),
       options,
     );
-    for (const [at, { line, item }] of unexpired.entries()) {
-      const outcome = outcomes[at] as ImportOutcome;
+    for (const [index, { line, item }] of unexpired.entries()) {
+      const outcome = outcomes[index] as ImportOutcome;
       reportOutcome(line, item, predict ? predict(item, outcome) : outcome);
     }
   }

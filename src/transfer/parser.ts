@@ -119,11 +119,11 @@ export function arrayOf<T>(parse: Parser<T>): Parser<readonly T[]> {
       return [];
     }
     const items: T[] = [];
-    for (const [at, item] of value.entries()) {
+    for (const [index, item] of value.entries()) {
       if (isFull(violations)) {
         break;
       }
-      items.push(parse(item, `${path}[${at}]`, violations));
+      items.push(parse(item, `${path}[${index}]`, violations));
     }
     return items;
   };

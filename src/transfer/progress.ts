@@ -3,8 +3,8 @@ import { formatBar, formatCount, startProgressLine } from "../lib/terminal.js";
 interface TransferState {
   readonly records: number;
   readonly bytes: number;
-  /** The total, if known. */
-  readonly ofBytes?: number | undefined;
+  /** If known. */
+  readonly totalBytes?: number | undefined;
   /** In milliseconds. */
   readonly elapsed: number;
 }
@@ -17,7 +17,7 @@ export interface Progress {
 interface ProgressOptions {
   /** For example `imported`. */
   readonly verb: string;
-  readonly ofBytes?: number | undefined;
+  readonly totalBytes?: number | undefined;
   readonly stream: NodeJS.WriteStream;
   /** Whether to print progress if the stream is not a terminal. */
   readonly printsWithoutTerminal: boolean;
@@ -26,7 +26,7 @@ interface ProgressOptions {
 /** Shows progress: a line that is redrawn on a terminal, or a line from time to time. */
 export function startProgress({
   verb,
-  ofBytes,
+  totalBytes,
   stream,
   printsWithoutTerminal,
 }: ProgressOptions): Progress {
@@ -37,7 +37,7 @@ export function startProgress({
     stream,
     printsWithoutTerminal,
     draw(isWatched) {
-      const state = { records, bytes, ofBytes, elapsed: performance.now() - start };
+      const state = { records, bytes, totalBytes, elapsed: performance.now() - start };
       const text = progressLine(verb, state);
       return isWatched ? `${progressBar(state)}${text}` : text;
     },
@@ -70,8 +70,8 @@ export function progressBar(state: TransferState): string {
   return share === undefined ? "" : `${formatBar(share)} `;
 }
 
-function shareOf({ bytes, ofBytes }: TransferState): number | undefined {
-  return ofBytes ? Math.min(bytes / ofBytes, 1) : undefined;
+function shareOf({ bytes, totalBytes }: TransferState): number | undefined {
+  return totalBytes ? Math.min(bytes / totalBytes, 1) : undefined;
 }
 
 export function formatSize(bytes: number): string {

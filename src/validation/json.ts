@@ -23,8 +23,8 @@ export function scanJson(bytes: Uint8Array): JsonScan {
   let bits = 0;
   let openings = 0;
   let commas = 0;
-  for (let at = 0; at < bytes.length; at++) {
-    const byte = bytes[at] as number;
+  for (let index = 0; index < bytes.length; index++) {
+    const byte = bytes[index] as number;
     bits |= byte;
     if (byte === quote) {
       quotes++;
@@ -46,10 +46,10 @@ export function isWithinLimits({ openings, commas }: JsonScan, levels: number): 
 export function findExcess(bytes: Uint8Array, levels: number): string | undefined {
   /** The commas seen so far in each open bracket. */
   const commas: number[] = [];
-  for (let at = 0; at < bytes.length; at++) {
-    const byte = bytes[at] as number;
+  for (let index = 0; index < bytes.length; index++) {
+    const byte = bytes[index] as number;
     if (byte === quote) {
-      at = endOfString(bytes, at);
+      index = endOfString(bytes, index);
     } else if (byte === comma) {
       const count = (commas.pop() ?? 0) + 1;
       if (count >= maxMembers) {
@@ -69,11 +69,11 @@ export function findExcess(bytes: Uint8Array, levels: number): string | undefine
 
 /** The position of the closing quote of the string that starts at `start`. */
 function endOfString(bytes: Uint8Array, start: number): number {
-  let at = start + 1;
-  while (at < bytes.length && bytes[at] !== quote) {
-    at += bytes[at] === backslash ? 2 : 1;
+  let index = start + 1;
+  while (index < bytes.length && bytes[index] !== quote) {
+    index += bytes[index] === backslash ? 2 : 1;
   }
-  return at;
+  return index;
 }
 
 /** Square brackets and curly braces differ in one bit. */

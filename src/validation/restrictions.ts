@@ -11,11 +11,11 @@ export function checkRestrictions(
 ): void {
   const violations = [
     ...(type !== "public" && allowedOrigins.length > 0 ? [disallowedOrigins(type)] : []),
-    ...allowedOrigins.flatMap((origin, at) =>
-      toViolations(`allowed_origins[${at}]`, findOriginProblem(origin)),
+    ...allowedOrigins.flatMap((origin, index) =>
+      toViolations(`allowed_origins[${index}]`, findOriginProblem(origin)),
     ),
-    ...allowedCidrs.flatMap((cidr, at) =>
-      toViolations(`allowed_cidrs[${at}]`, findNetworkProblem(cidr)),
+    ...allowedCidrs.flatMap((cidr, index) =>
+      toViolations(`allowed_cidrs[${index}]`, findNetworkProblem(cidr)),
     ),
   ];
   if (violations.length > 0) {

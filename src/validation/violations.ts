@@ -68,9 +68,9 @@ export function findDisallowedGrants(type: ApplicationType, grants: Grants): Fie
 /** Returns the rules without a container, where this type of application requires one. */
 export function findMissingContainers(type: ApplicationType, { rules }: Grants): FieldViolation[] {
   const message = `is required in the rules of a ${type} application`;
-  return rules.flatMap(({ container }, at) =>
+  return rules.flatMap(({ container }, index) =>
     container === undefined && type !== "management"
-      ? [{ field: `rules[${at}].container`, message }]
+      ? [{ field: `rules[${index}].container`, message }]
       : [],
   );
 }
@@ -80,10 +80,12 @@ function findDisallowedPermissions(
   { permissions, rules }: Grants,
 ): FieldViolation[] {
   return [
-    ...permissions.flatMap((permission, at) => disallowed(type, permission, `permissions[${at}]`)),
-    ...rules.flatMap((rule, at) =>
+    ...permissions.flatMap((permission, index) =>
+      disallowed(type, permission, `permissions[${index}]`),
+    ),
+    ...rules.flatMap((rule, ruleIndex) =>
       rule.permissions.flatMap((permission, index) =>
-        disallowed(type, permission, `rules[${at}].permissions[${index}]`),
+        disallowed(type, permission, `rules[${ruleIndex}].permissions[${index}]`),
       ),
     ),
   ];

@@ -2,6 +2,9 @@ import { once } from "node:events";
 import { connect as connectHttp2, type OutgoingHttpHeaders } from "node:http2";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import { describe, expect, it } from "@jest/globals";
+import { AccessService } from "../../gen/latchkey/v1/access_service_pb.js";
+import { ApplicationService } from "../../gen/latchkey/v1/application_service_pb.js";
+import { rpcPath } from "../support/api/rpc-path.js";
 import { endHeaders, endStream, frame, frameType, request } from "../support/http/http2-frames.js";
 import { openRaw, openRawHttp2 } from "../support/http/raw-connection.js";
 import { callRaw, envelope } from "../support/http/raw-grpc.js";
@@ -17,8 +20,8 @@ const bodySize = 100 * megabyte;
 const maxSent = 24 * megabyte;
 const attackers = 10;
 
-const createRpc = "/latchkey.v1.ApplicationService/CreateApplication";
-const checkRpc = "/latchkey.v1.AccessService/StreamCheckAccess";
+const createApplicationPath = rpcPath(ApplicationService.method.createApplication);
+const streamCheckAccessPath = rpcPath(AccessService.method.streamCheckAccess);
 
 /** Sends a 100 MB body over HTTP/1.1 and returns how many bytes were written. */
 async function sendBodyHttp1(headers: readonly string[], isChunked: boolean): Promise<number> {
@@ -102,7 +105,7 @@ describe("a body of 100 MB", () => {
       "over gRPC",
       () =>
         sendBodyHttp2(
-          createRpc,
+          createApplicationPath,
           { "content-type": "application/grpc", ...withKey() },
           envelope("", 0, bodySize),
         ),
@@ -111,7 +114,7 @@ describe("a body of 100 MB", () => {
       "over gRPC, compressed",
       () =>
         sendBodyHttp2(
-          createRpc,
+          createApplicationPath,
           { "content-type": "application/grpc", "grpc-encoding": "gzip", ...withKey() },
           envelope("", 1, bodySize),
         ),
@@ -120,7 +123,7 @@ describe("a body of 100 MB", () => {
       "as a message of a gRPC stream",
       () =>
         sendBodyHttp2(
-          checkRpc,
+          streamCheckAccessPath,
           { "content-type": "application/grpc", ...withKey() },
           envelope("", 0, bodySize),
         ),
@@ -129,13 +132,13 @@ describe("a body of 100 MB", () => {
       "as a message of a Connect stream",
       () =>
         sendBodyHttp2(
-          checkRpc,
+          streamCheckAccessPath,
           { "content-type": "application/connect+proto", ...withKey() },
           envelope("", 0, bodySize),
         ),
     ],
   ])("causes the connection to close before 24 MiB are sent: %s", async (_what, sendBody) => {
-    const sent = await service.withstand(() =>
+    const sent = await service.runAttack(() =>
       Promise.all(Array.from({ length: attackers }, sendBody)),
     );
     expect(Math.max(...sent)).toBeLessThan(maxSent);
@@ -168,14 +171,14 @@ describe("a body in chunks of one byte", () => {
     ["without a key", "/applications", () => "", "HTTP/1.1 401"],
     ["with a key", "/applications", keyLine, "HTTP/1.1 400"],
     [
-      ...(["compressed", createRpc] as const),
+      ...(["compressed", createApplicationPath] as const),
       () => `${keyLine()}content-encoding: gzip\r\n`,
       "HTTP/1.1 400",
     ],
   ])(
     "is disconnected and does not delay other clients: %s",
     async (_what, path, headers, statusLine) => {
-      const statusLines = await service.withstand(() =>
+      const statusLines = await service.runAttack(() =>
         Promise.all(Array.from({ length: attackers }, () => sendChunks(path, headers()))),
       );
       // A client that is still writing may lose the response.
@@ -192,18 +195,18 @@ describe("a decompression bomb", () => {
     ["br", () => brotliCompressSync(Buffer.alloc(256 * megabyte), quality)],
   ])("does not delay other clients: %s", async (encoding, bomb) => {
     const bytes = bomb();
-    await service.withstand(async () => {
+    await service.runAttack(async () => {
       const withKey = { "svc-api-key": service.firstKey };
       for (let round = 0; round < 5; round++) {
         await Promise.all(
           ["application/grpc", "application/grpc-web+proto"].map((type) =>
-            callRaw(service, createRpc, {
+            callRaw(service, createApplicationPath, {
               headers: { ...withKey, "content-type": type, "grpc-encoding": encoding },
               body: envelope(bytes, 1),
             }),
           ),
         );
-        await callRaw(service, createRpc, {
+        await callRaw(service, createApplicationPath, {
           headers: { ...withKey, "content-type": "application/json", "content-encoding": encoding },
           body: bytes,
         });
@@ -214,7 +217,7 @@ describe("a decompression bomb", () => {
 
 describe("a client that does not read its responses", () => {
   const timeout = 1_000;
-  const impatientService = useAttackedService({ BODY_TIMEOUT: "1s", HEADER_TIMEOUT: "1s" });
+  const shortTimeoutService = useAttackedService({ BODY_TIMEOUT: "1s", HEADER_TIMEOUT: "1s" });
 
   /**
    * The persistent connection of the legitimate client and the connection of the scrape. Other
@@ -223,11 +226,13 @@ describe("a client that does not read its responses", () => {
   const otherConnections = 2;
 
   const areAllClosed = async () =>
-    (await scrape(impatientService)).sum("latchkey_connections_open") <= otherConnections;
+    (await scrape(shortTimeoutService)).sum("latchkey_connections_open") <= otherConnections;
 
   it("is disconnected over HTTP/1.1", async () => {
-    await impatientService.withstand(async () => {
-      const connections = Array.from({ length: attackers }, () => openRaw(impatientService.port));
+    await shortTimeoutService.runAttack(async () => {
+      const connections = Array.from({ length: attackers }, () =>
+        openRaw(shortTimeoutService.port),
+      );
       for (const { socket, write } of connections) {
         socket.pause();
         write("GET /openapi.json HTTP/1.1\r\nhost: a\r\n\r\n".repeat(200));
@@ -243,10 +248,10 @@ describe("a client that does not read its responses", () => {
   });
 
   it("is disconnected over HTTP/2, with a closed flow-control window", async () => {
-    await impatientService.withstand(async () => {
+    await shortTimeoutService.runAttack(async () => {
       // An initial window size of 0.
       const connections = Array.from({ length: attackers }, () =>
-        openRawHttp2(impatientService.port, [4, 0]),
+        openRawHttp2(shortTimeoutService.port, [4, 0]),
       );
       for (const { write } of connections) {
         for (let stream = 1; stream < 250; stream += 2) {

@@ -3,7 +3,13 @@ import { type ClientHttp2Session, connect, type OutgoingHttpHeaders } from "node
 import { gzipSync } from "node:zlib";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { describe, expect, it } from "@jest/globals";
-import { StreamCheckAccessRequestSchema } from "../../gen/latchkey/v1/access_service_pb.js";
+import { Health } from "../../gen/grpc/health/v1/health_pb.js";
+import {
+  AccessService,
+  StreamCheckAccessRequestSchema,
+} from "../../gen/latchkey/v1/access_service_pb.js";
+import { ApplicationService } from "../../gen/latchkey/v1/application_service_pb.js";
+import { rpcPath } from "../support/api/rpc-path.js";
 import { endHeaders, endStream, frame, frameType, request } from "../support/http/http2-frames.js";
 import { grpcHeaders, readResponse } from "../support/http/http2-wire.js";
 import {
@@ -21,7 +27,7 @@ import { noTimeouts, useAttackedService } from "./support/attacked-service.js";
 // their requests at the same moment.
 const service = useAttackedService({ ...noTimeouts, BODY_BUDGET: "64mb" });
 
-const createRpc = "/latchkey.v1.ApplicationService/CreateApplication";
+const createApplicationPath = rpcPath(ApplicationService.method.createApplication);
 const asJson = { "content-type": "application/json" };
 
 function openSessions(count: number): ClientHttp2Session[] {
@@ -87,18 +93,18 @@ describe("bodies that all finish at the same time", () => {
 
   it.each<[what: string, path: string]>([
     ["over REST", "/applications"],
-    ["over Connect", createRpc],
+    ["over Connect", createApplicationPath],
   ])("do not delay other clients: %s", async (_what, path) => {
     // Without fair scheduling it is 800 or more.
-    const statuses = await service.withstand(() => completeTogether(path), 500);
+    const statuses = await service.runAttack(() => completeTogether(path), 500);
     expect(statuses).toEqual(Array.from({ length: 800 }, () => 400));
   });
 });
 
-describe("idle streams", () => {
-  it("are limited to 1,000 in total, without a key", async () => {
-    const call = { ":method": "POST", ":path": "/grpc.health.v1.Health/Check", ...asJson };
-    await service.withstand(async (client) => {
+describe("idle unauthenticated streams", () => {
+  it("are limited to 1,000 in total", async () => {
+    const call = { ":method": "POST", ":path": rpcPath(Health.method.check), ...asJson };
+    await service.runAttack(async (client) => {
       const sessions = openSessions(20);
       const streams = sessions.flatMap((session) =>
         Array.from({ length: 120 }, () => session.request(call)),
@@ -118,12 +124,12 @@ describe("idle streams", () => {
   });
 });
 
-describe("simultaneous calls on hundreds of connections", () => {
-  it("do not delay other clients, without a key", async () => {
+describe("simultaneous unauthenticated calls on hundreds of connections", () => {
+  it("do not delay other clients", async () => {
     const call =
-      `POST ${createRpc} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n` +
+      `POST ${createApplicationPath} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n` +
       "content-encoding: gzip\r\ncontent-length: 2\r\n\r\n{}";
-    await service.withstand(async () => {
+    await service.runAttack(async () => {
       const connections = Array.from({ length: 450 }, () => openRaw(service.port));
       await waitUntilAccepted(connections.length);
       for (const { write } of connections) {
@@ -140,7 +146,7 @@ describe("simultaneous calls on hundreds of connections", () => {
   });
 });
 
-describe("simultaneous HTTP/2 calls on hundreds of connections", () => {
+describe("simultaneous unauthenticated HTTP/2 calls on hundreds of connections", () => {
   const [connections, streams] = [900, 16];
   const calls = connections * streams;
   const onStreams = (call: (stream: number) => Buffer[]) =>
@@ -150,7 +156,7 @@ describe("simultaneous HTTP/2 calls on hundreds of connections", () => {
   ]);
   const headers = { ...asJson, "content-encoding": "gzip" };
   const compressed = onStreams((stream) => [
-    frame(frameType.headers, endHeaders, stream, request(createRpc, headers, "POST")),
+    frame(frameType.headers, endHeaders, stream, request(createApplicationPath, headers, "POST")),
     frame(frameType.data, endStream, stream, Buffer.from("{}")),
   ]);
 
@@ -177,8 +183,8 @@ describe("simultaneous HTTP/2 calls on hundreds of connections", () => {
     }
   }
 
-  it("all get a response, use little memory and do not delay other clients, without a key", async () => {
-    await service.withstand(async () => {
+  it("all get a response, use little memory and do not delay other clients", async () => {
+    await service.runAttack(async () => {
       await flood(plain, waitUntilAccepted, (responses) =>
         until(async () => responses() === calls),
       );
@@ -187,7 +193,7 @@ describe("simultaneous HTTP/2 calls on hundreds of connections", () => {
   });
 
   it("use no more memory when they are canceled while queued", async () => {
-    await service.withstand(async () => {
+    await service.runAttack(async () => {
       await flood(compressed, waitUntilAccepted, (responses) =>
         until(async () => responses() > calls / 10),
       );
@@ -196,14 +202,14 @@ describe("simultaneous HTTP/2 calls on hundreds of connections", () => {
 
   it("do not block clients that arrive later", async () => {
     const immediately = async () => {};
-    await service.withstand((client) =>
+    await service.runAttack((client) =>
       flood(compressed, immediately, () => client.waitForResponses(20)),
     );
   });
 });
 
 describe("thousands of simultaneous valid calls", () => {
-  const byKeyRpc = "/latchkey.v1.ApplicationService/GetApplicationByKey";
+  const getApplicationByKeyPath = rpcPath(ApplicationService.method.getApplicationByKey);
   const unknownField = Buffer.from([0x98, 0x06, 0x01]);
 
   it.each<[what: string, headers: OutgoingHttpHeaders, body: Uint8Array]>([
@@ -211,7 +217,7 @@ describe("thousands of simultaneous valid calls", () => {
     ["over gRPC, compressed", { "grpc-encoding": "gzip" }, envelope(gzipSync(unknownField), 1)],
   ])("all get a response: %s", async (_what, more, body) => {
     const sessions = openSessions(40);
-    const headers = grpcHeaders(byKeyRpc, service.firstKey, more);
+    const headers = grpcHeaders(getApplicationByKeyPath, service.firstKey, more);
     const results = await Promise.all(
       sessions.flatMap((session) =>
         Array.from({ length: 100 }, () => {
@@ -253,7 +259,7 @@ describe("hundreds of check streams that send without a pause", () => {
     const session = connect(service.url);
     session.on("error", () => {});
     const stream = session.request(
-      grpcHeaders("/latchkey.v1.AccessService/StreamCheckAccess", service.firstKey),
+      grpcHeaders(rpcPath(AccessService.method.streamCheckAccess), service.firstKey),
     );
     stream.on("error", () => {});
     let received = 0;
@@ -270,7 +276,7 @@ describe("hundreds of check streams that send without a pause", () => {
   }
 
   it("all get responses, use little memory and do not delay other clients", async () => {
-    await service.withstand(async (client) => {
+    await service.runAttack(async (client) => {
       const check = { key: service.firstKey, permission: "application:read" };
       const message = create(StreamCheckAccessRequestSchema, { correlationId: "a", check });
       const encoded = envelope(toBinary(StreamCheckAccessRequestSchema, message));

@@ -83,7 +83,7 @@ describe("thousands of connections from one address", () => {
   ])(
     "leave capacity for other clients of that address: connections %s",
     async (_what, count, start) => {
-      await service.withstand(async (client) => {
+      await service.runAttack(async (client) => {
         const connections = await openMany(service.port, count, start);
         await until(async () => countOpen(connections) <= 1_000);
         await client.waitForResponses(10);
@@ -102,7 +102,7 @@ describe("ten thousand connections within the limit", () => {
 
   it("stay open and leave capacity for other clients", async () => {
     const maxConnections = readMaxConnections();
-    await service.withstand(async (client) => {
+    await service.runAttack(async (client) => {
       const connections = await openMany(service.port, maxConnections, "");
       await until(
         async () => (await scrape(service)).sum("latchkey_connections_open") >= maxConnections,
@@ -137,7 +137,7 @@ describe("connections that stay open with unauthenticated calls", () => {
     "content-type: application/json\r\ncontent-length: 9\r\n\r\n{";
 
   it("leave capacity for other clients of the same address", async () => {
-    await service.withstand(async (client) => {
+    await service.runAttack(async (client) => {
       const connections: RawConnection[] = [];
       for (let round = 0; round < 50; round++) {
         connections.push(...(await openMany(service.port, limit / 2 - 5, unfinished)));
@@ -234,7 +234,7 @@ describe("connections from a trusted proxy", () => {
   it("count only against the total limit", async () => {
     const connections = await openMany(service.port, 40, "");
     await until(async () => countOpen(connections) === 30);
-    await service.withstand((client) => client.waitForResponses(10));
+    await service.runAttack((client) => client.waitForResponses(10));
     await closeAll(connections);
   });
 });
@@ -244,7 +244,7 @@ describe("an HTTP/2 connection without calls", () => {
 
   it("is closed after its timeout and not before, even if it sends pings", async () => {
     const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
-    await service.withstand(async () => {
+    await service.runAttack(async () => {
       const connections = Array.from({ length: 100 }, () => openRawHttp2(service.port));
       const pinging = setInterval(() => connections.map(({ write }) => write(ping)), 200);
       const times = await Promise.all(connections.map(({ ended }) => ended));

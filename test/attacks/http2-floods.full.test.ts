@@ -38,7 +38,7 @@ function attack(
   start: Uint8Array = new Uint8Array(),
   waitForEnd: (client: LegitimateClient) => Promise<void> = () => new Promise(() => {}),
 ): Promise<void> {
-  return service.withstand(async (client) => {
+  return service.runAttack(async (client) => {
     const connections = Array.from({ length: attackers }, () => openRawHttp2(service.port));
     let shouldStop = false;
     const floods = connections.map((connection) => {

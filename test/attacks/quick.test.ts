@@ -39,10 +39,10 @@ describe("the default limits", () => {
   });
 });
 
-describe("while other clients are served", () => {
+describe("a service under attack", () => {
   it("disconnects slow headers and bodies after their timeout and not before", async () => {
     const start = slowHeaders["byte by byte"] as (typeof slowHeaders)[string];
-    const [headers, body] = await service.withstand(async () =>
+    const [headers, body] = await service.runAttack(async () =>
       Promise.all([
         (await start(service, service)).disconnected,
         sendSlowBodyUntilResponse(service),
@@ -56,7 +56,7 @@ describe("while other clients are served", () => {
   it("disconnects an oversized body before 24 MiB of it are sent", async () => {
     const megabyte = 1024 * 1024;
     const block = Buffer.alloc(megabyte, " ");
-    const [sent, statusLine] = await service.withstand(async () => {
+    const [sent, statusLine] = await service.runAttack(async () => {
       const { socket, write, ended, received } = openRaw(service.port);
       write(
         `POST /applications HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${service.firstKey}\r\n` +
@@ -79,7 +79,7 @@ describe("while other clients are served", () => {
   });
 
   it("disconnects an HTTP/2 client that opens streams and resets them immediately", async () => {
-    await service.withstand(async () => {
+    await service.runAttack(async () => {
       const { socket, ended } = openRawHttp2(service.port);
       const code = Buffer.from([0, 0, 0, 8]);
       let stream = 1;

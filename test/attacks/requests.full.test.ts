@@ -2,7 +2,13 @@ import { once } from "node:events";
 import { connect as connectHttp2 } from "node:http2";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { describe, expect, it } from "@jest/globals";
-import { CreateApplicationRequestSchema } from "../../gen/latchkey/v1/application_service_pb.js";
+import { Health } from "../../gen/grpc/health/v1/health_pb.js";
+import {
+  ApplicationService,
+  CreateApplicationRequestSchema,
+} from "../../gen/latchkey/v1/application_service_pb.js";
+import { EventService } from "../../gen/latchkey/v1/event_service_pb.js";
+import { rpcPath } from "../support/api/rpc-path.js";
 import { forEachConcurrently } from "../support/concurrency.js";
 import { exchangeRaw, expectProblem, send } from "../support/http/http.js";
 import { grpcHeaders, readResponse } from "../support/http/http2-wire.js";
@@ -13,10 +19,10 @@ import { useAttackedService } from "./support/attacked-service.js";
 
 const service = useAttackedService({ CALLER_STREAM_LIMIT: "3", REQUEST_TIMEOUT: "24h" });
 
-const byKeyRpc = "/latchkey.v1.ApplicationService/GetApplicationByKey";
-const createRpc = "/latchkey.v1.ApplicationService/CreateApplication";
-const watchRpc = "/latchkey.v1.EventService/WatchEvents";
-const healthRpc = "/grpc.health.v1.Health/Watch";
+const getApplicationByKeyPath = rpcPath(ApplicationService.method.getApplicationByKey);
+const createApplicationPath = rpcPath(ApplicationService.method.createApplication);
+const watchEventsPath = rpcPath(EventService.method.watchEvents);
+const healthWatchPath = rpcPath(Health.method.watch);
 
 const withKey = () => ({ "svc-api-key": service.firstKey });
 
@@ -25,7 +31,7 @@ describe("a request", () => {
 
   /** Sends a request 200 times with 10 workers. */
   function flood(sendOne: () => Promise<void>): Promise<void> {
-    return service.withstand(() => forEachConcurrently(10, Array.from({ length: 200 }), sendOne));
+    return service.runAttack(() => forEachConcurrently(10, Array.from({ length: 200 }), sendOne));
   }
 
   it("is refused if its URL is too long", async () => {
@@ -61,12 +67,12 @@ describe("a request", () => {
 
   it("is refused if its JSON is nested too deeply, over REST and Connect", async () => {
     const body = `{"name":${"[".repeat(500_000)}${"]".repeat(500_000)}}`;
-    await service.withstand(async () => {
+    await service.runAttack(async () => {
       for (let round = 0; round < 3; round++) {
         const headers = { ...withKey(), "content-type": "application/json" };
         const rest = await send(service, "/applications", { method: "POST", headers, body });
         expect(expectProblem(rest, 400, "invalid_request").detail).toContain("32 levels");
-        const rpc = await send(service, byKeyRpc, { method: "POST", headers, body });
+        const rpc = await send(service, getApplicationByKeyPath, { method: "POST", headers, body });
         expect(rpc.status).toBe(400);
       }
     });
@@ -77,7 +83,7 @@ describe("a request", () => {
     ["a repeated name", "size=1&".repeat(1_000)],
     ["a repeated id", "id=a&".repeat(1_200)],
   ])("is refused at low cost if its query has %s", async (_what, query) => {
-    await service.withstand(async () => {
+    await service.runAttack(async () => {
       for (let round = 0; round < 50; round++) {
         const response = await send(service, `/applications?${query}`, { headers: withKey() });
         expect(response.status).toBe(400);
@@ -105,11 +111,11 @@ describe("rules with conditions", () => {
       last.attribute = "none";
     }
     const body = envelope(toBinary(CreateApplicationRequestSchema, message));
-    return callRaw(service, createRpc, { headers: withKey(), body });
+    return callRaw(service, createApplicationPath, { headers: withKey(), body });
   }
 
   it("are limited in total, whatever the limit of each list", async () => {
-    await service.withstand(async () => {
+    await service.runAttack(async () => {
       for (let round = 0; round < 3; round++) {
         const response = await createWithRules(1_000, 50);
         expect(decodeURIComponent(response.headers["grpc-message"] ?? "")).toContain(
@@ -120,7 +126,7 @@ describe("rules with conditions", () => {
   });
 
   it("do not delay other clients at the maximum number", async () => {
-    await service.withstand(async () => {
+    await service.runAttack(async () => {
       const response = await createWithRules(1_000, 8);
       expect(response.headers["grpc-message"]).toContain("and more");
     });
@@ -129,7 +135,7 @@ describe("rules with conditions", () => {
 
 describe("endless pipelined requests", () => {
   it("do not delay other clients", async () => {
-    await service.withstand(async () => {
+    await service.runAttack(async () => {
       const connections = Array.from({ length: 8 }, () => openRaw(service.port));
       for (const { socket, write } of connections) {
         socket.resume();
@@ -156,9 +162,9 @@ describe("an invalid timeout", () => {
   /** The status over gRPC, Connect and REST. */
   async function callWith(name: string, value: string) {
     const headers = { ...withKey(), [name]: value };
-    const grpc = await callRaw(service, byKeyRpc, { headers, body: envelope("") });
+    const grpc = await callRaw(service, getApplicationByKeyPath, { headers, body: envelope("") });
     const type = { "content-type": "application/json" };
-    const connect = await send(service, byKeyRpc, {
+    const connect = await send(service, getApplicationByKeyPath, {
       ...{ method: "POST", headers: { ...headers, ...type }, body: "{}" },
     });
     const rest = await send(service, "/applications/key", { headers });
@@ -166,7 +172,7 @@ describe("an invalid timeout", () => {
   }
 
   it("affects neither its caller nor other clients", async () => {
-    await service.withstand(() =>
+    await service.runAttack(() =>
       forEachConcurrently(
         10,
         Array.from({ length: 20 }, () => invalidTimeouts).flat(),
@@ -183,8 +189,8 @@ describe("an invalid timeout", () => {
 
 describe("the streams of one caller", () => {
   it.each<[what: string, path: string, key: () => string]>([
-    ["with a key", watchRpc, () => service.firstKey],
-    ["without a key, by its address", healthRpc, () => ""],
+    ["with a key", watchEventsPath, () => service.firstKey],
+    ["without a key, by its address", healthWatchPath, () => ""],
   ])("are limited: %s", async (_what, path, key) => {
     const session = connectHttp2(service.url);
     const open = () => {

@@ -7,13 +7,13 @@ import { useService } from "../support/service/service-process.js";
 import { noTimeouts, useAttackedService } from "./support/attacked-service.js";
 import { tlsEnvironment } from "./support/raw-tls.js";
 import {
-  checkRpc,
   type SlowClient,
   sendSlowBodyUntilResponse,
   slowBodies,
   slowBodyHttp1,
   slowBodyHttp2,
   slowHeaders,
+  streamCheckAccessPath,
 } from "./support/slow-clients.js";
 
 const attackers = 5;
@@ -23,7 +23,7 @@ describe("without timeouts", () => {
   const secure = useService({ ...noTimeouts, ...tlsEnvironment });
 
   it("slow clients do not delay other clients", async () => {
-    await service.withstand(async (client) => {
+    await service.runAttack(async (client) => {
       const slow: SlowClient[] = await Promise.all([
         ...Object.values(slowHeaders).map((start) => start(service, secure)),
         ...Array.from({ length: attackers }, () => slowBodyHttp1(service)),
@@ -56,7 +56,7 @@ describe("with short timeouts", () => {
   };
 
   it("disconnects slow headers after their timeout and not before", async () => {
-    const early = await headerService.withstand(async () => {
+    const early = await headerService.runAttack(async () => {
       const names = Object.keys(slowHeaders);
       const disconnections = await Promise.all(
         names.map(async (what) => {
@@ -70,7 +70,7 @@ describe("with short timeouts", () => {
   });
 
   it("refuses a slow body with 408 and disconnects over HTTP/1.1", async () => {
-    await service.withstand(async () => {
+    await service.runAttack(async () => {
       const slow = Array.from({ length: attackers }, () => sendSlowBodyUntilResponse(service));
       for (const { after, status } of await Promise.all(slow)) {
         expect(after).toBeGreaterThan(timeout);
@@ -80,7 +80,7 @@ describe("with short timeouts", () => {
   });
 
   it("resets a slow body over HTTP/2, whatever the request", async () => {
-    const disconnections = await service.withstand(() =>
+    const disconnections = await service.runAttack(() =>
       Promise.all(
         slowBodies.flatMap(([what, path, headers]) =>
           Array.from({ length: attackers }, async () => ({
@@ -95,7 +95,7 @@ describe("with short timeouts", () => {
 
   it("keeps a stream with complete messages open longer than the body timeout", async () => {
     const session = connectHttp2(service.url);
-    const stream = session.request(grpcHeaders(checkRpc, service.firstKey));
+    const stream = session.request(grpcHeaders(streamCheckAccessPath, service.firstKey));
     stream.on("error", () => {});
     stream.resume();
     await new Promise((resolve) => void session.ping(resolve));
@@ -109,9 +109,9 @@ describe("with short timeouts", () => {
   it("keeps a connection with a stream and other frames open longer than the header timeout", async () => {
     const connection = openRawHttp2(service.port);
     acknowledgePings(connection);
-    const headers = grpcHeaders(checkRpc, service.firstKey);
+    const headers = grpcHeaders(streamCheckAccessPath, service.firstKey);
     const { ":method": _method, ":path": _path, ...rest } = headers;
-    const fields = request(checkRpc, rest as Record<string, string>, "POST");
+    const fields = request(streamCheckAccessPath, rest as Record<string, string>, "POST");
     connection.write(frame(frameType.headers, endHeaders, 1, fields));
     const priority = frame(frameType.priority, 0, 1, Buffer.from([0, 0, 0, 3, 9]));
     const timer = setInterval(() => connection.write(priority), 100);

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { crc32 } from "node:zlib";
-import { afterAll, beforeAll, describe, expect, it, jest } from "@jest/globals";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { createAuthenticate } from "../../src/auth/authenticate.js";
 import { createKeyring } from "../../src/auth/keys.js";
 import { writeBase62 } from "../../src/lib/base62.js";
@@ -68,8 +68,6 @@ function replaceSecretCharacter(key: string, at: number): string {
   writeBase62(crc, checksum, 0, checksum.length);
   return start + checksum.toString();
 }
-
-jest.setTimeout(240_000);
 
 describe("the refusal of a key", () => {
   let server: TestServer;

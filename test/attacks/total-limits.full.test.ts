@@ -3,6 +3,10 @@ import { type ClientHttp2Stream, connect, type OutgoingHttpHeaders } from "node:
 import { setTimeout as delay } from "node:timers/promises";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { describe, expect, it } from "@jest/globals";
+import { Health } from "../../gen/grpc/health/v1/health_pb.js";
+import { AccessService } from "../../gen/latchkey/v1/access_service_pb.js";
+import { ApplicationService } from "../../gen/latchkey/v1/application_service_pb.js";
+import { rpcPath } from "../support/api/rpc-path.js";
 import { send } from "../support/http/http.js";
 import { callRaw, detailsOf, envelope } from "../support/http/raw-grpc.js";
 import { scrape } from "../support/service/exposition.js";
@@ -16,10 +20,10 @@ const service = useAttackedService(noTimeouts);
 const megabyte = 1024 * 1024;
 const streams = 100;
 
-const healthRpc = "/grpc.health.v1.Health/Check";
-const watchRpc = "/grpc.health.v1.Health/Watch";
-const createRpc = "/latchkey.v1.ApplicationService/CreateApplication";
-const checkRpc = "/latchkey.v1.AccessService/StreamCheckAccess";
+const healthCheckPath = rpcPath(Health.method.check);
+const healthWatchPath = rpcPath(Health.method.watch);
+const createApplicationPath = rpcPath(ApplicationService.method.createApplication);
+const streamCheckAccessPath = rpcPath(AccessService.method.streamCheckAccess);
 
 const withKey = () => ({ "svc-api-key": service.firstKey });
 const asGrpc = { "content-type": "application/grpc", te: "trailers" };
@@ -91,8 +95,8 @@ describe("many small messages that are large when decompressed", () => {
     ["gzip", () => gzipSync(large)],
   ])("are not decompressed without a key: %s", async (encoding, body) => {
     const headers = { ...asJson, "content-encoding": encoding };
-    const counts = await service.withstand(() =>
-      flood({ ...many, path: healthRpc, headers, body: body() }),
+    const counts = await service.runAttack(() =>
+      flood({ ...many, path: healthCheckPath, headers, body: body() }),
     );
     expect(counts).toEqual({ 501: 600 });
   });
@@ -104,8 +108,8 @@ describe("many small messages that are large when decompressed", () => {
     "are decompressed with limited concurrency for callers with a key: %s",
     async (encoding, body) => {
       const headers = { ...asJson, ...withKey(), "content-encoding": encoding };
-      const counts = await service.withstand(() =>
-        flood({ ...many, path: createRpc, headers, body: body() }),
+      const counts = await service.runAttack(() =>
+        flood({ ...many, path: createApplicationPath, headers, body: body() }),
       );
       expect(counts["400"]).toBeGreaterThan(0);
       expect((counts["400"] ?? 0) + (counts["503"] ?? 0)).toBe(600);
@@ -122,8 +126,8 @@ describe("many bodies that never finish", () => {
     ["over Connect", asJson, part],
     ["compressed", { ...asJson, "content-encoding": "gzip" }, part],
   ])("are refused without a key: %s", async (_what, headers, body) => {
-    const counts = await service.withstand(() =>
-      flood({ connections: 2, path: healthRpc, headers, body, isComplete: false }),
+    const counts = await service.runAttack(() =>
+      flood({ connections: 2, path: healthCheckPath, headers, body, isComplete: false }),
     );
     expect(Object.keys(counts)).toHaveLength(1);
     expect(["8", "429", "501"]).toContain(Object.keys(counts)[0]);
@@ -131,13 +135,19 @@ describe("many bodies that never finish", () => {
 
   it.each<[what: string, path: string, headers: OutgoingHttpHeaders, body: Buffer, code: string]>([
     ["over REST", "/applications", asJson, part, "503"],
-    ["over Connect", createRpc, asJson, part, "503"],
-    ["over gRPC", createRpc, asGrpc, incomplete, "14"],
-    ["over gRPC, compressed", createRpc, { ...asGrpc, "grpc-encoding": "gzip" }, incomplete, "14"],
-    ["in gRPC streams", checkRpc, asGrpc, incomplete, "14"],
+    ["over Connect", createApplicationPath, asJson, part, "503"],
+    ["over gRPC", createApplicationPath, asGrpc, incomplete, "14"],
+    [
+      "over gRPC, compressed",
+      createApplicationPath,
+      { ...asGrpc, "grpc-encoding": "gzip" },
+      incomplete,
+      "14",
+    ],
+    ["in gRPC streams", streamCheckAccessPath, asGrpc, incomplete, "14"],
     [
       "in Connect streams",
-      checkRpc,
+      streamCheckAccessPath,
       { "content-type": "application/connect+proto" },
       incomplete,
       "200",
@@ -148,7 +158,7 @@ describe("many bodies that never finish", () => {
       const authenticated = { ...headers, ...withKey() };
       // The body budget is 32 MiB.
       const maxPending = Math.floor((32 * megabyte) / part.length);
-      const counts = await service.withstand((client) =>
+      const counts = await service.runAttack((client) =>
         flood({
           connections: 3,
           path,
@@ -189,7 +199,11 @@ describe("streams that are abandoned as soon as they are opened", () => {
     for (let round = 0; round < 40 && !session.destroyed; round++) {
       for (let each = 0; each < 8; each++) {
         const stream = session.request({
-          ...{ ":method": "POST", ":path": watchRpc, "content-type": "application/connect+json" },
+          ...{
+            ":method": "POST",
+            ":path": healthWatchPath,
+            "content-type": "application/connect+json",
+          },
         });
         stream.on("error", () => {});
         stream.resume();
@@ -199,23 +213,25 @@ describe("streams that are abandoned as soon as they are opened", () => {
       await delay(20);
     }
     session.destroy();
-    const method = watchRpc.slice(1);
+    const method = healthWatchPath.slice(1);
     await until(async () => (await scrape(service)).sum("latchkey_streams_open", { method }) === 0);
-    const response = await callRaw(service, healthRpc, { body: envelope("") });
+    const response = await callRaw(service, healthCheckPath, { body: envelope("") });
     expect(response.headers["grpc-status"]).toBe("0");
   });
+});
 
-  it("are limited to 64 without a key", async () => {
+describe("unauthenticated streams", () => {
+  it("are limited to 64", async () => {
     const session = connect(service.url);
     const open = () => {
-      const stream = session.request({ ":method": "POST", ":path": watchRpc, ...asGrpc });
+      const stream = session.request({ ":method": "POST", ":path": healthWatchPath, ...asGrpc });
       stream.on("error", () => {});
       stream.resume();
       stream.end(envelope(""));
       return new Promise((resolve) => stream.on("response", resolve));
     };
     await Promise.all(Array.from({ length: 64 }, open));
-    const refused = await callRaw(service, watchRpc, { body: envelope("") });
+    const refused = await callRaw(service, healthWatchPath, { body: envelope("") });
     expect(detailsOf(refused).info?.reason).toBe("TOO_MANY_STREAMS");
     session.destroy();
   });
@@ -223,7 +239,7 @@ describe("streams that are abandoned as soon as they are opened", () => {
 
 describe("unread metrics responses", () => {
   it("are buffered once for all scrapers", async () => {
-    await service.withstand(async (client) => {
+    await service.runAttack(async (client) => {
       const sessions = Array.from({ length: 50 }, () =>
         connect(service.url, { settings: { initialWindowSize: 0 } }),
       );

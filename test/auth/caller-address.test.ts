@@ -93,7 +93,7 @@ describe("the caller address", () => {
     );
   });
 
-  it("is a valid address or undefined for any header", () => {
+  it("is a valid address or an empty string for any header", () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), (address, forwarded) => {
         expect(addressOf(address, forwarded)).toMatch(/^[0-9a-f.:]*$/);

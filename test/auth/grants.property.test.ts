@@ -8,7 +8,12 @@ import type { Token } from "../../src/contract/decisions/scope.js";
 import { type Grants, holds } from "../../src/contract/grants.js";
 import { Problem } from "../../src/errors.js";
 import type { ApplicationRecord, SessionRecord } from "../../src/store/port/records.js";
-import { arbitraryGrants, arbitraryQuery } from "../contract/decisions/grants.js";
+import {
+  arbitraryGrants,
+  arbitraryQuery,
+  maxTransformRank,
+  transformRank,
+} from "../contract/decisions/grants.js";
 import {
   type Chain,
   type ChainApplication,
@@ -19,19 +24,16 @@ import {
   type Step,
 } from "./grant-chains.js";
 
-const transforms = ["redact", "mask", "reveal"];
-
-/** The index of the transform that the grants allow, or -1. */
-function visibility(grants: Grants, permission: string, token: Token | undefined): number {
-  const decision = decide(compileGrants(grants), permission, token, false);
-  return decision.allowed ? transforms.indexOf(decision.transform) : -1;
+/** The rank of the transform that the grants allow. */
+function allowedRank(grants: Grants, permission: string, token: Token | undefined): number {
+  return transformRank(decide(compileGrants(grants), permission, token, false));
 }
 
-/** The highest index that a grantor can grant. A direct permission can be granted with any transform. */
-function grantableVisibility(grants: Grants, permission: string, token: Token | undefined): number {
+/** The highest rank that a grantor can grant. A direct permission can be granted with any transform. */
+function grantableRank(grants: Grants, permission: string, token: Token | undefined): number {
   return grants.permissions.includes(permission)
-    ? transforms.length - 1
-    : visibility(grants, permission, token);
+    ? maxTransformRank
+    : allowedRank(grants, permission, token);
 }
 
 /** Removes grants until all are covered. */
@@ -67,15 +69,15 @@ const threeGrants = fc
   });
 
 describe("grant coverage", () => {
-  it("never shows more than the grantor may grant, or than before", () => {
+  it("never allows a weaker transform than the grantor may grant or the holder already has", () => {
     fc.assert(
       fc.property(threeGrants, arbitraryQuery, ({ own, current, given }, { permission, token }) => {
         const covered = removeUncovered(own, given, current);
         const max = Math.max(
-          grantableVisibility(own, permission, token),
-          visibility(current, permission, token),
+          grantableRank(own, permission, token),
+          allowedRank(current, permission, token),
         );
-        expect(visibility(covered, permission, token)).toBeLessThanOrEqual(max);
+        expect(allowedRank(covered, permission, token)).toBeLessThanOrEqual(max);
       }),
       { numRuns: 2_000 },
     );
@@ -178,7 +180,7 @@ describe("a chain of creates, updates and authorizations", () => {
     );
   });
 
-  it("never shows more to an application than the initial ones saw, if it starts without a management application", () => {
+  it("never allows an application a weaker transform than the initial ones could grant, if it starts without a management application", () => {
     const tokens = ["/a/", "/a/b/", "/c/", undefined].map((container) => ({ id: "x", container }));
     fc.assert(
       fc.property(chain, ({ start, steps }) => {
@@ -188,10 +190,10 @@ describe("a chain of creates, updates and authorizations", () => {
         for (const permission of ["token:read", "token:use"]) {
           for (const token of [...tokens, undefined]) {
             const max = Math.max(
-              ...start.map((application) => grantableVisibility(application, permission, token)),
+              ...start.map((application) => grantableRank(application, permission, token)),
             );
             for (const application of applications) {
-              expect(visibility(application, permission, token)).toBeLessThanOrEqual(max);
+              expect(allowedRank(application, permission, token)).toBeLessThanOrEqual(max);
             }
           }
         }

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import {
   createAuthenticate,
   createAuthenticateMany,
-  createFindKeyOwner,
+  createFindClaimedOwner,
 } from "../../src/auth/authenticate.js";
 import { createKeyring, generateKey } from "../../src/auth/keys.js";
 import { parseKey } from "../../src/contract/key-format.js";
@@ -272,13 +272,13 @@ describe("a malformed key", () => {
     const keyring = createKeyring();
     const authenticate = createAuthenticate(store, keyring, "held");
     const authenticateMany = createAuthenticateMany(store, keyring, "held");
-    const findKeyOwner = createFindKeyOwner(store, keyring);
+    const findClaimedOwner = createFindClaimedOwner(store, keyring);
     await fc.assert(
       fc.asyncProperty(malformed, async (text) => {
         fc.pre(text.startsWith("lk_non_") || parseKey(text) === undefined);
         expect(await authenticate(text)).toBeUndefined();
         expect(await authenticateMany([text])).toEqual([undefined]);
-        expect(await findKeyOwner(text)).toBeUndefined();
+        expect(await findClaimedOwner(text)).toBeUndefined();
         expect(calls()).toBe(0);
       }),
       { numRuns: 500 },

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { describe, expect, it, jest } from "@jest/globals";
+import { describe, expect, it } from "@jest/globals";
 import { useCleanup } from "../support/cleanup.js";
 import { watchHealth } from "../support/http/raw-grpc.js";
 import { isFullSuite } from "../support/jest/suite.js";
@@ -17,8 +17,6 @@ import {
   withTempFolder,
 } from "../support/service/run-latchkey.js";
 import { listeningPattern, useServices } from "../support/service/service-process.js";
-
-jest.setTimeout(180_000);
 
 const startService = useServices();
 const stopAfterTest = useCleanup();

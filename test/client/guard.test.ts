@@ -351,7 +351,7 @@ describe("a cached decision", () => {
     expect(decision).toMatchObject({ reason: "expired", source: "cache" });
   });
 
-  it("requires the time of the check", async () => {
+  it("is not stored if the response has no checked_at", async () => {
     const { checkedAt: _, ...unstamped } = allowed;
     await runCheck({ ...unstamped, expiresAt: timestampFromMs(9_000_000) });
     expect(await runCheck(denied)).toMatchObject({ source: "service" });

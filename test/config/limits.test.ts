@@ -1,5 +1,5 @@
 import { connect as connectHttp2, type Settings } from "node:http2";
-import { afterAll, beforeAll, describe, expect, it, jest } from "@jest/globals";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { slowHeaders } from "../attacks/support/slow-clients.js";
 import { exchangeRaw, expectProblem, send } from "../support/http/http.js";
 import { endHeaders, endStream, frame, frameType, request } from "../support/http/http2-frames.js";
@@ -59,8 +59,6 @@ function getHttp2Settings({ url }: TestServer): Promise<Settings> {
     });
   });
 }
-
-jest.setTimeout(180_000);
 
 describe("a service with configured limits", () => {
   it("enforces HEADER_LIMIT", async () => {

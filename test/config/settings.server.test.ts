@@ -1,11 +1,14 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { AccessService } from "../../gen/latchkey/v1/access_service_pb.js";
+import { ApplicationService } from "../../gen/latchkey/v1/application_service_pb.js";
 import type { BootstrapResult } from "../../src/bootstrap.js";
 import type { Environment } from "../../src/config/settings.js";
 import type { Store } from "../../src/store/port/store.js";
 import { keyOf } from "../support/api/api.js";
 import { createGrpcApi } from "../support/api/grpc.js";
 import { createRestApi } from "../support/api/rest.js";
+import { rpcPath } from "../support/api/rpc-path.js";
 import { expectProblem, send } from "../support/http/http.js";
 import { callRaw, detailsOf, envelope } from "../support/http/raw-grpc.js";
 import { startServer, type TestServer } from "../support/service/server.js";
@@ -100,7 +103,7 @@ describe("KEY_HEADER", () => {
     expect(await getStatus(server, key, "x-latchkey-key")).toBe(200);
     expect(await getStatus(server, key, "X-LATCHKEY-KEY")).toBe(200);
     expect(await getStatus(server, key)).toBe(401);
-    const path = "/latchkey.v1.ApplicationService/GetApplicationByKey";
+    const path = rpcPath(ApplicationService.method.getApplicationByKey);
     for (const [name, status] of [
       ["x-latchkey-key", "0"],
       ["svc-api-key", "16"],
@@ -139,33 +142,36 @@ describe("KEY_HEADER", () => {
   });
 });
 
-describe("GRANT_POLICY", () => {
-  const attemptGrants = async (server: TestServer) => {
-    const { root, api, privateKey, publicKey } = await createTenant(server);
-    const creator = await api.createApplication(root.key, {
-      name: "creator",
-      type: "management",
-      permissions: ["application:create", "application:update"],
-    });
-    const permissions = ["application:delete"];
-    const created = api.createApplication(creator.key, { name: "a", type: "private", permissions });
-    const updated = api.updateApplication(creator.key, { id: creator.id, name: "b", permissions });
-    await Promise.allSettled([created, updated]);
-    const { nonce } = await api.createSession(publicKey);
-    const granted = api.authorizeSession(privateKey, { nonce, permissions: ["token:delete"] });
-    const outcomes = await Promise.allSettled([created, updated, granted]);
-    return outcomes.map((outcome) =>
-      outcome.status === "fulfilled" ? "done" : outcome.reason.reason,
-    );
-  };
+/** Tries to grant permissions that the caller does not hold. Returns the outcomes. */
+async function attemptGrants(server: TestServer) {
+  const { root, api, privateKey, publicKey } = await createTenant(server);
+  const creator = await api.createApplication(root.key, {
+    name: "creator",
+    type: "management",
+    permissions: ["application:create", "application:update"],
+  });
+  const permissions = ["application:delete"];
+  const created = api.createApplication(creator.key, { name: "a", type: "private", permissions });
+  const updated = api.updateApplication(creator.key, { id: creator.id, name: "b", permissions });
+  await Promise.allSettled([created, updated]);
+  const { nonce } = await api.createSession(publicKey);
+  const granted = api.authorizeSession(privateKey, { nonce, permissions: ["token:delete"] });
+  const outcomes = await Promise.allSettled([created, updated, granted]);
+  return outcomes.map((outcome) =>
+    outcome.status === "fulfilled" ? "done" : outcome.reason.reason,
+  );
+}
 
-  it("held refuses to grant permissions that the caller does not hold", async () => {
+describe("GRANT_POLICY=held", () => {
+  it("is the default, and refuses to grant permissions that the caller does not hold", async () => {
     const refused = ["permission_denied", "permission_denied", "permission_denied"];
     expect(await attemptGrants(await start())).toEqual(refused);
     expect(await attemptGrants(await start({ GRANT_POLICY: "held" }))).toEqual(refused);
   });
+});
 
-  it("open allows granting any permission", async () => {
+describe("GRANT_POLICY=open", () => {
+  it("allows granting any permission", async () => {
     expect(await attemptGrants(await start({ GRANT_POLICY: "open" }))).toEqual([
       "done",
       "done",
@@ -173,7 +179,7 @@ describe("GRANT_POLICY", () => {
     ]);
   });
 
-  it("open still refuses to administer a more privileged application", async () => {
+  it("still refuses to administer a more privileged application", async () => {
     const server = await start({ GRANT_POLICY: "open" });
     const { root, api } = await createTenant(server);
     const updater = await api.createApplication(root.key, {
@@ -186,7 +192,7 @@ describe("GRANT_POLICY", () => {
     await expect(call).rejects.toMatchObject({ reason: "permission_denied" });
   });
 
-  it("open allows private applications to grant permissions that they do not hold", async () => {
+  it("allows private applications to grant permissions that they do not hold", async () => {
     const server = await start({ GRANT_POLICY: "open" });
     const { root, api } = await createTenant(server);
     const creator = await api.createApplication(root.key, {
@@ -200,7 +206,7 @@ describe("GRANT_POLICY", () => {
     await expect(api.createApplication(creator.key, request)).resolves.toBeDefined();
   });
 
-  it("open still refuses permissions that public applications cannot hold", async () => {
+  it("still refuses permissions that public applications cannot hold", async () => {
     const server = await start({ GRANT_POLICY: "open" });
     const { root, api } = await createTenant(server);
     const request = { name: "a", type: "public", permissions: ["application:delete"] };
@@ -298,7 +304,7 @@ describe("BODY_LIMIT", () => {
     const refused = await post("/applications", 2049);
     expect(expectProblem(refused, 413, "body_too_large").detail).toContain("2048");
 
-    const path = "/latchkey.v1.ApplicationService/CreateApplication";
+    const path = rpcPath(ApplicationService.method.createApplication);
     expect((await post(path, 2048)).status).toBe(400);
     expect((await post(path, 2049)).status).toBe(429);
     // Field 100 is unknown and skipped.
@@ -327,7 +333,7 @@ describe("JSON_DEPTH_LIMIT", () => {
       expect(response.status).toBe(400);
       return response.body;
     };
-    for (const path of ["/applications", "/latchkey.v1.ApplicationService/CreateApplication"]) {
+    for (const path of ["/applications", rpcPath(ApplicationService.method.createApplication)]) {
       expect(await getError(path, 9)).toContain("nested deeper than 8 levels");
       expect(await getError(path, 8)).not.toContain("nested");
     }
@@ -361,7 +367,7 @@ describe("whoami with another KEY_HEADER", () => {
       allowed_origins: [],
       allowed_cidrs: [],
     });
-    const path = "/latchkey.v1.AccessService/WhoAmI";
+    const path = rpcPath(AccessService.method.whoAmI);
     const response = await callRaw(server, path, { headers, body: envelope("") });
     expect(response.headers["grpc-status"]).toBe("0");
     expect(response.body.includes(root.applicationId)).toBe(true);

@@ -85,7 +85,7 @@ function listen({ implementation, bodyLimit, tls }: ListenOptions): Promise<Addr
   };
   const rpcHandlers = createRpcHandlers({
     implementations: [implementation],
-    openImplementations: [],
+    unauthenticatedImplementations: [],
     interceptors,
     bodyLimit,
     jsonDepth: limits.jsonDepth,

@@ -71,8 +71,8 @@ describeInBrowser("console access check page", (browser) => {
 
   it("shows the rules of an application in order, the deciding rule and a sample", async () => {
     await check("token:read", "/pci/");
-    await decision().getByText("Allowed, reveal").waitFor();
-    await decision().getByText("The rule with priority 3, “All cards”, decides.").waitFor();
+    await decision().getByText("Allowed (reveal)").waitFor();
+    await decision().getByText("Decided by the rule with priority 3 (“All cards”).").waitFor();
     await expectEventually(readOutcomes, [
       "Does not match\ncontainer /pci/high/ does not cover /pci/",
       "Does not match\ndoes not list token:read",
@@ -85,7 +85,7 @@ describeInBrowser("console access check page", (browser) => {
     expect(await accessibilityViolations(page)).toEqual([]);
 
     await page.getByLabel("Token container").fill("/pci/high/x");
-    await decision().getByText("Allowed, redact").waitFor();
+    await decision().getByText("Allowed (redact)").waitFor();
     await expectEventually(() => sample().innerText(), "nothing");
   });
 
@@ -107,8 +107,8 @@ describeInBrowser("console access check page", (browser) => {
 
   it("falls back to the direct permission, which masks", async () => {
     await check("token:create");
-    await decision().getByText("Allowed, mask").waitFor();
-    await decision().getByText("The direct permission token:create decides.").waitFor();
+    await decision().getByText("Allowed (mask)").waitFor();
+    await decision().getByText("Decided by the direct permission token:create.").waitFor();
     expect((await readOutcomes()).at(-1)).toBe("Decides\ntoken:create is granted directly");
     await expectEventually(() => sample().innerText(), "•••• 4242");
     await page.getByLabel("Mask").fill("");
@@ -171,7 +171,7 @@ describeInBrowser("console access check page", (browser) => {
     await page.getByLabel("Token id").fill("card-1");
     const limits = "The application that authorized the session limits it.";
     const expectLimited = async () => {
-      await decision().getByText("Allowed, redact").waitFor();
+      await decision().getByText("Allowed (redact)").waitFor();
       await decision().getByText(limits).waitFor();
       const [own, authorizer] = [steps().first(), steps().last()];
       await own.getByText("lists token:read · id card-1 starts with card-").waitFor();
@@ -193,7 +193,7 @@ describeInBrowser("console access check page", (browser) => {
       rules: [{ ...everywhere, transform: "reveal" }],
     });
     await pasteKey(sessionKey);
-    await decision().getByText("Allowed, mask").waitFor();
+    await decision().getByText("Allowed (mask)").waitFor();
     await expect(page.getByText(limits).count()).resolves.toBe(0);
   });
 
@@ -207,7 +207,7 @@ describeInBrowser("console access check page", (browser) => {
     await page.getByRole("button", { name: /At home/ }).click();
     await check("token:create");
     const refused = decision().getByText("Denied: address not allowed");
-    const allowed = decision().getByText("Allowed, mask");
+    const allowed = decision().getByText("Allowed (mask)");
     await refused.waitFor();
     for (const [address, expected] of [
       ["203.0.113.7", allowed],
@@ -249,7 +249,7 @@ describeInBrowser("console access check page", (browser) => {
     await page.setViewportSize({ width: 360, height: 740 });
     await page.getByRole("radio", { name: "My own key" }).check();
     await check("application:read");
-    await decision().getByText("Allowed, mask").waitFor();
+    await decision().getByText("Allowed (mask)").waitFor();
     expect(await horizontalOverflow(page)).toBe(0);
     expect(await accessibilityViolations(page)).toEqual([]);
     expect(opened.faults).toEqual([]);

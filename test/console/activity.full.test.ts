@@ -65,7 +65,7 @@ describeInBrowser("console activity page", (browser) => {
     }
     const denial = events().filter({ hasText: "denied: permission_denied" }).first();
     await denial.waitFor();
-    expect(await denial.textContent()).toContain("Nosy page was refused ListApplications");
+    expect(await denial.textContent()).toContain("Nosy page was denied access to ListApplications");
   });
 
   it("filters by the query string and stays live", async () => {

@@ -127,7 +127,7 @@ describeInBrowser("console application pages", (browser) => {
 
     await button(page, "Save").click();
     await button(page, "Load latest version").click();
-    await page.getByText("These fields were changed by both").waitFor();
+    await page.getByText("These fields were also changed elsewhere").waitFor();
     expect(await page.getByRole("region", { name: "Name" }).textContent()).toContain("Theirs");
     await expectEventually(() => page.getByRole("textbox", { name: "Name" }).inputValue(), "Mine");
     await expectEventually(() => page.getByLabel("Networks").inputValue(), "10.0.0.0/8");
@@ -175,7 +175,7 @@ describeInBrowser("console application pages", (browser) => {
   it("names the missing permission", async () => {
     const { key } = await createApplication("Blind", ["token:read"]);
     const { page, faults } = await open("/applications/new", key);
-    await page.getByText("missing the permission application:create").waitFor();
+    await page.getByText("needs the permission application:create").waitFor();
     expect(await page.getByRole("link", { name: "Applications" }).count()).toBe(0);
     expect(await accessibilityViolations(page)).toEqual([]);
     expect(faults).toEqual([]);

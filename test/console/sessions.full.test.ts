@@ -73,6 +73,7 @@ describeInBrowser("console session pages", (browser) => {
     await page.getByRole("button", { name: "Reuse the nonce" }).click();
     await page.getByRole("button", { name: "Authorize with the same nonce" }).click();
     await page.getByText("409 nonce_used").waitFor();
+    await page.getByText("Done. The session is valid").waitFor();
     expect(await accessibilityViolations(page)).toEqual([]);
 
     await page.getByRole("link", { name: "View in the session list" }).click();
@@ -133,6 +134,12 @@ describeInBrowser("console session pages", (browser) => {
 
     await page.getByRole("button", { name: "Revoke all sessions" }).click();
     await page.getByRole("button", { name: "Revoke all", exact: true }).click();
+    await page.getByText("No open sessions match.").waitFor();
+    await page.getByRole("button", { name: "Clear filters" }).click();
+    await rowOf(page, other.id).waitFor();
+    await expectEventually(() => new URL(page.url()).search, "");
+
+    await page.getByLabel("Authorized by").fill(root.applicationId);
     await page.getByText("No open sessions match.").waitFor();
     await page.getByRole("button", { name: "Clear filters" }).click();
     await rowOf(page, other.id).waitFor();

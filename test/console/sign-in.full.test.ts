@@ -126,7 +126,7 @@ describeInBrowser("console sign-in and permissions", (browser) => {
     await page.getByLabel("API key").fill(root.key.replace(/.$/, "!"));
     await page.getByLabel("Remember until this tab is closed").check();
     await page.getByRole("button", { name: "Sign in" }).click();
-    await page.getByRole("alert").getByText("That key is not valid.").waitFor();
+    await page.getByRole("alert").getByText("This key is not valid.").waitFor();
     expect((await readStorage(page)).tab).toBe("{}");
     expect(await accessibilityViolations(page)).toEqual([]);
     expect(faults).toEqual([]);
@@ -176,7 +176,7 @@ describeInBrowser("console sign-in and permissions", (browser) => {
       permissions: ["event:read"],
     });
     await page.getByRole("link", { name: "Sessions", exact: true }).waitFor({ state: "detached" });
-    await page.getByText("Your key is missing the permission").waitFor();
+    await page.getByText("Your key needs the permission").waitFor();
     expect(faults).toEqual([]);
   });
 

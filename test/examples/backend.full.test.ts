@@ -3,9 +3,6 @@ import { reservePorts } from "../support/service/ports.js";
 import { useService } from "../support/service/service-process.js";
 import { useExamples } from "./example-process.js";
 
-/** The example compiles first, which is slow on a busy machine. */
-const timeout = 120_000;
-
 describe("backend example", () => {
   let page: string;
   const latchkey = useService(async () => {
@@ -34,7 +31,7 @@ describe("backend example", () => {
     session = (await opened.json()) as typeof session;
     const login = await post("/login", { origin: page }, { customer: "anna" });
     [cookie = ""] = (login.headers.get("set-cookie") ?? "").split(";");
-  }, timeout);
+  });
 
   function post(path: string, headers: Record<string, string>, body?: object): Promise<Response> {
     return fetch(`${backend}${path}`, {
@@ -50,33 +47,29 @@ describe("backend example", () => {
     return (self as { authorized: boolean }).authorized;
   }
 
-  it(
-    "authorizes a nonce only for a signed-in customer of its own page",
-    async () => {
-      const path = "/latchkey-session";
-      const { nonce } = session;
-      const inQuery = `${path}?nonce=${nonce}`;
-      const signedIn = { origin: page, cookie };
-      const unknownLogin = "login=00000000000000000000000000000000";
-      const form = { ...signedIn, "content-type": "application/x-www-form-urlencoded" };
-      const refused: [status: number, send: () => Promise<Response>][] = [
-        [401, () => post(path, { origin: page }, { nonce })],
-        [401, () => post(path, { origin: page, cookie: unknownLogin }, { nonce })],
-        [403, () => post(path, { cookie }, { nonce })],
-        [403, () => post(path, { origin: "null", cookie }, { nonce })],
-        [403, () => post(path, { origin: "https://attacker.example", cookie }, { nonce })],
-        [400, () => post(inQuery, signedIn)],
-        [400, () => post(inQuery, signedIn, { nonce: { nonce } })],
-        [400, () => post(inQuery, form)],
-        [404, () => fetch(`${backend}${inQuery}`, { headers: signedIn })],
-      ];
-      for (const [status, send] of refused) {
-        expect((await send()).status).toBe(status);
-        expect(await isAuthorized()).toBe(false);
-      }
-      expect((await post(path, signedIn, { nonce })).status).toBe(204);
-      expect(await isAuthorized()).toBe(true);
-    },
-    timeout,
-  );
+  it("authorizes a nonce only for a signed-in customer of its own page", async () => {
+    const path = "/latchkey-session";
+    const { nonce } = session;
+    const inQuery = `${path}?nonce=${nonce}`;
+    const signedIn = { origin: page, cookie };
+    const unknownLogin = "login=00000000000000000000000000000000";
+    const form = { ...signedIn, "content-type": "application/x-www-form-urlencoded" };
+    const refused: [status: number, send: () => Promise<Response>][] = [
+      [401, () => post(path, { origin: page }, { nonce })],
+      [401, () => post(path, { origin: page, cookie: unknownLogin }, { nonce })],
+      [403, () => post(path, { cookie }, { nonce })],
+      [403, () => post(path, { origin: "null", cookie }, { nonce })],
+      [403, () => post(path, { origin: "https://attacker.example", cookie }, { nonce })],
+      [400, () => post(inQuery, signedIn)],
+      [400, () => post(inQuery, signedIn, { nonce: { nonce } })],
+      [400, () => post(inQuery, form)],
+      [404, () => fetch(`${backend}${inQuery}`, { headers: signedIn })],
+    ];
+    for (const [status, send] of refused) {
+      expect((await send()).status).toBe(status);
+      expect(await isAuthorized()).toBe(false);
+    }
+    expect((await post(path, signedIn, { nonce })).status).toBe(204);
+    expect(await isAuthorized()).toBe(true);
+  });
 });

@@ -44,13 +44,12 @@ const callStore = () =>
 
 /** Moments at which a socket no longer works, and the driver has not noticed yet. */
 const moments: Readonly<Record<string, (socket: Socket, call: () => void) => void>> = {
-  "has just closed for writing": (socket, call) => socket.once("end", call),
-  "has just closed completely": (socket, call) =>
-    socket.once("finish", () => process.nextTick(call)),
+  "half-closed": (socket, call) => socket.once("end", call),
+  closed: (socket, call) => socket.once("finish", () => process.nextTick(call)),
 };
 
 it.each(Object.entries(moments))(
-  "fails a call on a connection that MongoDB %s",
+  "reports the store as unavailable on a connection that MongoDB %s",
   async (_name, at) => {
     await Promise.all(times(20, callStore));
     const calls: Promise<unknown>[] = [];

@@ -8,7 +8,11 @@ import { connect } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { describe, expect, it, jest } from "@jest/globals";
-import { CheckAccessRequestSchema } from "../../gen/latchkey/v1/access_service_pb.js";
+import {
+  AccessService,
+  CheckAccessRequestSchema,
+} from "../../gen/latchkey/v1/access_service_pb.js";
+import { rpcPath } from "../support/api/rpc-path.js";
 import { envelope } from "../support/http/raw-grpc.js";
 import { repetitions } from "../support/jest/suite.js";
 import { rateLimitsOff } from "../support/service/rate-limits-off.js";
@@ -121,7 +125,7 @@ async function startHttp1(port: number, key: string): Promise<() => Promise<stri
 async function startGrpc(session: ClientHttp2Session, key: string): Promise<() => Promise<string>> {
   const stream = session.request({
     ":method": "POST",
-    ":path": "/latchkey.v1.AccessService/CheckAccess",
+    ":path": rpcPath(AccessService.method.checkAccess),
     "content-type": "application/grpc",
     te: "trailers",
     "svc-api-key": key,

@@ -71,7 +71,7 @@ it("reopens an embedded store with all acknowledged writes after its process was
     await store.close();
   }
   expect(checked).toBeGreaterThan(kills);
-}, 300_000);
+});
 
 const getOwner = ({ done, pending }: History) => (done[0] ?? pending)?.applicationId;
 
@@ -116,18 +116,18 @@ async function expectSession(
   }
   expect(isOwnerDeleted).toBe(false);
   const { session, application } = found;
-  const isSpent = session.authorizedAt !== undefined;
+  const isNonceUsed = session.authorizedAt !== undefined;
   // A started change may have taken effect. An acknowledged one must have.
   if (done.length > 0) {
-    expect(isSpent).toBe(true);
+    expect(isNonceUsed).toBe(true);
   }
   const grant = {
     ...{ sessionId: id, tenantId, nonceHashes: [session.nonceHash] },
     ...{ authorizedBy: application.id, permissions: [], rules: [] },
   };
-  expect(await store.sessions.authorize(grant)).toBe(isSpent ? "used" : "authorized");
+  expect(await store.sessions.authorize(grant)).toBe(isNonceUsed ? "used" : "authorized");
   const { items } = await store.events.list({ tenantId, target: id, size: 100 });
-  expect(items.map(({ kind }) => kind)).toEqual(isSpent ? ["authorized"] : []);
+  expect(items.map(({ kind }) => kind)).toEqual(isNonceUsed ? ["authorized"] : []);
 }
 
 /** Expects lists and lookups to agree: a row and its indexes were written together or not at all. */

@@ -158,5 +158,5 @@ describe("a nonce used concurrently on every instance while the primary changes"
         expect(result).toBe(wasAuthorized ? "nonce_used" : "done");
       }),
     );
-  }, 300_000);
+  });
 });

@@ -87,7 +87,7 @@ describe("an instance that is connected only to a former primary", () => {
     ]);
   });
 
-  it("is not ready, and fails the reads after a lookup too", async () => {
+  it("is not ready, and refuses to read events, expired records and stored responses", async () => {
     const id = newId(Date.now());
     await until(() => succeeds(staleStore.ping()));
     const former = await cluster.partition();

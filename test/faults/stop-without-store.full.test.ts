@@ -89,5 +89,5 @@ describe("a service whose store is unavailable", () => {
       expect(service.output.stdout).toContain('"uses":1');
       expect(service.output.stdout).toContain('"msg":"stopped"');
     }
-  }, 180_000);
+  });
 });

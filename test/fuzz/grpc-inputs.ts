@@ -2,6 +2,7 @@ import { type DescMethod, type MessageShape, toBinary } from "@bufbuild/protobuf
 import fc from "fast-check";
 import { services } from "../../src/contract/methods.js";
 import { sampleOf } from "../middleware/authorization/samples.js";
+import { rpcPath } from "../support/api/rpc-path.js";
 import { envelope } from "../support/http/raw-grpc.js";
 import { mostlyValid } from "./arbitraries.js";
 import type { FuzzFixtures } from "./fixtures.js";
@@ -173,7 +174,7 @@ export function grpcInputs(fixtures: FuzzFixtures): fc.Arbitrary<GrpcInput> {
       const method = methods[index] as DescMethod;
       const headers = {
         ":method": "POST",
-        ":path": `/${method.parent.typeName}/${method.name}`,
+        ":path": rpcPath(method),
         "content-type": "application/grpc",
         te: "trailers",
         "svc-api-key": key,

@@ -1,6 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
+import { ApplicationService } from "../../gen/latchkey/v1/application_service_pb.js";
 import type { BootstrapResult } from "../../src/bootstrap.js";
 import type { Environment } from "../../src/config/settings.js";
 import { newId } from "../../src/lib/uuid.js";
@@ -9,14 +10,15 @@ import type { Store } from "../../src/store/port/store.js";
 import { contentOf } from "../contract/store/fixtures.js";
 import { keyOf } from "../support/api/api.js";
 import { createRestApi } from "../support/api/rest.js";
+import { rpcPath } from "../support/api/rpc-path.js";
 import { expectProblem, send } from "../support/http/http.js";
 import { callRaw, detailsOf, envelope } from "../support/http/raw-grpc.js";
 import { startServer, type TestServer } from "../support/service/server.js";
 import { createPausableStore, overrideStore } from "../support/service/store.js";
 import { until } from "../support/until.js";
 
-const byKeyRpc = "/latchkey.v1.ApplicationService/GetApplicationByKey";
-const listRpc = "/latchkey.v1.ApplicationService/ListApplications";
+const getApplicationByKeyPath = rpcPath(ApplicationService.method.getApplicationByKey);
+const listApplicationsPath = rpcPath(ApplicationService.method.listApplications);
 
 let base: TestServer;
 let root: BootstrapResult;
@@ -54,10 +56,13 @@ describe("a call that takes longer than REQUEST_TIMEOUT", () => {
     const rest = await send({ port }, "/applications/key", { headers: keyHeader() });
     expectProblem(rest, 504, "deadline_exceeded");
     expect(rest.headers["retry-after"]).toBe("1");
-    const grpc = await callRaw({ url }, byKeyRpc, { headers: keyHeader(), body: envelope("") });
+    const grpc = await callRaw({ url }, getApplicationByKeyPath, {
+      headers: keyHeader(),
+      body: envelope(""),
+    });
     expect(grpc.headers["grpc-status"]).toBe(String(Code.DeadlineExceeded));
     expect(detailsOf(grpc).info?.reason).toBe("DEADLINE_EXCEEDED");
-    const connect = await send({ port }, byKeyRpc, {
+    const connect = await send({ port }, getApplicationByKeyPath, {
       method: "POST",
       headers: { ...keyHeader(), "content-type": "application/json" },
       body: "{}",
@@ -102,7 +107,10 @@ describe("an unreachable store", () => {
 
   it("returns UNAVAILABLE with RetryInfo over gRPC, without driver messages", async () => {
     const { url } = await startOn(createFailingStore(new StoreUnavailable(secret)));
-    const response = await callRaw({ url }, listRpc, { headers: keyHeader(), body: envelope("") });
+    const response = await callRaw({ url }, listApplicationsPath, {
+      headers: keyHeader(),
+      body: envelope(""),
+    });
     expect(response.headers["grpc-status"]).toBe(String(Code.Unavailable));
     const { info, find } = detailsOf(response);
     expect(info?.reason).toBe("STORE_UNAVAILABLE");
@@ -140,7 +148,7 @@ describe("the log line of a failed call", () => {
     const { port, url, logs } = await startOn(createFailingStore(reason));
     const headers = { ...keyHeader(), authorization: "hunter2" };
     await send({ port }, "/applications", { headers });
-    await callRaw({ url }, listRpc, { headers, body: envelope("") });
+    await callRaw({ url }, listApplicationsPath, { headers, body: envelope("") });
     expect(logs).toHaveLength(2);
     expect(JSON.stringify(logs)).not.toContain(root.key);
     expect(JSON.stringify(logs)).not.toContain("hunter2");
@@ -160,7 +168,10 @@ describe("an unexpected store error", () => {
     const { port, url } = await startOn(createFailingStore(reason));
     const rest = await send({ port }, "/applications", { headers: keyHeader() });
     expectProblem(rest, 500, "internal");
-    const grpc = await callRaw({ url }, listRpc, { headers: keyHeader(), body: envelope("") });
+    const grpc = await callRaw({ url }, listApplicationsPath, {
+      headers: keyHeader(),
+      body: envelope(""),
+    });
     expect(grpc.headers["grpc-status"]).toBe(String(Code.Internal));
     for (const text of [rest.body, JSON.stringify(grpc.headers)]) {
       expect(text).not.toMatch(/E11000|hunter2|\/srv|store\.js|at .*:\d+/);

@@ -1,9 +1,11 @@
 import { once } from "node:events";
 import { connect, type IncomingHttpHeaders } from "node:http2";
 import { afterAll, describe, expect, it } from "@jest/globals";
+import { Health } from "../../gen/grpc/health/v1/health_pb.js";
 import type { Environment } from "../../src/config/settings.js";
 import { keyOf } from "../support/api/api.js";
 import { createRestApi } from "../support/api/rest.js";
+import { rpcPath } from "../support/api/rpc-path.js";
 import { expectProblem, send, sendRaw } from "../support/http/http.js";
 import { grpcHeaders } from "../support/http/http2-wire.js";
 import { envelope } from "../support/http/raw-grpc.js";
@@ -51,7 +53,7 @@ describe("a restricted origin over REST", () => {
         403,
         "origin_not_allowed",
       );
-      expect(detail).toContain(`from the origin ${echoed}. Add your origin to the allowed_origins`);
+      expect(detail).toContain(`from the origin ${echoed}. Add it to the allowed_origins`);
       expect(detail).not.toContain(origin);
     }
   });
@@ -173,7 +175,7 @@ describe("an address with TRUSTED_PROXIES", () => {
     const session = connect(server.url);
     const openStream = async (address: string) => {
       const forwarded = { "x-forwarded-for": address };
-      const stream = session.request(grpcHeaders("/grpc.health.v1.Health/Watch", "", forwarded));
+      const stream = session.request(grpcHeaders(rpcPath(Health.method.watch), "", forwarded));
       stream.end(envelope(""));
       const [response] = (await once(stream, "response")) as [IncomingHttpHeaders];
       stream.resume();

@@ -155,7 +155,7 @@ describe("a pepper that seals resume tokens and cursors", () => {
         expect(() => open(sealers, text)).not.toThrow();
         now += 1;
         expect(catchViolations(() => open(sealers, text))).toMatch(
-          /^(start|resume_token) was created more than a day ago with a replaced key: /,
+          /^(start|resume_token) was created more than a day ago, before the service replaced its secret: /,
         );
       }
     },

@@ -1,5 +1,5 @@
 /** Ends a test that hangs, in milliseconds. No test may depend on how fast something happens. */
-export const hangTimeout = 120_000;
+export const hangTimeout = 200_000;
 
 /** Waits until a condition is true, or throws after `timeout` milliseconds. */
 export async function until(

@@ -1,10 +1,12 @@
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-web";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { ApplicationService } from "../../gen/latchkey/v1/application_service_pb.js";
 import type { BootstrapResult } from "../../src/bootstrap.js";
 import { type Api, keyOf } from "../support/api/api.js";
 import { createConnectApi } from "../support/api/connect.js";
 import { createGrpcApi } from "../support/api/grpc.js";
 import { createRestApi } from "../support/api/rest.js";
+import { rpcPath } from "../support/api/rpc-path.js";
 import { send, sendRaw } from "../support/http/http.js";
 import { callRaw, envelope } from "../support/http/raw-grpc.js";
 import { flushedLogLines } from "../support/service/log.js";
@@ -12,7 +14,7 @@ import { startServer, type TestServer } from "../support/service/server.js";
 import { until } from "../support/until.js";
 
 const byKey = "latchkey.v1.ApplicationService/GetApplicationByKey";
-const createRpc = "/latchkey.v1.ApplicationService/CreateApplication";
+const createApplicationPath = rpcPath(ApplicationService.method.createApplication);
 
 let server: TestServer;
 let root: BootstrapResult;
@@ -199,17 +201,19 @@ describe("the log", () => {
     const [response] = await sendRaw(server, head, body);
     expect(response?.status).toBe(400);
     const [line] = await waitForLines(1);
-    expect(`/${line?.method}`).toBe(createRpc);
+    expect(`/${line?.method}`).toBe(createApplicationPath);
   });
 
   it("has a line for each invalid message", async () => {
     const types = ["application/grpc", "application/grpc-web", "application/proto", "text/plain"];
     for (const type of types) {
       const headers = { "content-type": type };
-      await callRaw(server, createRpc, { headers, body: Buffer.from([0xff]) });
+      await callRaw(server, createApplicationPath, { headers, body: Buffer.from([0xff]) });
     }
     const written = await waitForLines(types.length);
-    expect(written.map(({ method }) => `/${method}`)).toEqual(types.map(() => createRpc));
+    expect(written.map(({ method }) => `/${method}`)).toEqual(
+      types.map(() => createApplicationPath),
+    );
   });
 });
 
@@ -275,7 +279,10 @@ describe("a log line", () => {
         headers: { "svc-api-key": keyOf(privateApplication), "content-type": "application/json" },
         body: JSON.stringify({ nonce: secret, [secret]: secret }),
       });
-      await callRaw(server, createRpc, { headers: { "content-type": secret }, body: secret });
+      await callRaw(server, createApplicationPath, {
+        headers: { "content-type": secret },
+        body: secret,
+      });
       await sendRaw(server, `${secret} / HTTP/1.1\r\n\r\n`);
       await callRaw(server, "/healthz", { headers: { ":method": secret } });
     }

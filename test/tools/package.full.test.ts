@@ -9,8 +9,6 @@ import { killWithParent } from "../support/service/child-process.js";
 import { captureOutput } from "../support/service/run-latchkey.js";
 import { listeningPattern } from "../support/service/service-process.js";
 
-const timeout = 180_000;
-
 interface PackedFile {
   readonly path: string;
 }
@@ -37,7 +35,7 @@ describe("the published package", () => {
     const [packed] = JSON.parse(await run("npm", args));
     tarball = join(folder, packed.filename);
     files = packed.files.map(({ path }: PackedFile) => path);
-  }, timeout);
+  });
 
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
@@ -52,23 +50,15 @@ describe("the published package", () => {
     expect(expected.filter((pattern) => !files.some((path) => pattern.test(path)))).toEqual([]);
   });
 
-  it(
-    "passes publint",
-    async () => {
-      // Suggestions are ignored: publint suggests `sideEffects`, which would also cover web pages.
-      await runTool("publint", "run", tarball, "--level", "warning", "--strict");
-    },
-    timeout,
-  );
+  it("passes publint", async () => {
+    // Suggestions are ignored: publint suggests `sideEffects`, which would also cover web pages.
+    await runTool("publint", "run", tarball, "--level", "warning", "--strict");
+  });
 
-  it(
-    "has types for ES modules",
-    async () => {
-      // The package is ESM only: no `require`, no Node 10 resolution.
-      await runTool("attw", tarball, "--profile", "esm-only", "--no-definitely-typed");
-    },
-    timeout,
-  );
+  it("has types for ES modules", async () => {
+    // The package is ESM only: no `require`, no Node 10 resolution.
+    await runTool("attw", tarball, "--profile", "esm-only", "--no-definitely-typed");
+  });
 
   describe("in an empty project", () => {
     let project: string;
@@ -80,7 +70,7 @@ describe("the published package", () => {
       await writeFile(join(project, "program.ts"), program);
       const options = ["--prefer-offline", "--no-audit", "--no-fund", "--ignore-scripts"];
       await run("npm", ["install", tarball, ...options], project);
-    }, timeout);
+    });
 
     it("can be imported in Node", async () => {
       const imports = `
@@ -96,15 +86,11 @@ describe("the published package", () => {
     it.each([
       ["Node", ["--module", "node16"]],
       ["bundlers", ["--module", "esnext", "--moduleResolution", "bundler"]],
-    ])(
-      "has types for the module resolution of %s",
-      async (_, options) => {
-        const compiler = resolve("node_modules", "typescript", "bin", "tsc");
-        const strict = ["--noEmit", "--strict", "--target", "es2023"];
-        await run(process.execPath, [compiler, ...strict, ...options, "program.ts"], project);
-      },
-      timeout,
-    );
+    ])("has types for the module resolution of %s", async (_, options) => {
+      const compiler = resolve("node_modules", "typescript", "bin", "tsc");
+      const strict = ["--noEmit", "--strict", "--target", "es2023"];
+      await run(process.execPath, [compiler, ...strict, ...options, "program.ts"], project);
+    });
 
     it("can be bundled for browsers", async () => {
       const { metafile } = await build({
@@ -121,27 +107,21 @@ describe("the published package", () => {
       expect(inputs.join()).not.toContain("create-guard");
     });
 
-    it(
-      "starts the service with its command",
-      async () => {
-        const child = spawn("npx", ["latchkey", "serve"], {
-          cwd: project,
-          env: { ...process.env, HOST: "127.0.0.1", PORT: "0", WORKERS: "1" },
-          // A separate process group, because npx starts another process.
-          detached: true,
-        });
-        killWithParent(child, { group: true });
-        const service = captureOutput(child);
-        const [, url] = await service.until(listeningPattern);
-        const responses = ["/healthz", "/openapi.json", "/console"].map((path) =>
-          fetch(url + path),
-        );
-        expect((await Promise.all(responses)).map(({ status }) => status)).toEqual([200, 200, 200]);
-        process.kill(-(child.pid as number), "SIGTERM");
-        await service.ended();
-      },
-      timeout,
-    );
+    it("starts the service with its command", async () => {
+      const child = spawn("npx", ["latchkey", "serve"], {
+        cwd: project,
+        env: { ...process.env, HOST: "127.0.0.1", PORT: "0", WORKERS: "1" },
+        // A separate process group, because npx starts another process.
+        detached: true,
+      });
+      killWithParent(child, { group: true });
+      const service = captureOutput(child);
+      const [, url] = await service.until(listeningPattern);
+      const responses = ["/healthz", "/openapi.json", "/console"].map((path) => fetch(url + path));
+      expect((await Promise.all(responses)).map(({ status }) => status)).toEqual([200, 200, 200]);
+      process.kill(-(child.pid as number), "SIGTERM");
+      await service.ended();
+    });
   });
 });
 

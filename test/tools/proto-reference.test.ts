@@ -5,6 +5,7 @@ import { http } from "../../gen/google/api/annotations_pb.js";
 import { access, errors, replayable } from "../../gen/latchkey/v1/options_pb.js";
 import { services } from "../../src/contract/methods.js";
 import { problemCatalogue } from "../../src/contract/problems.js";
+import { rpcPath } from "../support/api/rpc-path.js";
 
 const markdown = readFileSync("gen/proto.md", "utf8");
 const html = readFileSync("gen/proto.html", "utf8");
@@ -31,7 +32,7 @@ describe("the proto reference", () => {
 
   it.each(methods)("describes $name completely", (method) => {
     const section = getSection(method.name);
-    expect(section).toContain(`/${method.parent.typeName}/${method.name}\``);
+    expect(section).toContain(`\`${rpcPath(method)}\``);
     const { permission } = getOption(method, access);
     expect(section).toContain(permission ? `the permission \`${permission}\`` : "");
     expect(section).toMatch(/^(Requires .*|Any valid key is accepted)\.$/m);

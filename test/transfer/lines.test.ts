@@ -319,7 +319,7 @@ describe("the progress of an import or export", () => {
   });
 
   it("shows percent and remaining time if the total is known", () => {
-    const progress = { records: 500, bytes: megabyte, ofBytes: 4 * megabyte, elapsed: 30_000 };
+    const progress = { records: 500, bytes: megabyte, totalBytes: 4 * megabyte, elapsed: 30_000 };
     expect(progressLine("imported", progress)).toBe(
       "25% imported 500 records, 1.0 MB, 17/s, 1:30 left",
     );
@@ -329,9 +329,9 @@ describe("the progress of an import or export", () => {
   });
 
   it("is shown at the start and at the end", () => {
-    const nothing = { records: 0, bytes: 0, ofBytes: megabyte, elapsed: 0 };
+    const nothing = { records: 0, bytes: 0, totalBytes: megabyte, elapsed: 0 };
     expect(progressLine("imported", nothing)).toBe("0% imported 0 records, 0 kB, 0/s");
-    const all = { records: 1, bytes: 2 * megabyte, ofBytes: megabyte, elapsed: 1_000 };
+    const all = { records: 1, bytes: 2 * megabyte, totalBytes: megabyte, elapsed: 1_000 };
     expect(progressLine("imported", all)).toContain("100% imported");
     expect(progressBar(all)).toBe("[####################] ");
   });

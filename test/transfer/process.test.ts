@@ -1,7 +1,5 @@
-import { describe, it, jest } from "@jest/globals";
+import { describe, it } from "@jest/globals";
 import { useTransfer } from "./transfer-commands.js";
-
-jest.setTimeout(180_000);
 
 const { expectMove, expectImportAfterKill } = useTransfer();
 

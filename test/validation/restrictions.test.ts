@@ -56,7 +56,7 @@ describe("allowed origins", () => {
     "refuse %p",
     (origin) => {
       expect(validate({ allowedOrigins: [origin] })).toEqual({
-        "allowed_origins[0]": "is not a valid web origin, for example https://app.example.com",
+        "allowed_origins[0]": "must be a web origin, for example https://app.example.com",
       });
     },
   );

@@ -37,8 +37,8 @@ export function createRefusalExample(contract: Contract, method: DescMethod): st
   const kind = contract.callerKinds.find((name) => callers.length === 0 || !callers.includes(name));
   const caller = `the ${kind} application "Storefront" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213)`;
   return callers.length > 0
-    ? `This needs the key of ${oneOf(callers)}. Yours belongs to ${caller}.`
-    : `This needs the permission ${permission}, and ${caller} does not hold it.`;
+    ? `This method requires the key of ${oneOf(callers)}, but yours belongs to ${caller}.`
+    : `This method requires the permission ${permission}, but ${caller} does not hold it: grant it, or use another key.`;
 }
 
 /** The kinds of caller that may hold a permission. Empty means every kind. */

@@ -40,7 +40,7 @@ const descriptions: Partial<Record<ProblemCode, Description>> = {
     when: "The key is valid but may not be used from this origin.",
     detail:
       'The key may not be used from the origin "https://shop.example.net". ' +
-      "Add your origin to the allowed_origins of the application.",
+      "Add it to the allowed_origins of the application.",
   },
   address_not_allowed: {
     when: "The key is valid but may not be used from this address.",

@@ -87,7 +87,7 @@ const columns: readonly Column<Cost>[] = [
   { title: "Check", isText: true, text: ({ name }) => name },
   { title: "CPU µs, checking process", text: ({ own }) => formatSpread(own, 2) },
   { title: "CPU µs, service", text: ({ service }) => formatSpread(service, 2) },
-  { title: "Sum × cached", text: ({ ratio }) => formatSpread(ratio, 2) },
+  { title: "Total ÷ cached", text: ({ ratio }) => formatSpread(ratio, 2) },
 ];
 
 function summarize(method: CheckMethod, rounds: readonly Round[]): Cost {

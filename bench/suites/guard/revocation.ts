@@ -108,8 +108,8 @@ interface RevocationSeries {
 
 type Metric = (revocation: Revocation) => number;
 
-const lastAllowed: Metric = ({ refusedFrom }) => refusedFrom;
-const firstRefused: Metric = ({ refusedBy }) => refusedBy;
+const lastAllowed: Metric = ({ refusalStartedMs }) => refusalStartedMs;
+const firstRefused: Metric = ({ refusalReturnedMs }) => refusalReturnedMs;
 
 const revocationColumns: readonly Column<RevocationSeries>[] = [
   { title: "Store", isText: true, text: ({ store }) => store },

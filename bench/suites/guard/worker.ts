@@ -30,9 +30,9 @@ export interface Revocation {
   /** The number of checks that were still allowed. */
   readonly allowed: number;
   /** When the first refused check started. 0 if it was the first check. */
-  readonly refusedFrom: number;
+  readonly refusalStartedMs: number;
   /** When the first refused check returned. */
-  readonly refusedBy: number;
+  readonly refusalReturnedMs: number;
 }
 
 /** Repeats one kind of check and measures its CPU time. */
@@ -122,7 +122,11 @@ async function measureUntilRefused(
     const decision = await checkWithGuard(guard, key);
     const now = performance.now();
     if (decision.reason === "unknown_key") {
-      return { allowed, refusedFrom: checkStarted - acknowledged, refusedBy: now - acknowledged };
+      return {
+        allowed,
+        refusalStartedMs: checkStarted - acknowledged,
+        refusalReturnedMs: now - acknowledged,
+      };
     }
     if (!decision.allowed || decision.source !== "cache" || now > acknowledged + timeoutMs) {
       const { source, detail = "allowed" } = decision;

@@ -558,8 +558,8 @@ export type WhoAmIResponse = Message<"latchkey.v1.WhoAmIResponse"> & {
 
   /**
    * The current grants of that application for the session's permissions. The
-   * session can do only what both its own grants and these allow, and sees as
-   * much of a token as both show.
+   * session can do only what both its own grants and these allow. The stricter
+   * transform applies.
    *
    * @generated from field: latchkey.v1.AuthorizerGrants authorizer = 14;
    */

@@ -391,8 +391,8 @@ export const SessionService: GenService<{
    *
    * The client that opened the session gets this access. Accept a nonce only from
    * an authenticated user, in a request with CSRF protection, and never from a
-   * link. Otherwise an attacker can get your user's access for a session of their
-   * own.
+   * link. Otherwise an attacker can open a session and let your user authorize it
+   * (session fixation).
    *
    * @generated from rpc latchkey.v1.SessionService.AuthorizeSession
    */

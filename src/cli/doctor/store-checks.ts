@@ -126,15 +126,17 @@ export function checkMongo(status: MongoStatus): Finding[] {
 
 const startHint = "Start the service with a user that has the roles readWrite and dbAdmin:";
 
-function checkLayout({ missing, of, differences }: LayoutStatus): Finding[] {
-  if (missing.length === of) {
+function checkLayout({ missing, expectedCount, differences }: LayoutStatus): Finding[] {
+  if (missing.length === expectedCount) {
     return [warn("layout", "the database is empty", `${startHint} it creates everything.`)];
   }
   const findings = [
     ...missing.map((name) => `the collection ${name} is missing`),
     ...differences,
   ].map((found) => fail("layout", found, `${startHint} it fixes this.`));
-  return findings.length > 0 ? findings : [ok("layout", `${of} collections, all indexes exist`)];
+  return findings.length > 0
+    ? findings
+    : [ok("layout", `${expectedCount} collections, all indexes exist`)];
 }
 
 /** Milliseconds. */
@@ -147,7 +149,7 @@ function checkClock({ ahead, uncertainty }: ClockStatus): Finding {
     ? warn(
         "clock",
         found,
-        "Synchronize both clocks with NTP. Expiry uses the clock of the database, list order that of this machine.",
+        "Synchronize both clocks with NTP. Expiry uses the clock of the database; list order uses the clock of this machine.",
       )
     : ok("clock", found);
 }
@@ -163,7 +165,7 @@ function checkTtl(ttl: TtlStatus | "hidden" | undefined, overdue: readonly strin
     fail(
       "ttl monitor",
       `${name} contains documents that expired long ago`,
-      "Enable it: db.adminCommand({setParameter: 1, ttlMonitorEnabled: true}).",
+      "Enable the TTL monitor: db.adminCommand({setParameter: 1, ttlMonitorEnabled: true}).",
     ),
   );
   if (ttl === undefined) {
@@ -181,7 +183,7 @@ function ttlFinding(ttl: TtlStatus | "hidden"): Finding {
     return fail(
       "ttl monitor",
       "disabled: expired documents are refused but never deleted",
-      "Enable it: db.adminCommand({setParameter: 1, ttlMonitorEnabled: true}), and in the configuration of mongod.",
+      "Enable the TTL monitor: db.adminCommand({setParameter: 1, ttlMonitorEnabled: true}), and in the configuration of mongod.",
     );
   }
   return passes === 0 && uptime > 3 * interval

@@ -9,6 +9,7 @@ interface RuleGrant {
   readonly transform: string;
   readonly decidedBy: {
     readonly rule: {
+      /** The index of the rule in the original list. The API calls it `place`. */
       readonly place: number;
       readonly priority: number;
       readonly description?: string;
@@ -45,15 +46,15 @@ export function decide(
   token: Token | undefined,
   ownPermission: boolean,
 ): Decision {
-  const listing = grants.listings.get(permission);
-  const rule = listing?.rules[decidingRank(listing, token, ownPermission)];
+  const permissionRules = grants.rulesByPermission.get(permission);
+  const rule = permissionRules?.rules[decidingRank(permissionRules, token, ownPermission)];
   if (rule) {
     return grantBy(rule);
   }
   if (grants.permissions.has(permission)) {
     return { allowed: true, transform: defaultTransform(permission), decidedBy: { permission } };
   }
-  return { allowed: false, reason: listing ? "no_rule_matches" : "permission_missing" };
+  return { allowed: false, reason: permissionRules ? "no_rule_matches" : "permission_missing" };
 }
 
 /** Whether the grants of the session or of its authorizer decided. */
@@ -80,19 +81,24 @@ export function rankOfTransform(transform: string): number {
   return transforms.indexOf(transform);
 }
 
-function decidingRank(listing: Listing, token: Token | undefined, ownPermission: boolean): number {
+function decidingRank(
+  permissionRules: PermissionRules,
+  token: Token | undefined,
+  ownPermission: boolean,
+): number {
   if (!token && ownPermission) {
     return 0;
   }
-  const { rules } = listing;
+  const { rules } = permissionRules;
   if (rules.length <= maxLinearRules) {
     return rules.findIndex(({ scope }) => scope && covers(scope, token));
   }
-  return token ? firstMatch(indexOf(listing), token) : indexOf(listing).everything;
+  const ruleIndex = ruleIndexOf(permissionRules);
+  return token ? firstMatch(ruleIndex, token) : ruleIndex.everything;
 }
 
-function grantBy({ transform, place, priority, description }: CompiledRule): RuleGrant {
-  const rule = { place, priority, ...(description !== undefined && { description }) };
+function grantBy({ transform, index, priority, description }: CompiledRule): RuleGrant {
+  const rule = { place: index, priority, ...(description !== undefined && { description }) };
   return { allowed: true, transform, decidedBy: { rule } };
 }
 
@@ -103,18 +109,17 @@ function defaultTransform(permission: string): string {
 /** Grants compiled so that the cost of a decision hardly depends on the number of rules. */
 export interface CompiledGrants {
   readonly permissions: ReadonlySet<string>;
-  /** The rules by the permission that they list. */
-  readonly listings: ReadonlyMap<string, Listing>;
+  readonly rulesByPermission: ReadonlyMap<string, PermissionRules>;
 }
 
 /** Up to this number of rules, a linear search is as fast as an index. */
 export const maxLinearRules = 8;
 
 /** The rules that list a permission, in evaluation order. */
-interface Listing {
+interface PermissionRules {
   readonly rules: CompiledRule[];
   /** Built on first use, because most permissions are never checked. */
-  index?: RuleIndex;
+  ruleIndex?: RuleIndex;
 }
 
 /** The parts of a rule that decisions need. Many are cached, so it is small. */
@@ -123,7 +128,7 @@ interface CompiledRule {
   readonly scope: Scope | undefined;
   readonly transform: string;
   /** The index of the rule in the original list. */
-  readonly place: number;
+  readonly index: number;
   readonly priority: number;
   readonly description: string | undefined;
 }
@@ -131,34 +136,34 @@ interface CompiledRule {
 /** Sorts rules by ascending priority, then by their index in the list. */
 export function inEvaluationOrder(
   rules: readonly RuleRecord[],
-): { readonly rule: RuleRecord; readonly place: number }[] {
+): { readonly rule: RuleRecord; readonly index: number }[] {
   return rules
-    .map((rule, place) => ({ rule, place }))
-    .sort((one, other) => one.rule.priority - other.rule.priority || one.place - other.place);
+    .map((rule, index) => ({ rule, index }))
+    .sort((one, other) => one.rule.priority - other.rule.priority || one.index - other.index);
 }
 
 export function compileGrants({ permissions, rules }: Grants): CompiledGrants {
-  const listings = new Map<string, Listing>();
-  for (const { rule, place } of inEvaluationOrder(rules)) {
-    const compiled = compileRule(rule, place);
+  const rulesByPermission = new Map<string, PermissionRules>();
+  for (const { rule, index } of inEvaluationOrder(rules)) {
+    const compiled = compileRule(rule, index);
     for (const permission of new Set(rule.permissions)) {
-      const listing = listings.get(permission);
-      if (listing) {
-        listing.rules.push(compiled);
+      const permissionRules = rulesByPermission.get(permission);
+      if (permissionRules) {
+        permissionRules.rules.push(compiled);
       } else {
-        listings.set(permission, { rules: [compiled] });
+        rulesByPermission.set(permission, { rules: [compiled] });
       }
     }
   }
-  return { permissions: new Set(permissions), listings };
+  return { permissions: new Set(permissions), rulesByPermission };
 }
 
-export function indexOf(listing: Listing): RuleIndex {
-  listing.index ??= indexRules(listing.rules.map(({ scope }) => scope));
-  return listing.index;
+function ruleIndexOf(permissionRules: PermissionRules): RuleIndex {
+  permissionRules.ruleIndex ??= indexRules(permissionRules.rules.map(({ scope }) => scope));
+  return permissionRules.ruleIndex;
 }
 
-function compileRule(rule: RuleRecord, place: number): CompiledRule {
+function compileRule(rule: RuleRecord, index: number): CompiledRule {
   const { transform, priority, description } = rule;
-  return { scope: scopeOf(rule), transform, place, priority, description };
+  return { scope: scopeOf(rule), transform, index, priority, description };
 }

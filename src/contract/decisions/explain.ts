@@ -104,7 +104,7 @@ export interface Step {
 
 interface RuleStep extends Step {
   /** The index of the rule in the original list. */
-  readonly place: number;
+  readonly index: number;
 }
 
 /** The evaluation of a decision, step by step. */
@@ -138,8 +138,8 @@ export function explainRules(grants: Grants, query: AccessQuery): Explanation {
 
   return {
     decision: decide(compileGrants(grants), permission, token, ownPermission),
-    rules: inEvaluationOrder(grants.rules).map(({ rule, place }) => ({
-      place,
+    rules: inEvaluationOrder(grants.rules).map(({ rule, index }) => ({
+      index,
       ...step(tryRule(rule, query)),
     })),
     direct: step(tryDirectGrant(grants, permission)),

@@ -1,11 +1,11 @@
 import { createKeyHandlers } from "./key-handlers.js";
-import { createQueryHandlers } from "./read-handlers.js";
+import { createReadHandlers } from "./read-handlers.js";
 import {
   type ApplicationHandlerOptions,
   type ApplicationHandlers,
   createUpdateApplication,
 } from "./update-application.js";
-import { createChangeHandlers } from "./write-handlers.js";
+import { createWriteHandlers } from "./write-handlers.js";
 
 export function createApplicationHandlers(options: ApplicationHandlerOptions): ApplicationHandlers {
   const { audit, store } = options;
@@ -15,8 +15,8 @@ export function createApplicationHandlers(options: ApplicationHandlerOptions): A
     updateApplication: createUpdateApplication({ applications, audit }),
   };
   return {
-    ...createQueryHandlers(options),
-    ...createChangeHandlers(changing),
+    ...createReadHandlers(options),
+    ...createWriteHandlers(changing),
     ...createKeyHandlers(changing),
   };
 }

@@ -32,15 +32,15 @@ export function createKeyHandlers({
       const grace = gracePeriod && readDuration(gracePeriod, "grace_period");
 
       const keyId = newId(clock());
-      let text = "";
-      const response = (record: ApplicationRecord) => toApplication(record, text);
+      let plaintextKey = "";
+      const response = (record: ApplicationRecord) => toApplication(record, plaintextKey);
       const record = await updateApplication(context, request, {
         kind: "key.regenerated",
         revokes: !grace,
         change(current, now) {
-          grantGuard.checkMayTakeOver(callerOf(context), current);
-          text = generateKey(kindFor(current.type), current.id);
-          const key = { id: keyId, hash: keyring.hash(text) };
+          grantGuard.checkMayRegenerate(callerOf(context), current);
+          plaintextKey = generateKey(kindFor(current.type), current.id);
+          const key = { id: keyId, hash: keyring.hash(plaintextKey) };
           return { keys: replaceKey(current.keys, key, now, grace || undefined) };
         },
         target: ({ id }) => ({ applicationId: id, keyId }),

@@ -8,12 +8,14 @@ import { versionOf } from "./update-application.js";
 
 type ApplicationInit = MessageInitShape<typeof ApplicationSchema>;
 
-/** An application as responses show it. The key is present only if it was just created. */
+/** Converts a record to the response message. The key is present only if it was just created. */
 export function toApplication(record: ApplicationRecord, key?: string): ApplicationInit {
-  return key === undefined ? (new ShownApplication(record) as ApplicationInit) : show(record, key);
+  return key === undefined
+    ? (new LazyApplicationMessage(record) as ApplicationInit)
+    : toMessage(record, key);
 }
 
-function show(record: ApplicationRecord, key?: string): ApplicationInit {
+function toMessage(record: ApplicationRecord, key?: string): ApplicationInit {
   return {
     id: record.id,
     tenantId: record.tenantId,
@@ -36,8 +38,8 @@ function show(record: ApplicationRecord, key?: string): ApplicationInit {
 }
 
 /** Reads the record lazily: if the encoded response is cached, no field is read. */
-class ShownApplication implements HasSourceRecord {
-  private shown: ApplicationInit | undefined;
+class LazyApplicationMessage implements HasSourceRecord {
+  private message: ApplicationInit | undefined;
 
   constructor(private readonly record: ApplicationRecord) {}
 
@@ -46,8 +48,8 @@ class ShownApplication implements HasSourceRecord {
   }
 
   private get fields() {
-    this.shown ??= show(this.record);
-    return this.shown;
+    this.message ??= toMessage(this.record);
+    return this.message;
   }
 
   get id() {

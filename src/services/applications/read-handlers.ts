@@ -17,7 +17,7 @@ import { toApplication } from "./messages.js";
 import type { ApplicationHandlerOptions, ApplicationHandlers } from "./update-application.js";
 
 /** Read-only handlers. */
-export function createQueryHandlers({
+export function createReadHandlers({
   store,
   createSealer,
 }: Pick<ApplicationHandlerOptions, "store" | "createSealer">): Pick<

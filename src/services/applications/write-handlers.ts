@@ -20,7 +20,7 @@ import {
 } from "./update-application.js";
 
 /** Handlers that create, update and delete applications. */
-export function createChangeHandlers({
+export function createWriteHandlers({
   store,
   keyring,
   grantGuard,
@@ -74,9 +74,9 @@ export function createChangeHandlers({
 
       const { tenantId, id: createdBy } = caller.application;
       const id = newId(clock());
-      const text = generateKey(kindFor(type), id);
-      const key = { id: newId(clock()), hash: keyring.hash(text) };
-      const response = (record: ApplicationRecord) => toApplication(record, text);
+      const plaintextKey = generateKey(kindFor(type), id);
+      const key = { id: newId(clock()), hash: keyring.hash(plaintextKey) };
+      const response = (record: ApplicationRecord) => toApplication(record, plaintextKey);
       const record = await applications.create(
         {
           id,

@@ -1,6 +1,6 @@
 import { Code, type StreamRequest, type UnaryRequest } from "@connectrpc/connect";
 import type { Logger } from "pino";
-import { createFindKeyOwner, type FindKeyOwner } from "../../auth/authenticate.js";
+import { createFindClaimedOwner, type FindClaimedOwner } from "../../auth/authenticate.js";
 import { callKey } from "../../auth/caller.js";
 import type { AddressOf } from "../../auth/caller-address.js";
 import type { Keyring } from "../../auth/keys.js";
@@ -43,7 +43,7 @@ export function createDenials(options: DenialsOptions): Denials {
   const { store, keyring, addressOf, log } = options;
   const keyHeader = options.keyHeader.toLowerCase();
   const counts = createDenialCounts();
-  const refusedKeys = createRefusedKeys(createFindKeyOwner(store, keyring));
+  const refusedKeys = createRefusedKeys(createFindClaimedOwner(store, keyring));
   let writing: Promise<void> | undefined;
   let taken: CountedDenials[] = [];
   let closeSignal: AbortSignal | undefined;
@@ -158,7 +158,7 @@ export const maxPending = 20_000;
 
 const lookupBatchSize = 200;
 
-function createRefusedKeys(findKeyOwner: FindKeyOwner): RefusedKeys {
+function createRefusedKeys(findClaimedOwner: FindClaimedOwner): RefusedKeys {
   const pending = new Map<string, Attempts>();
   let dropped = 0;
 
@@ -177,7 +177,7 @@ function createRefusedKeys(findKeyOwner: FindKeyOwner): RefusedKeys {
   }
 
   async function lookUpOne(group: string, attempts: Attempts, addDenial: AddDenial): Promise<void> {
-    const found = await findKeyOwner(attempts.key);
+    const found = await findClaimedOwner(attempts.key);
     pending.delete(group);
     if (!found) {
       return;

@@ -36,11 +36,11 @@ export function createExpiryWarnings({
   async function writeEvents(leadTime: number): Promise<number> {
     const unmanaged = new Map<string, Expiration>();
     const toEvents = toEventsAt(leadTime);
-    const count = await events.addExpirationEvents(leadTime, (ending) => {
-      if (ending.leavesNoManager) {
-        unmanaged.set(ending.applicationId, ending);
+    const count = await events.addExpirationEvents(leadTime, (expiration) => {
+      if (expiration.leavesNoManager) {
+        unmanaged.set(expiration.applicationId, expiration);
       }
-      return toEvents(ending);
+      return toEvents(expiration);
     });
     for (const { tenantId, applicationId, at } of unmanaged.values()) {
       log.warn(
@@ -84,13 +84,13 @@ export function createExpiryWarnings({
 
 const lastManagerExpired =
   "the last application of a tenant that could create and update applications has expired: " +
-  "create a new one with `latchkey bootstrap`";
+  "create a new one with `latchkey bootstrap --tenant UUID`";
 const lastManagerExpiring =
   "the last application of a tenant that can create and update applications expires soon: " +
   "create another one with application:create and application:update";
 
 /** Creates the events for a lead time. */
-function toEventsAt(leadTime: number): (ending: Expiration) => NewEvent[] {
+function toEventsAt(leadTime: number): (expiration: Expiration) => NewEvent[] {
   const what = leadTime === 0 ? "expired" : "expiring";
   return ({ tenantId, applicationId, keyId, at, leavesNoManager }) => {
     const subjects = [

@@ -44,11 +44,11 @@ interface SessionHandlerOptions {
 type SessionHandlers = ServiceImpl<typeof SessionService>;
 
 export function createSessionHandlers(options: SessionHandlerOptions): SessionHandlers {
-  return { ...createOpenHandlers(options), ...createManageHandlers(options) };
+  return { ...createSessionSetupHandlers(options), ...createManageHandlers(options) };
 }
 
 /** Handlers that create and authorize sessions. */
-function createOpenHandlers({
+function createSessionSetupHandlers({
   store,
   keyring,
   grantGuard,
@@ -150,7 +150,7 @@ function createManageHandlers({
 > {
   const { applications, sessions } = store;
   const cursors = createCursors(createSealer, "sessions");
-  const show = (found: SessionWithApplication) => toSession(found, settings.grantPolicy);
+  const toMessage = (found: SessionWithApplication) => toSession(found, settings.grantPolicy);
   const updateApplication = createUpdateApplication({ applications, audit });
   return {
     async listSessions(request, context) {
@@ -171,7 +171,7 @@ function createManageHandlers({
           pageSize: size,
           ...(more && last && { next: cursors.encode(tenantId, { after: last.session.id }) }),
         },
-        data: items.map(show),
+        data: items.map(toMessage),
       };
     },
 
@@ -181,7 +181,7 @@ function createManageHandlers({
       if (found?.session.tenantId !== callerOf(context).application.tenantId) {
         throw sessionNotFound(id);
       }
-      return show(found);
+      return toMessage(found);
     },
 
     async deleteSession(request, context) {

@@ -11,7 +11,7 @@ import type { Clock } from "../port/store.js";
 import type { ApplicationIndex, ExpirationIndex, ForeignKeyIndex } from "./application-index.js";
 import { createApplicationList, createApplicationSearch } from "./application-queries.js";
 import { withUse } from "./application-row.js";
-import type { AuditWriter } from "./change-writer.js";
+import type { ChangeWriter } from "./change-writer.js";
 import type { ChangeLog } from "./changes.js";
 import { type Environment, Refused, refuseOnThrow } from "./environment.js";
 import type { RecordInput, Records } from "./records.js";
@@ -27,8 +27,8 @@ interface ApplicationStoreParts {
   readonly expirations: ExpirationIndex;
   readonly foreignKeys: ForeignKeyIndex;
   readonly sessions: SessionIndex;
-  readonly log: ChangeLog;
-  readonly audit: AuditWriter;
+  readonly changeLog: ChangeLog;
+  readonly changeWriter: ChangeWriter;
   readonly clock: Clock;
 }
 
@@ -39,8 +39,8 @@ export function createApplicationStore({
   expirations,
   foreignKeys,
   sessions,
-  log,
-  audit,
+  changeLog,
+  changeWriter,
   clock,
 }: ApplicationStoreParts): ApplicationStore {
   const { read, write } = environment;
@@ -68,14 +68,14 @@ export function createApplicationStore({
   return {
     async create(application, context) {
       const created = await write(
-        audit.guard(context, (now) => {
+        changeWriter.withPreconditions(context, (now) => {
           if (records.find(application.id)) {
             return undefined;
           }
           const record = records.put(toRecord(application, now));
           index.add(record);
           expirations.update(undefined, record);
-          audit.record(context, record);
+          changeWriter.record(context, record);
           return record;
         }),
       );
@@ -121,7 +121,7 @@ export function createApplicationStore({
 
     async update(tenantId, id, change, context) {
       return write(
-        audit.guard(context, (now) => {
+        changeWriter.withPreconditions(context, (now) => {
           const current = findInTenant(tenantId, id, now);
           if (!current) {
             return undefined;
@@ -143,8 +143,8 @@ export function createApplicationStore({
             sessions.scheduleSweep(id);
           }
           const kind = changed.keys ? "regenerated" : "updated";
-          log.append(tenantId, { kind, applicationId: id, at: now });
-          audit.record(context, record);
+          changeLog.append(tenantId, { kind, applicationId: id, at: now });
+          changeWriter.record(context, record);
           return record;
         }),
         context?.revokes ? "revocation" : "ordinary",
@@ -153,7 +153,7 @@ export function createApplicationStore({
 
     async delete(tenantId, id, check, context) {
       return write(
-        audit.guard(context, (now) => {
+        changeWriter.withPreconditions(context, (now) => {
           const record = findInTenant(tenantId, id, now);
           if (!record) {
             return false;
@@ -170,8 +170,8 @@ export function createApplicationStore({
           expirations.update(record, undefined);
           foreignKeys.update(record, undefined);
           sessions.scheduleSweep(id);
-          log.append(tenantId, { kind: "deleted", applicationId: id, at: now });
-          audit.record(context, record);
+          changeLog.append(tenantId, { kind: "deleted", applicationId: id, at: now });
+          changeWriter.record(context, record);
           return true;
         }),
         "revocation",

@@ -15,13 +15,13 @@ import type { Records } from "./records.js";
 import { after, emptyValue, timeBytes } from "./row-keys.js";
 
 /** Checks the preconditions of a change, and writes its audit events, in the transaction of the change. */
-export interface AuditWriter {
+export interface ChangeWriter {
   /**
    * Wraps a change for `write`. It is refused before anything is written if it
    * was canceled, if its caller is no longer authorized, and with
    * {@link AlreadyApplied} if its response is already stored.
    */
-  guard<R>(
+  withPreconditions<R>(
     context: ChangeContext<never> | undefined,
     change: (now: number) => R,
   ): () => R | Refused;
@@ -30,7 +30,7 @@ export interface AuditWriter {
   record<R>(context: ChangeContext<R> | undefined, outcome: R): void;
 }
 
-interface AuditWriterParts {
+interface ChangeWriterParts {
   readonly events: EventLog;
   readonly responses: Responses;
   readonly applications: Records<ApplicationRecord>;
@@ -38,7 +38,7 @@ interface AuditWriterParts {
   readonly clock: Clock;
 }
 
-export function createAuditWriter(parts: AuditWriterParts): AuditWriter {
+export function createChangeWriter(parts: ChangeWriterParts): ChangeWriter {
   const { events, responses, applications, sessions, clock } = parts;
 
   function findCaller(caller: ChangeCaller, now: number): CallerRecords | undefined {
@@ -62,7 +62,7 @@ export function createAuditWriter(parts: AuditWriterParts): AuditWriter {
   }
 
   return {
-    guard(context, change) {
+    withPreconditions(context, change) {
       return () => {
         const now = clock();
         const refused = context && refuseOnThrow(() => check(context, now));

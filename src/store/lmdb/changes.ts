@@ -34,13 +34,13 @@ export function createChangeLog(environment: Environment, clock: Clock): ChangeL
   };
 }
 
-export function createChangeFeed(environment: Environment, log: ChangeLog): ChangeFeed {
-  const followLog = createLogFeed(environment, log, {
+export function createChangeFeed(environment: Environment, changeLog: ChangeLog): ChangeFeed {
+  const followLog = createLogFeed(environment, changeLog, {
     maxBatchSize: maxChangeBatch,
     // By age, so that the result does not depend on whether entries were pruned.
-    continuesWith: (entry) => !log.isOld(entry),
+    continuesWith: (entry) => !changeLog.isOld(entry),
     // A follower that missed changes drops its entire cache, so the remaining entries are of no use.
-    restart: log.last,
+    restart: changeLog.last,
   });
 
   return {

@@ -76,7 +76,7 @@ interface Batch {
 }
 
 function createEventList({ read }: Environment, log: EventLog, index: EventIndex) {
-  /** Reads up to `limit` candidate events before a position. Large events make it fewer. */
+  /** Reads up to `limit` candidate events before a position. Fewer if they are large. */
   function readBatch(query: EventQuery, start: EventPosition, limit: number): Batch {
     return read(() => {
       const numbers = index.numbersBefore(query, start, limit);
@@ -190,7 +190,7 @@ export function createExpirationEvents(
     return isOld || due(lead).length > 0;
   }
 
-  /** The expiration of a row, unless it is not to be reported. */
+  /** Returns the expiration of a row if it must be reported. */
   function expirationOf(key: Buffer, lead: number): Expiration | undefined {
     const { at, applicationId, keyId } = parseExpirationKey(key);
     const application = applications.find(applicationId);

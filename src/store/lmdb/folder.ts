@@ -12,7 +12,7 @@ import {
 } from "./tables.js";
 
 /** The data file of LMDB. */
-export const fileName = "data.mdb";
+const fileName = "data.mdb";
 
 /**
  * Creates a folder if needed, and checks that LMDB can open it. LMDB would

@@ -15,7 +15,7 @@ export interface NumberedLog<E extends LogEntry> {
   /** The number of the newest entry, or zero. */
   last(): number;
 
-  /** Up to `limit` entries after a number, in order. Large entries make it fewer. */
+  /** Up to `limit` entries after a number, in order. Fewer if they are large. */
   after(number: number, limit: number): E[];
 
   /** Whether an entry is past its retention. Others of the same age may be pruned. */

@@ -31,7 +31,7 @@ export interface Records<R extends Versioned> {
 
   remove(id: string): void;
 
-  /** Returns up to `limit` records after an id, in the order of their ids, inside `read`. Large records make it fewer. */
+  /** Returns up to `limit` records after an id, in the order of their ids, inside `read`. Fewer if they are large. */
   after(id: string | undefined, limit: number): R[];
 }
 

@@ -21,7 +21,7 @@ export interface SessionIndex {
   /** Removes an expired session from the count of open sessions. */
   expire(session: SessionRecord): void;
 
-  waitFor: OpenSessions["waitFor"];
+  quotaRetryDelay: OpenSessions["quotaRetryDelay"];
 
   /**
    * The ids of the sessions of a tenant, or of those that an application opened
@@ -63,7 +63,7 @@ export function createSessionIndex(tables: Tables): SessionIndex {
 
     expire: open.remove,
 
-    waitFor: open.waitFor,
+    quotaRetryDelay: open.quotaRetryDelay,
 
     *idsAfter({ tenantId, applicationId, authorizedBy }, id) {
       const owner = applicationId ?? authorizedBy;
@@ -92,7 +92,7 @@ interface OpenSessions {
   /** Removes a session that has expired or is added again with another expiry. */
   remove(session: SessionRecord): void;
   /** Milliseconds until the first session of an application expires if `quota` are open; otherwise 0. */
-  waitFor(application: ApplicationRecord, quota: number, now: number): number;
+  quotaRetryDelay(application: ApplicationRecord, quota: number, now: number): number;
 }
 
 const batchSize = 500;
@@ -161,7 +161,7 @@ function createOpenSessions({ openSessions: table }: Pick<Tables, "openSessions"
       }
     },
 
-    waitFor({ id, sessionEpoch }, quota, now) {
+    quotaRetryDelay({ id, sessionEpoch }, quota, now) {
       const prefix = prefixOf(id, sessionEpoch);
       const count = countOf(prefix);
       if (count < quota || removeExpired(prefix, count, now) < quota) {

@@ -15,7 +15,7 @@ import {
   withApplications,
 } from "../port/sessions.js";
 import type { Clock } from "../port/store.js";
-import type { AuditWriter } from "./change-writer.js";
+import type { ChangeWriter } from "./change-writer.js";
 import type { ChangeLog } from "./changes.js";
 import { type Environment, Refused, refuseOnThrow } from "./environment.js";
 import type { Records } from "./records.js";
@@ -26,8 +26,8 @@ interface SessionStoreParts {
   readonly sessions: Records<SessionRecord>;
   readonly applications: Records<ApplicationRecord>;
   readonly index: SessionIndex;
-  readonly log: ChangeLog;
-  readonly audit: AuditWriter;
+  readonly changeLog: ChangeLog;
+  readonly changeWriter: ChangeWriter;
   readonly clock: Clock;
   readonly takeExpired: SessionStore["takeExpired"];
 }
@@ -37,8 +37,8 @@ export function createSessionStore({
   sessions,
   applications,
   index,
-  log,
-  audit,
+  changeLog,
+  changeWriter,
   clock,
   takeExpired,
 }: SessionStoreParts): SessionStore {
@@ -67,13 +67,13 @@ export function createSessionStore({
   return {
     async create(session, context) {
       return write(
-        audit.guard(context, (now) => {
+        changeWriter.withPreconditions(context, (now) => {
           const application = applications.find(session.applicationId);
           if (!isUnexpired(application, now) || application.tenantId !== session.tenantId) {
             return undefined;
           }
           const { quota } = session;
-          const wait = quota === undefined ? 0 : index.waitFor(application, quota, now);
+          const wait = quota === undefined ? 0 : index.quotaRetryDelay(application, quota, now);
           if (wait > 0) {
             return new Refused(new SessionQuotaReached(wait));
           }
@@ -90,7 +90,7 @@ export function createSessionStore({
             expiresAt: now + session.ttl,
           });
           index.add(created);
-          audit.record(context, created);
+          changeWriter.record(context, created);
           return created;
         }),
       );
@@ -113,7 +113,7 @@ export function createSessionStore({
 
     async authorize(grant, context) {
       return write(
-        audit.guard(context, (now) => {
+        changeWriter.withPreconditions(context, (now) => {
           const session = findInTenant(grant.tenantId, grant.sessionId, now)?.session;
           if (!session || !isOneOf(session.nonceHash, grant.nonceHashes)) {
             return "unknown";
@@ -142,8 +142,8 @@ export function createSessionStore({
           }
           index.add(authorized);
           const { id: sessionId, applicationId, tenantId } = session;
-          log.append(tenantId, { kind: "authorized", applicationId, sessionId, at: now });
-          audit.record(context, authorized);
+          changeLog.append(tenantId, { kind: "authorized", applicationId, sessionId, at: now });
+          changeWriter.record(context, authorized);
           return "authorized";
         }),
       );
@@ -153,7 +153,7 @@ export function createSessionStore({
 
     async delete(tenantId, id, check, context) {
       return write(
-        audit.guard(context, (now) => {
+        changeWriter.withPreconditions(context, (now) => {
           const found = findInTenant(tenantId, id, now);
           if (!found) {
             return false;
@@ -166,8 +166,8 @@ export function createSessionStore({
           sessions.remove(id);
           index.remove(session);
           const { applicationId } = session;
-          log.append(tenantId, { kind: "deleted", applicationId, sessionId: id, at: now });
-          audit.record(context, session);
+          changeLog.append(tenantId, { kind: "deleted", applicationId, sessionId: id, at: now });
+          changeWriter.record(context, session);
           return true;
         }),
         "revocation",

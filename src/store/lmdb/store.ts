@@ -7,7 +7,7 @@ import {
 } from "./application-index.js";
 import { applicationLayout } from "./application-row.js";
 import { createApplicationStore } from "./applications.js";
-import { createAuditWriter, createResponses } from "./change-writer.js";
+import { createChangeWriter, createResponses } from "./change-writer.js";
 import { createChangeFeed, createChangeLog } from "./changes.js";
 import { openEnvironment } from "./environment.js";
 import { createEventIndex } from "./event-index.js";
@@ -50,14 +50,20 @@ export async function openLmdbStore({
   const expirations = createExpirationIndex(tables);
   const foreignKeys = createForeignKeyIndex(tables);
   const sessionIndex = createSessionIndex(tables);
-  const log = createChangeLog(environment, clock);
+  const changeLog = createChangeLog(environment, clock);
   const eventIndex = createEventIndex(tables);
   const eventLog = createEventLog(environment, eventIndex, clock, eventRetention);
   const responses = createResponses(environment, clock);
   const applications = createRecords(tables.applications, applicationLayout);
   const sessions = createRecords(tables.sessions, sessionLayout);
-  const audit = createAuditWriter({ events: eventLog, responses, applications, sessions, clock });
-  const common = { environment, log, clock };
+  const changeWriter = createChangeWriter({
+    events: eventLog,
+    responses,
+    applications,
+    sessions,
+    clock,
+  });
+  const common = { environment, changeLog, clock };
   const parts = {
     ...common,
     applications,
@@ -69,7 +75,7 @@ export async function openLmdbStore({
   };
   const sweeper = startSweeper({
     ...parts,
-    prunable: [log, eventLog, responses],
+    prunable: [changeLog, eventLog, responses],
     interval: sweepInterval,
   });
 
@@ -77,7 +83,7 @@ export async function openLmdbStore({
     id,
     applications: createApplicationStore({
       ...common,
-      audit,
+      changeWriter,
       records: applications,
       index,
       expirations,
@@ -86,13 +92,13 @@ export async function openLmdbStore({
     }),
     sessions: createSessionStore({
       ...common,
-      audit,
+      changeWriter,
       sessions,
       applications,
       index: sessionIndex,
       takeExpired: sweeper.takeExpired,
     }),
-    changes: createChangeFeed(environment, log),
+    changes: createChangeFeed(environment, changeLog),
     events: createEventStore(
       environment,
       eventLog,

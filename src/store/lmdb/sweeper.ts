@@ -34,7 +34,7 @@ interface SweeperOptions {
   readonly expirations: ExpirationIndex;
   readonly foreignKeys: ForeignKeyIndex;
   readonly sessionIndex: SessionIndex;
-  readonly log: ChangeLog;
+  readonly changeLog: ChangeLog;
   readonly prunable: readonly Prunable[];
   readonly clock: Clock;
   /** Milliseconds between sweeps: expiry is reported with at most this delay. */
@@ -50,7 +50,7 @@ interface SweeperOptions {
 export function startSweeper(options: SweeperOptions) {
   const { environment, applications, sessions, index, expirations, foreignKeys, sessionIndex } =
     options;
-  const { log, prunable, clock, interval } = options;
+  const { changeLog, prunable, clock, interval } = options;
   const { read, tables, reserve } = environment;
   let stopped = false;
   let sweeping: Promise<void> | undefined;
@@ -74,7 +74,7 @@ export function startSweeper(options: SweeperOptions) {
       const record = sessions.find(id);
       if (record) {
         const { tenantId, applicationId, expiresAt: at } = record;
-        log.append(tenantId, { kind: "expired", applicationId, sessionId: id, at });
+        changeLog.append(tenantId, { kind: "expired", applicationId, sessionId: id, at });
         sessionIndex.expire(record);
         if (canKeepExpired) {
           tables.expiredSessions.put(timeKey(clock() + expiredRetention, id), emptyValue);
@@ -94,7 +94,7 @@ export function startSweeper(options: SweeperOptions) {
       const record = applications.find(id);
       if (record) {
         const { tenantId, expiresAt: at = clock() } = record;
-        log.append(tenantId, { kind: "expired", applicationId: id, at });
+        changeLog.append(tenantId, { kind: "expired", applicationId: id, at });
         tables.expiredApplications.put(timeKey(clock() + expiredRetention, id), emptyValue);
         index.remove(record);
       }

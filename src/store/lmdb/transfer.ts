@@ -35,7 +35,7 @@ interface TransferParts {
   readonly expirations: ExpirationIndex;
   readonly foreignKeys: ForeignKeyIndex;
   readonly sessionIndex: SessionIndex;
-  readonly log: ChangeLog;
+  readonly changeLog: ChangeLog;
   readonly events: EventLog;
   readonly clock: Clock;
 }
@@ -49,7 +49,7 @@ interface Importer<R> {
 export function createTransfer(parts: TransferParts): TransferStore {
   const { environment, applications, sessions, index, expirations, foreignKeys, sessionIndex } =
     parts;
-  const { log, events, clock } = parts;
+  const { changeLog, events, clock } = parts;
   const { read, write } = environment;
 
   /** Reads valid records after an id. Skips long runs of invalid ones batch by batch. */
@@ -138,7 +138,7 @@ export function createTransfer(parts: TransferParts): TransferStore {
     }
     if (before && outcome === "replaced") {
       const kind = hasDifferentKeys(before, after) ? "regenerated" : "updated";
-      log.append(after.tenantId, { kind, applicationId: after.id, at: clock() });
+      changeLog.append(after.tenantId, { kind, applicationId: after.id, at: clock() });
     }
   }
 
@@ -163,7 +163,7 @@ export function createTransfer(parts: TransferParts): TransferStore {
       const { id: sessionId, applicationId, tenantId, authorizedAt } = after;
       const isNew = authorizedAt !== undefined && before.authorizedAt === undefined;
       const kind = isNew ? "authorized" : "updated";
-      log.append(tenantId, { kind, applicationId, sessionId, at: clock() });
+      changeLog.append(tenantId, { kind, applicationId, sessionId, at: clock() });
     }
   }
 

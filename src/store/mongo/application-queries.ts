@@ -66,11 +66,14 @@ async function count(
   signal: AbortSignal | undefined,
 ): Promise<number> {
   const all = toFilter(query);
-  const reading = { signal, ...limitsOf(documents), ...freshRead() };
+  const readOptions = { signal, ...limitsOf(documents), ...freshRead() };
   const [stored, expired] = await Promise.all([
-    callDriver(() => documents.countDocuments(all, { hint: indexFor(query), ...reading })),
+    callDriver(() => documents.countDocuments(all, { hint: indexFor(query), ...readOptions })),
     callDriver(() =>
-      documents.countDocuments({ ...all, ...expiredByIndex(time) }, { hint: byExpiry, ...reading }),
+      documents.countDocuments(
+        { ...all, ...expiredByIndex(time) },
+        { hint: byExpiry, ...readOptions },
+      ),
     ),
   ]);
   return Math.max(stored - expired, 0);

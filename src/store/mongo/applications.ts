@@ -203,8 +203,8 @@ function fieldsOf(change: ApplicationChange, current: ApplicationRecord) {
 
 /**
  * Before an application stops managing its tenant, ensures that another manager
- * exists when the transaction commits. Writing to the other one makes two
- * transactions conflict that rely on each other's manager.
+ * exists when the transaction commits. It writes to the other manager, so that
+ * two transactions that rely on each other's application conflict.
  */
 async function lockOtherManager(
   documents: Collection<ApplicationDocument>,

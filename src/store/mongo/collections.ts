@@ -40,7 +40,7 @@ export const managerFilter = {
   $and: managerPermissions.map((permission) => ({ held_permissions: permission })),
 };
 
-const expiryTtl: Index = {
+const ttlIndex: Index = {
   key: byExpiry,
   options: { expireAfterSeconds: expiredRetention / 1_000 },
 };
@@ -60,24 +60,24 @@ const partialFilters: Readonly<Record<string, Document>> = {
   disabled: { disabled: true },
   expires_at: { expires_at: { $exists: true } },
 };
-const searches = Object.entries(searchIndexes).map(([name, key]): Index => {
+const searchIndexSpecs = Object.entries(searchIndexes).map(([name, key]): Index => {
   const partialFilterExpression = partialFilters[name];
   return { key, options: partialFilterExpression ? { partialFilterExpression } : {} };
 });
 
-const tenantList: Index = { key: byTenant, options: {} };
-const applicationList: Index = { key: byApplication, options: {} };
-const authorizerList: Index = {
+const tenantIndex: Index = { key: byTenant, options: {} };
+const applicationIndex: Index = { key: byApplication, options: {} };
+const authorizerIndex: Index = {
   key: byAuthorizer,
   options: { partialFilterExpression: { authorized_by: { $exists: true } } },
 };
-const openSessionCount: Index = { key: byOpenSession, options: {} };
+const openSessionIndex: Index = { key: byOpenSession, options: {} };
 /** Few applications manage their tenant. */
-const managers: Index = { key: byManager, options: { partialFilterExpression: managerFilter } };
+const managerIndex: Index = { key: byManager, options: { partialFilterExpression: managerFilter } };
 /** Few applications have foreign keys. */
-const foreignKeys: Index = { key: byForeignHash, options: { sparse: true } };
+const foreignKeyIndex: Index = { key: byForeignHash, options: { sparse: true } };
 /** Applications and keys by expiry. The id gives a total order. Few of them expire. */
-const expirations: Index[] = [
+const expirationIndexes: Index[] = [
   { key: byExpiryAndId, options: { partialFilterExpression: { expires_at: { $exists: true } } } },
   { key: { key_expires_at: 1 }, options: { sparse: true } },
   { key: { "older_keys.expires_at": 1 }, options: { sparse: true } },
@@ -135,7 +135,14 @@ const rules = {
 export const credentialCollections: readonly CollectionSpec[] = [
   {
     name: applicationsName,
-    indexes: [expiryTtl, tenantList, managers, foreignKeys, ...expirations, ...searches],
+    indexes: [
+      ttlIndex,
+      tenantIndex,
+      managerIndex,
+      foreignKeyIndex,
+      ...expirationIndexes,
+      ...searchIndexSpecs,
+    ],
     // The change feed finds the tenant of a deleted document in its pre-image.
     options: { changeStreamPreAndPostImages: { enabled: true } },
     schema: {
@@ -180,7 +187,7 @@ export const credentialCollections: readonly CollectionSpec[] = [
   },
   {
     name: sessionsName,
-    indexes: [expiryTtl, tenantList, applicationList, authorizerList, openSessionCount],
+    indexes: [ttlIndex, tenantIndex, applicationIndex, authorizerIndex, openSessionIndex],
     options: { changeStreamPreAndPostImages: { enabled: true } },
     schema: {
       bsonType: "object",

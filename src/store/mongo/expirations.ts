@@ -228,8 +228,8 @@ function keyExpirations({ after, until, limit }: ExpirationRange): Document[] {
 }
 
 function toFoundExpiration(document: ExpiringDocument): FoundExpiration {
-  const { tenant_id, created_at, expires_at, disabled = false, ...place } = document;
-  const { moment, application_id, key_id } = place;
+  const { tenant_id, created_at, expires_at, disabled = false } = document;
+  const { moment, application_id, key_id } = document;
   const keyId = key_id.toString("hex") === zeros.toString("hex") ? undefined : fromUuid(key_id);
   const at = moment.getTime();
   return {

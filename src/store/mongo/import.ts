@@ -65,25 +65,27 @@ export async function importDocuments<
   while (pending.length > 0) {
     const existing = await findExisting(
       documents,
-      pending.map((at) => idAt(records, at)),
+      pending.map((index) => idAt(records, index)),
     );
     // Read after the documents: deleting a record adds its event in the same transaction.
-    const absent = pending.map((at) => records[at] as R).filter(({ id }) => !existing.has(id));
+    const absent = pending
+      .map((index) => records[index] as R)
+      .filter(({ id }) => !existing.has(id));
     const events = (absent.length > 0 && (await findEvents?.(absent))) || noEvents;
     const writes = new Map<string, AnyBulkWriteOperation<Document>>();
     const written: number[] = [];
     const repeated: number[] = [];
-    for (const at of pending) {
-      const record = records[at] as R;
+    for (const index of pending) {
+      const record = records[index] as R;
       if (writes.has(record.id) && !dryRun) {
-        repeated.push(at);
+        repeated.push(index);
         continue;
       }
       const current = existing.get(record.id);
       const outcome = decide(current, record, events);
       // "same" on a retry means that the previous attempt wrote it: keep its outcome.
-      if (outcome !== "same" || outcomes[at] === undefined) {
-        outcomes[at] = outcome;
+      if (outcome !== "same" || outcomes[index] === undefined) {
+        outcomes[index] = outcome;
       }
       if (isWritten(outcome)) {
         const document = toDocument(record, current);
@@ -93,7 +95,7 @@ export async function importDocuments<
             ? { replaceOne: { filter: unchanged(current), replacement: document } }
             : { insertOne: { document } },
         );
-        written.push(at);
+        written.push(index);
       }
     }
     const isDone =
@@ -103,8 +105,8 @@ export async function importDocuments<
   return outcomes;
 }
 
-function idAt(records: readonly { readonly id: string }[], at: number): string {
-  return (records[at] as { readonly id: string }).id;
+function idAt(records: readonly { readonly id: string }[], index: number): string {
+  return (records[index] as { readonly id: string }).id;
 }
 
 async function findExisting<D extends Document & { readonly _id: Binary }>(

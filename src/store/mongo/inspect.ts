@@ -37,8 +37,8 @@ export interface MongoStatus {
 export interface LayoutStatus {
   /** The missing collections. */
   readonly missing: readonly string[];
-  /** The expected number of collections. */
-  readonly of: number;
+  /** The number of collections that should exist. */
+  readonly expectedCount: number;
   /** The differences in existing collections. */
   readonly differences: readonly string[];
 }
@@ -99,9 +99,9 @@ async function inspect(
     hello.msg === "isdbgrid" ? "sharded cluster" : hello.setName ? "replica set" : "single server";
   const { version } = await admin.command({ buildInfo: 1, ...limitsOf({ db: admin }) });
   const startedAt = performance.now();
-  const reading =
+  const readOptions =
     topology === "single server" ? limitsOf({ db }) : { ...limitsOf({ db }), ...freshRead() };
-  await db.collection(applicationsName).findOne({}, { projection: { _id: 1 }, ...reading });
+  await db.collection(applicationsName).findOne({}, { projection: { _id: 1 }, ...readOptions });
   const lookup = performance.now() - startedAt;
   const layout = await inspectLayout(db, collectionsFor(eventRetention));
   const isComplete = layout.missing.length + layout.differences.length === 0;
@@ -129,7 +129,7 @@ async function inspectLayout(db: Db, specs: readonly CollectionSpec[]): Promise<
       continue;
     }
     if (!hasOptions(existing.options, spec)) {
-      differences.push(`${name} has another validator or other options`);
+      differences.push(`${name} has a different validator or different options`);
     }
     const indexes = await db.collection(name).indexes();
     for (const index of spec.indexes) {
@@ -138,11 +138,11 @@ async function inspectLayout(db: Db, specs: readonly CollectionSpec[]): Promise<
       if (!found) {
         differences.push(`${text} is missing`);
       } else if (!isDeepStrictEqual(indexOptions(found), index.options)) {
-        differences.push(`${text} has other options`);
+        differences.push(`${text} has different options`);
       }
     }
   }
-  return { missing, of: specs.length, differences };
+  return { missing, expectedCount: specs.length, differences };
 }
 
 const clockReadings = 5;

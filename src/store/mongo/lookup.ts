@@ -231,14 +231,14 @@ export async function findOwners(
   documents: Collection<ApplicationDocument>,
   hashes: readonly Uint8Array[],
   among: Document = {},
-  reading: FindOptions = {},
+  readOptions: FindOptions = {},
 ): Promise<Map<string, string[]>> {
   const filter = { foreign_hashes: { $in: hashes.map(hash) }, ...among };
   const options = {
     projection: { foreign_hashes: 1 },
     hint: byForeignHash,
     ...limitsOf(documents),
-    ...reading,
+    ...readOptions,
   };
   const found = await callDriver(() => documents.find(filter, options).toArray());
   const owners = new Map<string, string[]>();

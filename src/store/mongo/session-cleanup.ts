@@ -106,11 +106,11 @@ const _id = "sessions-expired";
 export function createExpiredCount(options: ExpiredSessionsOptions): SessionStore["takeExpired"] {
   const { documents, checkpoints, now } = options;
   return async () => {
-    const { moment, ...place } = checkpointBefore(await now());
+    const { moment, ...ids } = checkpointBefore(await now());
     const before = await callDriver(() =>
       checkpoints.findOneAndUpdate(
         { _id },
-        { $max: { moment }, $setOnInsert: place },
+        { $max: { moment }, $setOnInsert: ids },
         { upsert: true, returnDocument: "before", ...limitsOf(checkpoints) },
       ),
     );

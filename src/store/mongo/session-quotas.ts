@@ -40,11 +40,10 @@ interface Count {
 /** Applications in each of the two generations of the cache. */
 const generationSize = 10_000;
 
-/**
- * The sessions opened without another count: this share of the remaining quota,
- * at most this share of the quota, and at least one.
- */
+/** The share of the remaining quota that is admitted without another count, but at least one session. */
 const shareOfRemaining = 1 / 20;
+
+/** The maximum that is admitted without another count, as a share of the quota. */
 const shareOfQuota = 1 / 100;
 
 /** How long to wait for sessions that are being created, in milliseconds. */

@@ -105,8 +105,8 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       if (!isId(id)) {
         return undefined;
       }
-      const reading = { ...limitsOf(documents), ...freshRead() };
-      const document = await callDriver(() => documents.findOne({ _id: uuid(id) }, reading));
+      const readOptions = { ...limitsOf(documents), ...freshRead() };
+      const document = await callDriver(() => documents.findOne({ _id: uuid(id) }, readOptions));
       if (!document) {
         return undefined;
       }
@@ -284,7 +284,7 @@ async function removeRevoked(
 ): Promise<SessionWithApplication[]> {
   const ids = [...new Set(sessions.flatMap(applicationIdsOf))];
   const found = await applications.findMany(ids);
-  const byId = new Map(ids.map((id, at) => [id, found[at]]));
+  const byId = new Map(ids.map((id, index) => [id, found[index]]));
   const causes = new Set<string>();
   const valid = sessions.flatMap((session) => {
     const { applicationId, authorizedBy = applicationId, epoch } = session;

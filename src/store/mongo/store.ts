@@ -133,8 +133,8 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
     async ping() {
       const first = { projection: { _id: 1 }, hint: { _id: 1 }, ...limitsOf({ db }) } as const;
       // The same read concern as authentication: the store is not ready without it.
-      const reading = { ...first, ...freshRead() };
-      await callDriver(() => db.collection(applicationsName).findOne({}, reading));
+      const readOptions = { ...first, ...freshRead() };
+      await callDriver(() => db.collection(applicationsName).findOne({}, readOptions));
     },
 
     async close() {

@@ -121,7 +121,7 @@ export interface EventPage {
 }
 
 export interface EventBatch {
-  /** In order, at most {@link maxEventBatch}. Large events make it fewer. */
+  /** In order, at most {@link maxEventBatch}. Fewer if they are large. */
   readonly events: readonly EventRecord[];
   /** Whether earlier events may be missing. */
   readonly missed: boolean;
@@ -184,9 +184,9 @@ export function isFarBehind(time: number, lead: number, now: number): boolean {
 }
 
 /**
- * Whether to report an expiration. Not reported are keys that expire earlier
- * with their application, credentials that were created within the lead time,
- * and, ahead of time, those that have already expired.
+ * Whether to report an expiration. Skips keys whose application expires first,
+ * credentials that were created within the lead time and, if the lead time is
+ * positive, expirations that have already passed.
  */
 export function isReportable(
   { at, createdAt, applicationExpiresAt }: ExpirationTimes,

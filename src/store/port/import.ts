@@ -18,7 +18,7 @@ export interface ImportContext {
 /** The kinds of events after which an application is not restored. */
 export const removalsOfApplication: readonly string[] = ["application.deleted"];
 
-/** The same for a session. After an authorization its nonce is spent, even if the session no longer exists. */
+/** The same for a session. After an authorization its nonce is used, even if the session no longer exists. */
 export function removalsOfSession({
   authorizedAt,
 }: Pick<ImportedSession, "authorizedAt">): readonly string[] {

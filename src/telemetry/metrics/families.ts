@@ -59,19 +59,19 @@ export function createHistogram(): Histogram {
 
   return {
     observe(milliseconds) {
-      let at = 0;
-      while (milliseconds > (boundsInMilliseconds[at] as number)) {
-        at++;
+      let index = 0;
+      while (milliseconds > (boundsInMilliseconds[index] as number)) {
+        index++;
       }
-      (buckets[at] as number)++;
+      (buckets[index] as number)++;
       (sum[0] as number) += milliseconds;
     },
 
     values(name, labels) {
       let count = 0;
-      const upTo = [...buckets].map((inBucket, at) => {
+      const upTo = [...buckets].map((inBucket, index) => {
         count += inBucket;
-        const le = bounds[at] ?? "+Inf";
+        const le = bounds[index] ?? "+Inf";
         return { metricName: `${name}_bucket`, labels: { le, ...labels }, value: count };
       });
       return [

@@ -78,7 +78,7 @@ export function createMetrics(): Metrics {
         ...storeCalls.families(),
         gauge(
           "latchkey_store_connections",
-          "Store connections by state: in use, or waited for by a call.",
+          "Connections in use and store calls waiting for a connection, by state.",
           storeConnections ? valuesOf(storeConnections) : [],
         ),
         ...cacheFamilies(),
@@ -123,7 +123,7 @@ function createLabelCounts(...names: readonly string[]): LabelCounts {
       if (counted) {
         counted.value++;
       } else {
-        const pairs = names.map((name, at) => [name, labels[at] ?? ""]);
+        const pairs = names.map((name, index) => [name, labels[index] ?? ""]);
         counts.set(key, { labels: Object.fromEntries(pairs), value: 1 });
       }
     },

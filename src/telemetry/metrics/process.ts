@@ -6,7 +6,7 @@ import { counter, type Family, gauge, type Snapshot, singleValue } from "./famil
 /** Hits and misses of the caches of this process, which are created in several modules. */
 export const cacheCounts = {
   /** Encoded responses. */
-  answers: { hits: 0, misses: 0 },
+  responses: { hits: 0, misses: 0 },
   /** Compiled access rules. */
   rules: { hits: 0, misses: 0 },
   /** Decoded records; MongoDB only. */
@@ -29,8 +29,10 @@ export function cacheFamilies(): Family[] {
 const resolution = 20;
 const quantiles = [0.5, 0.99, 1];
 
-/** The length of a measuring period in milliseconds, and how many completed periods are reported. */
+/** The length of a measuring period in milliseconds. */
 const period = 15_000;
+
+/** How many completed periods are reported. */
 const reportedPeriods = 4;
 
 /** The lag at each quantile. */
@@ -55,9 +57,9 @@ export function watchEventLoopLag(): EventLoopLag {
   return {
     families() {
       const reported = [...completed, readLags(delays)];
-      const values = quantiles.map((quantile, at) => ({
+      const values = quantiles.map((quantile, index) => ({
         labels: { quantile },
-        value: Math.max(...reported.map((lags) => lags[at] as number)),
+        value: Math.max(...reported.map((lags) => lags[index] as number)),
       }));
       return [
         gauge(

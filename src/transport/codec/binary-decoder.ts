@@ -12,9 +12,9 @@ import { createMessageFactory, type Fields, isSupported, tagOf } from "./message
 
 /**
  * Decodes a message like `fromBinary`, without unknown fields. It is stricter: a
- * field with the wrong wire type, or one that exceeds its message, throws. Of a list
- * over its limit it reads one item too many and skips the rest: validation rejects
- * the message for that one.
+ * field with the wrong wire type, or one that exceeds its message, throws. If a list
+ * exceeds its limit, it reads one item more than the limit and skips the rest, so that
+ * validation rejects the message.
  */
 type BinaryDecoder = (bytes: Uint8Array) => Message;
 

@@ -24,7 +24,7 @@ export function cacheEncoded(encode: Encode): Encode {
   const cache = createGenerationalCache<CachedResponse>(
     generationBytes,
     encodedPerAdmitted,
-    cacheCounts.answers,
+    cacheCounts.responses,
   );
 
   return (response) => {

@@ -67,7 +67,7 @@ export function scheduleBody(
   run: () => void,
 ): void {
   const weight = 1 + Math.floor(size / bytesPerCall);
-  if (bodyScheduler.canRunNow(weight)) {
+  if (bodyScheduler.tryAcquire(weight)) {
     run();
   } else {
     bodyScheduler.enqueue(flow.trackQueuedCall(run), weight);

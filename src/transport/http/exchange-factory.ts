@@ -43,7 +43,7 @@ export function createExchangeFactory({ onExchange, limits, isClosing }: Exchang
     connection.requestCount++;
     const number = connection.requestCount;
     response.on("close", connection.onRequestEnd);
-    if (connection.scheduler.canRunNow()) {
+    if (connection.scheduler.tryAcquire()) {
       onExchange(new Http1Exchange(request, response, connection, number, isClosing));
     } else {
       queueRequest(request, response, connection, number);
@@ -77,7 +77,7 @@ export function createExchangeFactory({ onExchange, limits, isClosing }: Exchang
     const sessionContext = { connection, bodyTimeouts, unauthenticatedBodyTimeouts };
     session.on("stream", (stream, headers, flags, rawHeaders: string[]) => {
       onStream(stream);
-      if (connection.scheduler.canRunNow()) {
+      if (connection.scheduler.tryAcquire()) {
         onExchange(new Http2Exchange(stream, headers, flags, rawHeaders, sessionContext));
       } else {
         queueStream(stream, headers, flags, rawHeaders, sessionContext);

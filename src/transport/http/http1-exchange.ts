@@ -40,8 +40,8 @@ export class Http1Exchange extends Exchange {
   get hasMultipleHosts(): boolean {
     const { rawHeaders } = this.request;
     let hosts = 0;
-    for (let at = 0; at < rawHeaders.length; at += 2) {
-      const name = rawHeaders[at] as string;
+    for (let index = 0; index < rawHeaders.length; index += 2) {
+      const name = rawHeaders[index] as string;
       if (name.length === "host".length && name.toLowerCase() === "host") {
         hosts++;
       }
@@ -128,8 +128,8 @@ export class Http1Exchange extends Exchange {
     const { request, response } = this;
     this.closeConnectionIfLast();
     const headers = this.browserHeaders();
-    for (let at = 0; at < headers.length; at += 2) {
-      response.setHeader(headers[at] as string, headers[at + 1] as string);
+    for (let index = 0; index < headers.length; index += 2) {
+      response.setHeader(headers[index] as string, headers[index + 1] as string);
     }
     return { request, response };
   }

@@ -237,8 +237,8 @@ export class Http2Exchange extends Exchange {
 }
 
 function addHeaders(headers: HeaderList, fields: OutgoingHttpHeaders): OutgoingHttpHeaders {
-  for (let at = 0; at < headers.length; at += 2) {
-    fields[headers[at] as string] = headers[at + 1];
+  for (let index = 0; index < headers.length; index += 2) {
+    fields[headers[index] as string] = headers[index + 1];
   }
   return fields;
 }

@@ -2,8 +2,8 @@ import { coalescePerTick } from "../../lib/event-loop.js";
 
 /** Schedules the calls of one connection, or the calls whose bodies are complete. */
 export interface CallScheduler {
-  /** Whether a call of this weight may run now. If not, pass it to `enqueue`. */
-  canRunNow(weight?: number): boolean;
+  /** Counts a call. Returns whether it may run in this tick. If not, pass it to `enqueue`. */
+  tryAcquire(weight?: number): boolean;
   /** Queues a call for a later tick. Returns the number of queued calls of this connection. */
   enqueue(run: () => void, weight?: number): number;
   /** Whether the queues of all connections together are full. */
@@ -115,13 +115,16 @@ export function createCallSchedulers(
     }
   }
 
-  /** Counts an arriving call. Returns whether the budget of this tick is used up. */
-  function isOverBudget(): boolean {
+  function countArrival(): void {
     arrivals++;
     if (arrivals === fairnessThreshold || (arrivals === 1 && queuedCalls > 0)) {
       startAcceptBudget();
       scheduleTick();
     }
+  }
+
+  /** Whether the budget of this tick is used up. */
+  function isOverBudget(): boolean {
     return (
       (arrivals > fairnessThreshold || queuedCalls > 0 || openedConnection) && clock() > acceptUntil
     );
@@ -133,12 +136,13 @@ export function createCallSchedulers(
     let lastTick = tick;
     let weightInTick = 0;
     return {
-      canRunNow(weight = 1) {
+      tryAcquire(weight = 1) {
         if (lastTick !== tick) {
           lastTick = tick;
           weightInTick = 0;
         }
         weightInTick += weight;
+        countArrival();
         const limit = Math.min(maxPerConnection, batch);
         return !isOverBudget() && weightInTick <= limit && queue.length === 0;
       },

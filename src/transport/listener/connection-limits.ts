@@ -38,8 +38,8 @@ interface Pool {
 const interval = 100;
 
 /**
- * Enforces the limits for all connections and per address. A good client may share its address with an
- * attacker, so old connections are closed instead of refusing a new one. A new one has an interval to
+ * Enforces the limits for all connections and per address. A legitimate client may share its address with
+ * an attacker, so old connections are closed instead of refusing a new one. A new one has an interval to
  * send its request, so there may briefly be twice as many as the limit.
  */
 export function createConnections({ limits, trustedProxies }: ConnectionsOptions): Connections {
@@ -103,7 +103,7 @@ export function createConnections({ limits, trustedProxies }: ConnectionsOptions
     accept(socket) {
       const network = networkOf(socket);
       const pools = poolsOf(network);
-      if (!pools.every((pool) => canAccept(pool, round))) {
+      if (!pools.every((pool) => makeRoom(pool, round))) {
         socket.destroy();
         return undefined;
       }
@@ -158,8 +158,8 @@ function excessOf(pool: Pool): number {
   return sizeOf(pool) - pool.limit;
 }
 
-/** Whether one more connection fits. Closes others if necessary. */
-function canAccept(pool: Pool, round: number): boolean {
+/** Closes connections if necessary. Returns whether one more fits. */
+function makeRoom(pool: Pool, round: number): boolean {
   if (excessOf(pool) < pool.limit) {
     return true;
   }
@@ -177,7 +177,7 @@ function canAccept(pool: Pool, round: number): boolean {
 function closeExcess(pool: Pool, round: number): boolean {
   pool.cleanedInRound = round;
   dropUnauthenticated(pool, round, isPausedByFlowControl);
-  // An attacker can keep older ones busy on purpose, so the newest are spared.
+  // An attacker can keep older ones busy on purpose, so the newest are kept.
   dropUnauthenticated(pool, round, isIdle, Math.floor(pool.limit / 2));
   dropUnauthenticated(pool, round, () => true);
   dropIdleAuthenticated(pool);
@@ -188,9 +188,9 @@ function dropUnauthenticated(
   pool: Pool,
   round: number,
   mayDrop: (connection: Connection) => boolean,
-  sparedNewest = 0,
+  keptNewest = 0,
 ): void {
-  let remaining = pool.unauthenticated.size - sparedNewest;
+  let remaining = pool.unauthenticated.size - keptNewest;
   for (const connection of pool.unauthenticated) {
     // The requests of newer connections may not have been read yet.
     if (excessOf(pool) <= 0 || connection.cleanupRound === round || remaining <= 0) {

@@ -122,15 +122,19 @@ interface PausedEntry {
   readonly onResume: (() => void) | undefined;
 }
 
-/** Reading pauses at this many queued calls, and resumes at this many. */
+/** Queued calls at which reading pauses. */
 const pauseThreshold = 500;
+
+/** Queued calls below which reading resumes. */
 const resumeThreshold = 200;
 
 /** Connections that resume per tick. Each may bring as many calls as it may have streams. */
 const maxResumedPerTick = 4;
 
-/** Milliseconds between two connections that resume while authenticated calls keep the server busy, and while too many calls are queued. */
+/** Milliseconds between two connections that resume while authenticated calls keep the server busy. */
 const busyPauseMs = 10;
+
+/** Milliseconds between two connections that resume while too many unauthenticated calls are queued. */
 const maxPauseMs = 100;
 
 /** Closed connections that may stay in the queue before it is compacted. */

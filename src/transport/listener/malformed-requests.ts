@@ -14,7 +14,7 @@ import { noStore, securityHeaders } from "../http/headers.js";
 import { problemBody } from "../http/responses.js";
 
 const headerLines = [...noStore, ...securityHeaders]
-  .map((text, at) => text + (at % 2 ? "\r\n" : ": "))
+  .map((text, index) => text + (index % 2 ? "\r\n" : ": "))
   .join("");
 
 type SizeLimits = Pick<Limits, "headerSize" | "urlSize">;

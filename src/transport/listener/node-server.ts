@@ -174,10 +174,10 @@ function ignoreUpgrades(
 function headersOf(request: IncomingMessage, headerCount: number): Buffer {
   const { method, url, httpVersion, rawHeaders } = request;
   const lines = [`${method} ${url} HTTP/${httpVersion}`];
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at] as string;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] as string;
     if (name.toLowerCase() !== "upgrade") {
-      lines.push(`${name}: ${rawHeaders[at + 1]}`);
+      lines.push(`${name}: ${rawHeaders[index + 1]}`);
     }
   }
   if (rawHeaders.length / 2 > headerCount) {

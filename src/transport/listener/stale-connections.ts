@@ -109,7 +109,8 @@ export function createSlowFrameDetector({ headerTimeout }: Pick<Limits, "headerT
   return (connection: Connection, session: Http2Session, now: number): boolean => {
     const state = states.get(connection) ?? createSlowState();
     states.set(connection, state);
-    if (!mayBeInsideFrame(connection, session, state)) {
+    const mayBeInsideFrame = updateFrameState(connection, session, state);
+    if (!mayBeInsideFrame) {
       state.uncertainSince = undefined;
       return false;
     }
@@ -131,8 +132,8 @@ function createSlowState(): SlowState {
   };
 }
 
-/** Whether the last received bytes may be an incomplete frame. Updates the state. */
-function mayBeInsideFrame(
+/** Updates the state. Returns whether the last received bytes may be an incomplete frame. */
+function updateFrameState(
   connection: Connection,
   session: Http2Session,
   state: SlowState,
@@ -149,11 +150,11 @@ function mayBeInsideFrame(
     // With open calls, silence may be inside a body, which has its own timeout.
     return state.uncertainSince !== undefined || streams.size === 0;
   }
-  return !hasNewFrame && !hasNewBodyBytes(connection, session, state);
+  return !hasNewFrame && !updateBodyBytes(connection, session, state);
 }
 
-/** Whether body bytes arrived. Bodies have their own timeout. */
-function hasNewBodyBytes(connection: Connection, session: Http2Session, state: SlowState): boolean {
+/** Updates the state. Returns whether body bytes arrived. Bodies have their own timeout. */
+function updateBodyBytes(connection: Connection, session: Http2Session, state: SlowState): boolean {
   const before = state.bodyBytes;
   state.bodyBytes = isReceiving(connection) ? session.state.effectiveRecvDataLength : undefined;
   return before !== undefined && state.bodyBytes !== undefined && before !== state.bodyBytes;

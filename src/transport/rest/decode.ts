@@ -221,7 +221,7 @@ function fieldReader(field: DescField): ReadValue {
         addViolation(violations, path, "must be an array");
         return [];
       }
-      return value.map((item, at) => read(item, `${path}[${at}]`, violations));
+      return value.map((item, index) => read(item, `${path}[${index}]`, violations));
     };
   }
   return field.fieldKind === "message" ? readerOf(field.message) : scalarReader(field);

@@ -50,7 +50,7 @@ function handlerOf({ handlers }: Implementation, { localName, name }: DescMethod
 export interface RpcOptions {
   readonly implementations: readonly Implementation[];
   /** System services, which need no key. */
-  readonly openImplementations: readonly Implementation[];
+  readonly unauthenticatedImplementations: readonly Implementation[];
   readonly interceptors: Interceptors;
   readonly bodyLimit: number;
   /** The maximum nesting depth of JSON. */
@@ -61,7 +61,7 @@ export interface RpcOptions {
 }
 
 /** The message limit of services without a key, in bytes. Their requests contain little more than a name. */
-export const openBodyLimit = 4 * 1024;
+export const unauthenticatedBodyLimit = 4 * 1024;
 
 export type Codecs = Readonly<Record<"binary" | "json", Codec>>;
 

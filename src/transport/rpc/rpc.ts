@@ -16,8 +16,8 @@ import {
   type Codecs,
   type Implementation,
   type MountedMethod,
-  openBodyLimit,
   type RpcOptions,
+  unauthenticatedBodyLimit,
 } from "./methods.js";
 import { closeEnvelope, envelopeSize } from "./protocols/protocol.js";
 import { createStreamHandler } from "./streams/stream.js";
@@ -25,8 +25,10 @@ import { createUnaryHandler } from "./unary.js";
 
 /** Creates the handlers of gRPC, gRPC-Web and Connect: the fast paths first, the protocol library last. */
 export function createRpcHandlers(options: RpcOptions): RequestHandler[] {
-  const { implementations, openImplementations, jsonDepth } = options;
-  const services = [...implementations, ...openImplementations].map(({ service }) => service);
+  const { implementations, unauthenticatedImplementations, jsonDepth } = options;
+  const services = [...implementations, ...unauthenticatedImplementations].map(
+    ({ service }) => service,
+  );
   const jsonOptions = createJsonOptions(services, jsonDepth);
   const methods = mountMethods(options, jsonOptions);
   return [
@@ -37,7 +39,7 @@ export function createRpcHandlers(options: RpcOptions): RequestHandler[] {
 }
 
 function mountMethods(options: RpcOptions, jsonOptions: JsonOptions): MountedMethod[] {
-  const { implementations, openImplementations, bodyLimit } = options;
+  const { implementations, unauthenticatedImplementations, bodyLimit } = options;
   const { admission, reauthorization, inspection } = options.interceptors;
   const codecsOf = createCodecs(jsonOptions);
 
@@ -59,8 +61,13 @@ function mountMethods(options: RpcOptions, jsonOptions: JsonOptions): MountedMet
     ...implementations.flatMap((it) =>
       mount(it, { admission, reauthorization, inspection, bodyLimit }),
     ),
-    ...openImplementations.flatMap((it) =>
-      mount(it, { admission: [], reauthorization: [], inspection: [], bodyLimit: openBodyLimit }),
+    ...unauthenticatedImplementations.flatMap((it) =>
+      mount(it, {
+        admission: [],
+        reauthorization: [],
+        inspection: [],
+        bodyLimit: unauthenticatedBodyLimit,
+      }),
     ),
   ];
 }

@@ -197,8 +197,8 @@ const beyondLatin1 = String.raw`\u{100}-\u{10FFFF}`;
 export function readPattern(pattern: string): CompiledPattern {
   let source = "";
   let isExact = true;
-  for (let at = 0; at < pattern.length; at = token.lastIndex) {
-    token.lastIndex = at;
+  for (let index = 0; index < pattern.length; index = token.lastIndex) {
+    token.lastIndex = index;
     const part = token.exec(pattern)?.[0];
     if (part === undefined) {
       throw new UnsupportedRule();

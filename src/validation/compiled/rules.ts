@@ -134,7 +134,7 @@ export function countTests(rules: RepeatedRules, ofScalars: boolean): readonly T
 const isUnique: Test = (values) => {
   const list = values as readonly unknown[];
   return list.length <= shortList
-    ? list.every((value, at) => list.indexOf(value) === at)
+    ? list.every((value, index) => list.indexOf(value) === index)
     : new Set(list).size === list.length;
 };
 

@@ -38,7 +38,7 @@ interface AttackedService extends ServiceProcess {
    * Runs an attack and expects that the legitimate client gets its responses without long
    * delays. May repeat the attack, which must clean up after itself.
    */
-  withstand<T>(attack: (client: LegitimateClient) => Promise<T>, maxWork?: number): Promise<T>;
+  runAttack<T>(attack: (client: LegitimateClient) => Promise<T>, maxWork?: number): Promise<T>;
 }
 
 interface Outcome<T> extends LegitimateClientReport {
@@ -76,7 +76,7 @@ export function useAttackedService(
   }
 
   return Object.assign(service, {
-    async withstand<T>(
+    async runAttack<T>(
       attack: (client: LegitimateClient) => Promise<T>,
       maxWork = defaultMaxWork,
     ): Promise<T> {

@@ -1,9 +1,11 @@
+import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { rpcPath } from "../../support/api/rpc-path.js";
 import { send, sendRaw } from "../../support/http/http.js";
 import { callRaw, envelope } from "../../support/http/raw-grpc.js";
 import { appendDecoded, type Recording, stringify } from "./recording.js";
 
-const createRpc = "/latchkey.v1.ApplicationService/CreateApplication";
-const getRpc = "/latchkey.v1.ApplicationService/GetApplication";
+const createApplicationPath = rpcPath(ApplicationService.method.createApplication);
+const getApplicationPath = rpcPath(ApplicationService.method.getApplication);
 const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
 /** Sends a key in places where it does not belong, over HTTP/1.1 and HTTP/2. */
@@ -37,7 +39,7 @@ export async function sendMisplacedKeys(secret: string, recording: Recording): P
     );
     record("a query", await send(recording, `/applications?svc-api-key=${text}`));
     for (const message of [text, encodeURIComponent(JSON.stringify({ id: secret }))]) {
-      const url = `${getRpc}?connect=v1&encoding=json&message=${message}`;
+      const url = `${getApplicationPath}?connect=v1&encoding=json&message=${message}`;
       record("a query", await send(recording, url, { headers: authenticated }));
     }
   }
@@ -49,7 +51,10 @@ export async function sendMisplacedKeys(secret: string, recording: Recording): P
   for (const name of headers) {
     const misplaced = { ...authenticated, [name]: secret };
     record(`the header ${name}`, await send(recording, "/whoami", { headers: misplaced }));
-    record(`the metadata ${name}`, await callRaw(recording, createRpc, { headers: misplaced }));
+    record(
+      `the metadata ${name}`,
+      await callRaw(recording, createApplicationPath, { headers: misplaced }),
+    );
   }
   const traced = {
     ...authenticated,
@@ -58,14 +63,19 @@ export async function sendMisplacedKeys(secret: string, recording: Recording): P
     baggage: `a=${secret}`,
   };
   record("a trace", await send(recording, "/whoami", { headers: traced }));
-  record("a trace", await callRaw(recording, createRpc, { headers: traced }));
+  record("a trace", await callRaw(recording, createApplicationPath, { headers: traced }));
   const bodies = [
     { name: secret, type: secret, permissions: [secret], [secret]: secret },
     { nonce: secret, permissions: [secret], rules: [{ permission: secret, [secret]: [secret] }] },
     { key: `${secret} `, permission: secret, attributes: { [secret]: secret } },
     secret,
   ];
-  for (const path of ["/applications", "/sessions/authorize", "/access/check", createRpc]) {
+  for (const path of [
+    "/applications",
+    "/sessions/authorize",
+    "/access/check",
+    createApplicationPath,
+  ]) {
     for (const body of bodies) {
       const request = { method: "POST", headers: json, body: JSON.stringify(body) };
       record(`a body for ${path}`, await send(recording, path, request));
@@ -77,11 +87,17 @@ export async function sendMisplacedKeys(secret: string, recording: Recording): P
   }
   record(
     "a message",
-    await callRaw(recording, createRpc, { headers: authenticated, body: envelope(secret) }),
+    await callRaw(recording, createApplicationPath, {
+      headers: authenticated,
+      body: envelope(secret),
+    }),
   );
   record(
     "a type",
-    await callRaw(recording, createRpc, { headers: { "content-type": secret }, body: "" }),
+    await callRaw(recording, createApplicationPath, {
+      headers: { "content-type": secret },
+      body: "",
+    }),
   );
   record("a method", await sendRaw(recording, `${secret} / HTTP/1.1\r\n\r\n`));
   record("a version", await sendRaw(recording, `GET / ${secret}\r\n\r\n`));

@@ -1,4 +1,9 @@
 import { connect as connectHttp2, type OutgoingHttpHeaders } from "node:http2";
+import { Health } from "../../../gen/grpc/health/v1/health_pb.js";
+import { AccessService } from "../../../gen/latchkey/v1/access_service_pb.js";
+import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { EventService } from "../../../gen/latchkey/v1/event_service_pb.js";
+import { rpcPath } from "../../support/api/rpc-path.js";
 import {
   endHeaders,
   endStream,
@@ -97,10 +102,10 @@ function withFirstBytes(connection: RawConnection, bytes: string | Uint8Array): 
   return connection;
 }
 
-const healthRpc = "/grpc.health.v1.Health/Watch";
-export const checkRpc = "/latchkey.v1.AccessService/StreamCheckAccess";
-const createRpc = "/latchkey.v1.ApplicationService/CreateApplication";
-const watchRpc = "/latchkey.v1.EventService/WatchEvents";
+const healthWatchPath = rpcPath(Health.method.watch);
+export const streamCheckAccessPath = rpcPath(AccessService.method.streamCheckAccess);
+const createApplicationPath = rpcPath(ApplicationService.method.createApplication);
+const watchEventsPath = rpcPath(EventService.method.watchEvents);
 
 // Too long to complete during a test.
 const longValue = "a".repeat(10_000);
@@ -139,9 +144,9 @@ export const slowHeaders: Readonly<
     return drip(withFirstBytes(connection, headersFrame.subarray(0, 100)), () => "");
   },
   "over HTTP/2, with an open server stream": async ({ port, firstKey }) =>
-    dripBytes(await openStream(openRawHttp2(port), firstKey, healthRpc), headersFrame),
+    dripBytes(await openStream(openRawHttp2(port), firstKey, healthWatchPath), headersFrame),
   "over HTTP/2, with an open bidirectional stream": async ({ port, firstKey }) =>
-    dripBytes(await openStream(openRawHttp2(port), firstKey, checkRpc), headersFrame),
+    dripBytes(await openStream(openRawHttp2(port), firstKey, streamCheckAccessPath), headersFrame),
 };
 
 /** Sends a body byte by byte over HTTP/1.1. */
@@ -207,21 +212,29 @@ export function slowBodyHttp2(
 /** Requests with a body over HTTP/2. */
 export const slowBodies: readonly [what: string, path: string, headers: OutgoingHttpHeaders][] = [
   ["REST", "/applications", { "content-type": "application/json" }],
-  ["Connect", createRpc, { "content-type": "application/json" }],
+  ["Connect", createApplicationPath, { "content-type": "application/json" }],
   [
     "Connect, compressed",
-    createRpc,
+    createApplicationPath,
     { "content-type": "application/json", "content-encoding": "gzip" },
   ],
-  ["gRPC", createRpc, { "content-type": "application/grpc" }],
-  ["gRPC, compressed", createRpc, { "content-type": "application/grpc", "grpc-encoding": "gzip" }],
-  ["gRPC in a server stream", watchRpc, { "content-type": "application/grpc" }],
-  ["Connect in a server stream", watchRpc, { "content-type": "application/connect+proto" }],
-  ["gRPC in a bidirectional stream", checkRpc, { "content-type": "application/grpc" }],
+  ["gRPC", createApplicationPath, { "content-type": "application/grpc" }],
   [
-    "gRPC in a bidirectional stream, compressed",
-    checkRpc,
+    "gRPC, compressed",
+    createApplicationPath,
     { "content-type": "application/grpc", "grpc-encoding": "gzip" },
   ],
-  ["Connect in a bidirectional stream", checkRpc, { "content-type": "application/connect+proto" }],
+  ["gRPC in a server stream", watchEventsPath, { "content-type": "application/grpc" }],
+  ["Connect in a server stream", watchEventsPath, { "content-type": "application/connect+proto" }],
+  ["gRPC in a bidirectional stream", streamCheckAccessPath, { "content-type": "application/grpc" }],
+  [
+    "gRPC in a bidirectional stream, compressed",
+    streamCheckAccessPath,
+    { "content-type": "application/grpc", "grpc-encoding": "gzip" },
+  ],
+  [
+    "Connect in a bidirectional stream",
+    streamCheckAccessPath,
+    { "content-type": "application/connect+proto" },
+  ],
 ];

@@ -15,6 +15,7 @@ import {
   overlappingContainer,
   overlappingId,
   overlappingRule,
+  transformRank,
 } from "./grants.js";
 
 /**
@@ -27,18 +28,18 @@ function decideByReference(
   token: Token | undefined,
   ownPermission: boolean,
 ): Decision {
-  const listing = rules
-    .map((rule, place) => ({ rule, place }))
+  const permissionRules = rules
+    .map((rule, index) => ({ rule, index }))
     .filter(({ rule }) => rule.permissions.includes(permission))
     .sort((a, b) =>
-      a.rule.priority === b.rule.priority ? a.place - b.place : a.rule.priority - b.rule.priority,
+      a.rule.priority === b.rule.priority ? a.index - b.index : a.rule.priority - b.rule.priority,
     );
-  const deciding = listing.find(
+  const deciding = permissionRules.find(
     ({ rule }) => (token === undefined && ownPermission) || matches(rule, token),
   );
   if (deciding) {
     const { priority, description, transform } = deciding.rule;
-    const rule = { place: deciding.place, priority };
+    const rule = { place: deciding.index, priority };
     const described = description === undefined ? rule : { ...rule, description };
     return { allowed: true, transform, decidedBy: { rule: described } };
   }
@@ -46,7 +47,10 @@ function decideByReference(
     const transform = permission === "token:use" ? "reveal" : "mask";
     return { allowed: true, transform, decidedBy: { permission } };
   }
-  return { allowed: false, reason: listing.length > 0 ? "no_rule_matches" : "permission_missing" };
+  return {
+    allowed: false,
+    reason: permissionRules.length > 0 ? "no_rule_matches" : "permission_missing",
+  };
 }
 
 function matches({ container, conditions }: RuleRecord, token: Token | undefined): boolean {
@@ -139,9 +143,6 @@ describe("a decision", () => {
   });
 
   it("is the stricter of both sides for a session", () => {
-    const transforms = ["redact", "mask", "reveal"];
-    const rankOf = (decision: Decision) =>
-      decision.allowed ? transforms.indexOf(decision.transform) : -1;
     const counts = { limited: 0, allowed: 0, all: 0 };
     fc.assert(
       fc.property(
@@ -155,9 +156,9 @@ describe("a decision", () => {
           ) as [Decision, Decision];
           const { decision, limitedBy } = stricterOf(bySession, byAuthorizer);
           const sides = [session, authorizer].map((given) =>
-            rankOf(decideByReference(given, permission, token, ownPermission)),
+            transformRank(decideByReference(given, permission, token, ownPermission)),
           );
-          expect(rankOf(decision)).toBe(Math.min(...sides));
+          expect(transformRank(decision)).toBe(Math.min(...sides));
           expect(decision).toBe(limitedBy === "session" ? bySession : byAuthorizer);
           counts.all++;
           counts.limited += limitedBy === "authorizer" ? 1 : 0;

@@ -118,7 +118,7 @@ describe("a denial", () => {
     for (const permission of ["token:create", "__proto__", "constructor"]) {
       expect(decide(grants, permission, {}, false)).toMatchObject({ reason: "permission_missing" });
     }
-    expect([...grants.listings.keys()]).toEqual(["token:read"]);
+    expect([...grants.rulesByPermission.keys()]).toEqual(["token:read"]);
   });
 });
 

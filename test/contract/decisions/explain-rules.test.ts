@@ -19,7 +19,7 @@ import {
 /** The deciding step: the index of a rule, or the directly granted permission. */
 function decidingStep({ rules, direct }: Explanation): number | "direct" | undefined {
   const deciding = [
-    ...rules.filter(({ outcome }) => outcome === "decides").map(({ place }) => place),
+    ...rules.filter(({ outcome }) => outcome === "decides").map(({ index }) => index),
     ...(direct.outcome === "decides" ? ["direct" as const] : []),
   ];
   expect(deciding.length).toBeLessThanOrEqual(1);
@@ -49,7 +49,7 @@ describe("an explanation", () => {
         }
         const outcomes = [...explanation.rules, explanation.direct].map(({ outcome }) => outcome);
         expect(outcomes.join(" ")).toMatch(/^(does_not_match ?)*(decides( not_reached)*)?$/);
-        expect(explanation.rules.map(({ place }) => place).sort((a, b) => a - b)).toEqual([
+        expect(explanation.rules.map(({ index }) => index).sort((a, b) => a - b)).toEqual([
           ...given.rules.keys(),
         ]);
         expect(explanation.decision).toEqual(decision);
@@ -63,7 +63,7 @@ describe("an explanation", () => {
     const rules = [ruleOf({ priority: 2 }), ruleOf({ priority: 1 }), ruleOf({ priority: 2 })];
     const query = { permission: "token:read", token: undefined, ownPermission: false };
     const { rules: steps } = explainRules({ permissions: [], rules }, query);
-    expect(steps.map(({ place, outcome }) => [place, outcome])).toEqual([
+    expect(steps.map(({ index, outcome }) => [index, outcome])).toEqual([
       [1, "decides"],
       [0, "not_reached"],
       [2, "not_reached"],

@@ -16,6 +16,22 @@ export function conditionOf(attribute: string, operator: string, value: string):
   return { attribute, operator, value };
 }
 
+/** From the strictest to the weakest. */
+const transforms = ["redact", "mask", "reveal"];
+
+/** The rank of the weakest transform. */
+export const maxTransformRank = transforms.length - 1;
+
+interface RankedDecision {
+  readonly allowed: boolean;
+  readonly transform?: string | undefined;
+}
+
+/** Ranks a decision by how much of a token it shows. A denial is -1. */
+export function transformRank({ allowed, transform = "" }: RankedDecision): number {
+  return allowed ? transforms.indexOf(transform) : -1;
+}
+
 const permission = fc.constantFrom("token:read", "token:use", "token:create", "access:check");
 
 const segment = fc.constantFrom("pci", "pcix", "pc", "high", "a", "é", "😀", "\uffff");
@@ -83,7 +99,7 @@ const rule: fc.Arbitrary<RuleRecord> = fc
       {
         description: fc.constantFrom("", "Cards"),
         priority: fc.integer({ min: 1, max: 4 }),
-        transform: fc.constantFrom("redact", "mask", "reveal"),
+        transform: fc.constantFrom(...transforms),
         permissions: fc.uniqueArray(permission, { minLength: 1, maxLength: 3 }),
       },
       { requiredKeys: ["priority", "transform", "permissions"] },

@@ -14,7 +14,7 @@ import {
   grants,
   hour,
   must,
-  rekey,
+  replaceKeys,
   rule,
   times,
   unusualTexts,
@@ -115,7 +115,7 @@ export function describeApplications(subject: () => Subject): void {
         expect(found?.hash).toBeInstanceOf(Uint8Array);
         expect(Buffer.compare(must(found).hash, hash)).toBe(0);
         const reversed = hash.slice().reverse();
-        const updated = must(await rekey(store, application, { ...key, hash: reversed }));
+        const updated = must(await replaceKeys(store, application, { ...key, hash: reversed }));
         expect(Buffer.compare(must(updated.keys[0]).hash, reversed)).toBe(0);
       }
     });

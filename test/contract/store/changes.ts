@@ -12,7 +12,7 @@ import {
   createWithSession,
   idsOf,
   must,
-  rekey,
+  replaceKeys,
   times,
   update,
 } from "./fixtures.js";
@@ -66,7 +66,7 @@ export function describeChanges(subject: () => Subject): void {
       const { store, application, tenantId, follower } = await createFollowed();
       const { id } = application;
       await update(store, application);
-      await rekey(store, application, aKey());
+      await replaceKeys(store, application, aKey());
       await store.applications.update(tenantId, id, () => ({ rules: [], modifiedBy: id }));
       await store.applications.delete(tenantId, id);
       const kinds = ["updated", "regenerated", "updated", "deleted"] as const;

@@ -69,7 +69,7 @@ export function describeExpirationEvents(subject: () => Subject): void {
   }
 
   describe.each(leadTimes.map((lead) => ({ lead, days: lead / day })))(
-    "an expiry check $days days ahead",
+    "an expiry check with a lead time of $days days",
     ({ lead }) => {
       /** Adds due events once, since the first call also covers earlier expirations. */
       async function startReporting() {
@@ -244,7 +244,10 @@ export function describeExpirationEvents(subject: () => Subject): void {
     },
   );
 
-  describe.each([week, day])("an expiry check with a lead time of %d ms", (lead) => {
+  describe.each([
+    { lead: week, days: 7 },
+    { lead: day, days: 1 },
+  ])("an expiry check with a lead time of $days days", ({ lead }) => {
     it("does not warn of credentials created within it, but reports their expiry", async () => {
       const { store, clock } = subject();
       await addDueEvents(store, lead);

@@ -13,8 +13,8 @@ import {
 import type { Subject } from "./subject.js";
 
 export function describeFindMany(subject: () => Subject): void {
-  describe("many applications", () => {
-    it("are returned in the order of the ids, of any tenant, duplicates included", async () => {
+  describe("applications.findMany", () => {
+    it("returns records in the order of the ids, including duplicates and other tenants", async () => {
       const { store } = subject();
       const { applications } = store;
       const one = await applications.create(anApplication(grants));
@@ -24,12 +24,12 @@ export function describeFindMany(subject: () => Subject): void {
       expect(await applications.findMany(several)).toEqual([one, two, one, one]);
     });
 
-    it("are an empty list for no ids", async () => {
+    it("returns an empty list for no ids", async () => {
       const { store } = subject();
       expect(await store.applications.findMany([])).toEqual([]);
     });
 
-    it("are undefined for a missing id", async () => {
+    it("returns undefined for a missing id", async () => {
       const { store } = subject();
       const { applications } = store;
       const existing = await applications.create(anApplication());
@@ -39,7 +39,7 @@ export function describeFindMany(subject: () => Subject): void {
       expect(await applications.findMany(ids)).toEqual([undefined, existing, undefined, undefined]);
     });
 
-    it("are found until they expire", async () => {
+    it("returns applications until they expire", async () => {
       const { store, clock } = subject();
       const { applications } = store;
       const expiresAt = clock.now() + hour;
@@ -52,7 +52,7 @@ export function describeFindMany(subject: () => Subject): void {
       expect(await applications.findMany(ids)).toEqual([undefined, lasting]);
     });
 
-    it("are found in their current state", async () => {
+    it("returns the current state", async () => {
       const { store } = subject();
       const { applications } = store;
       const { id, tenantId } = await applications.create(anApplication());
@@ -63,7 +63,7 @@ export function describeFindMany(subject: () => Subject): void {
       expect([before.name, after?.name]).toEqual(["shop", "another"]);
     });
 
-    it("are found if there are hundreds", async () => {
+    it("returns hundreds of applications", async () => {
       const { store } = subject();
       const { applications } = store;
       const created = await Promise.all(
@@ -74,8 +74,8 @@ export function describeFindMany(subject: () => Subject): void {
     });
   });
 
-  describe("many sessions", () => {
-    it("are returned in the order of the ids, with their applications, duplicates included", async () => {
+  describe("sessions.findMany", () => {
+    it("returns records in the order of the ids, with their applications, including duplicates", async () => {
       const { store } = subject();
       const one = await createWithSession(store);
       const two = await createWithSession(store);
@@ -92,12 +92,12 @@ export function describeFindMany(subject: () => Subject): void {
       expect(found[1]?.session.permissions).toEqual(grants.permissions);
     });
 
-    it("are an empty list for no ids", async () => {
+    it("returns an empty list for no ids", async () => {
       const { store } = subject();
       expect(await store.sessions.findMany([])).toEqual([]);
     });
 
-    it("are undefined for a missing id or application", async () => {
+    it("returns undefined for a missing id or application", async () => {
       const { store } = subject();
       const existing = await createWithSession(store);
       const deleted = await createWithSession(store);
@@ -108,7 +108,7 @@ export function describeFindMany(subject: () => Subject): void {
       expect(await store.sessions.findMany(ids)).toEqual([undefined, undefined, found]);
     });
 
-    it("are found until they or their applications expire", async () => {
+    it("returns sessions until they or their applications expire", async () => {
       const { store, clock } = subject();
       const { applications, sessions } = store;
       const owner = await applications.create(anApplication({ expiresAt: clock.now() + hour }));

@@ -98,7 +98,7 @@ export function update(store: Store, { tenantId, id }: Pick<ApplicationRecord, "
 }
 
 /** Replaces the keys of an application. */
-export function rekey(
+export function replaceKeys(
   store: Store,
   { tenantId, id }: Pick<ApplicationRecord, "tenantId" | "id">,
   ...keys: NewKey[]

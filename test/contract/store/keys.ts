@@ -6,7 +6,7 @@ import {
   createWithSession,
   hour,
   must,
-  rekey,
+  replaceKeys,
 } from "./fixtures.js";
 import type { Subject } from "./subject.js";
 
@@ -64,7 +64,7 @@ export function describeKeys(subject: () => Subject): void {
       const { id, tenantId } = application;
       const expiresAt = clock.now() + hour;
       const expiring = { ...aKey(), expiresAt };
-      const before = contentOf(await rekey(store, application, aKey(), expiring));
+      const before = contentOf(await replaceKeys(store, application, aKey(), expiring));
       await store.applications.update(tenantId, id, () => ({ name: "till", modifiedBy: id }));
       expect(contentOf(await store.applications.find(id)).keys).toEqual(before.keys);
     });
@@ -73,7 +73,7 @@ export function describeKeys(subject: () => Subject): void {
       const { store, clock } = subject();
       const application = await store.applications.create(anApplication());
       const expiring = { ...aKey(), expiresAt: clock.now() + hour };
-      await rekey(store, application, expiring);
+      await replaceKeys(store, application, expiring);
       clock.advance(hour);
       const found = must(await store.applications.find(application.id));
       expect(found.keys).toMatchObject([{ id: expiring.id, expiresAt: expiring.expiresAt }]);

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
 import { type ListPosition, listPositionOf } from "../../../src/store/port/applications.js";
 import { useFollowers } from "../../support/api/followers.js";
-import { aKey, anApplication, contentOf, grants, must, rekey, times } from "./fixtures.js";
+import { aKey, anApplication, contentOf, grants, must, replaceKeys, times } from "./fixtures.js";
 import { followWithMarker } from "./follower-fixtures.js";
 import type { Subject } from "./subject.js";
 
@@ -14,7 +14,7 @@ export function describeLastUsed(subject: () => Subject): void {
     const { store, clock } = subject();
     const created = await store.applications.create(anApplication(grants));
     const keys = [aKey(), aKey()] as const;
-    const application = must(await rekey(store, created, ...keys));
+    const application = must(await replaceKeys(store, created, ...keys));
     const { id } = application;
     const lastUses = async () => {
       const found = must(await store.applications.find(id));

@@ -86,7 +86,7 @@ export function describeLists(subject: () => Subject): void {
     });
   });
 
-  describe("a list after an id", () => {
+  describe("a list by cursor", () => {
     it.each([
       { after: 1, size: 3, shown: [2, 5], more: true },
       { after: 1, size: 4, shown: [2, 6], more: false },
@@ -94,7 +94,7 @@ export function describeLists(subject: () => Subject): void {
       { after: 4, size: 1, shown: [5, 6], more: false },
       { after: 5, size: 1, shown: [6, 6], more: false },
     ])(
-      "shows up to $size of six applications after number $after",
+      "returns at most $size of six applications after index $after",
       async ({ after, size, shown, more }) => {
         const { store } = subject();
         const tenantId = randomUUID();

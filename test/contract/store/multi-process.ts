@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { aGrant, aKey, anApplication, aSession, idsOf, rekey } from "./fixtures.js";
+import { aGrant, aKey, anApplication, aSession, idsOf, replaceKeys } from "./fixtures.js";
 import type { Subject } from "./subject.js";
 
 export function describeMultiProcess(subject: () => Subject): void {
@@ -23,7 +23,7 @@ export function describeMultiProcess(subject: () => Subject): void {
         const page = await reader.applications.list({ tenantId, size: 9, from: { page: 1 } });
         expect(idsOf(page.items)).toEqual([id]);
 
-        const updated = await rekey(writer, created, aKey());
+        const updated = await replaceKeys(writer, created, aKey());
         expect(await reader.applications.find(id)).toEqual(updated);
 
         const session = aSession(created);
@@ -53,7 +53,7 @@ export function describeMultiProcess(subject: () => Subject): void {
           await store.applications.find(id);
         }
         const writer = round % 2 ? store : other;
-        await rekey(writer, application, key);
+        await replaceKeys(writer, application, key);
         for (const reader of [store, other]) {
           const found = await reader.applications.find(id);
           expect(found?.keys.map(({ hash }) => Buffer.from(hash))).toEqual([key.hash]);

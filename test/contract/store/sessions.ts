@@ -14,7 +14,7 @@ import {
   hour,
   idsOf,
   must,
-  rekey,
+  replaceKeys,
   rule,
   times,
   unusualTexts,
@@ -69,7 +69,7 @@ export function describeSessions(subject: () => Subject): void {
     it("stays valid when the key of its application is replaced", async () => {
       const { store } = subject();
       const { application, session } = await createWithSession(store);
-      await rekey(store, application, aKey());
+      await replaceKeys(store, application, aKey());
       expect(await store.sessions.find(session.id)).toBeDefined();
     });
 

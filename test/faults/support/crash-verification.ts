@@ -90,12 +90,12 @@ export async function verifySession(
 ) {
   const { id, nonce } = session;
   const { authorizedAt } = await api.getSession(manager, { id });
-  const isSpent = authorizedAt !== undefined;
+  const isNonceUsed = authorizedAt !== undefined;
   if (session.isAuthorized) {
-    expect(isSpent).toBe(true);
+    expect(isNonceUsed).toBe(true);
   }
   const second = await api.authorizeSession(backend, { nonce, ...grants }).catch(orReason);
-  expect(second).toBe(isSpent ? "nonce_used" : undefined);
+  expect(second).toBe(isNonceUsed ? "nonce_used" : undefined);
   session.isAuthorized = true;
   const { data } = await api.listEvents(manager, { target: id, kind: "session.authorized" });
   expect(data).toHaveLength(1);

@@ -1,7 +1,11 @@
 import { Agent, request } from "node:http";
 import { type ClientHttp2Session, connect } from "node:http2";
 import { create, toBinary } from "@bufbuild/protobuf";
-import { CheckAccessRequestSchema } from "../../../gen/latchkey/v1/access_service_pb.js";
+import {
+  AccessService,
+  CheckAccessRequestSchema,
+} from "../../../gen/latchkey/v1/access_service_pb.js";
+import { rpcPath } from "../../support/api/rpc-path.js";
 import { callRaw, envelope } from "../../support/http/raw-grpc.js";
 
 /** The outcomes of the requests of a load. */
@@ -147,7 +151,7 @@ async function callOverSession(
   const { key } = target;
   const check = create(CheckAccessRequestSchema, { key, permission: "access:check" });
   const body = envelope(toBinary(CheckAccessRequestSchema, check));
-  const path = "/latchkey.v1.AccessService/CheckAccess";
+  const path = rpcPath(AccessService.method.checkAccess);
   while (!session.closed && !session.destroyed) {
     const sentAt = performance.now();
     let flushedAt = Number.POSITIVE_INFINITY;

@@ -1,6 +1,10 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { RetryInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
-import { CheckAccessRequestSchema } from "../../../gen/latchkey/v1/access_service_pb.js";
+import {
+  AccessService,
+  CheckAccessRequestSchema,
+} from "../../../gen/latchkey/v1/access_service_pb.js";
+import { rpcPath } from "../../support/api/rpc-path.js";
 import { send } from "../../support/http/http.js";
 import { callRaw, detailsOf, envelope, type StreamResponse } from "../../support/http/raw-grpc.js";
 
@@ -21,7 +25,7 @@ interface Target {
 }
 
 const newApplication = JSON.stringify({ name: "a", type: "private", permissions: ["token:read"] });
-const checkRpc = "/latchkey.v1.AccessService/CheckAccess";
+const checkAccessPath = rpcPath(AccessService.method.checkAccess);
 
 /** Makes calls that read, look up, check and write, over every protocol. */
 export function callAll(target: Target): Promise<CallOutcome[]> {
@@ -35,7 +39,7 @@ export function callAll(target: Target): Promise<CallOutcome[]> {
       classifyHttp(await send(target, path, { method, headers, ...(body && { body }) })),
     );
   const rpc = (type: string) =>
-    callRaw(target, checkRpc, {
+    callRaw(target, checkAccessPath, {
       headers: { "svc-api-key": key, "content-type": type },
       body: envelope(message),
     });
@@ -45,7 +49,7 @@ export function callAll(target: Target): Promise<CallOutcome[]> {
     http("REST events", "/events"),
     http("REST write", "/applications", "POST", newApplication),
     http("REST check", "/access/check", "POST", checkJson),
-    http("Connect check", checkRpc, "POST", checkJson),
+    http("Connect check", checkAccessPath, "POST", checkJson),
     timed("gRPC check", async () => classifyGrpc(await rpc("application/grpc"))),
     timed("gRPC-Web check", async () =>
       classifyGrpc(withTrailers(await rpc("application/grpc-web+proto"))),

@@ -64,9 +64,9 @@ export function usePartitionedCluster(): PartitionedCluster {
       ...{ stale, current, recorder },
       ...{ untilHealthy, partition, untilDone },
     });
-  }, 300_000);
+  });
 
-  afterEach(() => cluster.set?.heal(), 180_000);
+  afterEach(() => cluster.set?.heal());
 
   afterAll(() => cluster.stop?.());
 

@@ -33,7 +33,7 @@ export function useSkewedInstances(
       return { name, ...(await startService(all)) };
     });
     instances.push(...(await allOrUndo(starting, kill)));
-  }, 180_000);
+  });
 
   afterAll(() => {
     instances.forEach(kill);

@@ -12,6 +12,7 @@ import {
 import { headerOf } from "../../../src/contract/methods.js";
 import { type ProblemCode, problemCatalogue } from "../../../src/contract/problems.js";
 import type { Binding } from "../../../src/transport/rest/router.js";
+import { rpcPath } from "../../support/api/rpc-path.js";
 import { envelope, readDetails } from "../../support/http/raw-grpc.js";
 
 export interface CallResult {
@@ -93,7 +94,7 @@ export function callGrpc(
     method.methodKind === "server_streaming" || method.methodKind === "bidi_streaming";
   const stream = session.request({
     ":method": "POST",
-    ":path": `/${method.parent.typeName}/${method.name}`,
+    ":path": rpcPath(method),
     "content-type": "application/grpc",
     te: "trailers",
     ...(key !== undefined && { [keyHeader]: key }),

@@ -3,8 +3,12 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } f
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
-import { ServerReflectionRequestSchema } from "../../../gen/grpc/reflection/v1/reflection_pb.js";
 import {
+  ServerReflection,
+  ServerReflectionRequestSchema,
+} from "../../../gen/grpc/reflection/v1/reflection_pb.js";
+import {
+  AccessService,
   CheckAccessRequestSchema,
   StreamCheckAccessRequestSchema,
   StreamCheckAccessResponseSchema,
@@ -15,6 +19,7 @@ import { generateKey } from "../../../src/auth/keys.js";
 import { newId } from "../../../src/lib/uuid.js";
 import { useBadInputTarget } from "../../support/api/bad-input.js";
 import { createGrpcApi } from "../../support/api/grpc.js";
+import { rpcPath } from "../../support/api/rpc-path.js";
 import { useReaders } from "../../support/api/streams.js";
 import { send } from "../../support/http/http.js";
 import { parseGrpcMessages } from "../../support/http/http2-wire.js";
@@ -24,8 +29,8 @@ import { overrideStore } from "../../support/service/store.js";
 import { until } from "../../support/until.js";
 
 const target = useBadInputTarget();
-const streamRpc = "/latchkey.v1.AccessService/StreamCheckAccess";
-const watchRpc = "/latchkey.v1.AccessService/WatchCredentials";
+const streamCheckAccessPath = rpcPath(AccessService.method.streamCheckAccess);
+const watchCredentialsPath = rpcPath(AccessService.method.watchCredentials);
 
 function encodeCheck(request: MessageInitShape<typeof StreamCheckAccessRequestSchema>): Buffer {
   const message = create(StreamCheckAccessRequestSchema, request);
@@ -69,15 +74,23 @@ describe("a check stream", () => {
     ["a message shorter than its prefix", envelope("abc", 0, 10)],
     ["a compressed message without an encoding", envelope("abc", 1)],
   ])("ends with INVALID_ARGUMENT at an invalid frame: %s", async (_name, bad) => {
-    const response = await call(streamRpc, Buffer.concat([validCheck(), bad]));
+    const response = await call(streamCheckAccessPath, Buffer.concat([validCheck(), bad]));
     expectRefusal(response, Code.InvalidArgument, "INVALID_REQUEST");
   });
 
   it("ends with RESOURCE_EXHAUSTED at a message over the limit", async () => {
     const tooLong = encodeCheck({ correlationId: "x".repeat(1024 * 1024 + 1) });
-    expectRefusal(await call(streamRpc, tooLong), Code.ResourceExhausted, "BODY_TOO_LARGE");
+    expectRefusal(
+      await call(streamCheckAccessPath, tooLong),
+      Code.ResourceExhausted,
+      "BODY_TOO_LARGE",
+    );
     const falsePrefix = envelope("", 0, 0xffff_ffff);
-    expectRefusal(await call(streamRpc, falsePrefix), Code.ResourceExhausted, "BODY_TOO_LARGE");
+    expectRefusal(
+      await call(streamCheckAccessPath, falsePrefix),
+      Code.ResourceExhausted,
+      "BODY_TOO_LARGE",
+    );
   });
 
   it("reports each invalid check and continues with the valid ones", async () => {
@@ -92,7 +105,7 @@ describe("a check stream", () => {
       }),
     ];
     const response = await call(
-      streamRpc,
+      streamCheckAccessPath,
       Buffer.concat([...bad.flatMap((check) => [check, validCheck()])]),
     );
     expect(response.headers["grpc-status"]).toBe("0");
@@ -110,7 +123,7 @@ describe("a check stream", () => {
   });
 
   it("ends normally without checks", async () => {
-    const response = await call(streamRpc, Buffer.alloc(0));
+    const response = await call(streamCheckAccessPath, Buffer.alloc(0));
     expect(response.headers["grpc-status"]).toBe("0");
     expect(response.body).toHaveLength(0);
   });
@@ -119,7 +132,7 @@ describe("a check stream", () => {
     ["no key", {}, Code.Unauthenticated, "UNAUTHENTICATED"],
     ["an invalid key", { "svc-api-key": "secret" }, Code.Unauthenticated, "UNAUTHENTICATED"],
   ])("is refused with %s, like a watch", async (_name, headers, code, reason) => {
-    for (const path of [streamRpc, watchRpc]) {
+    for (const path of [streamCheckAccessPath, watchCredentialsPath]) {
       expectRefusal(
         await callRaw(target.server, path, { headers, body: validCheck() }),
         code,
@@ -129,7 +142,7 @@ describe("a check stream", () => {
   });
 
   it("is refused without access:check, like a watch", async () => {
-    for (const path of [streamRpc, watchRpc]) {
+    for (const path of [streamCheckAccessPath, watchCredentialsPath]) {
       const response = await call(path, validCheck(), { "svc-api-key": target.privateKey });
       expectRefusal(response, Code.PermissionDenied, "PERMISSION_DENIED");
     }
@@ -141,7 +154,7 @@ describe("a check stream", () => {
       "content-type": "application/connect+json",
     };
     const body = envelope("{}");
-    const { status } = await send(target, streamRpc, { method: "POST", headers, body });
+    const { status } = await send(target, streamCheckAccessPath, { method: "POST", headers, body });
     expect(status).toBe(505);
   });
 });
@@ -165,7 +178,7 @@ describe("a watch", () => {
     ["resume_token", { resumeToken: "x".repeat(1_001) }],
     ["resume_token", { resumeToken: "\u0000" }],
   ])("is refused with an invalid %s", async (field, request) => {
-    const response = await call(watchRpc, encodeWatch(request));
+    const response = await call(watchCredentialsPath, encodeWatch(request));
     expectRefusal(response, Code.InvalidArgument, "INVALID_REQUEST");
     const fields = detailsOf(response).badRequest?.fieldViolations.map(
       (violation) => violation.field,
@@ -174,7 +187,10 @@ describe("a watch", () => {
   });
 
   it("does not echo a key sent as a resume token", async () => {
-    const response = await call(watchRpc, encodeWatch({ resumeToken: target.privateKey }));
+    const response = await call(
+      watchCredentialsPath,
+      encodeWatch({ resumeToken: target.privateKey }),
+    );
     expectRefusal(response, Code.InvalidArgument, "INVALID_REQUEST");
     expect(JSON.stringify(response.headers)).not.toContain(target.privateKey.slice(30, 60));
   });
@@ -184,14 +200,14 @@ describe("a watch", () => {
     // A slow machine needs longer for the first message.
     for (let milliseconds = 250; messages.length === 0; milliseconds *= 2) {
       const timeout = { "grpc-timeout": `${milliseconds}m` };
-      const response = await call(watchRpc, encodeWatch({ heartbeatMs: 50 }), timeout);
+      const response = await call(watchCredentialsPath, encodeWatch({ heartbeatMs: 50 }), timeout);
       messages = parseGrpcMessages(response.body);
       expect(response.headers["grpc-status"]).toBe(String(Code.DeadlineExceeded));
     }
   });
 
   it("is refused if its message cannot be decoded", async () => {
-    const response = await call(watchRpc, envelope(Buffer.from([0xff, 0xff])));
+    const response = await call(watchCredentialsPath, envelope(Buffer.from([0xff, 0xff])));
     expectRefusal(response, Code.InvalidArgument, "INVALID_REQUEST");
   });
 });
@@ -287,7 +303,7 @@ describe("a client that does not read", () => {
 
   it("does not delay other callers", async () => {
     const slowSession = connect(base.url);
-    const stream = openStream(streamRpc, slowSession);
+    const stream = openStream(streamCheckAccessPath, slowSession);
     sendChecks(stream);
     await expectOtherCallersServed(base);
     expect(stream.closed).toBe(false);
@@ -295,7 +311,7 @@ describe("a client that does not read", () => {
   });
 
   it("gets backpressure on checks, then is disconnected, without effect on other callers", async () => {
-    const stream = openStream(streamRpc);
+    const stream = openStream(streamCheckAccessPath);
     const closed = waitForClose(stream);
     sendChecks(stream);
     await closed;
@@ -303,13 +319,16 @@ describe("a client that does not read", () => {
     expect(keyLookups).toBeGreaterThan(0);
     expect(keyLookups).toBeLessThan(checkCount / 2);
     await expectOtherCallersServed();
-    expect(await waitForLogLine(streamRpc)).toMatchObject({ level: 30, code: "canceled" });
+    expect(await waitForLogLine(streamCheckAccessPath)).toMatchObject({
+      level: 30,
+      code: "canceled",
+    });
   });
 
   it("can queue only a few large messages on the server", async () => {
     session.destroy();
     session = connect(server.url, { settings: { initialWindowSize: 0 } });
-    const stream = openStream("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo");
+    const stream = openStream(rpcPath(ServerReflection.method.serverReflectionInfo));
     const closed = waitForClose(stream);
     const large = create(ServerReflectionRequestSchema, {
       host: "x".repeat(900_000),
@@ -339,7 +358,7 @@ describe("a client that does not read", () => {
     );
     session.destroy();
     session = connect(server.url, { settings: { initialWindowSize: 0 } });
-    const stream = openStream(watchRpc);
+    const stream = openStream(watchCredentialsPath);
     const closed = waitForClose(stream);
     const { resumeToken } = first;
     const request = create(WatchCredentialsRequestSchema, { resumeToken, heartbeatMs: 50 });
@@ -359,7 +378,7 @@ describe("a client that does not read", () => {
     // 64 KiB in 200 ms: all responses together take longer than the timeout.
     const getPauseMs = (bytes: number) => (50 * bytes) / 16_384;
     async function readSlowly() {
-      const stream = openStream(streamRpc);
+      const stream = openStream(streamCheckAccessPath);
       stream.end(Buffer.concat(Array.from({ length: count }, () => check)));
       const chunks: Buffer[] = [];
       const startedAt = performance.now();
@@ -384,14 +403,17 @@ describe("a client that does not read", () => {
   });
 
   it("ends its stream when it disconnects, without effect on other callers", async () => {
-    const stream = openStream(watchRpc);
+    const stream = openStream(watchCredentialsPath);
     const empty = create(WatchCredentialsRequestSchema, { heartbeatMs: 60_000 });
     stream.end(envelope(toBinary(WatchCredentialsRequestSchema, empty)));
     const [chunk] = await once(stream, "data");
     const [bytes = Buffer.alloc(0)] = parseGrpcMessages(chunk);
     expect(fromBinary(WatchCredentialsResponseSchema, bytes).resumeToken).not.toBe("");
     session.destroy();
-    expect(await waitForLogLine(watchRpc)).toMatchObject({ level: 30, code: "canceled" });
+    expect(await waitForLogLine(watchCredentialsPath)).toMatchObject({
+      level: 30,
+      code: "canceled",
+    });
     await expectOtherCallersServed();
   });
 });
@@ -400,9 +422,9 @@ describe("a checked key", () => {
   it("never appears in the log", async () => {
     const check = create(CheckAccessRequestSchema, createCheck(target.privateKey));
     const body = envelope(toBinary(CheckAccessRequestSchema, check));
-    await call("/latchkey.v1.AccessService/CheckAccess", body);
-    await call(streamRpc, Buffer.concat([validCheck(), envelope("x"), validCheck()]));
-    await call(streamRpc, validCheck(), { "svc-api-key": target.privateKey });
+    await call(rpcPath(AccessService.method.checkAccess), body);
+    await call(streamCheckAccessPath, Buffer.concat([validCheck(), envelope("x"), validCheck()]));
+    await call(streamCheckAccessPath, validCheck(), { "svc-api-key": target.privateKey });
     expect(target.server.logs.length).toBeGreaterThan(0);
   });
 });

@@ -1,19 +1,18 @@
-import { create, type DescMessage, fromJson, type JsonObject, toBinary } from "@bufbuild/protobuf";
+import { create, type DescMethod, fromJson, type JsonObject, toBinary } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import {
-  BatchCheckAccessRequestSchema,
+  AccessService,
   CheckAccessRequestSchema,
-  ListPermissionsRequestSchema,
 } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { generateKey } from "../../../src/auth/keys.js";
 import { newId } from "../../../src/lib/uuid.js";
 import { useBadInputTarget } from "../../support/api/bad-input.js";
+import { rpcPath } from "../../support/api/rpc-path.js";
 import { expectProblem, send } from "../../support/http/http.js";
 import { callRaw, detailsOf, envelope } from "../../support/http/raw-grpc.js";
 
 const target = useBadInputTarget();
-const service = "/latchkey.v1.AccessService";
 const nonce = generateKey("non", newId(0));
 const permission = "token:read";
 
@@ -31,10 +30,12 @@ function post(path: string, body: unknown) {
   return send(target, path, { method: "POST", headers: target.json, body: text });
 }
 
-function call(method: string, schema: DescMessage, json: JsonObject) {
+const { checkAccess, batchCheckAccess, listPermissions } = AccessService.method;
+
+function call(method: DescMethod, json: JsonObject) {
   const headers = { "svc-api-key": target.root.key };
-  const body = envelope(toBinary(schema, fromJson(schema, json)));
-  return callRaw(target.server, `${service}/${method}`, { headers, body });
+  const body = envelope(toBinary(method.input, fromJson(method.input, json)));
+  return callRaw(target.server, rpcPath(method), { headers, body });
 }
 
 let secrets: string[];
@@ -107,7 +108,7 @@ describe("an invalid check", () => {
       expect(Object.keys(errors ?? {})).toEqual([field]);
       expectNoSecretIn(response.body);
 
-      const grpc = await call("CheckAccess", CheckAccessRequestSchema, body());
+      const grpc = await call(checkAccess, body());
       expect(grpc.headers["grpc-status"]).toBe(String(Code.InvalidArgument));
       const { badRequest, info } = detailsOf(grpc);
       const fields = badRequest?.fieldViolations.map((violation) => violation.field);
@@ -150,7 +151,7 @@ describe("a check in JSON", () => {
     ["an unknown attribute", checkWithToken({ id: "a", name: "b" })],
     ["a token that is a string", () => checkWith({ token: "card-1" })],
   ])("is refused over Connect if it has %s", async (_name, body) => {
-    const response = await post(`${service}/CheckAccess`, body());
+    const response = await post(rpcPath(checkAccess), body());
     expect(response.status).toBe(400);
     expect(JSON.parse(response.body).code).toBe("invalid_argument");
     expectNoSecretIn(response.body);
@@ -171,7 +172,7 @@ describe("a batch of checks", () => {
     const response = await post("/access/check-batch", { checks });
     const { errors } = expectProblem(response, 400, "invalid_request");
     expect(Object.keys(errors ?? {})).toEqual(["checks"]);
-    const grpc = await call("BatchCheckAccess", BatchCheckAccessRequestSchema, { checks });
+    const grpc = await call(batchCheckAccess, { checks });
     expect(grpc.headers["grpc-status"]).toBe(String(Code.InvalidArgument));
     const { badRequest } = detailsOf(grpc);
     expect(badRequest?.fieldViolations.map(({ field }) => field)).toEqual(["checks"]);
@@ -217,13 +218,13 @@ describe("a request for the permission catalogue", () => {
       const response = await send(target, path, { headers: target.json });
       const { errors } = expectProblem(response, 400, "invalid_request");
       expect(Object.keys(errors ?? {})).toEqual(["type"]);
-      const grpc = await call("ListPermissions", ListPermissionsRequestSchema, { type });
+      const grpc = await call(listPermissions, { type });
       expect(grpc.headers["grpc-status"]).toBe(String(Code.InvalidArgument));
     },
   );
 
   it("is refused over gRPC for an empty type", async () => {
-    const grpc = await call("ListPermissions", ListPermissionsRequestSchema, { type: "" });
+    const grpc = await call(listPermissions, { type: "" });
     expect(grpc.headers["grpc-status"]).toBe(String(Code.InvalidArgument));
   });
 
@@ -273,7 +274,7 @@ describe("the access paths", () => {
     const message = create(CheckAccessRequestSchema, { key: other.key, permission });
     const headers = { "svc-api-key": target.root.key };
     const body = envelope(toBinary(CheckAccessRequestSchema, message));
-    const grpc = await callRaw(target.server, `${service}/CheckAccess`, { headers, body });
+    const grpc = await callRaw(target.server, rpcPath(checkAccess), { headers, body });
     expect(grpc.body.includes(other.tenantId)).toBe(false);
   });
 });

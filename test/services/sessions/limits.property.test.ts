@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import type { CheckAccessResponse } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { type GrantsInit, seedTenant, type Tenant } from "../../contract/api/fixtures.js";
+import { transformRank } from "../../contract/decisions/grants.js";
 import type { Api } from "../../support/api/api.js";
 import { createRestApi } from "../../support/api/rest.js";
 import { repetitions } from "../../support/jest/suite.js";
@@ -58,11 +59,6 @@ beforeAll(async () => {
 
 afterAll(() => server.close());
 
-/** Ranks a decision by how much of the token it reveals. */
-function getExposure({ allowed, transform = "" }: CheckAccessResponse): number {
-  return allowed ? ["redact", "mask", "reveal"].indexOf(transform) : -1;
-}
-
 /** Restricts the grants to what the authorizer holds; more would be refused. */
 function restrictGrants(wanted: GrantsInit, held: GrantsInit): GrantsInit | undefined {
   const names = new Set(
@@ -108,11 +104,11 @@ describe("an authorized session", () => {
                     api.checkAccess(tenant.root.key, { key, permission, token }),
                   ),
                 );
-                const exposure = getExposure(bySession as CheckAccessResponse);
-                expect(exposure).toBeLessThanOrEqual(
-                  getExposure(byAuthorizer as CheckAccessResponse),
+                const rank = transformRank(bySession as CheckAccessResponse);
+                expect(rank).toBeLessThanOrEqual(
+                  transformRank(byAuthorizer as CheckAccessResponse),
                 );
-                allowed += exposure >= 0 ? 1 : 0;
+                allowed += rank >= 0 ? 1 : 0;
                 limited += bySession?.limitedBy === "authorizer" ? 1 : 0;
               }
             }

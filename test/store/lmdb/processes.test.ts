@@ -72,11 +72,11 @@ describe("processes that share the data in LMDB", () => {
     expect(await store.applications.find(id)).toBeUndefined();
     run("create", id);
     expect(await store.applications.find(id)).toBeDefined();
-    run("rekey", id);
+    run("replaceKeys", id);
     const found = must(await store.applications.find(id));
     expect(Buffer.from(must(found.keys[0]).hash).toString()).toBe("replaced");
     await store.applications.delete(found.tenantId, id);
-    expect(run("rekey", id).status).toBe(1);
+    expect(run("replaceKeys", id).status).toBe(1);
   });
 
   it("authorize a session only once", async () => {

@@ -28,7 +28,7 @@ import {
   idsOf,
   must,
   newestFirst,
-  rekey,
+  replaceKeys,
   times,
 } from "../../contract/store/fixtures.js";
 import { createTestClock } from "../../support/clock.js";
@@ -253,13 +253,13 @@ describe("the LMDB store", () => {
     const countExpirations = () => tables.rows().expirations ?? 0;
     expect(countExpirations()).toBe(1);
     const [one, two, three] = times(3, (index) => ({ ...aKey(), expiresAt: expiresAt - index }));
-    await rekey(store, application, must(one), must(two), aKey());
+    await replaceKeys(store, application, must(one), must(two), aKey());
     expect(countExpirations()).toBe(3);
-    await rekey(store, application, must(three), must(two));
+    await replaceKeys(store, application, must(three), must(two));
     expect(countExpirations()).toBe(3);
-    await rekey(store, application, aKey());
+    await replaceKeys(store, application, aKey());
     expect(countExpirations()).toBe(1);
-    await rekey(store, application, must(one));
+    await replaceKeys(store, application, must(one));
     await store.applications.delete(application.tenantId, application.id);
     expect(tables.rows()).toEqual({});
     await tables.close();

@@ -103,7 +103,7 @@ describe("the database's clock", () => {
     }
     expect(await store.applications.findExpired(old.id)).toBeUndefined();
     expect(await store.applications.findExpired(recent.id)).toEqual(recent);
-  }, 400_000);
+  });
 });
 
 describe("the validators", () => {

@@ -26,7 +26,7 @@ import {
   isAvailable,
   startFailingMongo,
 } from "../../support/mongo/failing-mongo.js";
-import { withOptions } from "../../support/mongo/uri.js";
+import { longTimeouts, withOptions } from "../../support/mongo/uri.js";
 import { until } from "../../support/until.js";
 
 let failing: FailingMongo;
@@ -108,6 +108,12 @@ it("completes a change when every read of its caller is slow", async () => {
 });
 
 describe("a change whose caller is deleted during the last write", () => {
+  let longTimeoutStore: Store;
+
+  beforeAll(async () => {
+    longTimeoutStore = await failing.open(longTimeouts);
+  });
+
   it.each(["an application", "a session"])("does not create %s", async (kind) => {
     const caller = await store.applications.create(anApplication());
     const events = [anEvent()];
@@ -116,8 +122,8 @@ describe("a change whose caller is deleted during the last write", () => {
     const untilReceived = await failing.delayNext("update");
     const change = Promise.allSettled([
       kind === "an application"
-        ? store.applications.create(application, context)
-        : store.sessions.create(session, context),
+        ? longTimeoutStore.applications.create(application, context)
+        : longTimeoutStore.sessions.create(session, context),
     ]);
     await untilReceived();
     await store.applications.delete(caller.tenantId, caller.id);
@@ -399,7 +405,7 @@ describe("a killed MongoDB", () => {
   it("is unavailable and ends subscriptions", async () => {
     const killed = await startFailingMongo();
     try {
-      const other = await killed.openWithShortTimeout();
+      const other = await killed.open({ serverSelectionTimeoutMS: "1000" });
       const { tenantId } = killed.application;
       const follower = follow(other, tenantId, { heartbeat: 1 });
       await follower.next();

@@ -117,7 +117,7 @@ describe("following changes on a failing MongoDB", () => {
   });
 
   it("does not report completeness while MongoDB is frozen, and resumes afterwards", async () => {
-    const other = await failing.openWithShortTimeout();
+    const other = await failing.open({ serverSelectionTimeoutMS: "1000" });
     const follower = follow(other, application.tenantId, { heartbeat: 1 });
     await follower.next();
     const slow = follow(other, application.tenantId);

@@ -24,6 +24,7 @@ import {
   type StreamingApi,
   toApiFailure,
 } from "./api.js";
+import { rpcPath } from "./rpc-path.js";
 
 /** Calls the API through @grpc/grpc-js, which shares no code with the server. */
 export function createGrpcApi(address: string): StreamingApi {
@@ -139,11 +140,12 @@ function metadataFor(key: Key): Metadata {
   return metadata;
 }
 
-function createCodec<M extends DescMethod>({ parent, name, input, output }: M) {
+function createCodec<M extends DescMethod>(method: M) {
+  const { input, output } = method;
   type Input = MessageShape<M["input"]>;
   type Output = MessageShape<M["output"]>;
   return {
-    path: `/${parent.typeName}/${name}`,
+    path: rpcPath(method),
     write: (message: Input) => Buffer.from(toBinary(input, message)),
     read: (bytes: Uint8Array) => fromBinary(output, bytes) as Output,
     toMessage: (request: MessageInitShape<M["input"]>) => create(input, request as never) as Input,

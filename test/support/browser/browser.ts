@@ -30,7 +30,7 @@ function isExecutable(path: string): boolean {
 }
 
 /** A busy machine can exceed Playwright's default of 30 seconds. */
-const timeout = 100_000;
+const timeout = 200_000;
 
 export interface OpenedPage {
   readonly page: Page;

@@ -8,6 +8,8 @@ import { type DescMessage, fromBinary, type MessageShape } from "@bufbuild/proto
 import { BinaryReader } from "@bufbuild/protobuf/wire";
 import { type Any, AnySchema, anyUnpack } from "@bufbuild/protobuf/wkt";
 import { BadRequestSchema, ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
+import { Health } from "../../../gen/grpc/health/v1/health_pb.js";
+import { rpcPath } from "../api/rpc-path.js";
 
 /** A complete response on an HTTP/2 stream. */
 export interface StreamResponse {
@@ -66,7 +68,7 @@ export function callRaw(
 export function watchHealth(session: ClientHttp2Session): ClientHttp2Stream {
   const stream = session.request({
     ":method": "POST",
-    ":path": "/grpc.health.v1.Health/Watch",
+    ":path": rpcPath(Health.method.watch),
     "content-type": "application/grpc",
     te: "trailers",
   });

@@ -19,7 +19,7 @@ import {
   anApplication,
   aSession,
   must,
-  rekey,
+  replaceKeys,
   rule,
   times,
 } from "../../contract/store/fixtures.js";
@@ -40,10 +40,10 @@ const tasks: Record<string, () => Promise<void>> = {
   },
 
   /** Replaces the key of the given application. */
-  async rekey() {
+  async replaceKeys() {
     const store = await openLmdbStore({ path });
     const application = must(await store.applications.find(argument));
-    await rekey(store, application, aKey({ hash: Buffer.from("replaced") }));
+    await replaceKeys(store, application, aKey({ hash: Buffer.from("replaced") }));
     await store.close();
   },
 

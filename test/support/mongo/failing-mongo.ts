@@ -17,8 +17,8 @@ export interface FailingMongo {
   fail(mode: unknown, data?: Document): Promise<Document>;
   /** Delays the next command of this name by a second. Returns a function that resolves when it arrives. */
   delayNext(command: string): Promise<() => Promise<unknown>>;
-  /** Opens a store with a short server selection timeout. */
-  openWithShortTimeout(): Promise<Store>;
+  /** Opens another store with these options in its URI. It is closed by `stop`. */
+  open(options: Readonly<Record<string, string>>): Promise<Store>;
   stop(): Promise<void>;
 }
 
@@ -53,8 +53,8 @@ export async function startFailingMongo(): Promise<FailingMongo> {
       return () => admin.db("admin").command(entered);
     },
 
-    async openWithShortTimeout() {
-      const uri = withOptions(mongod.uri, { serverSelectionTimeoutMS: "1000" });
+    async open(options) {
+      const uri = withOptions(mongod.uri, options);
       const opened = await openMongoStore({ uri, database: "latchkey" });
       others.push(opened);
       return opened;

@@ -12,7 +12,7 @@ export function withOptions(base: string, options: Readonly<Record<string, strin
 }
 
 /** Long timeouts: a slow machine is not a failure of the database. */
-const longTimeouts = {
+export const longTimeouts = {
   connectTimeoutMS: "60000",
   serverSelectionTimeoutMS: "60000",
   socketTimeoutMS: "60000",

@@ -13,6 +13,7 @@ import { type Api, keyOf } from "../../support/api/api.js";
 import { createConnectApi } from "../../support/api/connect.js";
 import { createGrpcApi } from "../../support/api/grpc.js";
 import { createRestApi } from "../../support/api/rest.js";
+import { rpcPath } from "../../support/api/rpc-path.js";
 import { send, sendRaw } from "../../support/http/http.js";
 import { callRaw, envelope } from "../../support/http/raw-grpc.js";
 import { type Exposition, parseExposition, scrape } from "../../support/service/exposition.js";
@@ -21,7 +22,7 @@ import { overrideStore } from "../../support/service/store.js";
 import { until } from "../../support/until.js";
 
 const byKey = "latchkey.v1.ApplicationService/GetApplicationByKey";
-const check = "/latchkey.v1.AccessService/CheckAccess";
+const checkAccessPath = rpcPath(AccessService.method.checkAccess);
 
 let server: TestServer;
 let root: BootstrapResult;
@@ -246,8 +247,8 @@ describe("/metrics", () => {
   });
 
   it.each<[cache: string, engine: Engine, path: string, body: (key: string) => object]>([
-    ["answers", "lmdb", `/${byKey}`, () => ({})],
-    ["rules", "lmdb", check, (key) => ({ key, permission: "token:read" })],
+    ["responses", "lmdb", `/${byKey}`, () => ({})],
+    ["rules", "lmdb", checkAccessPath, (key) => ({ key, permission: "token:read" })],
     ["records", "mongo", `/${byKey}`, () => ({})],
   ])("counts hits and misses of the %s cache", async (cache, engine, path, body) => {
     const cachedServer = await startServer(engine);

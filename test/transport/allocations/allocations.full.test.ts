@@ -1,7 +1,12 @@
 import { connect } from "node:http2";
 import { create, toBinary } from "@bufbuild/protobuf";
-import { afterAll, beforeAll, describe, expect, it, jest } from "@jest/globals";
-import { StreamCheckAccessRequestSchema } from "../../../gen/latchkey/v1/access_service_pb.js";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import {
+  AccessService,
+  StreamCheckAccessRequestSchema,
+} from "../../../gen/latchkey/v1/access_service_pb.js";
+import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { rpcPath } from "../../support/api/rpc-path.js";
 import { grpcHeaders } from "../../support/http/http2-wire.js";
 import { envelope } from "../../support/http/raw-grpc.js";
 import { latchkeyPath, withTempFolder } from "../../support/service/run-latchkey.js";
@@ -19,8 +24,8 @@ import {
  * docs/explanation/performance.md for timings.
  */
 
-const byKeyRpc = "/latchkey.v1.ApplicationService/GetApplicationByKey";
-const streamRpc = "/latchkey.v1.AccessService/StreamCheckAccess";
+const getApplicationByKeyPath = rpcPath(ApplicationService.method.getApplicationByKey);
+const streamCheckAccessPath = rpcPath(AccessService.method.streamCheckAccess);
 const warmupRequests = 3_000;
 const measuredRequests = 3_000;
 /**
@@ -30,8 +35,6 @@ const measuredRequests = 3_000;
 const timersPerLookup = 1;
 
 type Load = (count: number) => Promise<void>;
-
-jest.setTimeout(240_000);
 
 let service: ProfiledProcess;
 let baseline: ProfiledProcess;
@@ -84,12 +87,12 @@ const getRequest = () =>
 
 const connectRequest = () =>
   Buffer.from(
-    `POST ${byKeyRpc} HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${key}\r\n` +
+    `POST ${getApplicationByKeyPath} HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${key}\r\n` +
       "content-type: application/json\r\ncontent-length: 2\r\n\r\n{}",
   );
 
 const grpcLoad = (port: number) => (count: number) =>
-  sendGrpcLoad(port, grpcHeaders(byKeyRpc, key), envelope(""), count);
+  sendGrpcLoad(port, grpcHeaders(getApplicationByKeyPath, key), envelope(""), count);
 
 /** The same request to the service and to a baseline server. */
 interface Scenario {
@@ -160,7 +163,7 @@ describe("a check in a gRPC stream", () => {
     const load: Load = async (count) => {
       const session = connect(`http://127.0.0.1:${ports.service}`);
       for (let sent = 0; sent < count; sent += checksPerStream) {
-        await callGrpc(session, grpcHeaders(streamRpc, key), checks);
+        await callGrpc(session, grpcHeaders(streamCheckAccessPath, key), checks);
       }
       session.destroy();
     };

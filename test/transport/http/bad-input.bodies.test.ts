@@ -1,7 +1,9 @@
 import { connect as connectHttp2 } from "node:http2";
 import { connect } from "node:net";
 import { describe, expect, it } from "@jest/globals";
+import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { useBadInputTarget } from "../../support/api/bad-input.js";
+import { rpcPath } from "../../support/api/rpc-path.js";
 import {
   exchangeRaw,
   expectProblem,
@@ -15,7 +17,7 @@ const target = useBadInputTarget();
 const megabyte = 1024 * 1024;
 const bodySize = 100 * megabyte;
 const block = Buffer.alloc(megabyte, " ");
-const createRpc = "/latchkey.v1.ApplicationService/CreateApplication";
+const createApplicationPath = rpcPath(ApplicationService.method.createApplication);
 
 interface Upload {
   readonly response: HttpResponse;
@@ -121,12 +123,12 @@ describe.each(uploads)("a body of 100 MB %s", (_name, options) => {
     expectProblem(noPath.response, 404, "path_not_found");
     const noMethod = await upload("/healthz", "application/json", options);
     expectProblem(noMethod.response, 405, "method_not_allowed");
-    const noType = await upload(createRpc, "text/plain", options);
+    const noType = await upload(createApplicationPath, "text/plain", options);
     expectProblem(noType.response, 415, "unsupported_media_type");
   });
 
   it("is refused by Connect as resource_exhausted", async () => {
-    const { response } = await upload(createRpc, "application/json", options);
+    const { response } = await upload(createApplicationPath, "application/json", options);
     expect({ status: response.status, ...JSON.parse(response.body) }).toMatchObject({
       status: 429,
       code: "resource_exhausted",
@@ -136,10 +138,10 @@ describe.each(uploads)("a body of 100 MB %s", (_name, options) => {
   });
 
   it("is refused by gRPC-Web and gRPC as RESOURCE_EXHAUSTED", async () => {
-    const web = await upload(createRpc, "application/grpc-web+proto", options);
+    const web = await upload(createApplicationPath, "application/grpc-web+proto", options);
     expect(web.response.body).toContain("grpc-status: 8\r\n");
     if (options.http2) {
-      const { response } = await upload(createRpc, "application/grpc", options);
+      const { response } = await upload(createApplicationPath, "application/grpc", options);
       expect(response).toMatchObject({ status: 200, headers: { "grpc-status": "8" } });
     }
   });
@@ -150,7 +152,7 @@ describe("a client that expects 100 Continue", () => {
     `POST ${path} HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${key}\r\ncontent-type: application/json\r\n` +
     `expect: 100-continue\r\nconnection: close\r\ncontent-length: ${length}\r\n\r\n`;
 
-  it.each(["/applications", createRpc])(
+  it.each(["/applications", createApplicationPath])(
     "is refused without 100 Continue if the body is too large: %s",
     async (path) => {
       const response = await exchangeRaw(
@@ -166,7 +168,7 @@ describe("a client that expects 100 Continue", () => {
     expectProblem(response, 401, "unauthenticated");
   });
 
-  it.each(["/applications", createRpc])(
+  it.each(["/applications", createApplicationPath])(
     "gets 100 Continue if the request is acceptable: %s",
     async (path) => {
       const text = await new Promise<string>((resolve) => {
@@ -186,7 +188,7 @@ describe("a client that expects 100 Continue", () => {
   );
 
   it("causes no server error if it disconnects while it waits", async () => {
-    for (const path of ["/applications", createRpc]) {
+    for (const path of ["/applications", createApplicationPath]) {
       await new Promise((resolve) => {
         const socket = connect(target.port, "127.0.0.1");
         socket.on("data", () => socket.destroy());
@@ -218,8 +220,11 @@ describe("a client that expects 100 Continue", () => {
       });
     expect(await call("/applications", 2)).toEqual({ hasContinue: true, status: 400 });
     expect(await call("/applications", bodySize)).toEqual({ hasContinue: false, status: 413 });
-    expect(await call(createRpc, 2)).toEqual({ hasContinue: true, status: 400 });
-    expect(await call(createRpc, bodySize)).toEqual({ hasContinue: false, status: 429 });
+    expect(await call(createApplicationPath, 2)).toEqual({ hasContinue: true, status: 400 });
+    expect(await call(createApplicationPath, bodySize)).toEqual({
+      hasContinue: false,
+      status: 429,
+    });
     session.destroy();
   });
 
@@ -243,7 +248,7 @@ describe("a client that expects 100 Continue", () => {
 });
 
 describe("a truncated body", () => {
-  it.each(["/applications", createRpc])("causes no server error: %s", async (path) => {
+  it.each(["/applications", createApplicationPath])("causes no server error: %s", async (path) => {
     for (const type of ["application/json", "application/grpc", "application/grpc-web+proto"]) {
       await new Promise((resolve) => {
         const socket = connect(target.port, "127.0.0.1");

@@ -4,11 +4,12 @@ import { afterEach, describe, expect, it } from "@jest/globals";
 import { SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { keyOf } from "../../support/api/api.js";
 import { createRestApi } from "../../support/api/rest.js";
+import { rpcPath } from "../../support/api/rpc-path.js";
 import { type HttpResponse, send } from "../../support/http/http.js";
 import { startServer, type TestServer } from "../../support/service/server.js";
 
 const app = "https://app.example.com";
-const createRpc = "/latchkey.v1.SessionService/CreateSession";
+const createSessionPath = rpcPath(SessionService.method.createSession);
 let server: TestServer;
 
 afterEach(() => server.close());
@@ -82,7 +83,7 @@ describe("with CORS_ORIGINS", () => {
 
   it("handles a preflight on every path and for every method", async () => {
     server = await startServer("lmdb", { environment: { CORS_ORIGINS: app } });
-    for (const path of ["/applications", "/applications/42", createRpc, "/openapi.json"]) {
+    for (const path of ["/applications", "/applications/42", createSessionPath, "/openapi.json"]) {
       for (const method of ["GET", "POST", "PUT", "DELETE"]) {
         const { status, headers } = await preflight(app, path, method);
         expect([status, headers["access-control-allow-origin"]]).toEqual([204, app]);
@@ -94,7 +95,7 @@ describe("with CORS_ORIGINS", () => {
     server = await startServer("lmdb", { environment: { CORS_ORIGINS: app } });
     for (const [path, status] of [
       ["/sessions", 401],
-      [createRpc, 401],
+      [createSessionPath, 401],
       ["/nothing", 404],
     ] as const) {
       const response = await send(server, path, {

@@ -1,13 +1,16 @@
 import { readFileSync } from "node:fs";
 import { connect as connectHttp2 } from "node:http2";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { AccessService } from "../../../gen/latchkey/v1/access_service_pb.js";
+import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
 import type { BootstrapResult } from "../../../src/bootstrap.js";
+import { rpcPath } from "../../support/api/rpc-path.js";
 import { exchangeRaw, send } from "../../support/http/http.js";
 import { callRaw, envelope } from "../../support/http/raw-grpc.js";
 import { startServer, type TestServer } from "../../support/service/server.js";
 
-const byKeyRpc = "/latchkey.v1.ApplicationService/GetApplicationByKey";
-const watchRpc = "/latchkey.v1.AccessService/WatchCredentials";
+const getApplicationByKeyPath = rpcPath(ApplicationService.method.getApplicationByKey);
+const watchCredentialsPath = rpcPath(AccessService.method.watchCredentials);
 const tls = { TLS_CERT: "test/fixtures/localhost.crt", TLS_KEY: "test/fixtures/localhost.key" };
 
 describe("every response", () => {
@@ -34,9 +37,9 @@ describe("every response", () => {
     ["of the health check", () => send(server, "/healthz")],
     ["with the OpenAPI document", () => send(server, "/openapi.json")],
     ["to malformed HTTP", () => exchangeRaw(server, "nonsense\r\n\r\n")],
-    ["over Connect", post(byKeyRpc, "application/json", "{}")],
-    ["over gRPC-Web", post(byKeyRpc, "application/grpc-web+proto", envelope(""))],
-    ["of a Connect stream", post(watchRpc, "application/connect+json", envelope("x"))],
+    ["over Connect", post(getApplicationByKeyPath, "application/json", "{}")],
+    ["over gRPC-Web", post(getApplicationByKeyPath, "application/grpc-web+proto", envelope(""))],
+    ["of a Connect stream", post(watchCredentialsPath, "application/connect+json", envelope("x"))],
     [
       "over REST on HTTP/2",
       () => callRaw(server, "/applications/key", { headers: { ...keyHeader(), ":method": "GET" } }),
@@ -64,7 +67,7 @@ describe("every response", () => {
   );
 
   it("is not cached and has no browser headers over gRPC", async () => {
-    const { headers } = await callRaw(server, byKeyRpc, {
+    const { headers } = await callRaw(server, getApplicationByKeyPath, {
       headers: keyHeader(),
       body: envelope(""),
     });

@@ -1,15 +1,16 @@
 import { connect, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
 import type { BootstrapResult } from "../../../src/bootstrap.js";
+import { rpcPath } from "../../support/api/rpc-path.js";
 import { useCleanup } from "../../support/cleanup.js";
 import { type HttpResponse, parseResponses } from "../../support/http/http.js";
 import { envelope } from "../../support/http/raw-grpc.js";
 import { startServer, type TestServer } from "../../support/service/server.js";
 import { until } from "../../support/until.js";
 
-const service = "/latchkey.v1.ApplicationService";
-const byKeyRpc = `${service}/GetApplicationByKey`;
-const createRpc = `${service}/CreateApplication`;
+const getApplicationByKeyPath = rpcPath(ApplicationService.method.getApplicationByKey);
+const createApplicationPath = rpcPath(ApplicationService.method.createApplication);
 
 const stopAfterTest = useCleanup();
 let server: TestServer;
@@ -87,11 +88,11 @@ describe("pipelined requests", () => {
     const { socket, receive } = openConnection();
     const requests: RequestOptions[] = [
       get,
-      { path: byKeyRpc, type: "application/json", body: "{}" },
-      { path: byKeyRpc, type: "application/proto", body: "" },
-      { path: byKeyRpc, type: "application/grpc-web+proto", body: envelope("") },
+      { path: getApplicationByKeyPath, type: "application/json", body: "{}" },
+      { path: getApplicationByKeyPath, type: "application/proto", body: "" },
+      { path: getApplicationByKeyPath, type: "application/grpc-web+proto", body: envelope("") },
       { path: "/applications", type: "application/json", body: "{}" },
-      { path: createRpc, type: "application/json", body: "{}" },
+      { path: createApplicationPath, type: "application/json", body: "{}" },
       { method: "GET", path: "/nothing" },
       get,
     ];
@@ -120,8 +121,8 @@ describe("pipelined requests", () => {
     const requests: RequestOptions[] = [
       get,
       { ...get, headers: upgrade },
-      { path: byKeyRpc, type: "application/json", body: "{}", headers: upgrade },
-      { path: byKeyRpc, type: "application/json", body: "{}" },
+      { path: getApplicationByKeyPath, type: "application/json", body: "{}", headers: upgrade },
+      { path: getApplicationByKeyPath, type: "application/json", body: "{}" },
       { ...get, headers: ["Connection: keep-alive, Upgrade", "Upgrade: h2c, websocket"] },
       { method: "GET", path: "/nothing" },
       get,
@@ -135,7 +136,7 @@ describe("pipelined requests", () => {
 
   it("are served after one whose Upgrade is ignored, however they are split", async () => {
     const first = serialize({
-      ...{ path: byKeyRpc, type: "application/json", body: "{}" },
+      ...{ path: getApplicationByKeyPath, type: "application/json", body: "{}" },
       headers: ["connection: upgrade", "upgrade: websocket"],
     });
     const all = Buffer.concat([serialize(get), first, serialize(get)]);
@@ -151,7 +152,11 @@ describe("pipelined requests", () => {
   });
 
   it("may be split anywhere", async () => {
-    const first = serialize({ path: byKeyRpc, type: "application/json", body: "{}" });
+    const first = serialize({
+      path: getApplicationByKeyPath,
+      type: "application/json",
+      body: "{}",
+    });
     const second = serialize({ method: "GET", path: "/healthz" });
     const { socket, receive } = openConnection();
     let count = 0;
@@ -198,25 +203,42 @@ describe("a keep-alive connection", () => {
     ],
     ["a body for an unknown path", { path: "/nothing", type: json, body: "{}" }, 404],
     ["a body for a method that is not allowed", { path: "/healthz", type: json, body: "{}" }, 405],
-    ["a Connect call without a key", { path: byKeyRpc, type: json, body: "{}", ...noKey }, 401],
-    ["a Connect call over the limit", { path: createRpc, type: json, body: large }, 429],
-    ["an invalid Connect call", { path: createRpc, type: json, body: "{}" }, 400],
+    [
+      "a Connect call without a key",
+      { path: getApplicationByKeyPath, type: json, body: "{}", ...noKey },
+      401,
+    ],
+    [
+      "a Connect call over the limit",
+      { path: createApplicationPath, type: json, body: large },
+      429,
+    ],
+    ["an invalid Connect call", { path: createApplicationPath, type: json, body: "{}" }, 400],
     [
       "a Connect call with an expired deadline",
-      { path: byKeyRpc, type: json, body: "{}", headers: ["connect-timeout-ms: 0"] },
+      { path: getApplicationByKeyPath, type: json, body: "{}", headers: ["connect-timeout-ms: 0"] },
       504,
     ],
     [
       "a gRPC-Web call without a key",
-      { path: byKeyRpc, type: "application/grpc-web", body: envelope(""), ...noKey },
+      { path: getApplicationByKeyPath, type: "application/grpc-web", body: envelope(""), ...noKey },
       200,
     ],
     [
       "a call with an unknown compression",
-      { path: byKeyRpc, type: json, body: "{}", headers: ["content-encoding: snappy"] },
+      {
+        path: getApplicationByKeyPath,
+        type: json,
+        body: "{}",
+        headers: ["content-encoding: snappy"],
+      },
       501,
     ],
-    ["a call of an unsupported type", { path: byKeyRpc, type: "text/plain", body: "{}" }, 415],
+    [
+      "a call of an unsupported type",
+      { path: getApplicationByKeyPath, type: "text/plain", body: "{}" },
+      415,
+    ],
   ])("serves the next request after an error: %s", async (_what, request, status) => {
     const { socket, receive } = openConnection();
     socket.write(serialize(request));
@@ -256,7 +278,7 @@ describe("a keep-alive connection", () => {
   it("serves the next request after one with Expect: 100-continue", async () => {
     const { socket, receive, text } = openConnection();
     const expecting = ["expect: 100-continue", "content-length: 2"];
-    for (const path of ["/applications", createRpc]) {
+    for (const path of ["/applications", createApplicationPath]) {
       const before = text().length;
       socket.write(serialize({ path, type: json, headers: expecting }));
       await until(async () => text().slice(before).includes("100 Continue\r\n\r\n"));
@@ -286,10 +308,12 @@ describe("an empty body", () => {
   it("is a valid Connect message in binary, and not in JSON", async () => {
     const { socket, receive } = openConnection();
     for (const type of ["application/proto", "application/json"]) {
-      socket.write(serialize({ path: byKeyRpc, type, body: "" }));
-      socket.write(serialize({ path: byKeyRpc, type, headers: ["transfer-encoding: chunked"] }));
+      socket.write(serialize({ path: getApplicationByKeyPath, type, body: "" }));
+      socket.write(
+        serialize({ path: getApplicationByKeyPath, type, headers: ["transfer-encoding: chunked"] }),
+      );
       socket.write("0\r\n\r\n");
-      socket.write(serialize({ path: byKeyRpc, type }));
+      socket.write(serialize({ path: getApplicationByKeyPath, type }));
     }
     const responses = await receive(6);
     expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 400, 400, 400]);

@@ -1,9 +1,13 @@
 import type { ClientHttp2Stream, OutgoingHttpHeaders } from "node:http2";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
-import { ListApplicationsRequestSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
+import {
+  ApplicationService,
+  ListApplicationsRequestSchema,
+} from "../../../gen/latchkey/v1/application_service_pb.js";
 import type { BootstrapResult } from "../../../src/bootstrap.js";
 import { anApplication, createLarge, times } from "../../contract/store/fixtures.js";
+import { rpcPath } from "../../support/api/rpc-path.js";
 import {
   readResponse,
   sendParts,
@@ -15,10 +19,9 @@ import { envelope } from "../../support/http/raw-grpc.js";
 import { startServer, type TestServer } from "../../support/service/server.js";
 import { until } from "../../support/until.js";
 
-const service = "/latchkey.v1.ApplicationService";
-const byKeyRpc = `${service}/GetApplicationByKey`;
-const createRpc = `${service}/CreateApplication`;
-const listRpc = `${service}/ListApplications`;
+const getApplicationByKeyPath = rpcPath(ApplicationService.method.getApplicationByKey);
+const createApplicationPath = rpcPath(ApplicationService.method.createApplication);
+const listApplicationsPath = rpcPath(ApplicationService.method.listApplications);
 const json = { "content-type": "application/json" };
 
 const openSession = useWireSessions();
@@ -107,10 +110,10 @@ describe("a response over HTTP/2", () => {
 
   it.each<[protocol: string, request: RequestOptions, body: string | Uint8Array | undefined]>([
     ["REST", { method: "GET", path: "/applications?size=100" }, undefined],
-    ["Connect", { path: listRpc, headers: json }, '{"size":100}'],
+    ["Connect", { path: listApplicationsPath, headers: json }, '{"size":100}'],
     [
       "gRPC-Web",
-      { path: listRpc, headers: { "content-type": "application/grpc-web" } },
+      { path: listApplicationsPath, headers: { "content-type": "application/grpc-web" } },
       envelope(
         toBinary(
           ListApplicationsRequestSchema,
@@ -135,7 +138,7 @@ describe("a body over HTTP/2", () => {
   it("may be split anywhere", async () => {
     const body = Buffer.from(JSON.stringify({ id: [root.applicationId] }));
     for (let at = 0; at <= body.length; at++) {
-      const stream = open({ path: listRpc, headers: json });
+      const stream = open({ path: listApplicationsPath, headers: json });
       const parts = [body.subarray(0, at), body.subarray(at)];
       const [response] = await Promise.all([readResponse(stream), sendParts(stream, wire, parts)]);
       const { data } = JSON.parse(response.body.toString());
@@ -148,10 +151,10 @@ describe("a body over HTTP/2", () => {
     ["REST with a type", { path: "/sessions", headers: json }, 403],
     [
       "Connect in binary",
-      { path: byKeyRpc, headers: { "content-type": "application/proto" } },
+      { path: getApplicationByKeyPath, headers: { "content-type": "application/proto" } },
       200,
     ],
-    ["Connect in JSON", { path: byKeyRpc, headers: json }, 400],
+    ["Connect in JSON", { path: getApplicationByKeyPath, headers: json }, 400],
   ])("may be empty, however it ends: %s", async (_protocol, request, status) => {
     const withHeaders = open(request, wire, true);
     const [soon, late] = [open(request), open(request)];
@@ -195,14 +198,22 @@ describe("an HTTP/2 connection", () => {
       [{ path: "/applications", headers: { "content-type": "text/plain" } }, "{}", 415],
       [{ path: "/nothing", headers: json }, "{}", 404],
       [{ path: "/healthz", headers: json }, "{}", 405],
-      [{ path: byKeyRpc, headers: { ...json, ...noKey } }, "{}", 401],
-      [{ path: createRpc, headers: json }, large, 429],
-      [{ path: createRpc, headers: json }, "{}", 400],
-      [{ path: byKeyRpc, headers: { ...json, "connect-timeout-ms": "0" } }, "{}", 504],
-      [{ path: byKeyRpc, headers: { ...json, "content-encoding": "snappy" } }, "{}", 501],
-      [{ path: byKeyRpc, headers: { ...grpcWeb, ...noKey } }, envelope(""), 200],
-      [{ path: byKeyRpc, headers: { ...grpc, ...noKey } }, envelope(""), 200],
-      [{ path: createRpc, headers: grpc }, envelope(large), 200],
+      [{ path: getApplicationByKeyPath, headers: { ...json, ...noKey } }, "{}", 401],
+      [{ path: createApplicationPath, headers: json }, large, 429],
+      [{ path: createApplicationPath, headers: json }, "{}", 400],
+      [
+        { path: getApplicationByKeyPath, headers: { ...json, "connect-timeout-ms": "0" } },
+        "{}",
+        504,
+      ],
+      [
+        { path: getApplicationByKeyPath, headers: { ...json, "content-encoding": "snappy" } },
+        "{}",
+        501,
+      ],
+      [{ path: getApplicationByKeyPath, headers: { ...grpcWeb, ...noKey } }, envelope(""), 200],
+      [{ path: getApplicationByKeyPath, headers: { ...grpc, ...noKey } }, envelope(""), 200],
+      [{ path: createApplicationPath, headers: grpc }, envelope(large), 200],
       [{ path: "/a.B/C", headers: grpc }, envelope(""), 200],
     ];
     for (const [request, body, status] of failures) {

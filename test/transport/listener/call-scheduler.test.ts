@@ -22,7 +22,7 @@ describe("call scheduler", () => {
   /** Schedules calls of a connection and records the name of each call that runs. */
   function schedule(scheduler: CallScheduler, count: number, name: string, ran: string[]): void {
     for (let call = 0; call < count; call++) {
-      if (scheduler.canRunNow()) {
+      if (scheduler.tryAcquire()) {
         ran.push(name);
       } else {
         scheduler.enqueue(() => ran.push(name));
@@ -70,7 +70,7 @@ describe("call scheduler", () => {
       const ran: number[] = [];
       const scheduler = createCallSchedulers(clock)();
       for (let call = 0; call < 1_000; call++) {
-        if (scheduler.canRunNow()) {
+        if (scheduler.tryAcquire()) {
           ran.push(call);
         } else {
           scheduler.enqueue(() => ran.push(call));
@@ -158,7 +158,7 @@ describe("call scheduler", () => {
   describe("a call of large weight", () => {
     it("is queued if it exceeds the limit of a connection per tick", () => {
       const scheduler = createCallSchedulers(clock)();
-      expect([scheduler.canRunNow(10), scheduler.canRunNow(10)]).toEqual([true, false]);
+      expect([scheduler.tryAcquire(10), scheduler.tryAcquire(10)]).toEqual([true, false]);
     });
   });
 });

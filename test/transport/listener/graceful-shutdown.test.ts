@@ -12,11 +12,16 @@ import {
   HealthCheckResponse_ServingStatus as Status,
 } from "../../../gen/grpc/health/v1/health_pb.js";
 import { ServerReflection } from "../../../gen/grpc/reflection/v1/reflection_pb.js";
-import { StreamCheckAccessRequestSchema } from "../../../gen/latchkey/v1/access_service_pb.js";
+import {
+  AccessService,
+  StreamCheckAccessRequestSchema,
+} from "../../../gen/latchkey/v1/access_service_pb.js";
+import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
 import type { BootstrapResult } from "../../../src/bootstrap.js";
 import type { StreamedCheck } from "../../support/api/api.js";
 import { createGrpcApi } from "../../support/api/grpc.js";
 import { createRestApi } from "../../support/api/rest.js";
+import { rpcPath } from "../../support/api/rpc-path.js";
 import { createRequestStream, streamClients, useReaders } from "../../support/api/streams.js";
 import { runThenBlock } from "../../support/event-loop.js";
 import { parseResponses } from "../../support/http/http.js";
@@ -27,7 +32,7 @@ import { startServer, type TestServer } from "../../support/service/server.js";
 import { createPausableStore, type PausableStore } from "../../support/service/store.js";
 import { until } from "../../support/until.js";
 
-const byKeyRpc = "/latchkey.v1.ApplicationService/GetApplicationByKey";
+const getApplicationByKeyPath = rpcPath(ApplicationService.method.getApplicationByKey);
 
 // With an hour of grace, a server that waits for the wrong thing never closes.
 const longGrace = { SHUTDOWN_GRACE: "1h" };
@@ -217,7 +222,7 @@ describe("a server that shuts down", () => {
     const { response } = await startCall(() =>
       callRaw(
         server,
-        byKeyRpc,
+        getApplicationByKeyPath,
         { headers: { "svc-api-key": root.key }, body: envelope("") },
         session,
       ),
@@ -293,7 +298,7 @@ describe("a server that shuts down", () => {
     const session = connectHttp2(closing.url);
     const stream = session.request({
       ":method": "POST",
-      ":path": "/latchkey.v1.AccessService/StreamCheckAccess",
+      ":path": rpcPath(AccessService.method.streamCheckAccess),
       "content-type": "application/grpc",
       "svc-api-key": checker.key,
     });

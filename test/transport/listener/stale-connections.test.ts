@@ -193,7 +193,7 @@ describe("stale connections", () => {
       expect(isDropped).toBe(false);
     });
 
-    it.each([interval, tooLate])("is closed by the next check, %i ms later", (gap) => {
+    it.each([interval, tooLate])("is closed by the check after a late one, %i ms later", (gap) => {
       checkAfter(tooLate);
       checkAfter(gap);
       expect(isDropped).toBe(true);

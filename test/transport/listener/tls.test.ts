@@ -14,6 +14,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
 import type { BootstrapResult } from "../../../src/bootstrap.js";
 import { readSettings } from "../../../src/config/settings.js";
+import { rpcPath } from "../../support/api/rpc-path.js";
 import { expectProblem, type HttpResponse, parseResponses } from "../../support/http/http.js";
 import { callRaw, envelope } from "../../support/http/raw-grpc.js";
 import { startServer, type TestServer } from "../../support/service/server.js";
@@ -22,7 +23,7 @@ import { until } from "../../support/until.js";
 // A self-signed certificate for localhost, valid for a hundred years.
 const tls = { TLS_CERT: "test/fixtures/localhost.crt", TLS_KEY: "test/fixtures/localhost.key" };
 const ca = readFileSync(tls.TLS_CERT);
-const byKeyRpc = "/latchkey.v1.ApplicationService/GetApplicationByKey";
+const getApplicationByKeyPath = rpcPath(ApplicationService.method.getApplicationByKey);
 
 describe("with a certificate", () => {
   let server: TestServer;
@@ -122,8 +123,13 @@ describe("with a certificate", () => {
     metadata.set("svc-api-key", root.key);
     const bytes = (buffer: Buffer) => buffer;
     const response = await new Promise<Buffer | undefined>((resolve, reject) => {
-      client.makeUnaryRequest(byKeyRpc, bytes, bytes, Buffer.alloc(0), metadata, (error, value) =>
-        error ? reject(error) : resolve(value),
+      client.makeUnaryRequest(
+        getApplicationByKeyPath,
+        bytes,
+        bytes,
+        Buffer.alloc(0),
+        metadata,
+        (error, value) => (error ? reject(error) : resolve(value)),
       );
     });
     client.close();
@@ -227,7 +233,7 @@ it("serves no TLS without a certificate", async () => {
   const server = await startServer();
   const socket = connectTls({ port: server.port, host: "127.0.0.1", ca });
   await new Promise((resolve) => socket.on("error", resolve));
-  const { headers } = await callRaw(server, byKeyRpc, { body: envelope("") });
+  const { headers } = await callRaw(server, getApplicationByKeyPath, { body: envelope("") });
   expect(headers["grpc-status"]).toBe("16");
   await server.close();
 });

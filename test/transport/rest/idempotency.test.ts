@@ -1,7 +1,9 @@
 import type { OutgoingHttpHeaders } from "node:http";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { newId } from "../../../src/lib/uuid.js";
+import { rpcPath } from "../../support/api/rpc-path.js";
 import { send } from "../../support/http/http.js";
 import { startServer, type TestServer } from "../../support/service/server.js";
 
@@ -77,7 +79,7 @@ describe("a replayed response", () => {
   it("is replayed over other protocols for the same message", async () => {
     const headers = newIdempotencyKey();
     const first = JSON.parse((await create(headers)).body);
-    const path = "/latchkey.v1.ApplicationService/CreateApplication";
+    const path = rpcPath(ApplicationService.method.createApplication);
     const plain = Buffer.from(JSON.stringify(application));
     // The protocol library handles compressed requests.
     for (const [encoding, body] of [

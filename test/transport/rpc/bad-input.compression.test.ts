@@ -1,5 +1,7 @@
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import { describe, expect, it } from "@jest/globals";
+import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { rpcPath } from "../../support/api/rpc-path.js";
 import { callRaw, detailsOf, envelope } from "../../support/http/raw-grpc.js";
 import { repetitions } from "../../support/jest/suite.js";
 import { watchMemory } from "../../support/memory.js";
@@ -11,7 +13,7 @@ const megabyte = 1024 * 1024;
 /** The size of the decompressed message. The limit is one megabyte. */
 const size = 256 * megabyte;
 const rounds = repetitions({ quick: 1, full: 4 });
-const createRpc = "/latchkey.v1.ApplicationService/CreateApplication";
+const createApplicationPath = rpcPath(ApplicationService.method.createApplication);
 const quality = { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } };
 
 describe("a decompression bomb", () => {
@@ -19,7 +21,7 @@ describe("a decompression bomb", () => {
 
   async function call(type: string, headers: object, body: Uint8Array) {
     const all = { "content-type": type, "svc-api-key": service.firstKey, ...headers };
-    return callRaw(service, createRpc, { headers: all, body });
+    return callRaw(service, createApplicationPath, { headers: all, body });
   }
 
   it.each<[encoding: string, bomb: () => Uint8Array]>([

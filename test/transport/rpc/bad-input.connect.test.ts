@@ -3,20 +3,21 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { base64Decode } from "@bufbuild/protobuf/wire";
 import { describe, expect, it } from "@jest/globals";
 import { BadRequestSchema, ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
+import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { useBadInputTarget } from "../../support/api/bad-input.js";
+import { rpcPath } from "../../support/api/rpc-path.js";
 import { expectProblem, type HttpResponse, send } from "../../support/http/http.js";
 import { envelope, readDetails } from "../../support/http/raw-grpc.js";
 
 const target = useBadInputTarget();
-const service = "/latchkey.v1.ApplicationService";
-const createRpc = `${service}/CreateApplication`;
+const createApplicationPath = rpcPath(ApplicationService.method.createApplication);
 const application = { name: "a", type: "private", permissions: ["token:read"] };
 
 function call(
   type: string,
   body: string | Uint8Array,
   headers: object = {},
-  path = createRpc,
+  path = createApplicationPath,
 ): Promise<HttpResponse> {
   return send(target, path, {
     method: "POST",
@@ -98,7 +99,7 @@ describe("a duration over Connect", () => {
       "application/json",
       JSON.stringify({ id: target.privateId, gracePeriod }),
       {},
-      `${service}/RegenerateApplicationKey`,
+      rpcPath(ApplicationService.method.regenerateApplicationKey),
     );
 
   it.each(["soon", "1.0000000001s", "315576000001s", "-1s", "0.5s", "2592001s", 3600, {}])(
@@ -140,7 +141,7 @@ describe("compression over Connect", () => {
 });
 
 describe("a GET call over Connect", () => {
-  const get = (query: string, path = `${service}/GetApplication`) =>
+  const get = (query: string, path = rpcPath(ApplicationService.method.getApplication)) =>
     send(target, `${path}?${query}`, { headers: { "svc-api-key": target.root.key } });
 
   it("reads its message from the query", async () => {
@@ -159,7 +160,7 @@ describe("a GET call over Connect", () => {
   it("is refused with 415 without a known encoding, and with 405 on methods without GET", async () => {
     expectProblem(await get("encoding=xml"), 415, "unsupported_media_type");
     expectProblem(await get(""), 415, "unsupported_media_type");
-    expectProblem(await get("encoding=json", createRpc), 405, "method_not_allowed");
+    expectProblem(await get("encoding=json", createApplicationPath), 405, "method_not_allowed");
   });
 });
 

@@ -2,14 +2,16 @@ import { type ClientHttp2Session, connect, constants } from "node:http2";
 import { Code } from "@connectrpc/connect";
 import { Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
 import type { BootstrapResult } from "../../../src/bootstrap.js";
+import { rpcPath } from "../../support/api/rpc-path.js";
 import { callRaw, detailsOf, envelope } from "../../support/http/raw-grpc.js";
 import { untilLogged } from "../../support/service/log.js";
 import { startServer, type TestServer } from "../../support/service/server.js";
 import { createPausableStore, type PausableStore } from "../../support/service/store.js";
 
-const byKeyRpc = "/latchkey.v1.ApplicationService/GetApplicationByKey";
-const createRpc = "/latchkey.v1.ApplicationService/CreateApplication";
+const getApplicationByKeyPath = rpcPath(ApplicationService.method.getApplicationByKey);
+const createApplicationPath = rpcPath(ApplicationService.method.createApplication);
 
 let base: TestServer;
 let server: TestServer;
@@ -33,7 +35,10 @@ afterEach(async () => {
   store.resumeReads();
   session.destroy();
   expect(server.logs.filter(({ level }) => Number(level) >= 40)).toEqual([]);
-  const good = await callRaw(server, byKeyRpc, { headers: keyHeader(), body: envelope("") });
+  const good = await callRaw(server, getApplicationByKeyPath, {
+    headers: keyHeader(),
+    body: envelope(""),
+  });
   expect(good.headers["grpc-status"]).toBe("0");
 });
 
@@ -47,7 +52,10 @@ function keyHeader() {
 }
 
 function call(headers: object, body: Uint8Array = envelope("")) {
-  return callRaw(server, byKeyRpc, { headers: { ...keyHeader(), ...headers }, body });
+  return callRaw(server, getApplicationByKeyPath, {
+    headers: { ...keyHeader(), ...headers },
+    body,
+  });
 }
 
 describe("a deadline", () => {
@@ -99,7 +107,7 @@ describe("a deadline", () => {
     lists.pauseReads();
     const arrival = lists.nextPausedRead();
     const isConnect = name === "connect-timeout-ms";
-    const response = callRaw(other, "/latchkey.v1.ApplicationService/ListApplications", {
+    const response = callRaw(other, rpcPath(ApplicationService.method.listApplications), {
       headers: {
         ...keyHeader(),
         [name]: timeout,
@@ -125,7 +133,15 @@ describe("a deadline", () => {
       new Promise<ServiceError | null>((resolve) => {
         const options = { deadline: Date.now() + milliseconds };
         const message = Buffer.alloc(0);
-        client.makeUnaryRequest(byKeyRpc, bytes, bytes, message, metadata, options, resolve);
+        client.makeUnaryRequest(
+          getApplicationByKeyPath,
+          bytes,
+          bytes,
+          message,
+          metadata,
+          options,
+          resolve,
+        );
       });
     let hasArrived = false;
     // A slow machine needs longer to send the call.
@@ -149,7 +165,7 @@ describe("a client that disconnects", () => {
   it.each(codes)("causes no server error during its call: RST_STREAM %d", async (code) => {
     store.pauseReads();
     const arrival = store.nextPausedRead();
-    const stream = open(byKeyRpc);
+    const stream = open(getApplicationByKeyPath);
     stream.end(envelope(""));
     await arrival;
     server.logs.length = 0;
@@ -160,7 +176,7 @@ describe("a client that disconnects", () => {
   it.each(codes)(
     "causes no server error in the middle of its message: RST_STREAM %d",
     async (code) => {
-      const stream = open(createRpc);
+      const stream = open(createApplicationPath);
       stream.write(envelope("abc", 0, 100));
       await new Promise((resolve) => session.ping(resolve));
       stream.close(code);
@@ -171,7 +187,7 @@ describe("a client that disconnects", () => {
   it("causes no server error if it closes its connection", async () => {
     store.pauseReads();
     const arrival = store.nextPausedRead();
-    open(byKeyRpc).end(envelope(""));
+    open(getApplicationByKeyPath).end(envelope(""));
     await arrival;
     server.logs.length = 0;
     session.destroy();
@@ -180,13 +196,13 @@ describe("a client that disconnects", () => {
 
   it("causes no server error over HTTP/1.1", async () => {
     store.pauseReads();
-    for (const path of ["/applications/key", byKeyRpc]) {
+    for (const path of ["/applications/key", getApplicationByKeyPath]) {
       const arrival = store.nextPausedRead();
       const abort = new AbortController();
       const response = fetch(`${server.url}${path}`, {
-        method: path === byKeyRpc ? "POST" : "GET",
+        method: path === getApplicationByKeyPath ? "POST" : "GET",
         headers: { ...keyHeader(), "content-type": "application/json" },
-        ...(path === byKeyRpc && { body: "{}" }),
+        ...(path === getApplicationByKeyPath && { body: "{}" }),
         signal: abort.signal,
       });
       await arrival;
@@ -201,10 +217,15 @@ describe("a client that disconnects", () => {
     const other = connect(server.url);
     for (let round = 0; round < 5 && !session.destroyed; round++) {
       for (let i = 0; i < 100 && !session.destroyed; i++) {
-        open(createRpc).close(constants.NGHTTP2_CANCEL);
+        open(createApplicationPath).close(constants.NGHTTP2_CANCEL);
       }
       const headers = keyHeader();
-      const good = await callRaw(server, byKeyRpc, { headers, body: envelope("") }, other);
+      const good = await callRaw(
+        server,
+        getApplicationByKeyPath,
+        { headers, body: envelope("") },
+        other,
+      );
       expect(good.headers["grpc-status"]).toBe("0");
     }
     other.destroy();

@@ -4,21 +4,31 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { CreateApplicationRequestSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { Health } from "../../../gen/grpc/health/v1/health_pb.js";
+import { ServerReflection } from "../../../gen/grpc/reflection/v1/reflection_pb.js";
+import {
+  ApplicationService,
+  CreateApplicationRequestSchema,
+} from "../../../gen/latchkey/v1/application_service_pb.js";
 import { generateKey } from "../../../src/auth/keys.js";
 import { newId } from "../../../src/lib/uuid.js";
 import type { Api } from "../../support/api/api.js";
 import { useBadInputTarget } from "../../support/api/bad-input.js";
 import { createGrpcApi } from "../../support/api/grpc.js";
+import { rpcPath } from "../../support/api/rpc-path.js";
 import { callRaw, detailsOf, envelope, type StreamResponse } from "../../support/http/raw-grpc.js";
 
 const target = useBadInputTarget();
-const createRpc = "/latchkey.v1.ApplicationService/CreateApplication";
-const watchRpc = "/grpc.health.v1.Health/Watch";
-const reflectionRpc = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
+const createApplicationPath = rpcPath(ApplicationService.method.createApplication);
+const healthWatchPath = rpcPath(Health.method.watch);
+const serverReflectionInfoPath = rpcPath(ServerReflection.method.serverReflectionInfo);
 const bodyLimit = 1024 * 1024;
 
-function call(body: Uint8Array, headers: object = {}, path = createRpc): Promise<StreamResponse> {
+function call(
+  body: Uint8Array,
+  headers: object = {},
+  path = createApplicationPath,
+): Promise<StreamResponse> {
   const key = { "svc-api-key": target.root.key };
   return callRaw(target.server, path, { headers: { ...key, ...headers }, body });
 }
@@ -188,7 +198,12 @@ describe("an invalid message", () => {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: 64 }), async (bytes) => {
         for (const body of [bytes, envelope(bytes)]) {
-          const response = await callRaw(target.server, createRpc, { headers, body }, session);
+          const response = await callRaw(
+            target.server,
+            createApplicationPath,
+            { headers, body },
+            session,
+          );
           expect(["3", "8", "12"]).toContain(response.headers["grpc-status"]);
         }
       }),
@@ -198,7 +213,7 @@ describe("an invalid message", () => {
   });
 
   it("is refused on streams as well", async () => {
-    for (const path of [watchRpc, reflectionRpc]) {
+    for (const path of [healthWatchPath, serverReflectionInfoPath]) {
       for (const body of [envelope(Buffer.from([0xff])), envelope("a", 0, 9), envelope("a", 1)]) {
         const response = await call(body, {}, path);
         expectRefusal(response, Code.InvalidArgument, "INVALID_REQUEST");

@@ -12,6 +12,7 @@ import { ApplicationService } from "../../../gen/latchkey/v1/application_service
 import { generateKey } from "../../../src/auth/keys.js";
 import type { BootstrapResult } from "../../../src/bootstrap.js";
 import { newId } from "../../../src/lib/uuid.js";
+import { rpcPath } from "../../support/api/rpc-path.js";
 import { expectProblem, parseResponses } from "../../support/http/http.js";
 import { callRaw } from "../../support/http/raw-grpc.js";
 import { startServer, type TestServer } from "../../support/service/server.js";
@@ -82,7 +83,7 @@ describe("a single port", () => {
         const isRest = at % 2 === 0;
         const path = isRest
           ? "/applications/key"
-          : "/latchkey.v1.ApplicationService/GetApplicationByKey";
+          : rpcPath(ApplicationService.method.getApplicationByKey);
         const headers = {
           ...keyHeader(),
           ":method": isRest ? "GET" : "POST",
@@ -266,12 +267,12 @@ describe("an unauthenticated call", () => {
   });
 
   it("is refused before its message arrives, over Connect", async () => {
-    const path = "/latchkey.v1.ApplicationService/CreateApplication";
+    const path = rpcPath(ApplicationService.method.createApplication);
     expect(await call(path, "application/json")).toMatchObject({ ":status": 401 });
   });
 
   it("is refused before its message arrives, over gRPC", async () => {
-    const path = "/latchkey.v1.ApplicationService/CreateApplication";
+    const path = rpcPath(ApplicationService.method.createApplication);
     expect(await call(path, "application/grpc")).toMatchObject({ "grpc-status": "16" });
   });
 });

@@ -4,14 +4,17 @@ import { create, type DescMessage, fromBinary, toBinary } from "@bufbuild/protob
 import { Code } from "@connectrpc/connect";
 import { Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { AccessService } from "../../../gen/latchkey/v1/access_service_pb.js";
 import {
   ApplicationSchema,
+  ApplicationService,
   ListApplicationsRequestSchema,
   ListApplicationsResponseSchema,
   UpdateApplicationRequestSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import type { BootstrapResult } from "../../../src/bootstrap.js";
 import { createLarge, times } from "../../contract/store/fixtures.js";
+import { rpcPath } from "../../support/api/rpc-path.js";
 import { send } from "../../support/http/http.js";
 import {
   grpcHeaders,
@@ -28,11 +31,10 @@ import { startServer, type TestServer } from "../../support/service/server.js";
 import { createPausableStore, type PausableStore } from "../../support/service/store.js";
 import { until } from "../../support/until.js";
 
-const service = "/latchkey.v1.ApplicationService";
-const byKeyRpc = `${service}/GetApplicationByKey`;
-const listRpc = `${service}/ListApplications`;
-const updateRpc = `${service}/UpdateApplication`;
-const streamRpc = "/latchkey.v1.AccessService/StreamCheckAccess";
+const getApplicationByKeyPath = rpcPath(ApplicationService.method.getApplicationByKey);
+const listApplicationsPath = rpcPath(ApplicationService.method.listApplications);
+const updateApplicationPath = rpcPath(ApplicationService.method.updateApplication);
+const streamCheckAccessPath = rpcPath(AccessService.method.streamCheckAccess);
 const bodyLimit = 1024 * 1024;
 
 const openSession = useWireSessions();
@@ -90,7 +92,7 @@ function readListedIds(message: Uint8Array): string[] {
 
 describe("a successful response", () => {
   it("consists of headers, a message and trailers", async () => {
-    const stream = open(byKeyRpc);
+    const stream = open(getApplicationByKeyPath);
     stream.end(envelope(""));
     const { headers, trailers, body } = await readResponse(stream);
     expect(headers).toMatchObject({ ":status": 200, "content-type": "application/grpc+proto" });
@@ -104,9 +106,9 @@ describe("a successful response", () => {
   });
 
   it("reaches a client with a flow-control window of 1 kB even if it has hundreds of kilobytes", async () => {
-    const full = await call(listRpc, listRequest());
+    const full = await call(listApplicationsPath, listRequest());
     const narrow = openSession(server, { settings: { initialWindowSize: 1_000 } });
-    const stream = open(listRpc, {}, narrow);
+    const stream = open(listApplicationsPath, {}, narrow);
     stream.end(listRequest());
     const slow = await readResponse(stream);
     expect(slow.body.length).toBeGreaterThan(300_000);
@@ -122,23 +124,53 @@ describe("an error response", () => {
 
   it.each<[what: string, path: string, code: Code, headers: OutgoingHttpHeaders, body: Uint8Array]>(
     [
-      ["to an unauthenticated call", byKeyRpc, Code.Unauthenticated, noKey, envelope("")],
-      ["to an unauthenticated stream", streamRpc, Code.Unauthenticated, noKey, envelope("")],
-      ["to an undecodable message", listRpc, Code.InvalidArgument, {}, envelope("\xff\xff")],
-      ["to a message over the limit", listRpc, Code.ResourceExhausted, {}, envelope("", 0, 2e9)],
-      ["to an invalid request", updateRpc, Code.InvalidArgument, {}, envelope("")],
-      ["to a call without a message", listRpc, Code.Unimplemented, {}, Buffer.alloc(0)],
+      [
+        "to an unauthenticated call",
+        getApplicationByKeyPath,
+        Code.Unauthenticated,
+        noKey,
+        envelope(""),
+      ],
+      [
+        "to an unauthenticated stream",
+        streamCheckAccessPath,
+        Code.Unauthenticated,
+        noKey,
+        envelope(""),
+      ],
+      [
+        "to an undecodable message",
+        listApplicationsPath,
+        Code.InvalidArgument,
+        {},
+        envelope("\xff\xff"),
+      ],
+      [
+        "to a message over the limit",
+        listApplicationsPath,
+        Code.ResourceExhausted,
+        {},
+        envelope("", 0, 2e9),
+      ],
+      ["to an invalid request", updateApplicationPath, Code.InvalidArgument, {}, envelope("")],
+      [
+        "to a call without a message",
+        listApplicationsPath,
+        Code.Unimplemented,
+        {},
+        Buffer.alloc(0),
+      ],
       ["to an unknown method", "/a.B/C", Code.Unimplemented, {}, envelope("")],
       [
         "to an expired deadline",
-        byKeyRpc,
+        getApplicationByKeyPath,
         Code.DeadlineExceeded,
         { "grpc-timeout": "0S" },
         envelope(""),
       ],
       [
         "to an unknown compression",
-        byKeyRpc,
+        getApplicationByKeyPath,
         Code.Unimplemented,
         { "grpc-encoding": "snappy" },
         envelope("", 1),
@@ -158,14 +190,16 @@ describe("an error response", () => {
   });
 
   it("is sent before the message arrives, and the client may keep sending", async () => {
-    const stream = open(listRpc, noKey);
+    const stream = open(listApplicationsPath, noKey);
     const response = readResponse(stream);
     stream.write(envelope("a", 0, 100));
     await until(async () => wire.responseFrames(stream).length > 0);
     stream.write(Buffer.alloc(99));
     stream.end();
     expect((await response).headers).toMatchObject({ "grpc-status": String(Code.Unauthenticated) });
-    expect((await call(byKeyRpc, envelope(""))).trailers).toMatchObject({ "grpc-status": "0" });
+    expect((await call(getApplicationByKeyPath, envelope(""))).trailers).toMatchObject({
+      "grpc-status": "0",
+    });
   });
 });
 
@@ -178,7 +212,7 @@ describe("a message", () => {
     const name = "x".repeat(bodyLimit - empty - 10);
     const body = encodeFramed(UpdateApplicationRequestSchema, { ...named, name });
     expect(body.length).toBeGreaterThan(bodyLimit - 50);
-    const stream = open(updateRpc);
+    const stream = open(updateApplicationPath);
     const response = readResponse(stream);
     for (let at = 0; at < body.length; at += 700) {
       const isAccepted = stream.write(body.subarray(at, at + 700));
@@ -199,7 +233,7 @@ describe("a message", () => {
     const cuts = times(body.length + 1, (at) => [body.subarray(0, at), body.subarray(at)]);
     const bytes = times(body.length, (at) => body.subarray(at, at + 1));
     for (const parts of [...cuts, bytes]) {
-      const stream = open(listRpc);
+      const stream = open(listApplicationsPath);
       const [response] = await Promise.all([readResponse(stream), sendParts(stream, wire, parts)]);
       expect(response.trailers).toMatchObject({ "grpc-status": "0" });
       expect(parseGrpcMessages(response.body).map(readListedIds)).toEqual([id]);
@@ -207,9 +241,11 @@ describe("a message", () => {
   });
 
   it("is missing if the call ends after its headers", async () => {
-    const withHeaders = wire.session.request(grpcHeaders(byKeyRpc, root.key), { endStream: true });
-    const soon = open(byKeyRpc);
-    const late = open(byKeyRpc);
+    const withHeaders = wire.session.request(grpcHeaders(getApplicationByKeyPath, root.key), {
+      endStream: true,
+    });
+    const soon = open(getApplicationByKeyPath);
+    const late = open(getApplicationByKeyPath);
     const responses = [withHeaders, soon, late].map(readResponse);
     soon.end();
     await wire.waitUntilReceived();
@@ -223,7 +259,7 @@ describe("a message", () => {
   it("is sent after 100 Continue if the client expects it", async () => {
     const callWithExpect = (headers: object) =>
       new Promise<string>((resolve) => {
-        const stream = open(byKeyRpc, { expect: "100-continue", ...headers });
+        const stream = open(getApplicationByKeyPath, { expect: "100-continue", ...headers });
         let interim = "no 100";
         stream.on("continue", () => {
           interim = "100";
@@ -244,9 +280,9 @@ describe("compression", () => {
   const gzipped = (message: Buffer) => envelope(gzipSync(message.subarray(5)), 1);
 
   it("works for requests, and for long responses if the client accepts it", async () => {
-    const plain = await call(listRpc, listRequest());
+    const plain = await call(listApplicationsPath, listRequest());
     const headers = { "grpc-encoding": "gzip", "grpc-accept-encoding": "gzip" };
-    const response = await call(listRpc, gzipped(listRequest()), headers);
+    const response = await call(listApplicationsPath, gzipped(listRequest()), headers);
     expect(response.headers).toMatchObject({ "grpc-encoding": "gzip" });
     expect(response.trailers).toMatchObject({ "grpc-status": "0" });
     expect(response.body.readUInt8(0)).toBe(1);
@@ -256,24 +292,24 @@ describe("compression", () => {
 
   it("is not used for the response if the client does not accept it", async () => {
     const headers = { "grpc-encoding": "gzip", "grpc-accept-encoding": "identity" };
-    const response = await call(listRpc, gzipped(listRequest()), headers);
+    const response = await call(listApplicationsPath, gzipped(listRequest()), headers);
     expect(response.trailers).toMatchObject({ "grpc-status": "0" });
     expect(response.body.readUInt8(0)).toBe(0);
     expect(parseGrpcMessages(response.body).map(readListedIds)).toHaveLength(1);
   });
 
   it("may be announced and not used", async () => {
-    const response = await call(listRpc, listRequest(), { "grpc-encoding": "gzip" });
+    const response = await call(listApplicationsPath, listRequest(), { "grpc-encoding": "gzip" });
     expect(response.trailers).toMatchObject({ "grpc-status": "0" });
   });
 
   it("works for grpc-js", async () => {
-    const plain = await call(listRpc, listRequest());
+    const plain = await call(listApplicationsPath, listRequest());
     const gzip = 2;
     const client = new Client(`127.0.0.1:${server.port}`, credentials.createInsecure(), {
       "grpc.default_compression_algorithm": gzip,
     });
-    const { response } = await callWith(client, listRpc, listRequest().subarray(5));
+    const { response } = await callWith(client, listApplicationsPath, listRequest().subarray(5));
     client.close();
     expect(response?.equals(plain.body.subarray(5))).toBe(true);
   });
@@ -281,16 +317,16 @@ describe("compression", () => {
   it("does not change the responses of Connect", async () => {
     const request = { method: "POST", body: '{"size":100}' };
     const headers = { "svc-api-key": root.key, "content-type": "application/json" };
-    const plain = await send(server, listRpc, { ...request, headers });
+    const plain = await send(server, listApplicationsPath, { ...request, headers });
     expect(plain.headers).not.toHaveProperty("content-encoding");
-    const compressed = await send(server, listRpc, {
+    const compressed = await send(server, listApplicationsPath, {
       ...request,
       headers: { ...headers, "content-encoding": "gzip", "accept-encoding": "identity" },
       body: gzipSync(request.body),
     });
     expect(JSON.parse(compressed.body)).toEqual(JSON.parse(plain.body));
     // fetch decompresses the response.
-    const both = await fetch(`${server.url}${listRpc}`, {
+    const both = await fetch(`${server.url}${listApplicationsPath}`, {
       method: "POST",
       headers: { ...headers, "content-encoding": "gzip", "accept-encoding": "gzip" },
       body: gzipSync(request.body),
@@ -335,7 +371,7 @@ describe("metadata", () => {
   afterAll(() => client.close());
 
   it("is ignored if it is unknown, binary or repeated", async () => {
-    const { response } = await callWith(client, byKeyRpc, Buffer.alloc(0), [
+    const { response } = await callWith(client, getApplicationByKeyPath, Buffer.alloc(0), [
       ["x-repeated", "a"],
       ["x-repeated", "b"],
       ["x-unknown-bin", "\0\r\n\xff"],
@@ -346,15 +382,15 @@ describe("metadata", () => {
 
   it("is refused as unauthenticated if it has two keys", async () => {
     const secondKey: [string, string] = ["svc-api-key", root.key];
-    const { error } = await callWith(client, byKeyRpc, Buffer.alloc(0), [secondKey]);
+    const { error } = await callWith(client, getApplicationByKeyPath, Buffer.alloc(0), [secondKey]);
     expect(error?.code).toBe(Code.Unauthenticated);
   });
 
   it("is sent before the message, and with binary details in an error response", async () => {
     const requestId: [string, string] = ["x-request-id", "my-request-id"];
-    const good = await callWith(client, byKeyRpc, Buffer.alloc(0), [requestId]);
+    const good = await callWith(client, getApplicationByKeyPath, Buffer.alloc(0), [requestId]);
     expect(good.initialMetadata?.get("x-request-id")).toEqual(["my-request-id"]);
-    const { error } = await callWith(client, updateRpc, Buffer.alloc(0), [requestId]);
+    const { error } = await callWith(client, updateApplicationPath, Buffer.alloc(0), [requestId]);
     expect(error?.metadata.get("x-request-id")).toEqual(["my-request-id"]);
     const [details] = error?.metadata.get("grpc-status-details-bin") ?? [];
     expect(Buffer.isBuffer(details)).toBe(true);
@@ -365,31 +401,31 @@ describe("a closed connection", () => {
   it("cancels its call if it is reset, and the server keeps running", async () => {
     store.pauseReads();
     const arrival = store.nextPausedRead();
-    open(byKeyRpc).end(envelope(""));
+    open(getApplicationByKeyPath).end(envelope(""));
     await arrival;
     wire.reset();
     await untilLogged(server, "canceled");
     store.resumeReads();
     const other = openSession(server);
-    const response = await call(byKeyRpc, envelope(""), {}, other);
+    const response = await call(getApplicationByKeyPath, envelope(""), {}, other);
     expect(response.trailers).toMatchObject({ "grpc-status": "0" });
     expect(server.logs.filter(({ level }) => Number(level) >= 40)).toEqual([]);
   });
 
   it("is not logged as a server error if it is reset in the middle of a message or response", async () => {
-    open(updateRpc).write(envelope("abc", 0, 100));
+    open(updateApplicationPath).write(envelope("abc", 0, 100));
     await wire.waitUntilReceived();
     wire.reset();
     await untilLogged(server, "canceled");
 
     const narrow = openSession(server, { settings: { initialWindowSize: 100 } });
-    const stream = open(listRpc, {}, narrow);
+    const stream = open(listApplicationsPath, {}, narrow);
     stream.end(listRequest());
     await until(async () => narrow.responseFrames(stream).length > 1);
     narrow.reset();
     await untilLogged(server, "ok");
 
-    const response = await call(byKeyRpc, envelope(""), {}, openSession(server));
+    const response = await call(getApplicationByKeyPath, envelope(""), {}, openSession(server));
     expect(response.trailers).toMatchObject({ "grpc-status": "0" });
     expect(server.logs.filter(({ level }) => Number(level) >= 40)).toEqual([]);
   });
@@ -397,7 +433,7 @@ describe("a closed connection", () => {
   it("receives pending responses first if the client sent GOAWAY", async () => {
     store.pauseReads();
     const arrival = store.nextPausedRead();
-    const stream = open(byKeyRpc);
+    const stream = open(getApplicationByKeyPath);
     stream.end(envelope(""));
     await arrival;
     wire.session.close();

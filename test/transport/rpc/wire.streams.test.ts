@@ -7,6 +7,7 @@ import { Code } from "@connectrpc/connect";
 import { Client, type ClientDuplexStream, credentials, Metadata } from "@grpc/grpc-js";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import {
+  AccessService,
   StreamCheckAccessRequestSchema,
   StreamCheckAccessResponseSchema,
   WatchCredentialsRequestSchema,
@@ -14,6 +15,7 @@ import {
 import type { BootstrapResult } from "../../../src/bootstrap.js";
 import type { Environment } from "../../../src/config/settings.js";
 import { times } from "../../contract/store/fixtures.js";
+import { rpcPath } from "../../support/api/rpc-path.js";
 import {
   grpcHeaders,
   parseGrpcMessages,
@@ -27,8 +29,8 @@ import { envelope } from "../../support/http/raw-grpc.js";
 import { startServer, type TestServer } from "../../support/service/server.js";
 import { until } from "../../support/until.js";
 
-const streamRpc = "/latchkey.v1.AccessService/StreamCheckAccess";
-const watchRpc = "/latchkey.v1.AccessService/WatchCredentials";
+const streamCheckAccessPath = rpcPath(AccessService.method.streamCheckAccess);
+const watchCredentialsPath = rpcPath(AccessService.method.watchCredentials);
 const bodyLimit = 1024 * 1024;
 
 const openSession = useWireSessions();
@@ -47,7 +49,11 @@ beforeEach(() => {
 
 afterAll(() => server.close());
 
-function open(headers: OutgoingHttpHeaders = {}, on = wire, path = streamRpc): ClientHttp2Stream {
+function open(
+  headers: OutgoingHttpHeaders = {},
+  on = wire,
+  path = streamCheckAccessPath,
+): ClientHttp2Stream {
   const allHeaders = { "x-request-id": randomUUID(), ...headers };
   const stream = on.session.request(grpcHeaders(path, root.key, allHeaders));
   stream.on("error", () => {});
@@ -193,7 +199,9 @@ describe("checks in a gRPC stream", () => {
   });
 
   it("may be absent: the response is only a status if the headers end the stream", async () => {
-    const stream = wire.session.request(grpcHeaders(streamRpc, root.key), { endStream: true });
+    const stream = wire.session.request(grpcHeaders(streamCheckAccessPath, root.key), {
+      endStream: true,
+    });
     const { headers } = await readResponse(stream);
     expect(headers).toMatchObject({ "grpc-status": "0" });
     expect(wire.responseFrames(stream)).toMatchObject([{ type: "HEADERS", isLast: true }]);
@@ -269,7 +277,7 @@ describe("a gRPC stream", () => {
   });
 
   it("ends as DEADLINE_EXCEEDED while it waits for its only message", async () => {
-    const stream = open({ "grpc-timeout": "100m" }, wire, watchRpc);
+    const stream = open({ "grpc-timeout": "100m" }, wire, watchCredentialsPath);
     const response = readResponse(stream);
     stream.write(envelope("abc", 0, 100));
     const { headers } = await response;
@@ -290,7 +298,7 @@ describe("a gRPC stream", () => {
   it("accepts its only message in two parts", async () => {
     const message = create(WatchCredentialsRequestSchema, { heartbeatMs: 60_000 });
     const body = envelope(toBinary(WatchCredentialsRequestSchema, message));
-    const stream = open({}, wire, watchRpc);
+    const stream = open({}, wire, watchCredentialsPath);
     const data = new Promise((resolve) => stream.once("data", resolve));
     await sendParts(stream, wire, [body.subarray(0, 3), body.subarray(3)]);
     await data;
@@ -333,7 +341,7 @@ describe("grpc-js", () => {
     const metadata = new Metadata();
     metadata.set("svc-api-key", root.key);
     const stream = client.makeBidiStreamRequest(
-      streamRpc,
+      streamCheckAccessPath,
       (bytes: Uint8Array) => Buffer.from(bytes),
       (bytes) => fromBinary(StreamCheckAccessResponseSchema, bytes) as never,
       metadata,

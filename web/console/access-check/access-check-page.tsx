@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { useQuery } from "@connectrpc/connect-query";
+import { keepPreviousData } from "@tanstack/react-query";
 import { type ReactNode, useId, useMemo, useState } from "react";
 import { useSearchParams } from "wouter";
 import {
@@ -10,18 +11,14 @@ import {
 import { isUuid } from "../applications/application-display.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
 import { Field } from "../ui/fields.js";
-import { Page } from "../ui/page.js";
+import { useDebounced } from "../ui/hooks.js";
+import { Page, Problem } from "../ui/page.js";
 import { useFieldErrors } from "../validation/field-errors.js";
 import type { FieldErrors } from "../validation/validate.js";
-import { DecisionDetails } from "./decision.js";
-import { subjectOfOwnKey } from "./subject.js";
+import { DecisionDetails, DecisionSummary, SampleForDecision } from "./decision.js";
+import { subjectOfOwnKey, useSubject } from "./subject.js";
 import { type ChosenSubject, firstChoice, SubjectChoice } from "./subject-choice.js";
 import "./access-check.css";
-import { keepPreviousData } from "@tanstack/react-query";
-import { useDebounced } from "../ui/hooks.js";
-import { Problem } from "../ui/page.js";
-import { DecisionSummary, SampleForDecision } from "./decision.js";
-import { useSubject } from "./subject.js";
 
 /** Explains access decisions. */
 export default function WhyPage() {
@@ -221,7 +218,9 @@ function KeyDecision({ request }: { readonly request: CheckAccessRequest }) {
     <>
       <DecisionSummary decision={decision} />
       {found.missing !== undefined && (
-        <p className="hint">Your key needs {found.missing} to show the rules.</p>
+        <p className="hint">
+          Your key needs the permission <code>{found.missing}</code> to show the rules.
+        </p>
       )}
       <Problem error={found.error} />
       <SampleForDecision decision={decision} />
@@ -239,7 +238,11 @@ interface SubjectDecisionProps {
 function SubjectDecision({ request, ...reference }: SubjectDecisionProps) {
   const { subject, isLoading, error, missing } = useSubject(reference);
   if (missing !== undefined) {
-    return <p className="muted">Your key needs {missing}.</p>;
+    return (
+      <p className="muted">
+        Your key needs the permission <code>{missing}</code>.
+      </p>
+    );
   }
   if (isLoading) {
     return <p className="muted">Loading…</p>;

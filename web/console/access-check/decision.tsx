@@ -87,14 +87,14 @@ function Caveats({ subject: { application, authorizer } }: { readonly subject: S
     <>
       {!application && (
         <p className="hint">
-          The status and the restrictions of its application are not checked. Your key needs
-          application:read.
+          The status and the restrictions of its application are not checked. Your key needs the
+          permission <code>application:read</code>.
         </p>
       )}
       {authorizer && !authorizer.grants && (
         <p className="hint">
           The application that authorized the session limits it. This limit is not checked. Your key
-          needs application:read.
+          needs the permission <code>application:read</code>.
         </p>
       )}
     </>
@@ -122,10 +122,10 @@ export function DecisionSummary({ decision }: { readonly decision: AccessDecisio
     <div role="status" className="notice" data-tone={allowed ? "good" : "danger"}>
       <p>
         <strong>
-          {allowed ? `Allowed, ${transform}` : `Denied: ${reason.replaceAll("_", " ")}`}
+          {allowed ? `Allowed (${transform})` : `Denied: ${reason.replaceAll("_", " ")}`}
         </strong>
       </p>
-      <p>{allowed && decidedBy ? `${describeGrant(decidedBy)} decides.` : detail}</p>
+      <p>{allowed && decidedBy ? `Decided by ${describeGrant(decidedBy)}.` : detail}</p>
       {limitedBy === "authorizer" && <p>The application that authorized the session limits it.</p>}
     </div>
   );
@@ -133,10 +133,10 @@ export function DecisionSummary({ decision }: { readonly decision: AccessDecisio
 
 function describeGrant({ rule, permission }: DecidedBy): string {
   if (!rule) {
-    return `The direct permission ${permission}`;
+    return `the direct permission ${permission}`;
   }
-  const name = rule.description ? `, “${rule.description}”,` : "";
-  return `The rule with priority ${rule.priority}${name}`;
+  const name = rule.description ? ` (“${rule.description}”)` : "";
+  return `the rule with priority ${rule.priority}${name}`;
 }
 
 interface StepsProps {
@@ -150,8 +150,8 @@ function Steps({ explanation, rules, permission }: StepsProps) {
   return (
     <ol className="why-steps" aria-label="Evaluation order">
       {explanation.rules.map((step) => (
-        <StepItem key={step.place} step={step}>
-          <RuleSummary rule={rules[step.place] as AccessRule} />
+        <StepItem key={step.index} step={step}>
+          <RuleSummary rule={rules[step.index] as AccessRule} />
         </StepItem>
       ))}
       <StepItem step={explanation.direct}>

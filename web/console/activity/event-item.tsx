@@ -70,11 +70,11 @@ function templateOf({ kind, actor, target }: Event): string {
     return sentences[kind] ?? `${kind} {target}`;
   }
   if (actor) {
-    return "{actor} was refused {method}";
+    return "{actor} was denied access to {method}";
   }
   return target?.applicationId === undefined
-    ? "An unknown key was refused"
-    : "A key of {target} was refused";
+    ? "An unknown key was denied"
+    : "A key of {target} was denied";
 }
 
 function fillPart(
@@ -87,7 +87,7 @@ function fillPart(
     case "{actor}":
       return <PrincipalName principal={actor} fallbackName={undefined} />;
     case "{method}":
-      return <code>{method?.split("/").at(-1) ?? "a call"}</code>;
+      return <code>{method?.split("/").at(-1) ?? "a method"}</code>;
     case "{end}":
       return <RelativeTime at={endsAt} />;
     default:

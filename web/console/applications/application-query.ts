@@ -101,7 +101,7 @@ export function useApplicationRows(filters: Filters, from: number, to: number): 
   });
   const pages = new Map([
     [1, first] as const,
-    ...numbers.map((number, at) => [number, others[at]] as const),
+    ...numbers.map((number, index) => [number, others[index]] as const),
   ]);
   return {
     at: (index) => pages.get(pageOf(index))?.data?.data[index % pageSize],
@@ -116,5 +116,5 @@ function pageOf(index: number): number {
 
 function pagesWith(from: number, to: number): number[] {
   const first = pageOf(from);
-  return Array.from({ length: pageOf(to) - first + 1 }, (_, at) => first + at);
+  return Array.from({ length: pageOf(to) - first + 1 }, (_, index) => first + index);
 }

@@ -34,7 +34,7 @@ export function startEventFeed(options: EventFeedOptions): () => void {
   const client = createClient(EventService, transport);
   const closing = new AbortController();
   let resumeToken: string | undefined;
-  let pause = minReconnectDelay;
+  let reconnectDelay = minReconnectDelay;
 
   async function follow(signal: AbortSignal, onMessage: () => void): Promise<void> {
     let isNew = resumeToken === undefined;
@@ -42,7 +42,7 @@ export function startEventFeed(options: EventFeedOptions): () => void {
     for await (const message of client.watchEvents(request, { signal, timeoutMs: 0 })) {
       onMessage();
       ({ resumeToken } = message);
-      pause = minReconnectDelay;
+      reconnectDelay = minReconnectDelay;
       onState("live");
       if (isNew || message.reset || message.events.length > 0) {
         onBatch({ events: message.events, isReset: isNew || message.reset });
@@ -75,8 +75,8 @@ export function startEventFeed(options: EventFeedOptions): () => void {
       }
       if (!closing.signal.aborted) {
         onState("lost");
-        await wait(pause, closing.signal);
-        pause = nextReconnectDelay(pause);
+        await wait(reconnectDelay, closing.signal);
+        reconnectDelay = nextReconnectDelay(reconnectDelay);
       }
     }
   }

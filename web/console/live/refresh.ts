@@ -8,7 +8,7 @@ import { applicationNames } from "../applications/application-display.js";
 import type { EventBatch } from "./event-feed.js";
 
 /** Limits the refetches when there are many events. */
-const pause = 1_000;
+const minRefreshIntervalMs = 1_000;
 
 const cardinality = undefined;
 const applications = createConnectQueryKey({ schema: ApplicationService, cardinality });
@@ -36,7 +36,7 @@ export function createQueryRefresher(
         void queries.invalidateQueries({ queryKey, predicate: hasFewPages });
       }
     }
-    timer = stale.size > 0 ? setTimeout(flush, pause) : undefined;
+    timer = stale.size > 0 ? setTimeout(flush, minRefreshIntervalMs) : undefined;
   }
 
   return {
@@ -50,7 +50,7 @@ export function createQueryRefresher(
       for (const key of affected) {
         stale.add(key);
       }
-      timer ??= setTimeout(flush, pause);
+      timer ??= setTimeout(flush, minRefreshIntervalMs);
     },
     stop: () => clearTimeout(timer),
   };

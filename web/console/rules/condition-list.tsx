@@ -25,7 +25,7 @@ export function ConditionList({ conditions, onChange, errors }: ConditionListPro
 
   return (
     <fieldset className="conditions">
-      <legend>Conditions (a token must meet all of them)</legend>
+      <legend>Conditions (a token, a vaulted data item, must meet all of them)</legend>
       {conditions.map((condition, index) => (
         <ConditionFields
           // biome-ignore lint/suspicious/noArrayIndexKey: conditions have no id and keep their order.

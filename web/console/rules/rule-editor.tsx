@@ -86,7 +86,7 @@ export function RuleEditor({ rules, onChange, kind, errors, suggestions }: RuleE
           <ol aria-label="Rules, in evaluation order">
             {shown.map((rule, index) => {
               const id = ids.of(rule);
-              const at = rules.indexOf(rule);
+              const ruleIndex = rules.indexOf(rule);
               return (
                 <RuleCard
                   key={id}
@@ -95,9 +95,9 @@ export function RuleEditor({ rules, onChange, kind, errors, suggestions }: RuleE
                   position={index + 1}
                   kind={kind}
                   isNew={added.includes(id)}
-                  errors={errorsWithin(errors, `rules[${at}]`)}
+                  errors={errorsWithin(errors, `rules[${ruleIndex}]`)}
                   suggestions={suggestions}
-                  onChange={(fields) => onChange(rules.with(at, ids.change(rule, fields)))}
+                  onChange={(fields) => onChange(rules.with(ruleIndex, ids.change(rule, fields)))}
                   onDuplicate={() => add(duplicateOf(rule, rules))}
                   onRemove={() => remove(rule)}
                 />

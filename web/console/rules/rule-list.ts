@@ -16,7 +16,7 @@ export const operators = choicesOf(AccessRuleConditionSchema.field.operator);
 
 /** The rules in evaluation order. */
 export function sortByPriority(rules: readonly AccessRule[]): AccessRule[] {
-  return inEvaluationOrder(rules).map(({ place }) => rules[place] as AccessRule);
+  return inEvaluationOrder(rules).map(({ index }) => rules[index] as AccessRule);
 }
 
 /** Sets each priority to the position. Unchanged rules keep their identity. */

@@ -24,6 +24,9 @@ export function SessionList({ filter, clear, open }: SessionListProps) {
     useSessions(filter);
   const list = JSON.stringify([filter, isPlaceholderData]);
   const shown = useRecentlyClosed(sessions ?? none, hasNextPage, list);
+  // Authorized sessions also leave a list of unauthorized ones.
+  const endReason =
+    filter.state === "unauthorized" ? "authorized, expired or revoked" : "expired or revoked";
   return (
     <section className="card" aria-label="Open sessions" aria-busy={sessions === undefined}>
       <Problem error={error} />
@@ -43,7 +46,12 @@ export function SessionList({ filter, clear, open }: SessionListProps) {
           </thead>
           <tbody>
             {shown.map(({ session, isClosed }) => (
-              <SessionRow key={session.id} session={session} isClosed={isClosed} open={open} />
+              <SessionRow
+                key={session.id}
+                session={session}
+                endReason={isClosed ? endReason : undefined}
+                open={open}
+              />
             ))}
           </tbody>
         </table>
@@ -61,14 +69,15 @@ export function SessionList({ filter, clear, open }: SessionListProps) {
 
 interface SessionRowProps {
   readonly session: Session;
-  readonly isClosed: boolean;
+  /** Why the session is no longer listed. */
+  readonly endReason: string | undefined;
   open(id: string): void;
 }
 
-function SessionRow({ session, isClosed, open }: SessionRowProps) {
+function SessionRow({ session, endReason, open }: SessionRowProps) {
   const { id, applicationId, state, createdAt, expiresAt } = session;
   return (
-    <tr data-closed={isClosed}>
+    <tr data-closed={endReason !== undefined}>
       <td>
         <ApplicationLink id={applicationId} />
         <br />
@@ -77,18 +86,18 @@ function SessionRow({ session, isClosed, open }: SessionRowProps) {
         </button>
       </td>
       <td>
-        <StateBadge state={isClosed ? "closed" : state} />
+        <StateBadge state={state} />
       </td>
       <td className="when-wide">
         <TimeAgo at={createdAt} />
       </td>
-      <td>{isClosed ? "closed" : <TimeLeft until={expiresAt} />}</td>
+      <td>{endReason ?? <TimeLeft until={expiresAt} />}</td>
     </tr>
   );
 }
 
 function NoSessions({ filter, clear }: Pick<SessionListProps, "filter" | "clear">) {
-  const isFiltered = filter.applicationId !== undefined || filter.state !== undefined;
+  const isFiltered = Object.values(filter).some((value) => value !== undefined);
   return isFiltered ? (
     <div className="actions">
       <p className="muted">No open sessions match.</p>

@@ -12,8 +12,8 @@ import { Problem } from "../ui/page.js";
 import { connect, createQueries, retryDelayMs, setReachable } from "./connection.js";
 import { AccessProvider } from "./signed-in-key.js";
 
-const keyRevokedNotice =
-  "Your key is no longer valid: it expired, or was replaced, disabled or deleted. Sign in with another key.";
+const invalidKeyNotice =
+  "Your key is no longer valid. It expired or was revoked, or its application was disabled or deleted. Sign in with another key.";
 
 interface SignInState {
   readonly me: WhoAmIResponse;
@@ -46,7 +46,7 @@ export function RequireSignIn({ children }: { readonly children: ReactNode }) {
     if (!isCurrent()) {
       return;
     }
-    const onKeyRefused = () => signOut(next, keyRevokedNotice);
+    const onKeyRefused = () => signOut(next, invalidKeyNotice);
     const transport = connect({ key, onReachable: setReachable, onKeyRefused });
     const next: SignInState = { me, transport, queries: createQueries() };
     current.current = next;
@@ -165,7 +165,7 @@ function SignInProblem({ error }: { readonly error: unknown }) {
     error !== undefined && ConnectError.from(error).code === Code.Unauthenticated;
   return isInvalidKey ? (
     <p role="alert" className="notice" data-tone="danger">
-      That key is not valid.
+      This key is not valid. It may be mistyped, expired or revoked. Check it, or use another key.
     </p>
   ) : (
     <Problem error={error} />

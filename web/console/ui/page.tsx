@@ -30,7 +30,7 @@ export function NotAllowed({ permission }: { readonly permission: string }) {
   return (
     <p className="notice" data-tone="warning">
       <span>
-        Your key is missing the permission <code>{permission}</code>.
+        Your key needs the permission <code>{permission}</code>. Sign in with a key that has it.
       </span>
     </p>
   );

@@ -34,14 +34,14 @@ export interface EventHub extends Hub {
 /** A follower that is further behind reads from its own stream. */
 const recentCapacity = { events: 2_000, bytes: 8 * 1024 * 1024 };
 
-/** In seconds. After a restart of the instance, reconnecting followers find missed events in memory. */
-const headStart = 60;
+/** After a restart of the instance, reconnecting followers find missed events in memory. */
+const lookbackSeconds = 60;
 
 /** Starts slightly in the past, or now if the server's oplog does not reach back. */
 export async function startEventHub(db: Db, time: Time): Promise<EventHub> {
   const { clusterTime } = await readCurrentTime(db, time);
   const { t } = timestampOf(clusterTime);
-  const earlier = clusterTimeOf(new Timestamp({ t: Math.max(t - headStart, 1), i: 0 }));
+  const earlier = clusterTimeOf(new Timestamp({ t: Math.max(t - lookbackSeconds, 1), i: 0 }));
   try {
     return await startAt(db, offsetOf(earlier, 0));
   } catch (error) {

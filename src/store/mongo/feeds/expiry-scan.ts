@@ -41,18 +41,20 @@ export async function scanExpiries(
   db: Db,
   time: Time,
   from: number,
-  reading: AggregateOptions = {},
+  readOptions: AggregateOptions = {},
   limit = scanLimit,
 ): Promise<ExpiryScan> {
   const startedAt = performance.now();
-  const { expired, current } = await findExpired(db, time, from, limit, reading);
-  const cut = expired.filter((found) => found.length === limit);
-  const isComplete = cut.length === 0;
+  const { expired, current } = await findExpired(db, time, from, limit, readOptions);
+  const truncated = expired.filter((found) => found.length === limit);
+  const isComplete = truncated.length === 0;
   // More documents may have expired in the last millisecond found.
-  const full = Math.min(...cut.map((found) => (found.at(-1)?.expires_at.getTime() ?? from) - 1));
-  const until = isComplete ? Math.max(current.now, from) : full;
+  const completeUntil = Math.min(
+    ...truncated.map((found) => (found.at(-1)?.expires_at.getTime() ?? from) - 1),
+  );
+  const until = isComplete ? Math.max(current.now, from) : completeUntil;
   if (!isComplete && until <= from) {
-    return scanExpiries(db, time, from, reading, 2 * limit);
+    return scanExpiries(db, time, from, readOptions, 2 * limit);
   }
   const expiries = expired
     .flat()
@@ -77,7 +79,7 @@ async function findExpired(
   time: Time,
   from: number,
   limit: number,
-  reading: AggregateOptions = {},
+  readOptions: AggregateOptions = {},
 ) {
   const now = time();
   const expired = [
@@ -93,7 +95,7 @@ async function findExpired(
   ];
   return callDriver(() =>
     db.client.withSession(async (session) => {
-      const options = { batchSize: 2 * limit + 2, ...limitsOf({ db }, session), ...reading };
+      const options = { batchSize: 2 * limit + 2, ...limitsOf({ db }, session), ...readOptions };
       const documents = db.collection(applicationsName).aggregate(pipeline, options);
       const found = await documents.toArray();
       const last = found.pop();

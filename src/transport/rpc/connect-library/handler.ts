@@ -18,7 +18,7 @@ import type { Interceptors } from "../../../middleware/pipeline.js";
 import type { JsonOptions } from "../../codec/connect-json.js";
 import { type Exchange, type Handled, handled, type RequestHandler } from "../../http/exchange.js";
 import { Http2Exchange } from "../../http/http2-exchange.js";
-import { type Implementation, openBodyLimit, type RpcOptions } from "../methods.js";
+import { type Implementation, type RpcOptions, unauthenticatedBodyLimit } from "../methods.js";
 import { encodeMessage, grpcMessage, withGrpcMessageEncoding } from "../protocols/grpc.js";
 import { toDecodeProblem } from "../protocols/protocol.js";
 import { createLibraryMethod, type LibraryMethod, unsupportedMediaType } from "./method.js";
@@ -111,7 +111,7 @@ function createMethods(
   options: RpcOptions,
   jsonOptions: JsonOptions,
 ): ReadonlyMap<string, LibraryMethod> {
-  const { implementations, openImplementations, interceptors, bodyLimit } = options;
+  const { implementations, unauthenticatedImplementations, interceptors, bodyLimit } = options;
   const { deadline, admission, reauthorization, inspection } = interceptors;
   return new Map([
     ...mount(options, {
@@ -127,9 +127,9 @@ function createMethods(
       inspection,
     }),
     ...mount(options, {
-      implementations: openImplementations,
+      implementations: unauthenticatedImplementations,
       // No decompression for unauthenticated callers.
-      router: { readMaxBytes: openBodyLimit, acceptCompression: [], jsonOptions },
+      router: { readMaxBytes: unauthenticatedBodyLimit, acceptCompression: [], jsonOptions },
       first: [],
       admission: [],
       reauthorization: [],

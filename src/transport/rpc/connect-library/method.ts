@@ -56,7 +56,7 @@ export function createLibraryMethod(options: LibraryMethodOptions): LibraryMetho
   const isOneMessage = /^(unary|server_streaming)$/.test(handler.method.methodKind);
   const pass: NextUnary = (request) => request as unknown as UnaryResponse;
   const admit = chain(admission, pass);
-  const admitAgain = chain(reauthorization, pass);
+  const reauthorize = chain(reauthorization, pass);
 
   /** Throws if the caller may not make the call, or its timeout expires. */
   async function admitInTime(request: UnaryRequest, exchange: Exchange): Promise<void> {
@@ -112,10 +112,9 @@ export function createLibraryMethod(options: LibraryMethodOptions): LibraryMetho
         exchange.startBodyTimeout();
       }
       if (handler.method.methodKind !== "unary") {
-        const reauthorize = async () => {
-          await admitAgain(opening);
+        call.reauthorize = async () => {
+          await reauthorize(opening);
         };
-        call.reauthorize = reauthorize;
       }
       try {
         const response = await handler(request);

@@ -133,11 +133,13 @@ function createMessageTracker(): (part: Buffer) => PartialMessage {
 /** Up to this size, decompressing in this thread is faster than in another. */
 const maxSyncBytes = 16 * 1024;
 
-/** Larger messages that are decompressed at the same time, and the maximum expected wait in milliseconds. */
+/** Larger messages that are decompressed at the same time. */
 const maxConcurrent = 2;
+
+/** The maximum expected wait of a larger message, in milliseconds. */
 const maxWaitMs = 500;
 
-/** The initial estimate of the duration of one, in milliseconds. */
+/** The initial estimate of the duration of one decompression, in milliseconds. */
 const initialEstimateMs = 5;
 
 const decompressSync: Readonly<Record<string, typeof gunzipSync>> = {

@@ -49,5 +49,5 @@ function createConnect(
 
 /** Connect sends trailers as headers with a prefix. */
 function asHeaders(trailers: HeaderList): HeaderList {
-  return trailers.map((text, at) => (at % 2 === 0 ? `trailer-${text}` : text));
+  return trailers.map((text, index) => (index % 2 === 0 ? `trailer-${text}` : text));
 }

@@ -103,8 +103,8 @@ export const grpcWeb: Protocol = {
 
 function trailerFrame(trailers: HeaderList): Buffer {
   let text = "";
-  for (let at = 0; at < trailers.length; at += 2) {
-    text += `${trailers[at]}: ${trailers[at + 1]}\r\n`;
+  for (let index = 0; index < trailers.length; index += 2) {
+    text += `${trailers[index]}: ${trailers[index + 1]}\r\n`;
   }
   const frame = Buffer.allocUnsafe(envelopeSize + Buffer.byteLength(text));
   frame[0] = trailerFlag;

@@ -138,7 +138,7 @@ function createStreamCall(options: StreamCallOptions): RunStream {
     options;
   const pass: NextUnary = (request) => request as never;
   const admit = chain(admission, pass);
-  const admitAgain = chain(reauthorization, pass);
+  const reauthorize = chain(reauthorization, pass);
 
   const admitFirst: Interceptor = (next) => async (request) => {
     const { exchange } = request as StreamCallRequest;
@@ -149,10 +149,9 @@ function createStreamCall(options: StreamCallOptions): RunStream {
       "grpc",
       noMessage,
     );
-    const reauthorize = async () => {
-      await admitAgain(opening);
+    exchange.call.reauthorize = async () => {
+      await reauthorize(opening);
     };
-    exchange.call.reauthorize = reauthorize;
     await admit(opening);
     return next(request);
   };

@@ -33,7 +33,7 @@ export function FormFrame(props: FormFrameProps) {
     try {
       await save();
     } catch (thrown) {
-      form.refuse(thrown);
+      form.setServerErrors(thrown);
       setRefusals((before) => before + 1);
       throw thrown;
     }
@@ -98,7 +98,7 @@ export interface ApplicationForm {
   /** Shows all errors. Returns whether there are none. */
   submit(): boolean;
   /** Shows the field errors of a refused call. */
-  refuse(thrown: unknown): void;
+  setServerErrors(thrown: unknown): void;
 }
 
 interface ApplicationFormOptions<Desc extends DescMessage> {
@@ -116,8 +116,8 @@ export function useApplicationForm<Desc extends DescMessage>({
   requestOf,
 }: ApplicationFormOptions<Desc>): ApplicationForm {
   const [draft, setDraft] = useState(base);
-  const [hasTried, setHasTried] = useState(false);
-  const [refused, setRefused] = useState(none);
+  const [wasSubmitted, setWasSubmitted] = useState(false);
+  const [serverErrors, setServerErrors] = useState(none);
   const [touched, setTouched] = useState<ReadonlySet<DraftField>>(new Set());
   const grants = useGrantErrors(draft.type, draft);
   const invalid = useFieldErrors(
@@ -131,26 +131,26 @@ export function useApplicationForm<Desc extends DescMessage>({
   const edited = [...touched, "rules" as const].map((field) => names[field]);
   return {
     draft,
-    shown: mergeErrors(hasTried ? errors : within(errors, edited), refused),
+    shown: mergeErrors(wasSubmitted ? errors : within(errors, edited), serverErrors),
     isChanged: changedFields(base, draft).length > 0,
     change(fields) {
       const changed = Object.keys(fields) as DraftField[];
       setDraft({ ...draft, ...fields });
       setTouched(new Set([...touched, ...changed]));
-      setRefused(
+      setServerErrors(
         without(
-          refused,
+          serverErrors,
           changed.map((field) => names[field]),
         ),
       );
     },
     replace: setDraft,
     submit() {
-      setHasTried(true);
-      setRefused(none);
+      setWasSubmitted(true);
+      setServerErrors(none);
       return Object.keys(errors).length === 0;
     },
-    refuse: (thrown) => setRefused(problemOf(thrown).errors),
+    setServerErrors: (thrown) => setServerErrors(problemOf(thrown).errors),
   };
 }
 

@@ -42,7 +42,7 @@ export function MergedNotice({ conflicts, saved, onTake }: MergedNoticeProps) {
       <p>
         The latest version is loaded and your changes are kept.
         {conflicts.length > 0 &&
-          " These fields were changed by both. The form has your values. The saved values are:"}
+          " These fields were also changed elsewhere. The form shows your values. The saved values are:"}
       </p>
       {conflicts.map((field) => (
         <section key={field} className="conflict" aria-label={labels[field]}>

@@ -124,7 +124,7 @@ function isSame(field: DraftField, one: Draft, other: Draft): boolean {
   if (field === "rules") {
     return (
       one.rules.length === other.rules.length &&
-      one.rules.every((rule, at) => equals(AccessRuleSchema, rule, other.rules[at] ?? rule))
+      one.rules.every((rule, index) => equals(AccessRuleSchema, rule, other.rules[index] ?? rule))
     );
   }
   return JSON.stringify(one[field]) === JSON.stringify(other[field]);

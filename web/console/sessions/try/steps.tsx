@@ -6,6 +6,7 @@ import {
 } from "../../../../gen/latchkey/v1/access_service_pb.js";
 import { ApplicationService } from "../../../../gen/latchkey/v1/application_service_pb.js";
 import { SessionService } from "../../../../gen/latchkey/v1/session_service_pb.js";
+import { problemOf } from "../../../../src/contract/problem-report.js";
 import { Grants } from "../../rules/grants.js";
 import { connect, setReachable, useClient } from "../../sign-in/connection.js";
 import { useAccess } from "../../sign-in/signed-in-key.js";
@@ -156,7 +157,7 @@ export function UseStep({ flow, change, isArrival }: StepViewProps) {
 
 const permissions = ["token:read"];
 
-/** A used nonce is worthless. */
+/** A nonce can be used only once. */
 export function NonceReuseStep({ flow, isArrival }: StepViewProps) {
   const [isTried, setIsTried] = useState(false);
   const { run, isBusy, problem } = useAction(async () => {
@@ -168,14 +169,15 @@ export function NonceReuseStep({ flow, isArrival }: StepViewProps) {
       });
     }
   });
+  const isDone = problem !== undefined && problemOf(problem).code === "nonce_used" && !isBusy;
   return (
     <Step
       title="Reuse the nonce"
       isArrival={isArrival}
       description={
         <p>
-          A nonce works only once, even if several calls use it at the same time. A nonce leaked in
-          a log is useless.
+          A nonce works only once, even if several calls use it at the same time. A used nonce that
+          leaks, for example into a log, cannot be used again.
         </p>
       }
     >
@@ -185,9 +187,7 @@ export function NonceReuseStep({ flow, isArrival }: StepViewProps) {
         </Button>
       </div>
       <ExpectedError error={problem} />
-      {isTried && problem !== undefined && !isBusy && (
-        <p>Done. The session is valid until it expires or is revoked.</p>
-      )}
+      {isDone && <p>Done. The session is valid until it expires or is revoked.</p>}
       <CurlCommand
         method={SessionService.method.authorizeSession}
         keyVariable="PRIVATE_KEY"

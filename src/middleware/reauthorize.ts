@@ -14,21 +14,21 @@ type Request = Parameters<Next>[0];
  * than the headers, or if the store found that the caller changed during the
  * write. Stream handlers do this themselves.
  */
-export function createReauthenticateInterceptor(
+export function createReauthorizeInterceptor(
   reauthorization: readonly Interceptor[],
   methods: readonly DescMethod[],
 ): Interceptor {
   const replayable = new Set<DescMethod>(methods.filter(isReplayable));
-  const reauthenticate = chain<Next>(reauthorization, (request) => request as never);
+  const reauthorize = chain<Next>(reauthorization, (request) => request as never);
   return (next) => {
-    const nextAgain = chain(reauthorization, next);
+    const reauthorizeThenNext = chain(reauthorization, next);
 
     async function retry(request: Request, reason: unknown): Promise<Awaited<ReturnType<Next>>> {
       if (!(reason instanceof CallerChanged) || isCanceled(request.contextValues.get(callKey))) {
         throw reason;
       }
       try {
-        return await nextAgain(request);
+        return await reauthorizeThenNext(request);
       } catch (reason) {
         return retry(request, reason);
       }
@@ -42,11 +42,11 @@ export function createReauthenticateInterceptor(
       const call = request.contextValues.get(callKey);
       if (replayable.has(request.method)) {
         call.reauthorize = async () => {
-          await reauthenticate(request);
+          await reauthorize(request);
         };
       }
       const result =
-        call.authenticatedAtTick === currentTick() ? next(request) : nextAgain(request);
+        call.authenticatedAtTick === currentTick() ? next(request) : reauthorizeThenNext(request);
       return result instanceof Promise ? result.catch((reason) => retry(request, reason)) : result;
     };
   };
