@@ -152,7 +152,8 @@ export async function runAutocannon(load: Load): Promise<LoadResult> {
   const { errors } = await run;
   if (errors + statusErrors > 0 || latencies.length === 0) {
     throw new Error(
-      `${statusErrors} responses without the status ${load.status}, ${errors} connection errors`,
+      `${latencies.length} responses, ${statusErrors} of them without the status ${load.status}, ` +
+        `and ${errors} connection errors`,
     );
   }
   return {
