@@ -2,6 +2,7 @@ import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/conn
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { ApplicationService } from "../../gen/latchkey/v1/application_service_pb.js";
 import type { BootstrapResult } from "../../src/bootstrap.js";
+import { seedTenant } from "../contract/api/fixtures.js";
 import { type Api, keyOf } from "../support/api/api.js";
 import { createConnectApi } from "../support/api/connect.js";
 import { createGrpcApi } from "../support/api/grpc.js";
@@ -131,19 +132,12 @@ describe("the log", () => {
 
   it("names the session of a call and its application", async () => {
     const api = createRestApi(server.url);
-    const permissions = ["application:read"];
-    const createApplication = (type: string) =>
-      api.createApplication(root.key, { name: type, type, permissions });
-    const [privateApplication, publicApplication] = [
-      await createApplication("private"),
-      await createApplication("public"),
-    ];
-    const { sessionKey, nonce } = await api.createSession(keyOf(publicApplication));
-    await api.authorizeSession(keyOf(privateApplication), { nonce, permissions });
+    const { shop, openSession } = await seedTenant(server, api);
+    const { key } = await openSession({ permissions: ["application:read"] });
     server.logs.length = 0;
-    await api.getApplicationByKey(sessionKey);
+    await api.getApplicationByKey(key);
     const [line] = await waitForLines(1);
-    expect(line).toMatchObject({ code: "ok", application_id: publicApplication.id });
+    expect(line).toMatchObject({ code: "ok", application_id: shop.id });
     expect(line?.session_id).toMatch(/^[0-9a-f-]{36}$/);
   });
 

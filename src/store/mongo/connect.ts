@@ -7,7 +7,7 @@ import {
 } from "mongodb";
 import type { ReadMode } from "../../config/settings.js";
 import { applicationsName } from "./collections.js";
-import { callDriver, limitsOf } from "./driver-call.js";
+import { callDriver, defaultSocketTimeout, limitsOf } from "./driver-call.js";
 import { IncompatibleSchema, prepareSchema, readDataId } from "./prepare-schema.js";
 import { clientName } from "./transaction-retry.js";
 
@@ -17,7 +17,7 @@ const defaultOptions: MongoClientOptions = {
   connectTimeoutMS: 2_000,
   heartbeatFrequencyMS: 1_000,
   serverSelectionTimeoutMS: 5_000,
-  socketTimeoutMS: 3_000,
+  socketTimeoutMS: defaultSocketTimeout,
   waitQueueTimeoutMS: 2_000,
 };
 

@@ -30,9 +30,15 @@ export function limitsOf({ db }: { readonly db: Db }, session?: ClientSession) {
   return session ? { session, maxTimeMS } : { maxTimeMS };
 }
 
-/** The milliseconds after which the server stops a call: before the socket times out. */
+/** In milliseconds, unless the URI sets another one. */
+export const defaultSocketTimeout = 3_000;
+
+/**
+ * The milliseconds after which the server stops a call: before the socket times
+ * out. A URI may disable the socket timeout with 0, but calls keep a limit.
+ */
 export function maxTimeOf({ options }: MongoClient): number {
-  return Math.round(options.socketTimeoutMS * (5 / 6));
+  return Math.round((options.socketTimeoutMS || defaultSocketTimeout) * (5 / 6));
 }
 
 /**

@@ -99,9 +99,9 @@ async function inspect(
     hello.msg === "isdbgrid" ? "sharded cluster" : hello.setName ? "replica set" : "single server";
   const { version } = await admin.command({ buildInfo: 1, ...limitsOf({ db: admin }) });
   const startedAt = performance.now();
-  const readOptions =
-    topology === "single server" ? limitsOf({ db }) : { ...limitsOf({ db }), ...freshRead() };
-  await db.collection(applicationsName).findOne({}, { projection: { _id: 1 }, ...readOptions });
+  const readConcern = topology === "single server" ? {} : freshRead();
+  const first = { projection: { _id: 1 }, ...limitsOf({ db }), ...readConcern };
+  await db.collection(applicationsName).findOne({}, first);
   const lookup = performance.now() - startedAt;
   const layout = await inspectLayout(db, collectionsFor(eventRetention));
   const isComplete = layout.missing.length + layout.differences.length === 0;

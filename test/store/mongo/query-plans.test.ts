@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, it } from "@jest/globals";
-import { type Db, UUID } from "mongodb";
+import { type Db, MongoClient, UUID } from "mongodb";
+import { maxTimeOf } from "../../../src/store/mongo/driver-call.js";
 import {
   type ListQuery,
   listPositionOf,
@@ -407,6 +408,13 @@ describe("authentication in MongoDB", () => {
 });
 
 describe("commands to MongoDB", () => {
+  it.each([
+    ["12000", 10_000],
+    ["0", 2_500],
+  ])("have a time limit if the URI has socketTimeoutMS=%s", (socketTimeoutMS, expected) => {
+    expect(maxTimeOf(new MongoClient(withOptions(uri, { socketTimeoutMS })))).toBe(expected);
+  });
+
   it("use majority concerns and the primary, whatever the URI specifies, and end before its socket timeout", async () => {
     const { db } = await shared();
     const weak = {

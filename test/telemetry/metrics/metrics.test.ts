@@ -9,7 +9,8 @@ import type { BootstrapResult } from "../../../src/bootstrap.js";
 import { version } from "../../../src/config/settings.js";
 import { StoreUnavailable } from "../../../src/store/port/errors.js";
 import { watchEventLoopLag } from "../../../src/telemetry/metrics/process.js";
-import { type Api, keyOf } from "../../support/api/api.js";
+import { seedTenant } from "../../contract/api/fixtures.js";
+import type { Api } from "../../support/api/api.js";
 import { createConnectApi } from "../../support/api/connect.js";
 import { createGrpcApi } from "../../support/api/grpc.js";
 import { createRestApi } from "../../support/api/rest.js";
@@ -201,20 +202,14 @@ describe("/metrics", () => {
 
   it("counts opened, authorized and expired sessions once each", async () => {
     const api = createRestApi(server.url);
-    const permissions = ["token:read"];
-    const createApplication = (type: string) =>
-      api.createApplication(root.key, { name: type, type, permissions });
-    const [privateApplication, publicApplication] = [
-      await createApplication("private"),
-      await createApplication("public"),
-    ];
+    const tenant = await seedTenant(server, api);
     const before = await scrape(server);
-    const createSession = () => api.createSession(keyOf(publicApplication));
+    const createSession = () => api.createSession(tenant.shop.key);
     const [used, deleted] = [await createSession(), await createSession(), await createSession()];
-    const authorize = { nonce: used.nonce, permissions };
-    await api.authorizeSession(keyOf(privateApplication), authorize);
-    await api.authorizeSession(keyOf(privateApplication), authorize).catch(() => {});
-    await api.deleteSession(root.key, deleted);
+    const authorize = { nonce: used.nonce, permissions: ["token:read"] };
+    await api.authorizeSession(tenant.backend.key, authorize);
+    await api.authorizeSession(tenant.backend.key, authorize).catch(() => {});
+    await api.deleteSession(tenant.root.key, deleted);
     server.clock.advance(200_000);
     for (let attempt = 0; attempt < 3; attempt++) {
       await api.getApplicationByKey(used.sessionKey).catch(() => {});
