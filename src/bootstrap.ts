@@ -4,7 +4,7 @@ import { generateKey, type Keyring } from "./auth/keys.js";
 import { kindFor } from "./contract/key-format.js";
 import { ownPermissions } from "./contract/methods.js";
 import { newId } from "./lib/uuid.js";
-import { stateOfApplication } from "./services/events/audit.js";
+import { stateOf } from "./services/events/audit.js";
 import type { Store } from "./store/port/store.js";
 import { checkMessage } from "./validation/validate.js";
 
@@ -58,7 +58,7 @@ export async function bootstrap({
             kind: "application.created",
             outcome: "success",
             target: { applicationId: id, keyId },
-            after: stateOfApplication(record),
+            after: stateOf(record),
           },
         ],
       }),

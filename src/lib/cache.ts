@@ -1,10 +1,10 @@
 /** A cache of values derived from a versioned record. */
-interface GenerationalCache<Value> {
-  get(id: string, version: number): Value | undefined;
+interface GenerationalCache<Value, Version> {
+  get(id: string, version: Version): Value | undefined;
   /** Counts a newly computed value and returns whether to add it. */
   shouldAdmit(): boolean;
   /** Stores a value, replaces any other version, and returns the value. */
-  add(id: string, version: number, value: Value, weight: number): Value;
+  add(id: string, version: Version, value: Value, weight: number): Value;
 }
 
 /**
@@ -15,12 +15,12 @@ interface GenerationalCache<Value> {
  * `shouldAdmit` accepts one of `admitEvery` computed values, so entries that
  * are requested once rarely displace frequently requested ones.
  */
-export function createGenerationalCache<Value>(
+export function createGenerationalCache<Value, Version = number>(
   generationWeight: number,
   admitEvery: number,
   counts: CacheCounts = { hits: 0, misses: 0 },
-): GenerationalCache<Value> {
-  type Entry = { version: number; value: Value; weight: number };
+): GenerationalCache<Value, Version> {
+  type Entry = { version: Version; value: Value; weight: number };
   let young = new Map<string, Entry>();
   let old = young;
   let weight = 0;

@@ -1,32 +1,38 @@
 import { createHmac } from "node:crypto";
-import { create } from "@bufbuild/protobuf";
+import {
+  create,
+  type DescMessage,
+  type MessageInitShape,
+  type MessageShape,
+} from "@bufbuild/protobuf";
+import {
+  ApplicationRecordSchema,
+  EventRecordSchema,
+  SessionRecordSchema,
+} from "../../gen/latchkey/store/v1/records_pb.js";
 import {
   type CreateApplicationRequest,
   CreateApplicationRequestSchema,
 } from "../../gen/latchkey/v1/application_service_pb.js";
 import { AuthorizeSessionRequestSchema } from "../../gen/latchkey/v1/session_service_pb.js";
-import { checkGrantsAllowed, toGrantsMessage } from "../auth/grants.js";
+import { checkGrantsAllowed } from "../auth/grants.js";
 import type { FieldViolation } from "../contract/problems.js";
 import { invalidRequest, Problem } from "../errors.js";
-import type { ImportedApplication, ImportedSession } from "../store/port/transfer.js";
+import type { EventRecord } from "../store/port/events.js";
+import type { ApplicationFields, SessionFields } from "../store/port/records.js";
 import { checkRestrictions, checkSessionQuota } from "../validation/restrictions.js";
 import { checkMessage } from "../validation/validate.js";
 import { findMissingContainers } from "../validation/violations.js";
-
-/** The limit of keys per imported application, including expired ones. */
-const maxKeys = 100;
 
 /** Rules of container paths whose violation does not prevent an import. */
 const containerPathRule = "string.container_path";
 const conditionPathRule = "access_rule_condition.container_path";
 
 /** Violations that prevent the import of an application. */
-export function findApplicationViolations(record: ImportedApplication): readonly FieldViolation[] {
-  const { type, keys } = record;
-  if (keys.length > maxKeys) {
-    return [{ field: "keys", message: `must have at most ${maxKeys} keys` }];
-  }
+export function findApplicationViolations(record: ApplicationFields): readonly FieldViolation[] {
+  const { type } = record;
   return catchViolations(() => {
+    checkRecord(ApplicationRecordSchema, record);
     checkMessage(CreateApplicationRequestSchema, requestFor(record), containerPathRule);
     const missing = findMissingContainers(type, record);
     if (missing.length > 0) {
@@ -38,7 +44,7 @@ export function findApplicationViolations(record: ImportedApplication): readonly
 }
 
 /** Violations of the current API. The application is imported nevertheless, so that its keys keep working. */
-export function warningsForApplication(record: ImportedApplication): readonly FieldViolation[] {
+export function warningsForApplication(record: ApplicationFields): readonly FieldViolation[] {
   return [
     ...catchViolations(() => checkMessage(CreateApplicationRequestSchema, requestFor(record))),
     ...catchViolations(() => checkGrantsAllowed(record.type, record)),
@@ -46,37 +52,53 @@ export function warningsForApplication(record: ImportedApplication): readonly Fi
 }
 
 /** The request that would create an application. */
-function requestFor(record: ImportedApplication): CreateApplicationRequest {
-  const { name, type, allowedOrigins, allowedCidrs, sessionQuota } = record;
-  return create(CreateApplicationRequestSchema, {
-    name,
-    type,
-    ...toGrantsMessage(record),
-    allowedOrigins: [...allowedOrigins],
-    allowedCidrs: [...allowedCidrs],
-    ...(sessionQuota !== undefined && { sessionQuota }),
-  });
+function requestFor(record: ApplicationFields): CreateApplicationRequest {
+  return toRequest(CreateApplicationRequestSchema, ApplicationRecordSchema, record);
 }
 
 /** Violations of a session, which has no grants until it is authorized. */
-export function findSessionViolations(record: ImportedSession): readonly FieldViolation[] {
+export function findSessionViolations(record: SessionFields): readonly FieldViolation[] {
   const { authorizedAt, authorizedBy, permissions, rules } = record;
   if ((authorizedAt === undefined) !== (authorizedBy === undefined)) {
     return [{ field: "authorized_by", message: "must be set together with authorized_at" }];
   }
-  if (authorizedAt !== undefined) {
-    return catchViolations(() => {
-      // A placeholder: the nonce is used, and only its hash is stored.
-      const request = create(AuthorizeSessionRequestSchema, {
-        nonce: "-",
-        ...toGrantsMessage(record),
-      });
-      checkMessage(AuthorizeSessionRequestSchema, request, conditionPathRule);
-    });
+  if (authorizedAt === undefined && (permissions.length > 0 || rules.length > 0)) {
+    const message = "is required if permissions or rules are granted";
+    return [{ field: "authorized_at", message }];
   }
-  return permissions.length > 0 || rules.length > 0
-    ? [{ field: "authorized_at", message: "is required if permissions or rules are granted" }]
-    : [];
+  return catchViolations(() => {
+    checkRecord(SessionRecordSchema, record);
+    if (authorizedAt !== undefined) {
+      const request = toRequest(AuthorizeSessionRequestSchema, SessionRecordSchema, record);
+      // A placeholder: the nonce is used, and only its hash is stored.
+      request.nonce = "-";
+      checkMessage(AuthorizeSessionRequestSchema, request, conditionPathRule);
+    }
+  });
+}
+
+export function findEventViolations(record: EventRecord): readonly FieldViolation[] {
+  return catchViolations(() => checkRecord(EventRecordSchema, record));
+}
+
+function checkRecord<Desc extends DescMessage>(schema: Desc, record: object): void {
+  checkMessage(schema, create(schema, record as MessageInitShape<Desc>));
+}
+
+/** A request with the fields of a record that have the same name and type in both. */
+function toRequest<Desc extends DescMessage>(
+  schema: Desc,
+  recordSchema: DescMessage,
+  record: object,
+): MessageShape<Desc> {
+  const fields: Record<string, unknown> = {};
+  for (const { localName, fieldKind, scalar, message } of schema.fields) {
+    const own = recordSchema.field[localName];
+    if (own?.fieldKind === fieldKind && own.scalar === scalar && own.message === message) {
+      fields[localName] = (record as Readonly<Record<string, unknown>>)[localName];
+    }
+  }
+  return create(schema, fields as MessageInitShape<Desc>);
 }
 
 function catchViolations(check: () => void): readonly FieldViolation[] {

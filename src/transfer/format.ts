@@ -1,21 +1,17 @@
+import {
+  type ExportEnd,
+  type ExportHeader,
+  ExportHeaderSchema,
+  ExportLineSchema,
+} from "../../gen/latchkey/store/v1/export_pb.js";
+import type { Plain } from "../contract/plain.js";
 import type { FieldViolation } from "../contract/problems.js";
 import { invalidRequest } from "../errors.js";
 import type { EventRecord } from "../store/port/events.js";
-import type { ImportedApplication, ImportedSession } from "../store/port/transfer.js";
+import type { ApplicationFields, SessionFields } from "../store/port/records.js";
 import { parseJson } from "../validation/json.js";
-import { findApplicationViolations, findSessionViolations } from "./checks.js";
-import {
-  arrayOf,
-  boolean,
-  integer,
-  object,
-  optional,
-  type Parser,
-  required,
-  string,
-  timestamp,
-} from "./parser.js";
-import { application, event, session } from "./record-parsers.js";
+import { findApplicationViolations, findEventViolations, findSessionViolations } from "./checks.js";
+import { createReader } from "./line-reader.js";
 
 /** The version of the file format. */
 export const formatVersion = 1;
@@ -24,30 +20,19 @@ export const formatVersion = 1;
 export const recordKinds = ["application", "session", "event"] as const;
 export type RecordKind = (typeof recordKinds)[number];
 
-export type Counts = Record<`${RecordKind}s`, number>;
+export type Counts = Record<keyof Plain<ExportEnd>, number>;
 
-/** The first line of a file. Only the format is required, so that files can be written by hand. */
-export interface Header {
-  readonly format: number;
-  readonly exportedAt?: number | undefined;
-  /** The kind of store. */
-  readonly store?: string | undefined;
-  /** Identifies the exported data. */
-  readonly source?: string | undefined;
-  /** Whether the file has events. Default: true. */
-  readonly events?: boolean | undefined;
-  /** See checks.ts. */
-  readonly pepperChecks?: readonly string[] | undefined;
-}
+/** The first line of a file. */
+export type Header = Plain<ExportHeader>;
 
 /** A record of any kind. */
 export type Item =
-  | { readonly kind: "application"; readonly record: ImportedApplication }
-  | { readonly kind: "session"; readonly record: ImportedSession }
+  | { readonly kind: "application"; readonly record: ApplicationFields }
+  | { readonly kind: "session"; readonly record: SessionFields }
   | { readonly kind: "event"; readonly record: EventRecord };
 
 /** A line after the first. */
-export type Line = Item | { readonly kind: "end"; readonly counts: Counts };
+export type Line = Item | { readonly kind: "end"; readonly record: Counts };
 
 export function noCounts(): Counts {
   return { applications: 0, sessions: 0, events: 0 };
@@ -56,42 +41,12 @@ export function noCounts(): Counts {
 /** The maximum nesting of a line, which no exported line reaches. */
 const maxDepth = 32;
 
-const header = object({
-  latchkey_export: required(integer),
-  exported_at: optional(timestamp),
-  store: optional(string),
-  source: optional(string),
-  events: optional(boolean),
-  pepper_checks: optional(arrayOf(string)),
-});
-
-const counts = object({
-  applications: required(integer),
-  sessions: required(integer),
-  events: required(integer),
-});
-
-const content = object({
-  application: optional(application),
-  session: optional(session),
-  event: optional(event),
-  end: optional(counts),
-});
+const readHeader = createReader(ExportHeaderSchema);
+const readLine = createReader(ExportLineSchema);
 
 /** Parses the first line of a file, or throws a problem with all violations. */
 export function parseHeaderLine(bytes: Uint8Array): Header {
-  const { latchkey_export, exported_at, store, source, events, pepper_checks } = parse(
-    header,
-    bytes,
-  );
-  return {
-    format: latchkey_export,
-    exportedAt: exported_at,
-    store,
-    source,
-    events,
-    pepperChecks: pepper_checks,
-  };
+  return readHeader(parseJson(bytes, maxDepth)) as Header;
 }
 
 /** Parses any other line, or throws a problem with all violations. */
@@ -112,37 +67,24 @@ export function parseRecordLine(bytes: Uint8Array): Line {
 
 /** Parses a line of our own export, without checking the values. */
 export function parseUnchecked(bytes: Uint8Array): Line {
-  const { application, session, event, end } = parse(content, bytes);
-  const lines: (Line | undefined)[] = [
-    application && { kind: "application", record: application },
-    session && { kind: "session", record: session },
-    event && { kind: "event", record: event },
-    end && { kind: "end", counts: end },
-  ];
-  const [line, ...more] = lines.filter((line) => line !== undefined);
-  if (!line || more.length > 0) {
+  const [member, ...more] = Object.entries(readLine(parseJson(bytes, maxDepth)));
+  if (!member || more.length > 0) {
     const message = "must have one member: application, session, event or end";
     throw invalidRequest({ field: "line", message });
   }
-  return line;
+  const [kind, record] = member;
+  return { kind, record } as Line;
 }
 
-function parse<T>(parser: Parser<T>, bytes: Uint8Array): T {
-  const violations: FieldViolation[] = [];
-  const content = parser(parseJson(bytes, maxDepth), "", violations);
-  if (violations.length > 0) {
-    throw invalidRequest(violations);
-  }
-  return content;
-}
-
-function violationsIn(line: Line): readonly FieldViolation[] {
-  switch (line.kind) {
+function violationsIn({ kind, record }: Line): readonly FieldViolation[] {
+  switch (kind) {
     case "application":
-      return findApplicationViolations(line.record);
+      return findApplicationViolations(record);
     case "session":
-      return findSessionViolations(line.record);
-    default:
+      return findSessionViolations(record);
+    case "event":
+      return findEventViolations(record);
+    case "end":
       return [];
   }
 }

@@ -1,13 +1,9 @@
 import { Problem } from "../errors.js";
 import { escapeUnprintable } from "../lib/terminal.js";
 import type { EventRecord } from "../store/port/events.js";
+import type { ApplicationFields, SessionFields } from "../store/port/records.js";
 import type { Store } from "../store/port/store.js";
-import type {
-  ImportedApplication,
-  ImportedSession,
-  ImportOptions,
-  ImportOutcome,
-} from "../store/port/transfer.js";
+import type { ImportOptions, ImportOutcome } from "../store/port/transfer.js";
 import { unknownPeppers, warningsForApplication } from "./checks.js";
 import {
   formatVersion,
@@ -53,7 +49,8 @@ export async function importRecords(options: ImportRecordsOptions): Promise<void
       onProgress(0, line.bytes.length);
       records++;
     } else if (parsed.kind === "end") {
-      announced = parsed.counts.applications + parsed.counts.sessions + parsed.counts.events;
+      const { applications, sessions, events } = parsed.record;
+      announced = applications + sessions + events;
     } else {
       addWarnings(line.number, parsed, report);
       await writer.add({ line: line.number, bytes: line.bytes.length + 1, item: parsed });
@@ -69,13 +66,12 @@ export async function importRecords(options: ImportRecordsOptions): Promise<void
 
 /** Throws if the file has another format, or if its keys would not work here. */
 function checkHeader(line: SplitLine, peppers: readonly string[]): void {
-  const header = parseHeader(line);
-  if (header.format !== formatVersion) {
+  const { latchkeyExport: format, pepperChecks: checks } = parseHeader(line);
+  if (format !== formatVersion) {
     throw new Error(
-      `The file has format ${header.format}, but this version reads format ${formatVersion}. Use the version that wrote it.`,
+      `The file has format ${format}, but this version reads format ${formatVersion}. Use the version that wrote it.`,
     );
   }
-  const { pepperChecks: checks = [] } = header;
   const unknown = unknownPeppers(checks, peppers);
   if (unknown.length > 0) {
     throw new Error(
@@ -237,8 +233,8 @@ async function importBatch(
 ): Promise<readonly ImportOutcome[]> {
   const importers: Record<RecordKind, () => Promise<readonly ImportOutcome[]>> = {
     application: () =>
-      transfer.importApplications(records as readonly ImportedApplication[], options),
-    session: () => transfer.importSessions(records as readonly ImportedSession[], options),
+      transfer.importApplications(records as readonly ApplicationFields[], options),
+    session: () => transfer.importSessions(records as readonly SessionFields[], options),
     event: () => transfer.importEvents(records as readonly EventRecord[], options),
   };
   const records = items.map(({ record }) => record);

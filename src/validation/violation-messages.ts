@@ -44,6 +44,8 @@ function messageFor(ruleId: string, { type }: FieldRules): string | undefined {
       return ruleId.startsWith("int32.") ? describeRange(type.value, String) : undefined;
     case "duration":
       return ruleId.startsWith("duration.") ? describeRange(type.value, formatDuration) : undefined;
+    case "bytes":
+      return ruleId === "bytes.len" ? `must be ${type.value.len} bytes in base64` : undefined;
     case "repeated":
       return describeList(ruleId, type.value);
     case "fieldMask":

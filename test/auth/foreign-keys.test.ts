@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { createKeyring, generateKey } from "../../src/auth/keys.js";
 import { newId } from "../../src/lib/uuid.js";
-import type { ImportedApplication } from "../../src/store/port/transfer.js";
+import type { ApplicationFields } from "../../src/store/port/records.js";
 import { must } from "../contract/store/fixtures.js";
 import { anImportedApplication, importAll } from "../contract/store/transfer-fixtures.js";
 import { callRaw } from "../support/http/raw-grpc.js";
@@ -14,7 +14,7 @@ const foreignKey = "sk_live_51H8vXbKq2mNpR7t";
 /** The hash that another system stored for its key. */
 const hashKey = (key: string) => createHash("sha256").update(key).digest();
 
-function aForeignApplication(key: string, fields: Partial<ImportedApplication> = {}) {
+function aForeignApplication(key: string, fields: Partial<ApplicationFields> = {}) {
   const createdAt = Date.UTC(2026, 0);
   return anImportedApplication({
     type: "private",

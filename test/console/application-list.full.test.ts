@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
 import type { BootstrapResult } from "../../src/bootstrap.js";
-import type { ImportedApplication } from "../../src/store/port/transfer.js";
+import type { ApplicationFields } from "../../src/store/port/records.js";
 import { describeInBrowser, type OpenedPage } from "../support/browser/browser.js";
 import {
   accessibilityViolations,
@@ -17,7 +17,7 @@ const count = 10_000;
 describeInBrowser("console list of 10,000 applications", (browser) => {
   let server: TestServer;
   let root: BootstrapResult;
-  let seeded: readonly ImportedApplication[];
+  let seeded: readonly ApplicationFields[];
   let opened: OpenedPage;
   let page: Page;
 

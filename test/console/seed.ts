@@ -2,8 +2,8 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { createLatchkeyClient } from "../../src/client/node.js";
 import type { ApplicationType } from "../../src/contract/grants.js";
 import { newId } from "../../src/lib/uuid.js";
+import type { ApplicationFields } from "../../src/store/port/records.js";
 import type { Store } from "../../src/store/port/store.js";
-import type { ImportedApplication } from "../../src/store/port/transfer.js";
 import { anImportedApplication } from "../contract/store/transfer-fixtures.js";
 import type { TestServer } from "../support/service/server.js";
 
@@ -104,7 +104,7 @@ export async function seedApplications(
   { transfer }: Store,
   tenantId: string,
   count: number,
-): Promise<readonly ImportedApplication[]> {
+): Promise<readonly ApplicationFields[]> {
   const applications = Array.from({ length: count }, (_, index) =>
     anImportedApplication({
       id: newId(firstCreatedAt + index),

@@ -195,7 +195,7 @@ describe("an unexpected store error", () => {
   it("is reported in the same way if the response cannot be encoded", async () => {
     const find: Store["applications"]["find"] = async (id) => {
       const found = await base.store.applications.find(id);
-      return found && { ...(contentOf(found) as typeof found), createdAt: 9e15 };
+      return found && { ...(contentOf(found) as unknown as typeof found), createdAt: 9e15 };
     };
     const { port, logs } = await startOn(overrideStore(base.store, { applications: { find } }));
     const response = await send({ port }, "/applications/key", { headers: keyHeader() });

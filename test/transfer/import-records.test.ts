@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
 import { newId } from "../../src/lib/uuid.js";
 import type { EventRecord } from "../../src/store/port/events.js";
+import type { ApplicationFields } from "../../src/store/port/records.js";
 import type { Store } from "../../src/store/port/store.js";
-import type { ImportedApplication } from "../../src/store/port/transfer.js";
 import { pepperChecks } from "../../src/transfer/checks.js";
 import {
   applicationLine,
@@ -27,7 +27,7 @@ const folder = useLmdbFolder();
 const pepper = "the pepper of these tests";
 
 /** An application that the API would accept. */
-function anApplication(fields: Partial<ImportedApplication> = {}): ImportedApplication {
+function anApplication(fields: Partial<ApplicationFields> = {}): ApplicationFields {
   return anImportedApplication({ permissions: ["token:read"], ...fields });
 }
 
@@ -126,8 +126,8 @@ describe("an import", () => {
     expect(numbered.messages).toEqual([
       expect.stringMatching(/^line 5: is not valid JSON/),
       expect.stringMatching(/^line 6: application\.name: /),
-      "line 7: application.keys[0].id: must be a UUID; " +
-        "application.keys[0].hash: must be a hash of 32 bytes in base64",
+      "line 7: application.keys[0].id: must be a valid UUID; " +
+        "application.keys[0].hash: must be 32 bytes in base64",
     ]);
   });
 

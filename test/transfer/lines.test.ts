@@ -1,6 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
+import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { Problem } from "../../src/errors.js";
+import type { ApplicationFields } from "../../src/store/port/records.js";
 import {
   applicationLine,
   endLine,
@@ -14,6 +16,7 @@ import {
   type SplitLine,
   splitLines,
 } from "../../src/transfer/format.js";
+import { createReader } from "../../src/transfer/line-reader.js";
 import { progressBar, progressLine } from "../../src/transfer/progress.js";
 import { times } from "../contract/store/fixtures.js";
 import { anyApplication, anyEvent, anySession } from "./record-generators.js";
@@ -110,6 +113,30 @@ describe("a line", () => {
     );
   });
 
+  it("has the names of the proto, dates, base64 and lower-case ids", () => {
+    const given = application({
+      disabled: true,
+      created_by: "0198C8A2-7F3E-7C1D-9B5A-2F4E6D8C0B1A",
+    });
+    const { record } = read(JSON.stringify(given)) as { record: ApplicationFields };
+    const createdAt = Date.UTC(2026, 0, 31, 12);
+    expect(record).toMatchObject({
+      tenantId: given.application.tenant_id,
+      disabled: true,
+      keys: [{ hash: Buffer.alloc(32, 7), createdAt }],
+      createdBy: given.application.id,
+      createdAt,
+    });
+    expect(JSON.parse(applicationLine(record)).application).toEqual({
+      ...given.application,
+      created_by: given.application.id,
+      rules: [],
+      allowed_origins: [],
+      allowed_cidrs: [],
+      session_epoch: 0,
+    });
+  });
+
   it("may omit fields with defaults", () => {
     expect(read(JSON.stringify(application()))).toMatchObject({
       record: { disabled: false, sessionEpoch: 0, rules: [], allowedOrigins: [], allowedCidrs: [] },
@@ -118,7 +145,7 @@ describe("a line", () => {
 
   it("has the record counts if it is the last one", () => {
     const counts = { applications: 3, sessions: 2, events: 1 };
-    expect(read(endLine(counts))).toEqual({ kind: "end", counts });
+    expect(read(endLine(counts))).toEqual({ kind: "end", record: counts });
   });
 
   it("describes the source if it is the first one", () => {
@@ -128,8 +155,14 @@ describe("a line", () => {
       source: "a",
       pepperChecks: ["b"],
     };
-    expect(parseHeaderLine(Buffer.from(headerLine(header)))).toEqual({ format: 1, ...header });
-    expect(parseHeaderLine(Buffer.from('{"latchkey_export":1}')).format).toBe(1);
+    expect(parseHeaderLine(Buffer.from(headerLine(header)))).toEqual({
+      latchkeyExport: 1,
+      ...header,
+    });
+    expect(parseHeaderLine(Buffer.from('{"latchkey_export":1}'))).toEqual({
+      latchkeyExport: 1,
+      pepperChecks: [],
+    });
   });
 });
 
@@ -158,12 +191,12 @@ describe("an invalid line", () => {
 
   it.each([
     ["an unknown field", { nmae: "x" }, "application.nmae: is unknown"],
-    ["an id that is not a UUID", { id: "42" }, "application.id: must be a UUID"],
+    ["an id that is not a UUID", { id: "42" }, "application.id: must be a valid UUID"],
     ["a name that is not a string", { name: 1 }, "application.name: must be a string"],
     [
       "an unknown type",
       { type: "secret" },
-      "application.type: must be private or public or management",
+      "application.type: must be one of private, public, management",
     ],
     [
       "a day that does not exist",
@@ -212,10 +245,13 @@ describe("an invalid line", () => {
     ["33 bytes", Buffer.alloc(33).toString("base64")],
     ["a key", `lk_prv_${"a".repeat(61)}`],
     ["hexadecimal digits", "0".repeat(64)],
+    ["base64 for URLs", Buffer.alloc(32, 255).toString("base64url")],
+    ["base64 with a space", ` ${Buffer.alloc(32).toString("base64")}`],
+    ["base64 with excess bits", `${"A".repeat(42)}B=`],
   ])("is refused for a hash of %s, without echoing it", (_, hash) => {
     const [key] = application().application.keys;
     const error = getError(application({ keys: [{ ...key, hash }] }));
-    expect(error).toBe("application.keys[0].hash: must be a hash of 32 bytes in base64");
+    expect(error).toMatch(/^application\.keys\[0\]\.hash: must be (32 bytes in )?base64$/);
   });
 
   it("is refused for a session with an incomplete authorization", () => {
@@ -233,6 +269,23 @@ describe("an invalid line", () => {
     expect(getError("{}")).toContain("must have one member");
     expect(getError({ ...application(), ...session() })).toContain("must have one member");
     expect(getError('{"end":{},"end":{}}')).toContain("is duplicated");
+  });
+});
+
+describe("a map", () => {
+  const readInfo = createReader(ErrorInfoSchema);
+
+  it("is read as it is", () => {
+    const metadata = JSON.parse('{"b":"1","a":"","__proto__":"2"}');
+    expect(readInfo({ metadata })).toEqual({ reason: "", domain: "", metadata });
+  });
+
+  it.each([
+    ["another value", { a: 1 }, 'metadata["a"]: must be a string'],
+    ["a lone surrogate", { "\ud800": "" }, "must have a valid key"],
+    ["a list", [], "metadata: must be an object"],
+  ])("is refused for %s", (_, metadata, error) => {
+    expect(() => readInfo({ metadata })).toThrow(error);
   });
 });
 

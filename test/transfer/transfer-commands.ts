@@ -4,7 +4,7 @@ import { afterEach, expect } from "@jest/globals";
 import { createAuthenticate } from "../../src/auth/authenticate.js";
 import { readSettings } from "../../src/config/settings.js";
 import { openStore } from "../../src/store/open-store.js";
-import type { ImportedApplication } from "../../src/store/port/transfer.js";
+import type { ApplicationFields } from "../../src/store/port/records.js";
 import { applicationLine, endLine, headerLine } from "../../src/transfer/export.js";
 import { times } from "../contract/store/fixtures.js";
 import {
@@ -58,7 +58,7 @@ export function sizeOfLines(text: string, count: number): number {
 }
 
 /** An export of many applications. */
-export function createExport(count: number): { records: ImportedApplication[]; lines: string[] } {
+export function createExport(count: number): { records: ApplicationFields[]; lines: string[] } {
   const records = times(count, () => anImportedApplication({ permissions: ["token:read"] }));
   const counts = { applications: count, sessions: 0, events: 0 };
   return { records, lines: [headerLine({}), ...records.map(applicationLine), endLine(counts)] };

@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file buf/validate/validate.proto.
  */
 export const file_buf_validate_validate: GenFile = /*@__PURE__*/
-  fileDesc("ChtidWYvdmFsaWRhdGUvdmFsaWRhdGUucHJvdG8SDGJ1Zi52YWxpZGF0ZSI3CgRSdWxlEgoKAmlkGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSEgoKZXhwcmVzc2lvbhgDIAEoCSIvCgxNZXNzYWdlUnVsZXMSHwoDY2VsGAMgAygLMhIuYnVmLnZhbGlkYXRlLlJ1bGUiMgoPUHJlZGVmaW5lZFJ1bGVzEh8KA2NlbBgBIAMoCzISLmJ1Zi52YWxpZGF0ZS5SdWxlIrcDCgpGaWVsZFJ1bGVzEh8KA2NlbBgXIAMoCzISLmJ1Zi52YWxpZGF0ZS5SdWxlEhAKCHJlcXVpcmVkGBkgASgIEiQKBmlnbm9yZRgbIAEoDjIULmJ1Zi52YWxpZGF0ZS5JZ25vcmUSKQoFaW50MzIYAyABKAsyGC5idWYudmFsaWRhdGUuSW50MzJSdWxlc0gAEicKBGJvb2wYDSABKAsyFy5idWYudmFsaWRhdGUuQm9vbFJ1bGVzSAASKwoGc3RyaW5nGA4gASgLMhkuYnVmLnZhbGlkYXRlLlN0cmluZ1J1bGVzSAASLwoIcmVwZWF0ZWQYEiABKAsyGy5idWYudmFsaWRhdGUuUmVwZWF0ZWRSdWxlc0gAEi8KCGR1cmF0aW9uGBUgASgLMhsuYnVmLnZhbGlkYXRlLkR1cmF0aW9uUnVsZXNIABIxCgl0aW1lc3RhbXAYFiABKAsyHC5idWYudmFsaWRhdGUuVGltZXN0YW1wUnVsZXNIABIyCgpmaWVsZF9tYXNrGBwgASgLMhwuYnVmLnZhbGlkYXRlLkZpZWxkTWFza1J1bGVzSABCBgoEdHlwZSJ/CgpJbnQzMlJ1bGVzEgwKAmx0GAIgASgFSAASDQoDbHRlGAMgASgFSAASDAoCZ3QYBCABKAVIARINCgNndGUYBSABKAVIARIPCgdleGFtcGxlGAggAygFKgkI6AcQgICAgAJCCwoJbGVzc190aGFuQg4KDGdyZWF0ZXJfdGhhbiInCglCb29sUnVsZXMSDwoHZXhhbXBsZRgCIAMoCCoJCOgHEICAgIACIoYBCgtTdHJpbmdSdWxlcxIPCgdtaW5fbGVuGAIgASgEEg8KB21heF9sZW4YAyABKAQSDwoHcGF0dGVybhgGIAEoCRIKCgJpbhgKIAMoCRIOCgR1dWlkGBYgASgISAASDwoHZXhhbXBsZRgiIAMoCSoJCOgHEICAgIACQgwKCndlbGxfa25vd24ieQoNUmVwZWF0ZWRSdWxlcxIRCgltaW5faXRlbXMYASABKAQSEQoJbWF4X2l0ZW1zGAIgASgEEg4KBnVuaXF1ZRgDIAEoCBInCgVpdGVtcxgEIAEoCzIYLmJ1Zi52YWxpZGF0ZS5GaWVsZFJ1bGVzKgkI6AcQgICAgAIiiQIKDUR1cmF0aW9uUnVsZXMSJwoCbHQYAyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25IABIoCgNsdGUYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25IABInCgJndBgFIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkgBEigKA2d0ZRgGIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkgBEioKB2V4YW1wbGUYCSADKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24qCQjoBxCAgICAAkILCglsZXNzX3RoYW5CDgoMZ3JlYXRlcl90aGFuIkgKDlRpbWVzdGFtcFJ1bGVzEisKB2V4YW1wbGUYCiADKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wKgkI6AcQgICAgAIiVAoORmllbGRNYXNrUnVsZXMSCgoCaW4YAiADKAkSKwoHZXhhbXBsZRgEIAMoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2sqCQjoBxCAgICAAipNCgZJZ25vcmUSFgoSSUdOT1JFX1VOU1BFQ0lGSUVEEAASGAoUSUdOT1JFX0lGX1pFUk9fVkFMVUUQARIRCg1JR05PUkVfQUxXQVlTEAM6VgoHbWVzc2FnZRIfLmdvb2dsZS5wcm90b2J1Zi5NZXNzYWdlT3B0aW9ucxiHCSABKAsyGi5idWYudmFsaWRhdGUuTWVzc2FnZVJ1bGVzUgdtZXNzYWdlOk4KBWZpZWxkEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxiHCSABKAsyGC5idWYudmFsaWRhdGUuRmllbGRSdWxlc1IFZmllbGQ6XQoKcHJlZGVmaW5lZBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYiAkgASgLMh0uYnVmLnZhbGlkYXRlLlByZWRlZmluZWRSdWxlc1IKcHJlZGVmaW5lZA", [file_google_protobuf_descriptor, file_google_protobuf_duration, file_google_protobuf_field_mask, file_google_protobuf_timestamp]);
+  fileDesc("ChtidWYvdmFsaWRhdGUvdmFsaWRhdGUucHJvdG8SDGJ1Zi52YWxpZGF0ZSI3CgRSdWxlEgoKAmlkGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSEgoKZXhwcmVzc2lvbhgDIAEoCSIvCgxNZXNzYWdlUnVsZXMSHwoDY2VsGAMgAygLMhIuYnVmLnZhbGlkYXRlLlJ1bGUiMgoPUHJlZGVmaW5lZFJ1bGVzEh8KA2NlbBgBIAMoCzISLmJ1Zi52YWxpZGF0ZS5SdWxlIuIDCgpGaWVsZFJ1bGVzEh8KA2NlbBgXIAMoCzISLmJ1Zi52YWxpZGF0ZS5SdWxlEhAKCHJlcXVpcmVkGBkgASgIEiQKBmlnbm9yZRgbIAEoDjIULmJ1Zi52YWxpZGF0ZS5JZ25vcmUSKQoFaW50MzIYAyABKAsyGC5idWYudmFsaWRhdGUuSW50MzJSdWxlc0gAEicKBGJvb2wYDSABKAsyFy5idWYudmFsaWRhdGUuQm9vbFJ1bGVzSAASKwoGc3RyaW5nGA4gASgLMhkuYnVmLnZhbGlkYXRlLlN0cmluZ1J1bGVzSAASKQoFYnl0ZXMYDyABKAsyGC5idWYudmFsaWRhdGUuQnl0ZXNSdWxlc0gAEi8KCHJlcGVhdGVkGBIgASgLMhsuYnVmLnZhbGlkYXRlLlJlcGVhdGVkUnVsZXNIABIvCghkdXJhdGlvbhgVIAEoCzIbLmJ1Zi52YWxpZGF0ZS5EdXJhdGlvblJ1bGVzSAASMQoJdGltZXN0YW1wGBYgASgLMhwuYnVmLnZhbGlkYXRlLlRpbWVzdGFtcFJ1bGVzSAASMgoKZmllbGRfbWFzaxgcIAEoCzIcLmJ1Zi52YWxpZGF0ZS5GaWVsZE1hc2tSdWxlc0gAQgYKBHR5cGUifwoKSW50MzJSdWxlcxIMCgJsdBgCIAEoBUgAEg0KA2x0ZRgDIAEoBUgAEgwKAmd0GAQgASgFSAESDQoDZ3RlGAUgASgFSAESDwoHZXhhbXBsZRgIIAMoBSoJCOgHEICAgIACQgsKCWxlc3NfdGhhbkIOCgxncmVhdGVyX3RoYW4iJwoJQm9vbFJ1bGVzEg8KB2V4YW1wbGUYAiADKAgqCQjoBxCAgICAAiKGAQoLU3RyaW5nUnVsZXMSDwoHbWluX2xlbhgCIAEoBBIPCgdtYXhfbGVuGAMgASgEEg8KB3BhdHRlcm4YBiABKAkSCgoCaW4YCiADKAkSDgoEdXVpZBgWIAEoCEgAEg8KB2V4YW1wbGUYIiADKAkqCQjoBxCAgICAAkIMCgp3ZWxsX2tub3duIiQKCkJ5dGVzUnVsZXMSCwoDbGVuGA0gASgEKgkI6AcQgICAgAIieQoNUmVwZWF0ZWRSdWxlcxIRCgltaW5faXRlbXMYASABKAQSEQoJbWF4X2l0ZW1zGAIgASgEEg4KBnVuaXF1ZRgDIAEoCBInCgVpdGVtcxgEIAEoCzIYLmJ1Zi52YWxpZGF0ZS5GaWVsZFJ1bGVzKgkI6AcQgICAgAIiiQIKDUR1cmF0aW9uUnVsZXMSJwoCbHQYAyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25IABIoCgNsdGUYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25IABInCgJndBgFIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkgBEigKA2d0ZRgGIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkgBEioKB2V4YW1wbGUYCSADKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24qCQjoBxCAgICAAkILCglsZXNzX3RoYW5CDgoMZ3JlYXRlcl90aGFuIkgKDlRpbWVzdGFtcFJ1bGVzEisKB2V4YW1wbGUYCiADKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wKgkI6AcQgICAgAIiVAoORmllbGRNYXNrUnVsZXMSCgoCaW4YAiADKAkSKwoHZXhhbXBsZRgEIAMoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2sqCQjoBxCAgICAAipNCgZJZ25vcmUSFgoSSUdOT1JFX1VOU1BFQ0lGSUVEEAASGAoUSUdOT1JFX0lGX1pFUk9fVkFMVUUQARIRCg1JR05PUkVfQUxXQVlTEAM6VgoHbWVzc2FnZRIfLmdvb2dsZS5wcm90b2J1Zi5NZXNzYWdlT3B0aW9ucxiHCSABKAsyGi5idWYudmFsaWRhdGUuTWVzc2FnZVJ1bGVzUgdtZXNzYWdlOk4KBWZpZWxkEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxiHCSABKAsyGC5idWYudmFsaWRhdGUuRmllbGRSdWxlc1IFZmllbGQ6XQoKcHJlZGVmaW5lZBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYiAkgASgLMh0uYnVmLnZhbGlkYXRlLlByZWRlZmluZWRSdWxlc1IKcHJlZGVmaW5lZA", [file_google_protobuf_descriptor, file_google_protobuf_duration, file_google_protobuf_field_mask, file_google_protobuf_timestamp]);
 
 /**
  * A rule written in CEL, where `this` is the value under test.
@@ -121,6 +121,12 @@ export type FieldRules = Message<"buf.validate.FieldRules"> & {
      */
     value: StringRules;
     case: "string";
+  } | {
+    /**
+     * @generated from field: buf.validate.BytesRules bytes = 15;
+     */
+    value: BytesRules;
+    case: "bytes";
   } | {
     /**
      * @generated from field: buf.validate.RepeatedRules repeated = 18;
@@ -274,6 +280,23 @@ export const StringRulesSchema: GenMessage<StringRules> = /*@__PURE__*/
   messageDesc(file_buf_validate_validate, 6);
 
 /**
+ * @generated from message buf.validate.BytesRules
+ */
+export type BytesRules = Message<"buf.validate.BytesRules"> & {
+  /**
+   * @generated from field: optional uint64 len = 13;
+   */
+  len: bigint;
+};
+
+/**
+ * Describes the message buf.validate.BytesRules.
+ * Use `create(BytesRulesSchema)` to create a new message.
+ */
+export const BytesRulesSchema: GenMessage<BytesRules> = /*@__PURE__*/
+  messageDesc(file_buf_validate_validate, 7);
+
+/**
  * @generated from message buf.validate.RepeatedRules
  */
 export type RepeatedRules = Message<"buf.validate.RepeatedRules"> & {
@@ -303,7 +326,7 @@ export type RepeatedRules = Message<"buf.validate.RepeatedRules"> & {
  * Use `create(RepeatedRulesSchema)` to create a new message.
  */
 export const RepeatedRulesSchema: GenMessage<RepeatedRules> = /*@__PURE__*/
-  messageDesc(file_buf_validate_validate, 7);
+  messageDesc(file_buf_validate_validate, 8);
 
 /**
  * @generated from message buf.validate.DurationRules
@@ -354,7 +377,7 @@ export type DurationRules = Message<"buf.validate.DurationRules"> & {
  * Use `create(DurationRulesSchema)` to create a new message.
  */
 export const DurationRulesSchema: GenMessage<DurationRules> = /*@__PURE__*/
-  messageDesc(file_buf_validate_validate, 8);
+  messageDesc(file_buf_validate_validate, 9);
 
 /**
  * @generated from message buf.validate.TimestampRules
@@ -371,7 +394,7 @@ export type TimestampRules = Message<"buf.validate.TimestampRules"> & {
  * Use `create(TimestampRulesSchema)` to create a new message.
  */
 export const TimestampRulesSchema: GenMessage<TimestampRules> = /*@__PURE__*/
-  messageDesc(file_buf_validate_validate, 9);
+  messageDesc(file_buf_validate_validate, 10);
 
 /**
  * @generated from message buf.validate.FieldMaskRules
@@ -393,7 +416,7 @@ export type FieldMaskRules = Message<"buf.validate.FieldMaskRules"> & {
  * Use `create(FieldMaskRulesSchema)` to create a new message.
  */
 export const FieldMaskRulesSchema: GenMessage<FieldMaskRules> = /*@__PURE__*/
-  messageDesc(file_buf_validate_validate, 10);
+  messageDesc(file_buf_validate_validate, 11);
 
 /**
  * When the rules of a field do not apply.

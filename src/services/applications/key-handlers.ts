@@ -1,10 +1,13 @@
+import { ApplicationKeySchema } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { callerOf } from "../../auth/caller.js";
 import { generateKey } from "../../auth/keys.js";
 import { kindFor } from "../../contract/key-format.js";
+import { createConverter } from "../../contract/plain.js";
 import { keyNotFound, tooManyKeys } from "../../errors.js";
 import { newId } from "../../lib/uuid.js";
 import {
   type ApplicationRecord,
+  copyKey,
   expiredRetention,
   type KeyRecord,
   type NewKey,
@@ -54,12 +57,7 @@ export function createKeyHandlers({
       const record = await findApplication(applications, context, request);
       const keys = validKeys(record.keys, await store.now());
       return {
-        data: keys.map((key) => ({
-          id: key.id,
-          createdAt: toTimestamp(key.createdAt),
-          lastUsedAt: toTimestamp(key.lastUsedAt),
-          expiresAt: toTimestamp(key.expiresAt),
-        })),
+        data: keys.map(toKeyMessage),
       };
     },
 
@@ -82,6 +80,8 @@ export function createKeyHandlers({
     },
   };
 }
+
+const toKeyMessage = createConverter(ApplicationKeySchema, { values: { time: toTimestamp } });
 
 /** The maximum number of valid keys per application. */
 const maxKeys = 3;
@@ -134,9 +134,4 @@ export function withoutKey(
 
 function withExpiry(key: KeyRecord, expiresAt: number): KeyRecord {
   return key.expiresAt === undefined ? { ...copyKey(key), expiresAt } : key;
-}
-
-/** Records from the store may have getters, which a spread would drop. */
-function copyKey({ id, hash, foreign, createdAt, lastUsedAt }: KeyRecord): KeyRecord {
-  return { id, hash, foreign, createdAt, lastUsedAt };
 }

@@ -1,16 +1,29 @@
+import type { DescField } from "@bufbuild/protobuf";
+import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { HandlerContext } from "@connectrpc/connect";
-import type { UpdateApplicationRequest } from "../../../gen/latchkey/v1/application_service_pb.js";
+import {
+  type CreateApplicationRequest,
+  CreateApplicationRequestSchema,
+  type UpdateApplicationRequest,
+  UpdateApplicationRequestSchema,
+} from "../../../gen/latchkey/v1/application_service_pb.js";
 import { callerOf, setTargetApplication } from "../../auth/caller.js";
 import { checkGrantsAllowed, checkMayAdminister, readGrants } from "../../auth/grants.js";
 import { generateKey } from "../../auth/keys.js";
-import type { ApplicationType, Restrictions } from "../../contract/grants.js";
+import { maskableFields } from "../../contract/fields.js";
+import type { ApplicationType, Grants } from "../../contract/grants.js";
 import { kindFor } from "../../contract/key-format.js";
+import { createConverter } from "../../contract/plain.js";
 import { applicationNotFound } from "../../errors.js";
 import { newId } from "../../lib/uuid.js";
-import type { ApplicationChange, ApplicationRecord } from "../../store/port/records.js";
+import type {
+  ApplicationChange,
+  ApplicationFields,
+  ApplicationRecord,
+} from "../../store/port/records.js";
 import { checkRestrictions, checkSessionQuota } from "../../validation/restrictions.js";
 import { readExpiry } from "../../validation/time.js";
-import { stateOfApplication } from "../events/audit.js";
+import { stateOf } from "../events/audit.js";
 import { toApplication } from "./messages.js";
 import {
   type ApplicationHandlers,
@@ -53,8 +66,8 @@ export function createWriteHandlers({
         return changeOf(current);
       },
       target: ({ id }) => ({ applicationId: id }),
-      before: () => before && stateOfApplication(before),
-      after: stateOfApplication,
+      before: () => before && stateOf(before),
+      after: stateOf,
       response,
     });
     return response(record);
@@ -64,11 +77,10 @@ export function createWriteHandlers({
     async createApplication(request, context) {
       const caller = callerOf(context);
       const type = request.type as ApplicationType;
-      const { name, allowedOrigins, allowedCidrs, sessionQuota } = request;
       const grants = readGrants(request);
       checkGrantsAllowed(type, grants);
       checkRestrictions(type, request);
-      checkSessionQuota(type, sessionQuota);
+      checkSessionQuota(type, request.sessionQuota);
       const expiresAt = await readExpiry(request.expiresAt, store);
       grantGuard.checkMayGrant(caller, { type, grants, expiresAt });
 
@@ -78,23 +90,11 @@ export function createWriteHandlers({
       const key = { id: newId(clock()), hash: keyring.hash(plaintextKey) };
       const response = (record: ApplicationRecord) => toApplication(record, plaintextKey);
       const record = await applications.create(
-        {
-          id,
-          tenantId,
-          name,
-          type,
-          ...grants,
-          allowedOrigins,
-          allowedCidrs,
-          key,
-          createdBy,
-          expiresAt,
-          sessionQuota,
-        },
+        { ...readFields(request), id, tenantId, type, key, createdBy, expiresAt },
         audit(context, {
           kind: "application.created",
           target: () => ({ applicationId: id, keyId: key.id }),
-          after: stateOfApplication,
+          after: stateOf,
           response,
         }),
       );
@@ -110,7 +110,7 @@ export function createWriteHandlers({
         checkGrantsAllowed(type, grants);
         checkRestrictions(type, request);
         checkSessionQuota(type, request.sessionQuota);
-        return { name, ...grants, ...changedLimits(request) };
+        return { name, ...grants, ...readChanges(request) };
       });
     },
 
@@ -138,7 +138,7 @@ export function createWriteHandlers({
         audit(context, {
           kind: "application.deleted",
           target: () => ({ applicationId: id }),
-          before: stateOfApplication,
+          before: stateOf,
           response: () => ({}),
         }),
       );
@@ -150,19 +150,43 @@ export function createWriteHandlers({
   };
 }
 
-/** The limits to replace: those with a value, and empty ones that the update mask names. */
-function changedLimits({
-  allowedOrigins,
-  allowedCidrs,
-  sessionQuota,
-  updateMask,
-}: UpdateApplicationRequest): Partial<Restrictions> & Pick<ApplicationChange, "sessionQuota"> {
-  const isChanged = (isGiven: boolean, path: string) => isGiven || updateMask?.paths.includes(path);
-  return {
-    ...(isChanged(allowedOrigins.length > 0, "allowed_origins") && { allowedOrigins }),
-    ...(isChanged(allowedCidrs.length > 0, "allowed_cidrs") && { allowedCidrs }),
-    ...(isChanged(sessionQuota !== undefined, "session_quota") && {
-      sessionQuota: sessionQuota ?? null,
+const values = { time: timestampMs };
+
+/** Reads the fields that a request and a record have in common. */
+const readFields = createConverter(CreateApplicationRequestSchema, { values }) as (
+  request: CreateApplicationRequest,
+) => Pick<ApplicationFields, "name" | keyof Grants>;
+
+const optionalFields = maskableFields(UpdateApplicationRequestSchema);
+const readUpdate = createConverter(UpdateApplicationRequestSchema, { values });
+
+/** Reads the optional fields to replace: those with a value, and empty ones that the update mask names. */
+function readChanges(request: UpdateApplicationRequest): Omit<ApplicationChange, "modifiedBy"> {
+  const cleared = request.updateMask?.paths ?? [];
+  const update = readUpdate(request);
+  return Object.fromEntries(
+    optionalFields.flatMap((field) => {
+      const value = update[field.localName];
+      if (!isEmpty(value)) {
+        return [[field.localName, value]];
+      }
+      return cleared.includes(field.name) ? [[field.localName, emptyValueOf(field)]] : [];
     }),
-  };
+  );
+}
+
+function isEmpty(value: unknown): boolean {
+  const isObject = typeof value === "object" && value !== null;
+  return isObject ? Object.keys(value).length === 0 : value === undefined || value === "";
+}
+
+function emptyValueOf({ fieldKind }: DescField): unknown {
+  switch (fieldKind) {
+    case "list":
+      return [];
+    case "map":
+      return {};
+    default:
+      return null;
+  }
 }

@@ -1,8 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
 import type { HandlerContext } from "@connectrpc/connect";
+import { CredentialStateRecordSchema } from "../../../gen/latchkey/store/v1/records_pb.js";
 import { type Caller, callerOf, callKey } from "../../auth/caller.js";
 import type { AddressOf } from "../../auth/caller-address.js";
 import type { Grants } from "../../contract/grants.js";
+import { createConverter } from "../../contract/plain.js";
 import type {
   CallerRecords,
   ChangeCaller,
@@ -73,15 +75,11 @@ export function actorOf({ application, session, key }: Caller): Principal {
   return { applicationId: application.id, sessionId: session?.id, keyId: key?.id };
 }
 
-export function stateOfApplication(record: ApplicationRecord): CredentialState {
-  const { name, permissions, rules, disabled, expiresAt } = record;
-  const { allowedOrigins, allowedCidrs, sessionQuota } = record;
-  const limits = { allowedOrigins, allowedCidrs, sessionQuota };
-  return { name, permissions, rules, disabled, ...limits, expiresAt };
-}
+const convertState = createConverter(CredentialStateRecordSchema, { withDefaults: true });
 
-export function stateOfSession({ permissions, rules, expiresAt }: SessionRecord): CredentialState {
-  return { permissions, rules, expiresAt };
+/** The state of an application or a session for an event. */
+export function stateOf(record: ApplicationRecord | SessionRecord): CredentialState {
+  return convertState(record) as CredentialState;
 }
 
 /** The caller as it was authorized. The store compares it with the current records when it writes the change. */

@@ -1,17 +1,16 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import type { ServiceImpl } from "@connectrpc/connect";
-import type {
+import {
   CredentialStateSchema,
-  EventPartySchema,
   EventSchema,
-  EventService,
-  WatchEventsRequest,
-  WatchEventsResponseSchema,
+  type EventService,
+  type WatchEventsRequest,
+  type WatchEventsResponseSchema,
 } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { callerOf, reauthorizationOf } from "../../auth/caller.js";
 import type { CursorSealer, CursorSealerFactory } from "../../auth/cursor-sealing.js";
-import { toGrantsMessage } from "../../auth/grants.js";
+import { createConverter } from "../../contract/plain.js";
 import {
   type CredentialState,
   type EventFilter,
@@ -116,45 +115,27 @@ async function* watchEvents(
   signal.throwIfAborted();
 }
 
+const convertEvent = createConverter(EventSchema, { values: { time: toTimestamp } });
+
 function toEvent(record: EventRecord): MessageInitShape<typeof EventSchema> {
   const { actor, target, before, after } = record;
   return {
-    id: record.id,
-    kind: record.kind,
-    at: toTimestamp(record.at),
-    outcome: record.outcome,
-    actor: actor && toPrincipalMessage(actor),
-    target: toPrincipalMessage(target),
-    before: before && toStateMessage(before),
-    after: after && toStateMessage(after),
-    reason: record.reason,
-    method: record.method,
-    requestId: record.requestId,
-    address: record.address,
-    count: record.count,
-    endsAt: toTimestamp(record.endsAt),
+    ...convertEvent(record),
+    ...(actor && isEmpty(actor) && { actor: undefined }),
+    ...(isEmpty(target) && { target: undefined }),
+    ...(before && { before: toState(before) }),
+    ...(after && { after: toState(after) }),
   };
 }
 
-/** Omits a principal without ids. */
-function toPrincipalMessage({
-  applicationId,
-  sessionId,
-  keyId,
-}: Principal): MessageInitShape<typeof EventPartySchema> | undefined {
-  const ids = { applicationId, sessionId, keyId };
-  return Object.values(ids).some((id) => id !== undefined) ? ids : undefined;
+function isEmpty(principal: Principal): boolean {
+  return Object.values(principal).every((id) => id === undefined);
 }
 
-function toStateMessage(state: CredentialState): MessageInitShape<typeof CredentialStateSchema> {
-  const { name, disabled, allowedOrigins = [], allowedCidrs = [], expiresAt, sessionQuota } = state;
-  return {
-    name,
-    ...toGrantsMessage(state),
-    status: disabled === undefined ? undefined : disabled ? "disabled" : "enabled",
-    allowedOrigins: [...allowedOrigins],
-    allowedCidrs: [...allowedCidrs],
-    expiresAt: toTimestamp(expiresAt),
-    sessionQuota,
-  };
+const convertState = createConverter(CredentialStateSchema, { values: { time: toTimestamp } });
+
+function toState(state: CredentialState): MessageInitShape<typeof CredentialStateSchema> {
+  const { disabled } = state;
+  const status = disabled ? "disabled" : "enabled";
+  return { ...convertState(state), ...(disabled !== undefined && { status }) };
 }

@@ -1,6 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
-import type { SessionSchema, SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
+import { SessionSchema, type SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { callerOf, expiryOf } from "../../auth/caller.js";
 import type { CursorSealerFactory } from "../../auth/cursor-sealing.js";
 import {
@@ -8,11 +8,11 @@ import {
   checkSessionMayHold,
   type GrantGuard,
   readGrants,
-  toGrantsMessage,
 } from "../../auth/grants.js";
 import { generateKey, type Keyring } from "../../auth/keys.js";
 import type { GrantPolicy, Settings } from "../../config/settings.js";
 import { parseKey } from "../../contract/key-format.js";
+import { createConverter } from "../../contract/plain.js";
 import {
   nonceNotFound,
   nonceUsed,
@@ -27,7 +27,7 @@ import type { Clock, Store } from "../../store/port/store.js";
 import { readExpiry, toTimestamp } from "../../validation/time.js";
 import { createUpdateApplication } from "../applications/update-application.js";
 import { createCursors, defaultPageSize } from "../cursors.js";
-import { type Audit, stateOfSession } from "../events/audit.js";
+import { type Audit, stateOf } from "../events/audit.js";
 import type { RateLimits } from "../rate-limits/rate-limits.js";
 
 interface SessionHandlerOptions {
@@ -123,7 +123,7 @@ function createSessionSetupHandlers({
         audit(context, {
           kind: "session.authorized",
           target: ({ id, applicationId }) => ({ applicationId, sessionId: id }),
-          after: stateOfSession,
+          after: (session) => stateOf(session),
           response: () => ({}),
         }),
       );
@@ -194,7 +194,7 @@ function createManageHandlers({
         audit(context, {
           kind: "session.deleted",
           target: ({ applicationId }) => ({ applicationId, sessionId: id }),
-          before: stateOfSession,
+          before: (session) => stateOf(session),
           response: () => ({}),
         }),
       );
@@ -217,21 +217,17 @@ function createManageHandlers({
   };
 }
 
+const convertSession = createConverter(SessionSchema, { values: { time: toTimestamp } });
+
 function toSession(
   found: SessionWithApplication,
   grantPolicy: GrantPolicy,
 ): MessageInitShape<typeof SessionSchema> {
-  const record = found.session;
+  const { session, authorizer } = found;
   return {
-    id: record.id,
-    tenantId: record.tenantId,
-    applicationId: record.applicationId,
-    state: record.authorizedAt === undefined ? "unauthorized" : "authorized",
-    ...toGrantsMessage(record),
-    createdAt: toTimestamp(record.createdAt),
+    ...convertSession(session),
+    state: session.authorizedAt === undefined ? "unauthorized" : "authorized",
     expiresAt: toTimestamp(expiryOf(found)),
-    authorizedAt: toTimestamp(record.authorizedAt),
-    authorizedBy: record.authorizedBy,
-    limitedByAuthorizer: (found.authorizer && grantPolicy === "held") || undefined,
+    limitedByAuthorizer: (authorizer && grantPolicy === "held") || undefined,
   };
 }

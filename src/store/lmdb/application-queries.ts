@@ -16,7 +16,7 @@ import type { Clock } from "../port/store.js";
 import { attributeKey, attributePrefix, attributeValue } from "./application-attributes.js";
 import type { ApplicationIndex } from "./application-index.js";
 import type { Environment } from "./environment.js";
-import type { Records } from "./records.js";
+import type { ApplicationRecords } from "./records.js";
 import {
   after,
   expiredRange,
@@ -48,7 +48,7 @@ interface Scan {
  */
 export function createApplicationSearch(
   { read, tables }: Environment,
-  records: Records<ApplicationRecord>,
+  records: ApplicationRecords,
   clock: Clock,
 ): ApplicationStore["list"] {
   /** Visits the next rows, and returns the last key if more may follow. */
@@ -215,7 +215,7 @@ function newestFirst(
 
 /** Lists all applications of a tenant, or some by their ids, page by page, inside `read`. */
 export function createApplicationList(
-  records: Records<ApplicationRecord>,
+  records: ApplicationRecords,
   index: ApplicationIndex,
 ): (query: ListQuery, now: number) => ApplicationPage {
   return (query, now) => (query.ids ? listByIds(query.ids, query, now) : listAll(query, now));

@@ -1,20 +1,21 @@
 import { type ApplicationStore, isManager, stopsManaging } from "../port/applications.js";
 import { LastManager } from "../port/errors.js";
 import {
-  type ApplicationChange,
+  type ApplicationFields,
   type ApplicationRecord,
+  changedApplication,
+  copyApplication,
   isUnexpired,
   type KeyUse,
-  type NewApplication,
+  newApplication,
 } from "../port/records.js";
 import type { Clock } from "../port/store.js";
 import type { ApplicationIndex, ExpirationIndex, ForeignKeyIndex } from "./application-index.js";
 import { createApplicationList, createApplicationSearch } from "./application-queries.js";
-import { withUse } from "./application-row.js";
 import type { ChangeWriter } from "./change-writer.js";
 import type { ChangeLog } from "./changes.js";
 import { type Environment, Refused, refuseOnThrow } from "./environment.js";
-import type { RecordInput, Records } from "./records.js";
+import type { ApplicationRecords } from "./records.js";
 import type { SessionIndex } from "./session-index.js";
 
 /** Uses recorded per transaction, so that other writes do not wait long. */
@@ -22,7 +23,7 @@ const maxUses = 500;
 
 interface ApplicationStoreParts {
   readonly environment: Environment;
-  readonly records: Records<ApplicationRecord>;
+  readonly records: ApplicationRecords;
   readonly index: ApplicationIndex;
   readonly expirations: ExpirationIndex;
   readonly foreignKeys: ForeignKeyIndex;
@@ -61,7 +62,7 @@ export function createApplicationStore({
     const record = findUnexpired(use.applicationId);
     if (record) {
       index.recordUse(record, use.at);
-      records.rewrite(use.applicationId, (row) => withUse(row, use));
+      records.rewrite(withUse(record, use), record);
     }
   }
 
@@ -72,7 +73,7 @@ export function createApplicationStore({
           if (records.find(application.id)) {
             return undefined;
           }
-          const record = records.put(toRecord(application, now));
+          const record = records.put(newApplication(application, now));
           index.add(record);
           expirations.update(undefined, record);
           changeWriter.record(context, record);
@@ -133,7 +134,7 @@ export function createApplicationStore({
           if (stopsManaging(current, changed) && !index.hasOtherManager(current, now)) {
             return new Refused(new LastManager());
           }
-          const record = records.put(applyChange(current, changed, now));
+          const record = records.put(changedApplication(current, changed, now), current);
           index.change(current, record, changed);
           if (changed.keys) {
             expirations.update(current, record);
@@ -186,46 +187,15 @@ export function createApplicationStore({
   };
 }
 
-function toRecord(application: NewApplication, createdAt: number): RecordInput<ApplicationRecord> {
-  const { key, allowedOrigins = [], allowedCidrs = [], ...given } = application;
+/** The fields of an application after a use. A later use may already be recorded. */
+function withUse(record: ApplicationRecord, { keyId, at }: KeyUse): ApplicationFields {
+  const { keys, lastUsedAt, ...fields } = copyApplication(record);
+  const latest = (use: number | undefined) => Math.max(at, use ?? at);
   return {
-    ...given,
-    keys: [{ id: key.id, hash: key.hash, createdAt }],
-    disabled: false,
-    sessionEpoch: 0,
-    allowedOrigins,
-    allowedCidrs,
-    createdAt,
-  };
-}
-
-function applyChange(
-  current: ApplicationRecord,
-  changed: ApplicationChange,
-  now: number,
-): RecordInput<ApplicationRecord> {
-  return {
-    id: current.id,
-    version: current.version,
-    tenantId: current.tenantId,
-    name: changed.name ?? current.name,
-    type: current.type,
-    keys: changed.keys ?? current.keys,
-    disabled: changed.disabled ?? current.disabled,
-    sessionEpoch: changed.sessionEpoch ?? current.sessionEpoch,
-    permissions: changed.permissions ?? current.permissions,
-    rules: changed.rules ?? current.rules,
-    allowedOrigins: changed.allowedOrigins ?? current.allowedOrigins,
-    allowedCidrs: changed.allowedCidrs ?? current.allowedCidrs,
-    createdBy: current.createdBy,
-    createdAt: current.createdAt,
-    expiresAt: current.expiresAt,
-    lastUsedAt: current.lastUsedAt,
-    sessionQuota:
-      changed.sessionQuota === undefined
-        ? current.sessionQuota
-        : (changed.sessionQuota ?? undefined),
-    modifiedBy: changed.modifiedBy,
-    modifiedAt: now,
+    ...fields,
+    keys: keys.map((key) =>
+      key.id === keyId ? { ...key, lastUsedAt: latest(key.lastUsedAt) } : key,
+    ),
+    lastUsedAt: latest(lastUsedAt),
   };
 }

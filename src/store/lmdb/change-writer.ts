@@ -6,12 +6,12 @@ import type {
   ResponseStore,
 } from "../port/change-context.js";
 import { AlreadyApplied, StoreUnavailable } from "../port/errors.js";
-import { type ApplicationRecord, isUnexpired, type SessionRecord } from "../port/records.js";
+import { isUnexpired } from "../port/records.js";
 import { isSessionValid, withApplications } from "../port/sessions.js";
 import type { Clock } from "../port/store.js";
 import { type Environment, type Refused, refuseOnThrow, runCallback } from "./environment.js";
 import type { EventLog } from "./event-log.js";
-import type { Records } from "./records.js";
+import type { ApplicationRecords, SessionRecords } from "./records.js";
 import { after, emptyValue, timeBytes } from "./row-keys.js";
 
 /** Checks the preconditions of a change, and writes its audit events, in the transaction of the change. */
@@ -33,8 +33,8 @@ export interface ChangeWriter {
 interface ChangeWriterParts {
   readonly events: EventLog;
   readonly responses: Responses;
-  readonly applications: Records<ApplicationRecord>;
-  readonly sessions: Records<SessionRecord>;
+  readonly applications: ApplicationRecords;
+  readonly sessions: SessionRecords;
   readonly clock: Clock;
 }
 

@@ -1,4 +1,4 @@
-import { idFromBytes, newId, writeId } from "../../lib/uuid.js";
+import { newId } from "../../lib/uuid.js";
 import {
   type EventFilter,
   type EventRecord,
@@ -11,6 +11,7 @@ import type { Environment } from "./environment.js";
 import type { EventIndex } from "./event-index.js";
 import { createNumberedLog, type LogEntry, type NumberedLog } from "./numbered-log.js";
 import { numberKey } from "./row-keys.js";
+import { decodeEvent, encodeEvent, eventHeader } from "./rows.js";
 
 /** The audit log of all tenants. */
 export interface EventLog extends NumberedLog<LoggedEvent> {
@@ -53,15 +54,15 @@ export function createEventLog(
     onPrune: ({ event, loggedAt: at, number }) => index.remove(event(), { at, number }),
   });
 
-  function addAs(event: NewEvent, id: string, at: number): number {
-    const number = add(toEventRow(event, id, at));
-    index.add(event, { at, number });
+  function addEvent(event: EventRecord): number {
+    const number = add(encodeEvent(event));
+    index.add(event, { at: event.at, number });
     return number;
   }
 
   function idAt(number: number): string | undefined {
     const row = table.get(numberKey(number));
-    return row && idOf(row);
+    return row && eventHeader.id(row);
   }
 
   return {
@@ -69,12 +70,10 @@ export function createEventLog(
 
     append(event) {
       const at = clock();
-      addAs(event, newId(at), at);
+      addEvent({ ...event, id: newId(at), at });
     },
 
-    restore({ id, at, ...event }) {
-      return addAs(event, id, at);
-    },
+    restore: addEvent,
 
     numberOf({ tenantId, at, id }) {
       return index.numbersAt(tenantId, at).find((number) => idAt(number) === id);
@@ -88,7 +87,7 @@ export function createEventLog(
     has(filter) {
       const latest = { at: Number.POSITIVE_INFINITY, number: 0 };
       return index.numbersBefore(filter, latest).some((number) => {
-        const event = readEventRow(table.get(numberKey(number)) as Buffer);
+        const event = decodeEvent(table.get(numberKey(number)) as Buffer);
         return event.outcome === "success" && matchesEventFilter(event, filter);
       });
     },
@@ -103,54 +102,11 @@ export function createEventLog(
 function openRow(number: number, row: Buffer): LoggedEvent {
   return {
     number,
-    tenantId: tenantOf(row),
-    loggedAt: timeOf(row),
+    tenantId: eventHeader.tenantId(row),
+    loggedAt: eventHeader.at(row),
     size: row.length,
-    event: () => readEventRow(row),
+    event: () => decodeEvent(row),
   };
-}
-
-/**
- * A row of `events` has fixed fields, then the rest in JSON:
- *
- *      0  layout number
- *      1  time
- *      9  tenant id
- *     25  id
- *     41  JSON
- */
-const layoutNumber = 1;
-const timeAt = 1;
-const tenantAt = 9;
-const idAt = 25;
-const textAt = 41;
-
-function toEventRow({ tenantId, ...rest }: NewEvent, id: string, at: number): Buffer {
-  const text = JSON.stringify(rest);
-  const row = Buffer.allocUnsafe(textAt + Buffer.byteLength(text));
-  row[0] = layoutNumber;
-  row.writeDoubleBE(at, timeAt);
-  writeId(tenantId, row, tenantAt);
-  writeId(id, row, idAt);
-  row.write(text, textAt);
-  return row;
-}
-
-function tenantOf(row: Buffer): string {
-  return idFromBytes(row, tenantAt);
-}
-
-function idOf(row: Buffer): string {
-  return idFromBytes(row, idAt);
-}
-
-function timeOf(row: Buffer): number {
-  return row.readDoubleBE(timeAt);
-}
-
-function readEventRow(row: Buffer): EventRecord {
-  const rest = JSON.parse(row.toString("utf8", textAt));
-  return { id: idOf(row), at: timeOf(row), tenantId: tenantOf(row), ...rest };
 }
 
 /** Finds and restores events within one transaction. */

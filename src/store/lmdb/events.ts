@@ -15,14 +15,13 @@ import {
   maxEventBatch,
   type NewEvent,
 } from "../port/events.js";
-import type { ApplicationRecord } from "../port/records.js";
 import { type Clock, createPageBudget } from "../port/store.js";
 import type { ApplicationIndex } from "./application-index.js";
 import { type Environment, runCallback } from "./environment.js";
 import type { EventIndex, EventPosition } from "./event-index.js";
 import type { EventLog, LoggedEvent } from "./event-log.js";
 import { createLogFeed } from "./feed.js";
-import type { Records } from "./records.js";
+import type { ApplicationRecords } from "./records.js";
 import { parseExpirationKey, timeBytes, timeOf } from "./row-keys.js";
 
 export function createEventStore(
@@ -157,7 +156,7 @@ const batchSize = 200;
  */
 export function createExpirationEvents(
   { read, write, tables }: Environment,
-  applications: Records<ApplicationRecord>,
+  applications: ApplicationRecords,
   index: ApplicationIndex,
   log: EventLog,
   clock: Clock,

@@ -1,33 +1,23 @@
 import type { Database } from "lmdb";
+import type {
+  ApplicationFields,
+  ApplicationRecord,
+  SessionFields,
+  SessionRecord,
+} from "../port/records.js";
 import { createPageBudget } from "../port/store.js";
+import type { Layout } from "./rows.js";
 
-interface Versioned {
-  readonly id: string;
-  readonly version: number;
-}
-
-/** A record to write. Its version is that of the record it replaces. */
-export type RecordInput<R extends Versioned> = Omit<R, "version" | "document"> & {
-  readonly version?: number;
-};
-
-/** Encodes and decodes the rows of a table. Their first byte is the layout number. */
-export interface Layout<R extends Versioned> {
-  encode(record: RecordInput<R>, layout: number, version: number): Buffer;
-  /** Returns the record of a row, which takes ownership of the buffer. */
-  open(id: string, row: Buffer): R;
-}
-
-/** The records of one table. The version of a record grows with each write. */
-export interface Records<R extends Versioned> {
+/** The records of one table. The version of a record grows with each change. */
+export interface Records<Fields extends { readonly id: string }, R extends Fields> {
   /** Reads a record inside `read` or `write`. */
   find(id: string): R | undefined;
 
-  /** Writes a record inside `write`, and returns the record as stored. */
-  put(record: RecordInput<R>): R;
+  /** Writes a record inside `write`, with the version after `replaced`, and returns the record as stored. */
+  put(fields: Fields, replaced?: R): R;
 
-  /** Rewrites a row inside `write`, unless `rewrite` returns undefined. The version stays the same. */
-  rewrite(id: string, rewrite: (row: Buffer) => Buffer | undefined): void;
+  /** Replaces a record inside `write` without a new version. */
+  rewrite(fields: Fields, replaced: R): void;
 
   remove(id: string): void;
 
@@ -35,15 +25,15 @@ export interface Records<R extends Versioned> {
   after(id: string | undefined, limit: number): R[];
 }
 
+export type ApplicationRecords = Records<ApplicationFields, ApplicationRecord>;
+export type SessionRecords = Records<SessionFields, SessionRecord>;
+
 const minId = "00000000-0000-0000-0000-000000000000";
 
-/** Reserved for rows that a later version lays out differently. */
-const layoutNumber = 1;
-
-export function createRecords<R extends Versioned>(
-  table: Database<Buffer, string>,
-  { encode, open }: Layout<R>,
-): Records<R> {
+export function createRecords<
+  Fields extends { readonly id: string },
+  R extends Fields & { readonly version: number },
+>(table: Database<Buffer, string>, { encode, open }: Layout<Fields, R>): Records<Fields, R> {
   function read(id: string): Buffer | undefined {
     const bytes = table.getBinaryFast(id);
     return bytes && copyOf(bytes);
@@ -55,20 +45,16 @@ export function createRecords<R extends Versioned>(
       return row && open(id, row);
     },
 
-    put(record) {
+    put(fields, replaced) {
       // A record that is deleted and imported again must not reuse a version.
-      const version = record.version === undefined ? Date.now() : record.version + 1;
-      const row = encode(record, layoutNumber, version);
-      table.put(record.id, row);
-      return open(record.id, row);
+      const version = replaced ? replaced.version + 1 : Date.now();
+      const row = encode(fields, version);
+      table.put(fields.id, row);
+      return open(fields.id, row);
     },
 
-    rewrite(id, rewrite) {
-      const row = read(id);
-      const rewritten = row && rewrite(row);
-      if (rewritten) {
-        table.put(id, rewritten);
-      }
+    rewrite(fields, { version }) {
+      table.put(fields.id, encode(fields, version));
     },
 
     remove(id) {

@@ -3,6 +3,7 @@ import { yieldToEventLoop } from "../../lib/event-loop.js";
 import { SessionQuotaReached } from "../port/errors.js";
 import {
   type ApplicationRecord,
+  copySession,
   isUnexpired,
   type SessionRecord,
   type SessionWithApplication,
@@ -18,13 +19,13 @@ import type { Clock } from "../port/store.js";
 import type { ChangeWriter } from "./change-writer.js";
 import type { ChangeLog } from "./changes.js";
 import { type Environment, Refused, refuseOnThrow } from "./environment.js";
-import type { Records } from "./records.js";
+import type { ApplicationRecords, SessionRecords } from "./records.js";
 import type { SessionIndex } from "./session-index.js";
 
 interface SessionStoreParts {
   readonly environment: Environment;
-  readonly sessions: Records<SessionRecord>;
-  readonly applications: Records<ApplicationRecord>;
+  readonly sessions: SessionRecords;
+  readonly applications: ApplicationRecords;
   readonly index: SessionIndex;
   readonly changeLog: ChangeLog;
   readonly changeWriter: ChangeWriter;
@@ -122,21 +123,15 @@ export function createSessionStore({
             return "used";
           }
 
-          const authorized = sessions.put({
-            id: session.id,
-            version: session.version,
-            tenantId: session.tenantId,
-            applicationId: session.applicationId,
-            epoch: session.epoch,
-            keyHash: session.keyHash,
-            nonceHash: session.nonceHash,
-            createdAt: session.createdAt,
+          const fields = {
+            ...copySession(session),
             permissions: grant.permissions,
             rules: grant.rules,
             expiresAt: grant.expiresAt ?? session.expiresAt,
             authorizedAt: now,
             authorizedBy: grant.authorizedBy,
-          });
+          };
+          const authorized = sessions.put(fields, session);
           if (authorized.expiresAt !== session.expiresAt) {
             index.remove(session);
           }
@@ -195,8 +190,8 @@ const maxRowsPerTick = 500;
 /** Lists sessions page by page. Validity is checked row by row. */
 function createSessionList(
   { read }: Environment,
-  sessions: Records<SessionRecord>,
-  applications: Records<ApplicationRecord>,
+  sessions: SessionRecords,
+  applications: ApplicationRecords,
   index: SessionIndex,
   clock: Clock,
 ): SessionStore["list"] {

@@ -5,7 +5,6 @@ import {
   createExpirationIndex,
   createForeignKeyIndex,
 } from "./application-index.js";
-import { applicationLayout } from "./application-row.js";
 import { createApplicationStore } from "./applications.js";
 import { createChangeWriter, createResponses } from "./change-writer.js";
 import { createChangeFeed, createChangeLog } from "./changes.js";
@@ -14,8 +13,8 @@ import { createEventIndex } from "./event-index.js";
 import { createEventLog } from "./event-log.js";
 import { createEventStore, createExpirationEvents } from "./events.js";
 import { createRecords } from "./records.js";
+import { applicationLayout, sessionLayout } from "./rows.js";
 import { createSessionIndex } from "./session-index.js";
-import { sessionLayout } from "./session-row.js";
 import { createSessionStore } from "./sessions.js";
 import { startSweeper } from "./sweeper.js";
 import { createTransfer } from "./transfer.js";

@@ -1,16 +1,11 @@
 import { idFromBytes } from "../../lib/uuid.js";
-import {
-  type ApplicationRecord,
-  expiredRetention,
-  isUnexpired,
-  type SessionRecord,
-} from "../port/records.js";
+import { expiredRetention, isUnexpired } from "../port/records.js";
 import { isRevoked, withApplications } from "../port/sessions.js";
 import type { Clock } from "../port/store.js";
 import type { ApplicationIndex, ExpirationIndex, ForeignKeyIndex } from "./application-index.js";
 import type { ChangeLog } from "./changes.js";
 import type { Environment } from "./environment.js";
-import type { Records } from "./records.js";
+import type { ApplicationRecords, SessionRecords } from "./records.js";
 import { after, emptyValue, timeBytes, timeKey, trailingId } from "./row-keys.js";
 import type { SessionIndex } from "./session-index.js";
 import type { Tables } from "./tables.js";
@@ -28,8 +23,8 @@ interface Prunable {
 
 interface SweeperOptions {
   readonly environment: Environment;
-  readonly applications: Records<ApplicationRecord>;
-  readonly sessions: Records<SessionRecord>;
+  readonly applications: ApplicationRecords;
+  readonly sessions: SessionRecords;
   readonly index: ApplicationIndex;
   readonly expirations: ExpirationIndex;
   readonly foreignKeys: ForeignKeyIndex;

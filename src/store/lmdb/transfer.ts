@@ -10,27 +10,26 @@ import {
   outcomeOfEvent,
   outcomeOfSession,
 } from "../port/import.js";
-import { type ApplicationRecord, isUnexpired, type SessionRecord } from "../port/records.js";
+import {
+  type ApplicationFields,
+  isUnexpired,
+  type SessionFields,
+  type SessionRecord,
+} from "../port/records.js";
 import { applicationIdsOf, isSessionValid, withApplications } from "../port/sessions.js";
 import type { Clock } from "../port/store.js";
-import type {
-  ImportedApplication,
-  ImportedSession,
-  ImportOptions,
-  ImportOutcome,
-  TransferStore,
-} from "../port/transfer.js";
+import type { ImportOptions, ImportOutcome, TransferStore } from "../port/transfer.js";
 import type { ApplicationIndex, ExpirationIndex, ForeignKeyIndex } from "./application-index.js";
 import type { ChangeLog } from "./changes.js";
 import type { Environment } from "./environment.js";
 import { createRestoredEvents, type EventLog } from "./event-log.js";
-import type { Records } from "./records.js";
+import type { ApplicationRecords, SessionRecords } from "./records.js";
 import type { SessionIndex } from "./session-index.js";
 
 interface TransferParts {
   readonly environment: Environment;
-  readonly applications: Records<ApplicationRecord>;
-  readonly sessions: Records<SessionRecord>;
+  readonly applications: ApplicationRecords;
+  readonly sessions: SessionRecords;
   readonly index: ApplicationIndex;
   readonly expirations: ExpirationIndex;
   readonly foreignKeys: ForeignKeyIndex;
@@ -53,8 +52,8 @@ export function createTransfer(parts: TransferParts): TransferStore {
   const { read, write } = environment;
 
   /** Reads valid records after an id. Skips long runs of invalid ones batch by batch. */
-  async function readPage<R extends { readonly id: string; readonly version: number }>(
-    records: Records<R>,
+  async function readPage<R extends { readonly id: string }>(
+    records: { after(id: string | undefined, limit: number): R[] },
     isValid: (record: R) => boolean,
     after: string | undefined,
     limit: number,
@@ -104,7 +103,7 @@ export function createTransfer(parts: TransferParts): TransferStore {
   }
 
   function importContext(
-    { tenantId, id }: ImportedApplication | ImportedSession,
+    { tenantId, id }: ApplicationFields | SessionFields,
     replace: boolean,
   ): ImportContext {
     const hasEvent = (kinds: readonly string[]) =>
@@ -112,21 +111,21 @@ export function createTransfer(parts: TransferParts): TransferStore {
     return { replace, now: clock(), hasEvent };
   }
 
-  function decideApplication(record: ImportedApplication, replace: boolean): ImportOutcome {
+  function decideApplication(record: ApplicationFields, replace: boolean): ImportOutcome {
     const stored = applications.find(record.id);
     const outcome = outcomeOfApplication(stored, record, importContext(record, replace));
     return isWritten(outcome) && hasTakenKey(record) ? "taken" : outcome;
   }
 
-  function hasTakenKey({ id, keys }: ImportedApplication): boolean {
+  function hasTakenKey({ id, keys }: ApplicationFields): boolean {
     const owners = keys.flatMap(({ foreign, hash }) => (foreign ? foreignKeys.ownersOf(hash) : []));
     return owners.some((owner) => owner !== id && isUnexpired(applications.find(owner), clock()));
   }
 
-  function putApplication(record: ImportedApplication, outcome: ImportOutcome): void {
+  function putApplication(record: ApplicationFields, outcome: ImportOutcome): void {
     const before = applications.find(record.id);
     const merged = mergeApplication(before, record);
-    const after = applications.put(before ? { ...merged, version: before.version } : merged);
+    const after = applications.put(merged, before);
     if (before) {
       index.remove(before);
     }
@@ -142,7 +141,7 @@ export function createTransfer(parts: TransferParts): TransferStore {
     }
   }
 
-  function decideSession(record: ImportedSession, replace: boolean): ImportOutcome {
+  function decideSession(record: SessionFields, replace: boolean): ImportOutcome {
     const now = clock();
     const owners = applicationIdsOf(record).map(applications.find);
     if (!owners.every((owner) => isUnexpired(owner, now) && owner.tenantId === record.tenantId)) {
@@ -151,10 +150,10 @@ export function createTransfer(parts: TransferParts): TransferStore {
     return outcomeOfSession(sessions.find(record.id), record, importContext(record, replace));
   }
 
-  function putSession(record: ImportedSession, outcome: ImportOutcome): void {
+  function putSession(record: SessionFields, outcome: ImportOutcome): void {
     const before = sessions.find(record.id);
     const merged = mergeSession(before, record);
-    const after = sessions.put(before ? { ...merged, version: before.version } : merged);
+    const after = sessions.put(merged, before);
     if (before) {
       sessionIndex.remove(before);
     }

@@ -12,10 +12,8 @@ import { byExpiry, byManager, byTenant, managerFilter, searchIndexes } from "./c
 import type { FreshRead } from "./connect.js";
 import {
   type ApplicationDocument,
-  date,
   expiredByIndex,
   notExpired,
-  omitUndefined,
   type Time,
   toApplication,
   uuid,
@@ -117,15 +115,17 @@ function toFilter({ tenantId, ids, filter = {}, order = "newest", from }: ListQu
 function conditionsOf(filter: ApplicationFilter): Document[] {
   const { type, disabled, permission, namePrefix, expiresBefore, lastUsedBefore } = filter;
   const prefix = namePrefix === undefined ? undefined : foldName(namePrefix);
-  const fields = omitUndefined({
+  const fields = {
     type,
     disabled: disabled === false ? { $ne: true } : disabled,
     held_permissions: permission,
     folded_name: prefix === undefined ? undefined : { $gte: prefix, $lt: `${prefix}\u{10ffff}` },
-    expires_at: expiresBefore === undefined ? undefined : { $lt: date(expiresBefore) },
-    idle_since: lastUsedBefore === undefined ? undefined : { $lt: date(lastUsedBefore) },
-  });
-  return Object.entries(fields).map(([name, condition]) => ({ [name]: condition }));
+    expires_at: expiresBefore === undefined ? undefined : { $lt: new Date(expiresBefore) },
+    idle_since: lastUsedBefore === undefined ? undefined : { $lt: new Date(lastUsedBefore) },
+  };
+  return Object.entries(fields).flatMap(([name, condition]) =>
+    condition === undefined ? [] : [{ [name]: condition }],
+  );
 }
 
 /** Matches the applications that follow a position in the list. */
@@ -137,9 +137,9 @@ function after({ after, value }: ListPosition, order: ListOrder): Document[] {
     case "name":
       return afterValue("folded_name", value, id);
     case "expires_at":
-      return afterValue("expires_at", date(Number(value)), id);
+      return afterValue("expires_at", new Date(Number(value)), id);
     case "last_used_at":
-      return afterValue("idle_since", date(Number(value)), id);
+      return afterValue("idle_since", new Date(Number(value)), id);
   }
 }
 

@@ -1,27 +1,21 @@
 import { type ClientSession, type Collection, type Document, ObjectId } from "mongodb";
-import { heldPermissions } from "../../contract/grants.js";
 import { isId } from "../../lib/uuid.js";
-import { type ApplicationStore, foldName, isManager, stopsManaging } from "../port/applications.js";
+import { type ApplicationStore, isManager, stopsManaging } from "../port/applications.js";
 import { LastManager } from "../port/errors.js";
-import type { ApplicationChange, ApplicationRecord, KeyUse } from "../port/records.js";
+import { type ApplicationRecord, type KeyUse, newApplication } from "../port/records.js";
 import { findOtherManager, listApplications } from "./application-queries.js";
 import type { Transactions } from "./change-writer.js";
 import { byExpiry } from "./collections.js";
 import type { FreshRead } from "./connect.js";
 import {
   type ApplicationDocument,
-  date,
+  changedFields,
   expiredByIndex,
-  grantFields,
-  hash,
-  keyFields,
-  literal,
-  literalOrRemove,
-  long,
   notExpired,
   notExpiredByIndex,
   type Time,
   toApplication,
+  toApplicationDocument,
   uuid,
 } from "./documents.js";
 import { callDriver, insert, limitsOf } from "./driver-call.js";
@@ -51,11 +45,6 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
     return read && { current: toApplication(read.document), now: read.now.getTime() };
   }
 
-  const timestamps = () => {
-    const now = time();
-    return { created_at: now, key_created_at: now, idle_since: now };
-  };
-
   /** Matches an application unless it has changed since it was read. */
   const unchanged = ({ id, tenantId, version }: ApplicationRecord) => ({
     _id: uuid(id),
@@ -66,25 +55,15 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
 
   return {
     async create(application, audit) {
-      const fields = {
-        _id: uuid(application.id),
-        tenant_id: uuid(application.tenantId),
-        name: application.name,
-        folded_name: foldName(application.name),
-        type: application.type,
-        key_hash: hash(application.key.hash),
-        key_id: uuid(application.key.id),
-        ...grantFields(application),
-        held_permissions: heldPermissions(application),
-        allowed_origins: application.allowedOrigins,
-        allowed_cidrs: application.allowedCidrs,
-        created_by: application.createdBy && uuid(application.createdBy),
-        expires_at: date(application.expiresAt),
-        session_quota: application.sessionQuota,
-        version: 1,
-      };
+      const created_at = time();
+      // The computed times replace this one.
+      const fields = toApplicationDocument(newApplication(application, 0), 1);
+      const keys = fields.keys.map((key: Document) => ({
+        $mergeObjects: [{ $literal: key }, { created_at }],
+      }));
+      const computed = { created_at, idle_since: created_at, keys };
       const created = await transactions.change(application.id, audit, async (session) =>
-        toApplication(await insert(documents, fields, timestamps(), session)),
+        toApplication(await insert(documents, fields, computed, session)),
       );
       return created as ApplicationRecord;
     },
@@ -129,7 +108,7 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
           if (stopsManaging(before, wanted)) {
             await lockOtherManager(documents, before, time, session);
           }
-          const fields = fieldsOf(wanted, before);
+          const fields = changedFields(before, wanted);
           const after = await callDriver(() =>
             documents.findOneAndUpdate(filter, [{ $set: { ...fields, modified_at: time() } }], {
               returnDocument: "after",
@@ -175,29 +154,6 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
     },
 
     recordUses: (uses) => recordUses(documents, uses),
-  };
-}
-
-/** The fields that a change writes, as expressions. */
-function fieldsOf(change: ApplicationChange, current: ApplicationRecord) {
-  const { permissions = current.permissions, rules = current.rules } = change;
-  const isGranting = change.permissions !== undefined || change.rules !== undefined;
-  return {
-    ...literal({
-      name: change.name,
-      folded_name: change.name === undefined ? undefined : foldName(change.name),
-      ...grantFields(change),
-      held_permissions: isGranting ? heldPermissions({ permissions, rules }) : undefined,
-      allowed_origins: change.allowedOrigins,
-      allowed_cidrs: change.allowedCidrs,
-      disabled: change.disabled,
-      session_epoch: change.sessionEpoch,
-      modified_by: uuid(change.modifiedBy),
-      version: long(current.version + 1),
-    }),
-    ...(change.sessionQuota !== undefined &&
-      literalOrRemove({ session_quota: change.sessionQuota ?? undefined })),
-    ...(change.keys && literalOrRemove(keyFields(change.keys))),
   };
 }
 
@@ -247,38 +203,17 @@ function toUpdate({ applicationId, keyId, at }: KeyUse) {
     last_used_at: later("$last_used_at", moment),
     idle_since: later("$idle_since", moment),
   };
-  const ofKey = keyId === undefined ? {} : fieldsOfKey(keyId, moment);
+  const ofKey = keyId === undefined ? {} : { keys: withUse(keyId, moment) };
   const update = [{ $set: { ...fields, ...ofKey } }];
   return { updateOne: { filter: { _id: uuid(applicationId) }, update } };
 }
 
-/** Updates the key with this id, whether newest or older. Changes nothing if the key was removed. */
-function fieldsOfKey(keyId: string, moment: Date): Document {
-  const id = uuid(keyId);
-  const updated = {
-    $mergeObjects: ["$$key", { last_used_at: later("$$key.last_used_at", moment) }],
-  };
-  const isThis = (key: string) => ({ $eq: [key, id] });
-  return {
-    key_last_used_at: {
-      $cond: [isThis("$key_id"), later("$key_last_used_at", moment), orRemove("$key_last_used_at")],
-    },
-    older_keys: {
-      $cond: [
-        { $isArray: "$older_keys" },
-        {
-          $map: {
-            input: "$older_keys",
-            as: "key",
-            in: { $cond: [isThis("$$key.id"), updated, "$$key"] },
-          },
-        },
-        "$$REMOVE",
-      ],
-    },
-  };
+/** The keys after a use of the one with this id. The same if it was removed. */
+function withUse(keyId: string, moment: Date): Document {
+  const use = { last_used_at: later("$$this.last_used_at", moment) };
+  const updated = { $mergeObjects: ["$$this", use] };
+  const isUsed = { $eq: ["$$this.id", uuid(keyId)] };
+  return { $map: { input: "$keys", in: { $cond: [isUsed, updated, "$$this"] } } };
 }
 
 const later = (field: string, moment: Date): Document => ({ $max: [field, moment] });
-
-const orRemove = (field: string): Document => ({ $ifNull: [field, "$$REMOVE"] });

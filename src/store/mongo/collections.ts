@@ -1,8 +1,13 @@
 /** Declares the collections: names, indexes and validators. */
 import type { Document } from "mongodb";
-import { applicationTypes } from "../../contract/grants.js";
+import {
+  ApplicationRecordSchema,
+  EventRecordSchema,
+  SessionRecordSchema,
+} from "../../../gen/latchkey/store/v1/records_pb.js";
 import { managerPermissions } from "../port/applications.js";
 import { expiredRetention } from "../port/records.js";
+import { recordSchema } from "./validators.js";
 
 export interface Index {
   readonly key: Readonly<Record<string, 1 | -1>>;
@@ -31,7 +36,7 @@ export const byAuthorizer = { authorized_by: 1, _id: -1 } as const;
 /** Counts the open sessions of an application without reading the documents. */
 export const byOpenSession = { application_id: 1, expires_at: 1, epoch: 1 } as const;
 export const byExpiry = { expires_at: 1 } as const;
-export const byForeignHash = { foreign_hashes: 1 } as const;
+export const byKeyHash = { "keys.hash": 1 } as const;
 export const byExpiryAndId = { expires_at: 1, _id: 1 } as const;
 export const byManager = { tenant_id: 1, disabled: 1, expires_at: 1 } as const;
 
@@ -39,6 +44,9 @@ export const byManager = { tenant_id: 1, disabled: 1, expires_at: 1 } as const;
 export const managerFilter = {
   $and: managerPermissions.map((permission) => ({ held_permissions: permission })),
 };
+
+/** Matches applications with keys that another system created. */
+export const foreignFilter = { "keys.foreign": true } as const;
 
 const ttlIndex: Index = {
   key: byExpiry,
@@ -75,63 +83,21 @@ const openSessionIndex: Index = { key: byOpenSession, options: {} };
 /** Few applications manage their tenant. */
 const managerIndex: Index = { key: byManager, options: { partialFilterExpression: managerFilter } };
 /** Few applications have foreign keys. */
-const foreignKeyIndex: Index = { key: byForeignHash, options: { sparse: true } };
+const foreignKeyIndex: Index = {
+  key: byKeyHash,
+  options: { partialFilterExpression: foreignFilter },
+};
 /** Applications and keys by expiry. The id gives a total order. Few of them expire. */
 const expirationIndexes: Index[] = [
   { key: byExpiryAndId, options: { partialFilterExpression: { expires_at: { $exists: true } } } },
-  { key: { key_expires_at: 1 }, options: { sparse: true } },
-  { key: { "older_keys.expires_at": 1 }, options: { sparse: true } },
+  { key: { "keys.expires_at": 1 }, options: { sparse: true } },
 ];
 
+const ids = { bsonType: "array", items: { bsonType: "binData" } };
 const strings = { bsonType: "array", items: { bsonType: "string" } };
-const olderKeys = {
-  bsonType: "array",
-  items: {
-    bsonType: "object",
-    required: ["id", "hash", "created_at"],
-    properties: {
-      id: { bsonType: "binData" },
-      hash: { bsonType: "binData" },
-      created_at: { bsonType: "date" },
-      expires_at: { bsonType: "date" },
-      last_used_at: { bsonType: "date" },
-      foreign: { bsonType: "bool" },
-    },
-  },
-};
-const conditions = {
-  bsonType: "array",
-  items: {
-    bsonType: "object",
-    required: ["attribute", "operator", "value"],
-    properties: {
-      attribute: { bsonType: "string" },
-      operator: { bsonType: "string" },
-      value: { bsonType: "string" },
-    },
-  },
-};
-const rules = {
-  bsonType: "array",
-  items: {
-    bsonType: "object",
-    required: ["priority", "conditions", "transform", "permissions"],
-    properties: {
-      description: { bsonType: "string" },
-      priority: { bsonType: "number" },
-      container: { bsonType: "string" },
-      conditions,
-      transform: { bsonType: "string" },
-      permissions: strings,
-    },
-  },
-};
+const version = { bsonType: ["int", "long"] };
 
-/**
- * Unlisted fields are allowed, so that a newer version can add fields during a
- * rolling upgrade. Only the index on `_id` is unique, so that the collections
- * can be sharded by `_id`.
- */
+/** Only the index on `_id` is unique, so that the collections can be sharded by `_id`. */
 export const credentialCollections: readonly CollectionSpec[] = [
   {
     name: applicationsName,
@@ -145,72 +111,23 @@ export const credentialCollections: readonly CollectionSpec[] = [
     ],
     // The change feed finds the tenant of a deleted document in its pre-image.
     options: { changeStreamPreAndPostImages: { enabled: true } },
-    schema: {
-      bsonType: "object",
-      required: [
-        ...["_id", "tenant_id", "name", "folded_name", "type", "key_hash"],
-        ...["permissions", "rules", "held_permissions", "created_at", "idle_since", "version"],
-      ],
-      properties: {
-        _id: { bsonType: "binData" },
-        tenant_id: { bsonType: "binData" },
-        name: { bsonType: "string" },
-        type: { enum: [...applicationTypes] },
-        key_hash: { bsonType: "binData" },
-        key_id: { bsonType: "binData" },
-        key_created_at: { bsonType: "date" },
-        key_expires_at: { bsonType: "date" },
-        key_last_used_at: { bsonType: "date" },
-        key_foreign: { bsonType: "bool" },
-        older_keys: olderKeys,
-        foreign_hashes: { bsonType: "array", items: { bsonType: "binData" } },
-        permissions: strings,
-        rules,
-        held_permissions: strings,
+    schema: recordSchema(ApplicationRecordSchema, {
+      derived: {
         folded_name: { bsonType: "string" },
+        held_permissions: strings,
         idle_since: { bsonType: "date" },
-        allowed_origins: strings,
-        allowed_cidrs: strings,
-        disabled: { bsonType: "bool" },
-        session_epoch: { bsonType: ["int", "long"] },
-        session_quota: { bsonType: "int" },
-        created_at: { bsonType: "date" },
-        created_by: { bsonType: "binData" },
-        modified_at: { bsonType: "date" },
-        modified_by: { bsonType: "binData" },
-        expires_at: { bsonType: "date" },
-        last_used_at: { bsonType: "date" },
-        manager_lock: { bsonType: "objectId" },
-        version: { bsonType: ["int", "long"] },
+        version,
       },
-    },
+      // Changed when another application stops managing the tenant and relies on
+      // this one. Not a change of this application.
+      optional: { manager_lock: { bsonType: "objectId" } },
+    }),
   },
   {
     name: sessionsName,
     indexes: [ttlIndex, tenantIndex, applicationIndex, authorizerIndex, openSessionIndex],
     options: { changeStreamPreAndPostImages: { enabled: true } },
-    schema: {
-      bsonType: "object",
-      required: [
-        ...["_id", "tenant_id", "application_id", "epoch", "key_hash", "nonce_hash"],
-        ...["permissions", "rules", "created_at", "expires_at"],
-      ],
-      properties: {
-        _id: { bsonType: "binData" },
-        tenant_id: { bsonType: "binData" },
-        application_id: { bsonType: "binData" },
-        epoch: { bsonType: ["int", "long"] },
-        key_hash: { bsonType: "binData" },
-        nonce_hash: { bsonType: "binData" },
-        permissions: strings,
-        rules,
-        created_at: { bsonType: "date" },
-        expires_at: { bsonType: "date" },
-        authorized_at: { bsonType: "date" },
-        authorized_by: { bsonType: "binData" },
-        version: { bsonType: ["int", "long"] },
-      },
-    },
+    schema: recordSchema(SessionRecordSchema, { optional: { version } }),
   },
 ];
 
@@ -223,30 +140,6 @@ export const byTenantAndTarget = { tenant_id: 1, targets: 1, _id: -1 } as const;
 export const byTenantAndActor = { tenant_id: 1, actors: 1, _id: -1 } as const;
 export const byTenantAndKind = { tenant_id: 1, kind: 1, _id: -1 } as const;
 
-const ids = { bsonType: "array", items: { bsonType: "binData" } };
-const principal = {
-  bsonType: "object",
-  properties: {
-    application_id: { bsonType: "binData" },
-    session_id: { bsonType: "binData" },
-    key_id: { bsonType: "binData" },
-  },
-};
-const state = {
-  bsonType: "object",
-  required: ["permissions", "rules"],
-  properties: {
-    name: { bsonType: "string" },
-    disabled: { bsonType: "bool" },
-    permissions: { bsonType: "array", items: { bsonType: "string" } },
-    rules: { bsonType: "array", items: { bsonType: "object" } },
-    allowed_origins: { bsonType: "array", items: { bsonType: "string" } },
-    allowed_cidrs: { bsonType: "array", items: { bsonType: "string" } },
-    session_quota: { bsonType: "int" },
-    expires_at: { bsonType: "date" },
-  },
-};
-
 /** The retention of events is in milliseconds. */
 export const eventCollections = (eventRetention: number): CollectionSpec[] => [
   {
@@ -258,29 +151,8 @@ export const eventCollections = (eventRetention: number): CollectionSpec[] => [
       { key: byTenantAndActor, options: {} },
       { key: byTenantAndKind, options: {} },
     ],
-    schema: {
-      bsonType: "object",
-      required: ["_id", "tenant_id", "at", "kind", "outcome", "target", "actors", "targets"],
-      properties: {
-        _id: { bsonType: "binData" },
-        tenant_id: { bsonType: "binData" },
-        at: { bsonType: "date" },
-        kind: { bsonType: "string" },
-        outcome: { enum: ["success", "denied"] },
-        actor: principal,
-        target: principal,
-        actors: ids,
-        targets: ids,
-        before: state,
-        after: state,
-        reason: { bsonType: "string" },
-        method: { bsonType: "string" },
-        request_id: { bsonType: "string" },
-        address: { bsonType: "string" },
-        count: { bsonType: "number" },
-        ends_at: { bsonType: "date" },
-      },
-    },
+    // All ids of the actor and of the target, for queries.
+    schema: recordSchema(EventRecordSchema, { derived: { actors: ids, targets: ids } }),
   },
   {
     name: responsesName,

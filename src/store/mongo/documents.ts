@@ -1,193 +1,126 @@
-import { Binary, type Document, Long, type ObjectId, UUID } from "mongodb";
+/** Converts records to documents and back, as records.proto declares them. */
+import type { DescField, DescMessage } from "@bufbuild/protobuf";
+import { Binary, type Document, Long, UUID } from "mongodb";
 import {
-  type ApplicationType,
-  type Grants,
-  type RuleRecord,
-  ruleFields,
-} from "../../contract/grants.js";
+  ApplicationRecordSchema,
+  SessionRecordSchema,
+} from "../../../gen/latchkey/store/v1/records_pb.js";
+import { heldPermissions } from "../../contract/grants.js";
+import { createConverter } from "../../contract/plain.js";
 import { idFromBytes } from "../../lib/uuid.js";
+import { foldName, lastUseOf } from "../port/applications.js";
 import type { Change } from "../port/changes.js";
-import type { ApplicationRecord, KeyRecord, SessionRecord } from "../port/records.js";
+import type {
+  ApplicationChange,
+  ApplicationFields,
+  ApplicationRecord,
+  SessionFields,
+  SessionRecord,
+} from "../port/records.js";
 import type { Clock } from "../port/store.js";
 
-/** An application. Its newest key is stored in separate fields, so that creating and using it writes no array. */
+/** What the code reads of the document of an application. The record declares its other fields. */
 export interface ApplicationDocument {
   readonly _id: Binary;
-  readonly tenant_id: Binary;
-  readonly name: string;
-  readonly type: ApplicationType;
-  /** Empty if the application has no key; then the other `key_` fields are absent. */
-  readonly key_hash: Binary;
-  readonly key_id?: Binary;
-  readonly key_created_at?: Date;
-  readonly key_expires_at?: Date;
-  readonly key_last_used_at?: Date;
-  readonly key_foreign?: boolean;
-  /** Newest first. */
-  readonly older_keys?: readonly OlderKeyDocument[];
-  /** The hashes of the foreign keys, for lookups. */
-  readonly foreign_hashes?: readonly Binary[];
-  readonly permissions: readonly string[];
-  readonly rules: readonly RuleRecord[];
-  /** The name in the form used for searching and sorting. */
-  readonly folded_name: string;
-  /** The last use, or the creation if it was never used. */
-  readonly idle_since: Date;
-  /** All permissions, direct and from rules, without duplicates. */
-  readonly held_permissions: readonly string[];
-  /** Default: empty. */
-  readonly allowed_origins?: readonly string[];
-  /** Default: empty. */
-  readonly allowed_cidrs?: readonly string[];
-  /** Default: false. */
-  readonly disabled?: boolean;
-  /** Default: 0. */
-  readonly session_epoch?: number;
-  readonly session_quota?: number;
-  readonly created_at: Date;
-  readonly created_by?: Binary;
-  readonly modified_at?: Date;
-  readonly modified_by?: Binary;
-  readonly expires_at?: Date;
-  readonly last_used_at?: Date;
-  /** Changed when another application stops managing the tenant and relies on this one. Not a change of this application. */
-  readonly manager_lock?: ObjectId;
+  readonly keys: readonly KeyDocument[];
   /** Incremented by every change, for optimistic concurrency. */
   readonly version: number;
 }
 
-interface OlderKeyDocument {
-  readonly id: Binary;
+interface KeyDocument {
   readonly hash: Binary;
-  readonly created_at: Date;
-  readonly expires_at?: Date;
-  readonly last_used_at?: Date;
   readonly foreign?: boolean;
 }
 
+/** The same for a session. */
 export interface SessionDocument {
   readonly _id: Binary;
-  readonly tenant_id: Binary;
-  readonly application_id: Binary;
-  readonly epoch: number;
-  readonly key_hash: Binary;
-  readonly nonce_hash: Binary;
-  readonly permissions: readonly string[];
-  readonly rules: readonly RuleRecord[];
-  readonly created_at: Date;
   readonly expires_at: Date;
   readonly authorized_at?: Date;
-  readonly authorized_by?: Binary;
   /** The version before authorization. Default: 1. Only imported sessions have another. */
   readonly version?: number;
 }
 
-export function toApplication(document: ApplicationDocument): ApplicationRecord {
-  const { created_by, modified_at, modified_by, expires_at, last_used_at, session_quota } =
-    document;
-  return {
-    id: fromUuid(document._id),
-    tenantId: fromUuid(document.tenant_id),
-    name: document.name,
-    type: document.type,
-    keys: toKeys(document),
-    permissions: document.permissions,
-    rules: document.rules,
-    allowedOrigins: document.allowed_origins ?? [],
-    allowedCidrs: document.allowed_cidrs ?? [],
-    disabled: document.disabled ?? false,
-    sessionEpoch: document.session_epoch ?? 0,
-    createdAt: document.created_at.getTime(),
-    ...(created_by && { createdBy: fromUuid(created_by) }),
-    ...(modified_at && { modifiedAt: modified_at.getTime() }),
-    ...(modified_by && { modifiedBy: fromUuid(modified_by) }),
-    ...(expires_at && { expiresAt: expires_at.getTime() }),
-    ...(session_quota !== undefined && { sessionQuota: session_quota }),
-    ...(last_used_at && { lastUsedAt: last_used_at.getTime() }),
-    version: document.version,
-  };
-}
+/** The name of a field in the documents of a record: that of the message. The record's id is `_id`. */
+export const fieldNameIn =
+  (record: DescMessage) =>
+  (field: DescField): string =>
+    field.parent === record && field.name === "id" ? "_id" : field.name;
 
-function toKeys(document: ApplicationDocument): KeyRecord[] {
-  const { key_id, key_created_at, older_keys = [] } = document;
-  if (!key_id || !key_created_at) {
-    return [];
-  }
-  const newest = {
-    id: key_id,
-    hash: document.key_hash,
-    created_at: key_created_at,
-    ...(document.key_expires_at && { expires_at: document.key_expires_at }),
-    ...(document.key_last_used_at && { last_used_at: document.key_last_used_at }),
-    ...(document.key_foreign && { foreign: true }),
-  };
-  return [newest, ...older_keys].map(toKey);
-}
+/** The fields of a record that are given. Null stands for an absent one. */
+type Given<R> = { readonly [K in keyof R]?: R[K] | null | undefined };
 
-function toKey(key: OlderKeyDocument): KeyRecord {
-  const { id, hash, created_at, expires_at, last_used_at, foreign } = key;
-  return {
-    id: fromUuid(id),
-    hash: bytes(hash),
-    createdAt: created_at.getTime(),
-    ...(expires_at && { expiresAt: expires_at.getTime() }),
-    ...(last_used_at && { lastUsedAt: last_used_at.getTime() }),
-    ...(foreign && { foreign }),
-  };
-}
-
-/** The required field `key_hash` of an application without keys. */
-const noHash = new Uint8Array();
-
-/** All fields of the keys. Absent fields are undefined. */
-export function keyFields(keys: readonly KeyRecord[]): Document {
-  const [newest, ...older] = keys;
-  const foreign = keys.filter((key) => key.foreign);
-  return {
-    key_hash: hash(newest?.hash ?? noHash),
-    key_id: newest && uuid(newest.id),
-    key_created_at: date(newest?.createdAt),
-    key_expires_at: date(newest?.expiresAt),
-    key_last_used_at: date(newest?.lastUsedAt),
-    key_foreign: newest?.foreign || undefined,
-    older_keys: older.length > 0 ? older.map(toOlderKey) : undefined,
-    foreign_hashes: foreign.length > 0 ? foreign.map((key) => hash(key.hash)) : undefined,
-  };
-}
-
-function toOlderKey(key: KeyRecord): Document {
-  return omitUndefined({
-    id: uuid(key.id),
-    hash: hash(key.hash),
-    created_at: date(key.createdAt),
-    expires_at: date(key.expiresAt),
-    last_used_at: date(key.lastUsedAt),
-    foreign: key.foreign || undefined,
+/** Creates a converter from the given fields of a record to those of its document. */
+export function createToDocument<R>(record: DescMessage): (fields: Given<R>) => Document {
+  return createConverter(record, {
+    nameAfter: fieldNameIn(record),
+    values: { id: uuid, time: (at: number) => new Date(at), bytes: hash },
+    // An array of pairs, because names of fields cannot have dots and dollars everywhere.
+    map: (map: object) => Object.entries(map).map(([key, value]) => ({ key, value })),
   });
 }
 
-/** The fields of the grants. Absent fields are undefined. */
-export function grantFields({ permissions, rules }: Partial<Grants>): Document {
-  return { permissions, rules: rules?.map(toRuleDocument) };
+export function createToRecord<R>(record: DescMessage): (document: object) => R {
+  const convert = createConverter(record, {
+    nameBefore: fieldNameIn(record),
+    values: { id: fromUuid, time: (at: Date) => at.getTime(), bytes },
+    map: (pairs: readonly { key: string; value: unknown }[]) =>
+      Object.fromEntries(pairs.map(({ key, value }) => [key, value])),
+    withDefaults: true,
+  });
+  return (document) => convert(document) as R;
+}
+
+const applicationFields = createToDocument<ApplicationFields>(ApplicationRecordSchema);
+const applicationRecord = createToRecord<ApplicationFields>(ApplicationRecordSchema);
+const sessionRecord = createToRecord<SessionFields>(SessionRecordSchema);
+
+export const sessionFields = createToDocument<SessionFields>(SessionRecordSchema);
+
+export function toApplicationDocument(record: ApplicationFields, version: number): Document {
+  return { ...applicationFields(record), ...derivedFields(record), version: long(version) };
+}
+
+/** The fields that a change of an application writes, as expressions. */
+export function changedFields(current: ApplicationRecord, change: ApplicationChange): Document {
+  const { name, permissions = current.permissions, rules = current.rules } = change;
+  const removed = ApplicationRecordSchema.fields.filter(
+    ({ localName }) => change[localName as keyof ApplicationChange] === null,
+  );
+  return {
+    ...literal({
+      ...applicationFields(change),
+      ...derivedFields({ ...(name !== undefined && { name }), permissions, rules }),
+      version: long(current.version + 1),
+    }),
+    ...Object.fromEntries(removed.map((field) => [field.name, "$$REMOVE"])),
+  };
+}
+
+/** What queries need besides the fields of a record, as far as the given fields determine it. */
+function derivedFields(record: Partial<ApplicationFields>): Document {
+  const { name, permissions, rules, createdAt, lastUsedAt } = record;
+  return {
+    // The name in the form used for searching and sorting.
+    ...(name !== undefined && { folded_name: foldName(name) }),
+    // All permissions, direct and from rules, without duplicates.
+    ...(permissions && rules && { held_permissions: heldPermissions({ permissions, rules }) }),
+    // The last use, or the creation if it was never used.
+    ...(createdAt !== undefined && { idle_since: new Date(lastUseOf({ createdAt, lastUsedAt })) }),
+  };
+}
+
+export function toSessionDocument(record: SessionFields, version: number): Document {
+  return { ...sessionFields(record), version: long(version) };
+}
+
+export function toApplication(document: ApplicationDocument): ApplicationRecord {
+  return Object.assign(applicationRecord(document), { version: document.version });
 }
 
 export function toSession(document: SessionDocument): SessionRecord {
-  const { authorized_at, authorized_by } = document;
-  return {
-    id: fromUuid(document._id),
-    tenantId: fromUuid(document.tenant_id),
-    applicationId: fromUuid(document.application_id),
-    epoch: document.epoch,
-    keyHash: bytes(document.key_hash),
-    nonceHash: bytes(document.nonce_hash),
-    permissions: document.permissions,
-    rules: document.rules,
-    createdAt: document.created_at.getTime(),
-    expiresAt: document.expires_at.getTime(),
-    ...(authorized_at && { authorizedAt: authorized_at.getTime() }),
-    ...(authorized_by && { authorizedBy: fromUuid(authorized_by) }),
-    version: (document.version ?? 1) + (authorized_at ? 1 : 0),
-  };
+  const { version = 1, authorized_at } = document;
+  return Object.assign(sessionRecord(document), { version: version + (authorized_at ? 1 : 0) });
 }
 
 /** The subject of a change. Only documents of sessions have an application id. */
@@ -200,48 +133,32 @@ export function subjectOf(
     : { applicationId: fromUuid(id) };
 }
 
-/** A rule as stored: without unknown and undefined fields. */
-export function toRuleDocument(rule: RuleRecord): RuleRecord {
-  return omitUndefined(ruleFields(rule));
+export function uuid(id: string): UUID {
+  return new UUID(id);
 }
 
-export const uuid = (id: string): UUID => new UUID(id);
+export function fromUuid(id: Binary): string {
+  return idFromBytes(bytes(id));
+}
 
-export const fromUuid = (id: Binary): string => idFromBytes(bytes(id));
+export function hash(bytes: Uint8Array): Binary {
+  return new Binary(bytes);
+}
 
-export const hash = (bytes: Uint8Array): Binary => new Binary(bytes);
+function bytes({ buffer, position }: Binary): Buffer {
+  return Buffer.from(buffer.buffer, buffer.byteOffset, position);
+}
 
 /** An integer of any size. The driver would store a large number as a double. */
-export const long = (value: number): Long => Long.fromNumber(value);
-
-export function date(moment: number | undefined): Date | undefined {
-  return moment === undefined ? undefined : new Date(moment);
-}
-
-/** Removes undefined fields, which the driver would store as null. */
-export function omitUndefined<T extends Document>(fields: T): T {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T;
+function long(value: number): Long {
+  return Long.fromNumber(value);
 }
 
 /** Fields for a pipeline stage, where a string that starts with `$` would refer to a field. */
 export function literal(fields: Document): Document {
   return Object.fromEntries(
-    Object.entries(omitUndefined(fields)).map(([name, value]) => [name, { $literal: value }]),
+    Object.entries(fields).map(([name, value]) => [name, { $literal: value }]),
   );
-}
-
-/** The same, but removes undefined fields from the document. */
-export function literalOrRemove(fields: Document): Document {
-  return Object.fromEntries(
-    Object.entries(fields).map(([name, value]) => [
-      name,
-      value === undefined ? "$$REMOVE" : { $literal: value },
-    ]),
-  );
-}
-
-function bytes({ buffer, position }: Binary): Buffer {
-  return Buffer.from(buffer.buffer, buffer.byteOffset, position);
 }
 
 /** The current time as a value in MongoDB expressions. */

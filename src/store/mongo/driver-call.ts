@@ -22,7 +22,6 @@ import {
 } from "mongodb";
 import { createTimerQueue } from "../../lib/timeout.js";
 import { StoreUnavailable } from "../port/errors.js";
-import { omitUndefined } from "./documents.js";
 
 /** The options of every call: its transaction, if any, and a time limit. */
 export function limitsOf({ db }: { readonly db: Db }, session?: ClientSession) {
@@ -160,11 +159,11 @@ function isUnavailable(error: unknown): boolean {
  */
 export async function insert<D extends Document>(
   collection: Collection<D>,
-  fields: Document & { readonly _id: unknown },
+  fields: Document,
   computed: Document,
   session: ClientSession | undefined,
 ): Promise<WithId<D>> {
-  const document = { $mergeObjects: [{ $literal: omitUndefined(fields) }, computed] };
+  const document = { $mergeObjects: [{ $literal: fields }, computed] };
   const inserted = await callDriver(() =>
     collection.findOneAndUpdate(
       { _id: fields._id, created_at: { $exists: false } } as unknown as Filter<D>,

@@ -1,146 +1,38 @@
 import { type Binary, BSON, type ClientSession, type Collection } from "mongodb";
-import type { RuleRecord } from "../../contract/grants.js";
+import { EventRecordSchema } from "../../../gen/latchkey/store/v1/records_pb.js";
 import { newId } from "../../lib/uuid.js";
-import type { CredentialState, EventRecord, NewEvent, Principal } from "../port/events.js";
+import type { EventRecord, NewEvent } from "../port/events.js";
 import type { Clock } from "../port/store.js";
-import { date, fromUuid, omitUndefined, type Time, toRuleDocument, uuid } from "./documents.js";
+import { createToDocument, createToRecord, type Time } from "./documents.js";
 import { callDriver, limitsOf } from "./driver-call.js";
 
-interface PrincipalDocument {
-  readonly application_id?: Binary | undefined;
-  readonly session_id?: Binary | undefined;
-  readonly key_id?: Binary | undefined;
-}
-
-interface StateDocument {
-  readonly name?: string | undefined;
-  readonly disabled?: boolean | undefined;
-  readonly permissions: readonly string[];
-  readonly rules: readonly RuleRecord[];
-  readonly allowed_origins?: readonly string[] | undefined;
-  readonly allowed_cidrs?: readonly string[] | undefined;
-  readonly expires_at?: Date | undefined;
-  readonly session_quota?: number | undefined;
-}
-
+/** What the code reads of the document of an event. The record declares its other fields. */
 export interface EventDocument {
   readonly _id: Binary;
-  readonly tenant_id: Binary;
-  readonly at: Date;
   readonly kind: string;
   readonly outcome: EventRecord["outcome"];
-  readonly actor?: PrincipalDocument | undefined;
-  readonly target: PrincipalDocument;
-  /** All ids of the actor and of the target, for queries. */
+  /** All ids of the actor and of the target. */
   readonly actors: readonly Binary[];
   readonly targets: readonly Binary[];
-  readonly before?: StateDocument | undefined;
-  readonly after?: StateDocument | undefined;
-  readonly reason?: string | undefined;
-  readonly method?: string | undefined;
-  readonly request_id?: string | undefined;
-  readonly address?: string | undefined;
-  readonly count?: number | undefined;
-  readonly ends_at?: Date | undefined;
 }
 
-/** All fields except the time, which the database sets. */
-export function toEventFields(id: string, event: NewEvent): Omit<EventDocument, "at"> {
-  const { actor, target, before, after, endsAt } = event;
-  return omitUndefined({
-    _id: uuid(id),
-    tenant_id: uuid(event.tenantId),
-    kind: event.kind,
-    outcome: event.outcome,
-    actor: actor && toPrincipalDocument(actor),
-    target: toPrincipalDocument(target),
-    actors: actor ? idsOf(actor) : [],
-    targets: idsOf(target),
-    before: before && toStateDocument(before),
-    after: after && toStateDocument(after),
-    reason: event.reason,
-    method: event.method,
-    request_id: event.requestId,
-    address: event.address,
-    count: event.count,
-    ends_at: date(endsAt),
-  });
+const eventFields = createToDocument<EventRecord>(EventRecordSchema);
+
+export const toEvent: (document: EventDocument) => EventRecord =
+  createToRecord<EventRecord>(EventRecordSchema);
+
+/** The document of an event. A new event has no time: the database sets it. */
+export function toEventDocument(event: EventRecord | (NewEvent & { id: string })): EventDocument {
+  const fields = eventFields(event);
+  const { actor = {}, target } = fields;
+  // All fields of an actor and of a target are ids.
+  const ids = { actors: Object.values(actor), targets: Object.values(target) };
+  return { ...fields, ...ids } as unknown as EventDocument;
 }
 
 /** Decodes an event from BSON. */
 export function decodeEvent(bytes: Uint8Array): EventRecord {
   return toEvent(BSON.deserialize(bytes) as EventDocument);
-}
-
-export function toEvent(document: EventDocument): EventRecord {
-  const { actor, before, after } = document;
-  return omitUndefined({
-    id: fromUuid(document._id),
-    tenantId: fromUuid(document.tenant_id),
-    at: document.at.getTime(),
-    kind: document.kind,
-    outcome: document.outcome,
-    actor: actor && toPrincipal(actor),
-    target: toPrincipal(document.target),
-    before: before && toState(before),
-    after: after && toState(after),
-    reason: document.reason,
-    method: document.method,
-    requestId: document.request_id,
-    address: document.address,
-    count: document.count,
-    endsAt: document.ends_at?.getTime(),
-  });
-}
-
-function toPrincipalDocument({ applicationId, sessionId, keyId }: Principal): PrincipalDocument {
-  return omitUndefined({
-    application_id: optional(applicationId, uuid),
-    session_id: optional(sessionId, uuid),
-    key_id: optional(keyId, uuid),
-  });
-}
-
-function toPrincipal({ application_id, session_id, key_id }: PrincipalDocument): Principal {
-  return omitUndefined({
-    applicationId: optional(application_id, fromUuid),
-    sessionId: optional(session_id, fromUuid),
-    keyId: optional(key_id, fromUuid),
-  });
-}
-
-function idsOf({ applicationId, sessionId, keyId }: Principal): Binary[] {
-  return [applicationId, sessionId, keyId].flatMap((id) => (id === undefined ? [] : [uuid(id)]));
-}
-
-function toStateDocument(state: CredentialState): StateDocument {
-  return omitUndefined({
-    name: state.name,
-    disabled: state.disabled,
-    permissions: state.permissions,
-    rules: state.rules.map(toRuleDocument),
-    allowed_origins: state.allowedOrigins,
-    allowed_cidrs: state.allowedCidrs,
-    session_quota: state.sessionQuota,
-    expires_at: date(state.expiresAt),
-  });
-}
-
-function toState(document: StateDocument): CredentialState {
-  return omitUndefined({
-    name: document.name,
-    disabled: document.disabled,
-    permissions: document.permissions,
-    rules: document.rules,
-    allowedOrigins: document.allowed_origins,
-    allowedCidrs: document.allowed_cidrs,
-    sessionQuota: document.session_quota,
-    expiresAt: document.expires_at?.getTime(),
-  });
-}
-
-function optional<A, B>(value: A | undefined, to: (value: A) => B): B | undefined {
-  return value === undefined ? undefined : to(value);
 }
 
 export interface EventWriter {
@@ -164,7 +56,7 @@ export function createEventWriter(
       const at = time();
       // An insert accepts no expressions such as the database's time, but an upsert does.
       const writes = events.map((event) => {
-        const fields = toEventFields(nextId(), event);
+        const fields = toEventDocument({ ...event, id: nextId() });
         return {
           updateOne: {
             filter: { _id: fields._id, at: { $exists: false } },

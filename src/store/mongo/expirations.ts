@@ -194,7 +194,6 @@ function applicationExpirations({ after, until, limit }: ExpirationRange): Docum
 function keyExpirations({ after, until, limit }: ExpirationRange): Document[] {
   const { moment, application_id, key_id } = after;
   const within = { $gte: moment, $lte: until };
-  const newest = { id: "$key_id", created_at: "$key_created_at", expires_at: "$key_expires_at" };
   const isAfter = {
     $or: [
       { moment: { $gt: moment, $lte: until } },
@@ -203,22 +202,12 @@ function keyExpirations({ after, until, limit }: ExpirationRange): Document[] {
     ],
   };
   return [
-    {
-      $match: {
-        $or: [{ older_keys: { $elemMatch: { expires_at: within } } }, { key_expires_at: within }],
-      },
-    },
+    { $match: { keys: { $elemMatch: { expires_at: within } } } },
+    { $unwind: "$keys" },
     {
       $project: {
-        ...{ tenant_id: 1, expires_at: 1 },
-        key: { $concatArrays: [[newest], { $ifNull: ["$older_keys", []] }] },
-      },
-    },
-    { $unwind: "$key" },
-    {
-      $project: {
-        ...{ tenant_id: 1, expires_at: 1, created_at: "$key.created_at" },
-        ...{ moment: "$key.expires_at", application_id: "$_id", key_id: "$key.id" },
+        ...{ tenant_id: 1, expires_at: 1, created_at: "$keys.created_at" },
+        ...{ moment: "$keys.expires_at", application_id: "$_id", key_id: "$keys.id" },
       },
     },
     { $match: isAfter },

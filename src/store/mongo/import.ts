@@ -7,28 +7,10 @@ import {
   type Filter,
   MongoBulkWriteError,
 } from "mongodb";
-import { heldPermissions } from "../../contract/grants.js";
-import { foldName, lastUseOf } from "../port/applications.js";
-import type { EventRecord } from "../port/events.js";
 import { isWritten } from "../port/import.js";
-import type {
-  ImportedApplication,
-  ImportedSession,
-  ImportOptions,
-  ImportOutcome,
-} from "../port/transfer.js";
-import {
-  date,
-  fromUuid,
-  grantFields,
-  hash,
-  keyFields,
-  long,
-  omitUndefined,
-  uuid,
-} from "./documents.js";
+import type { ImportOptions, ImportOutcome } from "../port/transfer.js";
+import { fromUuid, uuid } from "./documents.js";
 import { callDriver, limitsOf } from "./driver-call.js";
-import { toEventFields } from "./event-documents.js";
 
 /** For each target id, the kinds of the events found. */
 export type FoundEvents = ReadonlyMap<string, readonly string[]>;
@@ -141,51 +123,4 @@ async function writeAll(
     }
     return false;
   }
-}
-
-export function toApplicationDocument(record: ImportedApplication, version: number): Document {
-  return omitUndefined({
-    _id: uuid(record.id),
-    tenant_id: uuid(record.tenantId),
-    name: record.name,
-    folded_name: foldName(record.name),
-    type: record.type,
-    ...keyFields(record.keys),
-    ...grantFields(record),
-    held_permissions: heldPermissions(record),
-    allowed_origins: record.allowedOrigins,
-    allowed_cidrs: record.allowedCidrs,
-    disabled: record.disabled,
-    session_epoch: record.sessionEpoch,
-    session_quota: record.sessionQuota,
-    created_by: record.createdBy && uuid(record.createdBy),
-    created_at: date(record.createdAt),
-    modified_by: record.modifiedBy && uuid(record.modifiedBy),
-    modified_at: date(record.modifiedAt),
-    expires_at: date(record.expiresAt),
-    last_used_at: date(record.lastUsedAt),
-    idle_since: date(lastUseOf(record)),
-    version: long(version),
-  });
-}
-
-export function toSessionDocument(record: ImportedSession, version: number): Document {
-  return omitUndefined({
-    _id: uuid(record.id),
-    tenant_id: uuid(record.tenantId),
-    application_id: uuid(record.applicationId),
-    epoch: record.epoch,
-    key_hash: hash(record.keyHash),
-    nonce_hash: hash(record.nonceHash),
-    ...grantFields(record),
-    created_at: date(record.createdAt),
-    expires_at: date(record.expiresAt),
-    authorized_at: date(record.authorizedAt),
-    authorized_by: record.authorizedBy && uuid(record.authorizedBy),
-    version: long(version),
-  });
-}
-
-export function toEventDocument(record: EventRecord): Document {
-  return { ...toEventFields(record.id, record), at: date(record.at) };
 }

@@ -14,7 +14,7 @@ import { cacheCounts } from "../../telemetry/metrics/process.js";
 import type { ApplicationStore } from "../port/applications.js";
 import type { CallerRecords, ChangeCaller } from "../port/change-context.js";
 import { isRevoked, withApplications } from "../port/sessions.js";
-import { byForeignHash } from "./collections.js";
+import { byKeyHash, foreignFilter } from "./collections.js";
 import type { FreshRead } from "./connect.js";
 import {
   type ApplicationDocument,
@@ -233,17 +233,18 @@ export async function findOwners(
   among: Document = {},
   readOptions: FindOptions = {},
 ): Promise<Map<string, string[]>> {
-  const filter = { foreign_hashes: { $in: hashes.map(hash) }, ...among };
+  const filter = { ...foreignFilter, "keys.hash": { $in: hashes.map(hash) }, ...among };
   const options = {
-    projection: { foreign_hashes: 1 },
-    hint: byForeignHash,
+    projection: { "keys.hash": 1, "keys.foreign": 1 },
+    hint: byKeyHash,
     ...limitsOf(documents),
     ...readOptions,
   };
   const found = await callDriver(() => documents.find(filter, options).toArray());
   const owners = new Map<string, string[]>();
-  for (const { _id, foreign_hashes = [] } of found) {
-    for (const text of foreign_hashes.map((bytes) => toBase64(bytes.value()))) {
+  for (const { _id, keys } of found) {
+    for (const key of keys.filter(({ foreign }) => foreign)) {
+      const text = toBase64(key.hash.value());
       owners.set(text, [...(owners.get(text) ?? []), fromUuid(_id)]);
     }
   }

@@ -2,7 +2,12 @@ import type { Collection, Document } from "mongodb";
 import { isId } from "../../lib/uuid.js";
 import type { ApplicationStore } from "../port/applications.js";
 import { StoreUnavailable } from "../port/errors.js";
-import type { ApplicationRecord, SessionRecord, SessionWithApplication } from "../port/records.js";
+import {
+  type ApplicationRecord,
+  copySession,
+  type SessionRecord,
+  type SessionWithApplication,
+} from "../port/records.js";
 import {
   applicationIdsOf,
   isRevoked,
@@ -16,12 +21,11 @@ import type { ChangeWork, Transactions } from "./change-writer.js";
 import { byApplication, byAuthorizer, byTenant } from "./collections.js";
 import type { FreshRead } from "./connect.js";
 import {
-  date,
-  grantFields,
   hash,
   literal,
   notExpired,
   type SessionDocument,
+  sessionFields,
   type Time,
   toSession,
   uuid,
@@ -74,17 +78,8 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
         if (quota !== undefined) {
           releaseQuota = await quotas.reserve(application, quota);
         }
-        const fields = {
-          _id: uuid(session.id),
-          tenant_id: uuid(session.tenantId),
-          application_id: uuid(session.applicationId),
-          // If the sessions are revoked meanwhile, this one is created as revoked.
-          epoch: application.sessionEpoch,
-          key_hash: hash(session.keyHash),
-          nonce_hash: hash(session.nonceHash),
-          permissions: [],
-          rules: [],
-        };
+        // If the sessions are revoked meanwhile, this one is created as revoked.
+        const fields = sessionFields(copySession({ ...session, epoch: application.sessionEpoch }));
         const now = time();
         const timestamps = { created_at: now, expires_at: { $add: [now, session.ttl] } };
         return toSession(await insert(documents, fields, timestamps, transaction));
@@ -114,20 +109,17 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
     },
 
     async authorize(grant, audit) {
+      const { sessionId, tenantId, nonceHashes, ...granted } = grant;
       const filter = {
-        _id: uuid(grant.sessionId),
-        tenant_id: uuid(grant.tenantId),
-        nonce_hash: { $in: grant.nonceHashes.map(hash) },
+        _id: uuid(sessionId),
+        tenant_id: uuid(tenantId),
+        nonce_hash: { $in: nonceHashes.map(hash) },
         ...notExpired(time),
       };
-      const fields = literal({
-        ...grantFields(grant),
-        authorized_by: uuid(grant.authorizedBy),
-        expires_at: date(grant.expiresAt),
-      });
+      const fields = literal(sessionFields(granted));
       let isUsed = false;
       const authorized = await transactions.change(
-        grant.sessionId,
+        sessionId,
         audit,
         async (transaction, confirmReads) => {
           const spent = await callDriver(() =>

@@ -13,10 +13,10 @@ import {
   removalsOfApplication,
   removalsOfSession,
 } from "../port/import.js";
-import type { ApplicationRecord } from "../port/records.js";
+import type { ApplicationFields, ApplicationRecord, SessionFields } from "../port/records.js";
 import { applicationIdsOf, isRevoked, withApplications } from "../port/sessions.js";
 import { createPageBudget } from "../port/store.js";
-import type { ImportedApplication, ImportedSession, TransferStore } from "../port/transfer.js";
+import type { TransferStore } from "../port/transfer.js";
 import {
   type ApplicationDocument,
   fromUuid,
@@ -24,19 +24,14 @@ import {
   type SessionDocument,
   type Time,
   toApplication,
+  toApplicationDocument,
   toSession,
+  toSessionDocument,
   uuid,
 } from "./documents.js";
 import { callDriver, limitsOf } from "./driver-call.js";
-import { type EventDocument, toEvent } from "./event-documents.js";
-import {
-  type FoundEvents,
-  type Importer,
-  importDocuments,
-  toApplicationDocument,
-  toEventDocument,
-  toSessionDocument,
-} from "./import.js";
+import { type EventDocument, toEvent, toEventDocument } from "./event-documents.js";
+import { type FoundEvents, type Importer, importDocuments } from "./import.js";
 import { findOwners, toBase64 } from "./lookup.js";
 
 interface TransferParts {
@@ -61,7 +56,7 @@ export function createTransfer(parts: TransferParts): TransferStore {
   }
 
   /** Maps the hashes of foreign keys to the unexpired applications that already have them. */
-  async function findTaken(records: readonly ImportedApplication[]) {
+  async function findTaken(records: readonly ApplicationFields[]) {
     const foreign = records.flatMap(({ keys }) => keys.filter((key) => key.foreign));
     const hashes = foreign.map(({ hash }) => hash);
     return hashes.length > 0
@@ -71,7 +66,7 @@ export function createTransfer(parts: TransferParts): TransferStore {
 
   /** Finds events of these kinds about these records. */
   async function findEvents(
-    records: readonly (ImportedApplication | ImportedSession)[],
+    records: readonly (ApplicationFields | SessionFields)[],
     kinds: readonly string[],
   ): Promise<FoundEvents> {
     const tenants = new Map<string, string[]>();
@@ -118,7 +113,7 @@ export function createTransfer(parts: TransferParts): TransferStore {
     async importApplications(records, options) {
       const owners = await findTaken(records);
       const imported = applicationImporter(applications, owners, await now(), options.replace);
-      const findRemovalEvents = (absent: readonly ImportedApplication[]) =>
+      const findRemovalEvents = (absent: readonly ApplicationFields[]) =>
         findEvents(absent, removalsOfApplication);
       return importDocuments({ ...imported, findEvents: findRemovalEvents }, records, options);
     },
@@ -127,7 +122,7 @@ export function createTransfer(parts: TransferParts): TransferStore {
       const current = await now();
       const owners = await findApplications(records.flatMap(applicationIdsOf));
       const imported = sessionImporter(sessions, owners, current, options.replace);
-      const findRemovalEvents = (absent: readonly ImportedSession[]) =>
+      const findRemovalEvents = (absent: readonly SessionFields[]) =>
         findEvents(absent, [...new Set(absent.flatMap(removalsOfSession))]);
       return importDocuments({ ...imported, findEvents: findRemovalEvents }, records, options);
     },
@@ -190,9 +185,9 @@ function applicationImporter(
   owners: Map<string, readonly string[]>,
   now: number,
   replace: boolean,
-): Importer<ApplicationDocument, ImportedApplication> {
+): Importer<ApplicationDocument, ApplicationFields> {
   /** Whether another application, stored or imported, already has one of the foreign keys. */
-  function hasTakenKey({ id, keys }: ImportedApplication): boolean {
+  function hasTakenKey({ id, keys }: ApplicationFields): boolean {
     const hashes = keys.filter((key) => key.foreign).map(({ hash }) => toBase64(hash));
     const isTaken = hashes.some((hash) => owners.get(hash)?.some((owner) => owner !== id));
     for (const hash of isTaken ? [] : hashes) {
@@ -222,7 +217,7 @@ function sessionImporter(
   owners: ReadonlyMap<string, ApplicationRecord>,
   now: number,
   replace: boolean,
-): Importer<SessionDocument, ImportedSession> {
+): Importer<SessionDocument, SessionFields> {
   return {
     documents,
     decide(existing, record, events) {

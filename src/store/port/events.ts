@@ -1,4 +1,10 @@
-import type { Grants } from "../../contract/grants.js";
+import {
+  type CredentialStateRecord,
+  type EventRecord as EventMessage,
+  EventRecordSchema,
+  type PrincipalRecord,
+} from "../../../gen/latchkey/store/v1/records_pb.js";
+import { createConverter, type Plain } from "../../contract/plain.js";
 import type { FollowOptions } from "./changes.js";
 import { expiredRetention } from "./records.js";
 
@@ -48,50 +54,25 @@ export interface Expiration {
 }
 
 /** The actor or the target of an event. */
-export interface Principal {
-  readonly applicationId?: string | undefined;
-  readonly sessionId?: string | undefined;
-  readonly keyId?: string | undefined;
-}
+export type Principal = Plain<PrincipalRecord>;
 
 /** The state of a credential before or after a change. */
-export interface CredentialState extends Grants {
-  readonly name?: string | undefined;
-  readonly disabled?: boolean | undefined;
-  readonly allowedOrigins?: readonly string[] | undefined;
-  readonly allowedCidrs?: readonly string[] | undefined;
-  readonly sessionQuota?: number | undefined;
-  readonly expiresAt?: number | undefined;
-}
+export type CredentialState = Plain<CredentialStateRecord>;
 
-export interface NewEvent {
-  readonly tenantId: string;
-  /** For example `application.updated`. */
-  readonly kind: string;
+/** An event of the audit log, as records.proto declares it. */
+export type EventRecord = Omit<Plain<EventMessage>, "outcome" | "target"> & {
   readonly outcome: "success" | "denied";
-  /** Absent if there was no request, as for an expiry. */
-  readonly actor?: Principal | undefined;
   readonly target: Principal;
-  readonly before?: CredentialState | undefined;
-  readonly after?: CredentialState | undefined;
-  /** The error code of a denied call. */
-  readonly reason?: string | undefined;
-  /** For example `latchkey.v1.ApplicationService/UpdateApplication`. */
-  readonly method?: string | undefined;
-  readonly requestId?: string | undefined;
-  /** The address of the caller. */
-  readonly address?: string | undefined;
-  /** How many similar events this one stands for. Absent for one. */
-  readonly count?: number | undefined;
-  /** The expiry that the event reports. */
-  readonly endsAt?: number | undefined;
-}
+};
 
-export interface EventRecord extends NewEvent {
-  /** A UUID. */
-  readonly id: string;
-  /** When it took effect, by the store's clock. */
-  readonly at: number;
+/** An event before the store adds its id and time. */
+export type NewEvent = Omit<EventRecord, "id" | "at">;
+
+const completeEvent = createConverter(EventRecordSchema, { withDefaults: true });
+
+/** Copies the fields of an event, and adds the defaults of absent ones. */
+export function copyEvent(fields: Partial<Plain<EventMessage>>): EventRecord {
+  return completeEvent(fields) as EventRecord;
 }
 
 /** All given conditions must match. */

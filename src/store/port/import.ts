@@ -1,7 +1,22 @@
-import { type Grants, ruleFields } from "../../contract/grants.js";
-import type { CredentialState, EventRecord, Principal } from "./events.js";
-import type { ApplicationRecord, KeyRecord, SessionRecord } from "./records.js";
-import type { ImportedApplication, ImportedSession, ImportOutcome } from "./transfer.js";
+import { isDeepStrictEqual } from "node:util";
+import {
+  ApplicationRecordSchema,
+  EventRecordSchema,
+  SessionRecordSchema,
+} from "../../../gen/latchkey/store/v1/records_pb.js";
+import { createConverter } from "../../contract/plain.js";
+import { asBuffer } from "../../lib/bytes.js";
+import type { EventRecord } from "./events.js";
+import {
+  type ApplicationFields,
+  type ApplicationRecord,
+  copyApplication,
+  copySession,
+  type KeyRecord,
+  type SessionFields,
+  type SessionRecord,
+} from "./records.js";
+import type { ImportOutcome } from "./transfer.js";
 
 export function isWritten(outcome: ImportOutcome): boolean {
   return outcome === "added" || outcome === "replaced";
@@ -21,7 +36,7 @@ export const removalsOfApplication: readonly string[] = ["application.deleted"];
 /** The same for a session. After an authorization its nonce is used, even if the session no longer exists. */
 export function removalsOfSession({
   authorizedAt,
-}: Pick<ImportedSession, "authorizedAt">): readonly string[] {
+}: Pick<SessionFields, "authorizedAt">): readonly string[] {
   return authorizedAt === undefined
     ? ["session.deleted", "session.authorized"]
     : ["session.deleted"];
@@ -30,30 +45,31 @@ export function removalsOfSession({
 /** Decides the outcome of an imported application. A stored application of another tenant is never replaced. */
 export function outcomeOfApplication(
   stored: ApplicationRecord | undefined,
-  record: ImportedApplication,
+  record: ApplicationFields,
   { replace, now, hasEvent }: ImportContext,
 ): ImportOutcome {
   if (!stored) {
     return hasEvent(removalsOfApplication) ? "kept" : "added";
   }
-  // Last use counts as a difference only if records are replaced.
-  const fieldsOf = (one: ImportedApplication) => fieldsOfApplication(one, replace);
   if (hasExpired(stored, now)) {
     return "kept";
   }
-  if (isSame(fieldsOf(stored), fieldsOf(record))) {
+  // Last use counts as a difference only if records are replaced.
+  const contentOf = replace ? applicationContent : contentWithoutUses;
+  if (isDeepStrictEqual(contentOf(stored), contentOf(record))) {
     return "same";
   }
   if (!replace || stored.tenantId !== record.tenantId) {
     return "differs";
   }
-  return isSame(fieldsOf(stored), fieldsOf(mergeApplication(stored, record))) ? "kept" : "replaced";
+  const merged = mergeApplication(stored, record);
+  return isDeepStrictEqual(contentOf(stored), contentOf(merged)) ? "kept" : "replaced";
 }
 
 /** The same for a session. A stored session of another application is never replaced. */
 export function outcomeOfSession(
   stored: SessionRecord | undefined,
-  record: ImportedSession,
+  record: SessionFields,
   { replace, now, hasEvent }: ImportContext,
 ): ImportOutcome {
   if (!stored) {
@@ -62,14 +78,15 @@ export function outcomeOfSession(
   if (hasExpired(stored, now)) {
     return "kept";
   }
-  if (isSame(fieldsOfSession(stored), fieldsOfSession(record))) {
+  const current = sessionContent(stored);
+  if (isDeepStrictEqual(current, sessionContent(record))) {
     return "same";
   }
   if (!replace || stored.applicationId !== record.applicationId) {
     return "differs";
   }
-  const merged = mergeSession(stored, record);
-  return isSame(fieldsOfSession(stored), fieldsOfSession(merged)) ? "kept" : "replaced";
+  const merged = sessionContent(mergeSession(stored, record));
+  return isDeepStrictEqual(current, merged) ? "kept" : "replaced";
 }
 
 function hasExpired({ expiresAt }: { readonly expiresAt?: number | undefined }, now: number) {
@@ -84,106 +101,28 @@ export function outcomeOfEvent(
   if (!stored) {
     return "added";
   }
-  return isSame(fieldsOfEvent(stored), fieldsOfEvent(record)) ? "same" : "differs";
+  return isDeepStrictEqual(eventContent(stored), eventContent(record)) ? "same" : "differs";
 }
 
 /** Whether two applications have different keys. Last use does not count. */
-export function hasDifferentKeys(one: ImportedApplication, other: ImportedApplication): boolean {
-  const ofKeys = ({ keys }: ImportedApplication) => keys.map((key) => fieldsOfKey(key, false));
-  return !isSame(ofKeys(one), ofKeys(other));
+export function hasDifferentKeys(one: ApplicationFields, other: ApplicationFields): boolean {
+  return !isDeepStrictEqual(contentWithoutUses(one).keys, contentWithoutUses(other).keys);
 }
 
-/** Comparing JSON is several times faster than a deep comparison. */
-function isSame(one: readonly unknown[], other: readonly unknown[]): boolean {
-  return JSON.stringify(one) === JSON.stringify(other);
-}
+/** All fields of a record in a form that can be compared: engines return different classes of bytes and maps. */
+const comparable = {
+  values: { bytes: (bytes: Uint8Array) => asBuffer(bytes).toString("latin1") },
+  map: (map: object) => ({ ...map }),
+  withDefaults: true,
+};
+const applicationContent = createConverter(ApplicationRecordSchema, comparable);
+const sessionContent = createConverter(SessionRecordSchema, comparable);
+const eventContent = createConverter(EventRecordSchema, comparable);
 
-function fieldsOfApplication(record: ImportedApplication, withUses: boolean) {
-  return [
-    record.id,
-    record.tenantId,
-    record.name,
-    record.type,
-    record.disabled,
-    record.sessionEpoch,
-    fieldsOfGrants(record),
-    record.allowedOrigins,
-    record.allowedCidrs,
-    record.keys.map((key) => fieldsOfKey(key, withUses)),
-    record.createdBy,
-    record.createdAt,
-    record.modifiedBy,
-    record.modifiedAt,
-    record.expiresAt,
-    record.sessionQuota,
-    withUses && record.lastUsedAt,
-  ];
-}
-
-function fieldsOfKey(key: KeyRecord, withUses: boolean) {
-  const { id, hash, foreign = false, createdAt, expiresAt, lastUsedAt } = key;
-  return [id, hashText(hash), foreign, createdAt, expiresAt, withUses && lastUsedAt];
-}
-
-function fieldsOfSession(record: ImportedSession) {
-  return [
-    record.id,
-    record.tenantId,
-    record.applicationId,
-    record.epoch,
-    hashText(record.keyHash),
-    hashText(record.nonceHash),
-    fieldsOfGrants(record),
-    record.createdAt,
-    record.expiresAt,
-    record.authorizedAt,
-    record.authorizedBy,
-  ];
-}
-
-function fieldsOfGrants({ permissions, rules }: Grants) {
-  return [permissions, rules.map(ruleFields)];
-}
-
-function fieldsOfEvent(event: EventRecord) {
-  return [
-    event.id,
-    event.tenantId,
-    event.at,
-    event.kind,
-    event.outcome,
-    event.actor && fieldsOfPrincipal(event.actor),
-    fieldsOfPrincipal(event.target),
-    event.before && fieldsOfState(event.before),
-    event.after && fieldsOfState(event.after),
-    event.reason,
-    event.method,
-    event.requestId,
-    event.address,
-    event.count,
-    event.endsAt,
-  ];
-}
-
-function fieldsOfPrincipal({ applicationId, sessionId, keyId }: Principal) {
-  return [applicationId, sessionId, keyId];
-}
-
-function fieldsOfState(state: CredentialState) {
-  return [
-    state.name,
-    state.disabled,
-    fieldsOfGrants(state),
-    state.allowedOrigins,
-    state.allowedCidrs,
-    state.sessionQuota,
-    state.expiresAt,
-  ];
-}
-
-/** Engines return different byte classes. */
-function hashText(hash: Uint8Array): string {
-  return Buffer.from(hash.buffer, hash.byteOffset, hash.length).toString("latin1");
+function contentWithoutUses(record: ApplicationFields) {
+  const { lastUsedAt: _, ...content } = applicationContent(record);
+  const keys = content.keys as readonly Readonly<Record<string, unknown>>[];
+  return { ...content, keys: keys.map(({ lastUsedAt: _, ...key }) => key) };
 }
 
 /**
@@ -193,29 +132,21 @@ function hashText(hash: Uint8Array): string {
  */
 export function mergeApplication(
   stored: ApplicationRecord | undefined,
-  record: ImportedApplication,
-): ImportedApplication {
-  const isLater = stored && lastChangeOf(stored) > lastChangeOf(record);
-  const { modifiedBy, modifiedAt } = isLater ? stored : record;
+  record: ApplicationFields,
+): ApplicationFields {
+  const fields = copyApplication(record);
+  if (!stored) {
+    return fields;
+  }
+  const { modifiedBy, modifiedAt } = lastChangeOf(stored) > lastChangeOf(record) ? stored : record;
   return {
-    id: record.id,
-    tenantId: record.tenantId,
-    name: record.name,
-    type: record.type,
-    keys: stored ? mergeKeys(stored, record) : record.keys,
-    disabled: record.disabled || (stored?.disabled ?? false),
-    sessionEpoch: Math.max(record.sessionEpoch, stored?.sessionEpoch ?? 0),
-    permissions: record.permissions,
-    rules: record.rules,
-    allowedOrigins: record.allowedOrigins,
-    allowedCidrs: record.allowedCidrs,
-    createdBy: record.createdBy,
-    createdAt: record.createdAt,
+    ...fields,
+    keys: mergeKeys(stored, record),
+    disabled: record.disabled || stored.disabled,
+    sessionEpoch: Math.max(record.sessionEpoch, stored.sessionEpoch),
     modifiedBy,
     modifiedAt,
-    expiresAt: earlierOf(record.expiresAt, stored?.expiresAt),
-    sessionQuota: record.sessionQuota,
-    lastUsedAt: record.lastUsedAt,
+    expiresAt: earlierOf(record.expiresAt, stored.expiresAt),
   };
 }
 
@@ -225,27 +156,25 @@ export function mergeApplication(
  */
 export function mergeSession(
   stored: SessionRecord | undefined,
-  record: ImportedSession,
-): ImportedSession {
-  const isSpent = stored?.authorizedAt !== undefined;
-  const granted = isSpent && record.authorizedAt === undefined ? stored : record;
-  const isNewlyAuthorized = !isSpent && record.authorizedAt !== undefined;
+  record: SessionFields,
+): SessionFields {
+  const fields = copySession(record);
+  if (!stored) {
+    return fields;
+  }
+  const isSpent = stored.authorizedAt !== undefined;
+  const isAuthorized = record.authorizedAt !== undefined;
+  const { permissions, rules, authorizedAt, authorizedBy } =
+    isSpent && !isAuthorized ? stored : record;
   return {
-    id: record.id,
-    tenantId: record.tenantId,
-    applicationId: record.applicationId,
-    epoch: Math.min(record.epoch, stored?.epoch ?? record.epoch),
-    keyHash: record.keyHash,
-    nonceHash: record.nonceHash,
-    permissions: granted.permissions,
-    rules: granted.rules,
-    createdAt: record.createdAt,
+    ...fields,
+    epoch: Math.min(record.epoch, stored.epoch),
+    permissions,
+    rules,
+    authorizedAt,
+    authorizedBy,
     expiresAt:
-      stored && !isNewlyAuthorized
-        ? Math.min(record.expiresAt, stored.expiresAt)
-        : record.expiresAt,
-    authorizedAt: granted.authorizedAt,
-    authorizedBy: granted.authorizedBy,
+      isAuthorized && !isSpent ? record.expiresAt : Math.min(record.expiresAt, stored.expiresAt),
   };
 }
 
@@ -256,7 +185,7 @@ export function mergeSession(
  */
 function mergeKeys(
   stored: ApplicationRecord,
-  { keys }: Pick<ImportedApplication, "keys">,
+  { keys }: Pick<ApplicationFields, "keys">,
 ): readonly KeyRecord[] {
   const lastChange = lastChangeOf(stored);
   return keys.flatMap((key) => {
@@ -264,9 +193,7 @@ function mergeKeys(
     if (!existing) {
       return key.createdAt > lastChange ? [key] : [];
     }
-    const { id, hash, foreign, createdAt, lastUsedAt } = key;
-    const expiresAt = earlierOf(key.expiresAt, existing.expiresAt);
-    return [{ id, hash, foreign, createdAt, expiresAt, lastUsedAt }];
+    return [{ ...key, expiresAt: earlierOf(key.expiresAt, existing.expiresAt) }];
   });
 }
 

@@ -1,69 +1,58 @@
-import type { ApplicationType, Grants, Restrictions } from "../../contract/grants.js";
+import {
+  type ApplicationRecord as ApplicationMessage,
+  ApplicationRecordSchema,
+  type KeyRecord as KeyMessage,
+  KeyRecordSchema,
+  type SessionRecord as SessionMessage,
+  SessionRecordSchema,
+} from "../../../gen/latchkey/store/v1/records_pb.js";
+import type { ApplicationType, Grants } from "../../contract/grants.js";
+import { createConverter, type Plain } from "../../contract/plain.js";
+
 /** Milliseconds for which expired records are stored, to distinguish an expired key from an unknown one. */
 export const expiredRetention = 10 * 60_000;
 
-export interface NewKey {
-  /** A UUID. Not secret. */
-  readonly id: string;
-  readonly hash: Uint8Array;
-}
-
-export interface KeyRecord extends NewKey {
-  /** Whether it was created by another system: the key then does not contain the application id. */
-  readonly foreign?: boolean | undefined;
-  readonly createdAt: number;
-  /** Absent if it does not expire. An expired key may still be listed. */
-  readonly expiresAt?: number | undefined;
-  readonly lastUsedAt?: number | undefined;
-}
-
-export interface NewApplication extends Grants, Partial<Restrictions> {
-  readonly id: string;
-  readonly tenantId: string;
-  readonly name: string;
-  readonly type: ApplicationType;
-  readonly key: NewKey;
-  readonly createdBy?: string | undefined;
-  readonly expiresAt?: number | undefined;
-  readonly sessionQuota?: number | undefined;
-}
-
-export interface ApplicationRecord extends Grants, Restrictions {
-  readonly id: string;
-  readonly tenantId: string;
-  readonly name: string;
-  readonly type: ApplicationType;
-  /** Newest first. */
-  readonly keys: readonly KeyRecord[];
-  /** Whether its keys and those of its sessions are refused until it is enabled again. */
-  readonly disabled: boolean;
-  /** Counts revocations of its sessions. */
-  readonly sessionEpoch: number;
-  /** Changes with each change of the record. */
+/** What the store adds to the fields of a record. */
+interface Versioned {
+  /** Changes with each change of the record, but not with its uses. */
   readonly version: number;
-  readonly createdBy?: string | undefined;
-  readonly createdAt: number;
-  readonly modifiedBy?: string | undefined;
-  readonly modifiedAt?: number | undefined;
-  readonly expiresAt?: number | undefined;
-  /** The limit of open sessions. Absent for the default of the service. */
-  readonly sessionQuota?: number | undefined;
-  /** When one of its keys, or the key of one of its sessions, was last used. */
-  readonly lastUsedAt?: number | undefined;
-  /** The record as the exact JSON of the REST API, if the engine stores it. */
-  readonly document?: Buffer | undefined;
 }
 
-/** The fields to replace. Absent fields stay the same. */
-export interface ApplicationChange extends Partial<Grants>, Partial<Restrictions> {
-  readonly name?: string;
-  readonly keys?: readonly KeyRecord[];
-  readonly disabled?: boolean;
-  readonly sessionEpoch?: number;
-  /** `null` removes the quota. */
-  readonly sessionQuota?: number | null;
-  readonly modifiedBy: string;
-}
+export type KeyRecord = Plain<KeyMessage>;
+
+/** The fields of a stored application, as records.proto declares them. */
+export type ApplicationFields = Omit<Plain<ApplicationMessage>, "type"> & {
+  readonly type: ApplicationType;
+};
+export type ApplicationRecord = ApplicationFields & Versioned;
+
+/** The fields of a stored session. */
+export type SessionFields = Plain<SessionMessage>;
+export type SessionRecord = SessionFields & Versioned;
+
+/** A UUID that is not secret, and the hash of the key. */
+export type NewKey = Pick<KeyRecord, "id" | "hash">;
+
+/** The fields that an application gets when it is created. Absent ones are empty. */
+export type NewApplication = Pick<ApplicationFields, "id" | "tenantId" | "name" | "type"> &
+  Grants &
+  Partial<Omit<ApplicationFields, SetByStore | keyof Grants>> & { readonly key: NewKey };
+
+type SetByStore =
+  | ("keys" | "disabled" | "sessionEpoch" | "createdAt")
+  | ("modifiedBy" | "modifiedAt" | "lastUsedAt");
+
+/** The fields to replace. Absent fields stay the same, and `null` removes an optional field. */
+export type ApplicationChange = {
+  readonly [K in Exclude<keyof ApplicationFields, Fixed>]?: undefined extends ApplicationFields[K]
+    ? Exclude<ApplicationFields[K], undefined> | null
+    : ApplicationFields[K];
+} & { readonly modifiedBy: string };
+
+/** The fields that no change replaces, apart from `modifiedBy`, which every change sets. */
+type Fixed =
+  | ("id" | "tenantId" | "type" | "createdBy" | "createdAt")
+  | ("modifiedBy" | "modifiedAt" | "lastUsedAt");
 
 export interface KeyUse {
   readonly applicationId: string;
@@ -83,23 +72,6 @@ export interface NewSession {
   readonly quota?: number | undefined;
 }
 
-export interface SessionRecord extends Grants {
-  readonly id: string;
-  /** Changes with each change of the record. */
-  readonly version: number;
-  readonly tenantId: string;
-  readonly applicationId: string;
-  /** The {@link ApplicationRecord.sessionEpoch} when it was created. The session is revoked when they differ. */
-  readonly epoch: number;
-  readonly keyHash: Uint8Array;
-  readonly nonceHash: Uint8Array;
-  readonly createdAt: number;
-  readonly expiresAt: number;
-  /** Absent until the session is authorized. */
-  readonly authorizedAt?: number | undefined;
-  readonly authorizedBy?: string | undefined;
-}
-
 export interface SessionWithApplication {
   readonly session: SessionRecord;
   readonly application: ApplicationRecord;
@@ -117,6 +89,43 @@ export interface SessionGrant extends Grants {
   readonly expiresAt?: number | undefined;
 }
 
+const completeApplication = createConverter(ApplicationRecordSchema, { withDefaults: true });
+const completeSession = createConverter(SessionRecordSchema, { withDefaults: true });
+const completeKey = createConverter(KeyRecordSchema, { withDefaults: true });
+
+/** Copies the fields of an application, and adds the defaults of absent ones. */
+export function copyApplication(fields: Partial<Plain<ApplicationMessage>>): ApplicationFields {
+  return completeApplication(fields) as ApplicationFields;
+}
+
+export function copySession(fields: Partial<SessionFields>): SessionFields {
+  return completeSession(fields) as SessionFields;
+}
+
+export function copyKey(fields: KeyRecord): KeyRecord {
+  return completeKey(fields) as KeyRecord;
+}
+
+export function newApplication(
+  { key, ...given }: NewApplication,
+  createdAt: number,
+): ApplicationFields {
+  return copyApplication({ ...given, keys: [{ ...key, createdAt }], createdAt });
+}
+
+/** The fields of an application after a change. */
+export function changedApplication(
+  current: ApplicationFields,
+  change: ApplicationChange,
+  modifiedAt: number,
+): ApplicationFields {
+  return completeApplication({
+    ...copyApplication(current),
+    ...change,
+    modifiedAt,
+  }) as ApplicationFields;
+}
+
 /** Whether a record exists and has not expired. */
 export function isUnexpired<R extends { readonly expiresAt?: number | undefined }>(
   record: R | undefined,
@@ -127,21 +136,4 @@ export function isUnexpired<R extends { readonly expiresAt?: number | undefined 
   }
   const { expiresAt } = record;
   return expiresAt === undefined || now < expiresAt;
-}
-
-/**
- * Marks a response that depends only on one version of a record and its last
- * use. The value is that record.
- */
-export const sourceRecord = Symbol("sourceRecord");
-
-/** A response that may be marked. Responses of the same version and last use are equal. */
-export interface HasSourceRecord {
-  readonly [sourceRecord]?: {
-    readonly id: string;
-    readonly version: number;
-    readonly lastUsedAt?: number | undefined;
-    /** The response as REST JSON, if it is stored with the record. */
-    readonly document?: Buffer | undefined;
-  };
 }

@@ -1,5 +1,10 @@
 import type { EventRecord } from "./events.js";
-import type { ApplicationRecord, SessionRecord } from "./records.js";
+import type {
+  ApplicationFields,
+  ApplicationRecord,
+  SessionFields,
+  SessionRecord,
+} from "./records.js";
 
 /**
  * Moves the data of all tenants between stores, whatever their engines.
@@ -27,12 +32,12 @@ export interface TransferStore {
 
   /** Returns the outcome of each record, in order. */
   importApplications(
-    records: readonly ImportedApplication[],
+    records: readonly ApplicationFields[],
     options: ImportOptions,
   ): Promise<readonly ImportOutcome[]>;
 
   importSessions(
-    records: readonly ImportedSession[],
+    records: readonly SessionFields[],
     options: ImportOptions,
   ): Promise<readonly ImportOutcome[]>;
 
@@ -42,10 +47,6 @@ export interface TransferStore {
     options: ImportOptions,
   ): Promise<readonly ImportOutcome[]>;
 }
-
-/** The version and the document are set by the target store. */
-export type ImportedApplication = Omit<ApplicationRecord, "version" | "document">;
-export type ImportedSession = Omit<SessionRecord, "version">;
 
 export type EventKey = Pick<EventRecord, "id" | "tenantId" | "at">;
 

@@ -1,11 +1,16 @@
+import type { DescMessage } from "@bufbuild/protobuf";
+import { timestampMs } from "@bufbuild/protobuf/wkt";
+import {
+  type Application,
+  ApplicationSchema,
+} from "../../../gen/latchkey/v1/application_service_pb.js";
 import { createGenerationalCache } from "../../lib/cache.js";
-import { type HasSourceRecord, sourceRecord } from "../../store/port/records.js";
 import { cacheCounts } from "../../telemetry/metrics/process.js";
 
 export type Encode = (response: object) => Buffer;
 
 /** Bytes of encoded responses in each of the two generations of the cache. */
-const generationBytes = 8 * 1024 * 1024;
+const generationBytes = 12 * 1024 * 1024;
 
 /** One of this many encoded responses is cached. */
 const encodedPerAdmitted = 4;
@@ -13,26 +18,29 @@ const encodedPerAdmitted = 4;
 /** Memory that a cached response takes in addition to its bytes. */
 const entryOverhead = 300;
 
-/** An encoded response, and the field that may differ within a version of a record. */
+/** An encoded application, and the field that may differ within a version. */
 interface CachedResponse {
   readonly lastUsedAt: number | undefined;
   readonly encoded: Buffer;
 }
 
-/** Caches the encoded responses that show a record, by its version. */
-export function cacheEncoded(encode: Encode): Encode {
-  const cache = createGenerationalCache<CachedResponse>(
+/** Caches encoded applications by id and version, because they are read most. Other responses are not cached. */
+export function cacheEncoded(schema: DescMessage, encode: Encode): Encode {
+  if (schema.typeName !== ApplicationSchema.typeName) {
+    return encode;
+  }
+  const cache = createGenerationalCache<CachedResponse, string>(
     generationBytes,
     encodedPerAdmitted,
     cacheCounts.responses,
   );
 
   return (response) => {
-    const record = (response as HasSourceRecord)[sourceRecord];
-    if (!record) {
+    const { id, version, key, lastUsedAt: lastUse } = response as Application;
+    if (key !== undefined) {
       return encode(response);
     }
-    const { id, version, lastUsedAt } = record;
+    const lastUsedAt = lastUse && timestampMs(lastUse);
     const cached = cache.get(id, version);
     if (cached && cached.lastUsedAt === lastUsedAt) {
       return cached.encoded;

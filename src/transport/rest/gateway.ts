@@ -3,7 +3,6 @@ import { methodNotAllowed, Problem } from "../../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
 import { memoize } from "../../lib/cache.js";
 import type { Interceptors } from "../../middleware/pipeline.js";
-import { type HasSourceRecord, sourceRecord } from "../../store/port/records.js";
 import { parseJson } from "../../validation/json.js";
 import { cacheEncoded, type Encode } from "../codec/encoded-cache.js";
 import { type Exchange, type Handled, handled, type RequestHandler } from "../http/exchange.js";
@@ -42,7 +41,7 @@ const noQuery = new URLSearchParams();
  */
 export function createGateway(options: GatewayOptions): RequestHandler {
   const router = createRouter<Route>();
-  const encoderOf: EncoderOf = memoize((schema) => cacheEncoded(createEncoder(schema)));
+  const encoderOf: EncoderOf = memoize((schema) => cacheEncoded(schema, createEncoder(schema)));
   /** Routes without path fields, by verb and path: a fast path in front of the router. */
   const fixed = new Map<string, Route>();
   for (const implementation of options.implementations) {
@@ -103,8 +102,8 @@ function createRoute(
     return mapMaybePromise(run(call), ({ message }) => {
       const headers = headersOf(message);
       const { headerList } = call;
-      const body = (message as HasSourceRecord)[sourceRecord]?.document ?? encode(message);
-      exchange.send(status, headerList.length === 0 ? headers : [...headers, ...headerList], body);
+      const all = headerList.length === 0 ? headers : [...headers, ...headerList];
+      exchange.send(status, all, encode(message));
       return handled;
     });
   };

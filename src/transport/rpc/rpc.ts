@@ -111,7 +111,7 @@ function createCodecs(jsonOptions: JsonOptions): (method: DescMethod) => Codecs 
 function createEncoders(schema: DescMessage, jsonOptions: JsonOptions): Encoders {
   const encodeBinary = createBinaryEncoder(schema);
   return {
-    binary: cacheEncoded((message) => closeEnvelope(encodeBinary(message, envelopeSize))),
-    json: cacheEncoded(createConnectJsonEncoder(schema, jsonOptions)),
+    binary: cacheEncoded(schema, (message) => closeEnvelope(encodeBinary(message, envelopeSize))),
+    json: cacheEncoded(schema, createConnectJsonEncoder(schema, jsonOptions)),
   };
 }

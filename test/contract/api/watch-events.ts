@@ -10,6 +10,7 @@ import { bootstrap } from "../../../src/bootstrap.js";
 import type { StreamingApi } from "../../support/api/api.js";
 import { type Reader, useReaders } from "../../support/api/streams.js";
 import { type Engine, startServer, type TestServer } from "../../support/service/server.js";
+import { aState } from "../store/event-fixtures.js";
 import { rule } from "../store/fixtures.js";
 import { createExpectRefused, expectValid, type Refusal } from "./assertions.js";
 import { seedTenant, type Tenant, tokenRead } from "./fixtures.js";
@@ -224,7 +225,7 @@ export function describeWatchEvents({ engine, connect }: WatchSuiteOptions): voi
           kind: "application.created",
           outcome: "success",
           target: {},
-          after: { name, permissions: [], rules },
+          after: aState({ name, rules }),
         })),
       );
       const received: (string | undefined)[] = [];

@@ -139,7 +139,7 @@ export function aChangeContext(idempotencyId?: string, response = aResponse()): 
   return {
     idempotencyId,
     entriesFor({ id, tenantId, version }) {
-      const event = anEvent({ tenantId, target: { applicationId: id }, count: version });
+      const event = anEvent({ tenantId, target: { applicationId: id }, endsAt: version });
       return { events: [event], ...(idempotencyId && { response }) };
     },
   };

@@ -1,9 +1,23 @@
 import { randomUUID } from "node:crypto";
-import type { EventQuery, EventRecord, NewEvent } from "../../../src/store/port/events.js";
+import { CredentialStateRecordSchema } from "../../../gen/latchkey/store/v1/records_pb.js";
+import { createConverter } from "../../../src/contract/plain.js";
+import type {
+  CredentialState,
+  EventQuery,
+  EventRecord,
+  NewEvent,
+} from "../../../src/store/port/events.js";
 import type { Store } from "../../../src/store/port/store.js";
 import { grants, rule, times } from "./fixtures.js";
 
 export const day = 24 * 3_600_000;
+
+const completeState = createConverter(CredentialStateRecordSchema, { withDefaults: true });
+
+/** A state in which all other fields are empty. */
+export function aState(fields: Partial<CredentialState>): CredentialState {
+  return completeState(fields) as CredentialState;
+}
 
 /** A new event with only the required fields. */
 export function anEvent(fields: Partial<NewEvent> = {}): NewEvent {
@@ -22,16 +36,14 @@ export function aFullEvent(fields: Partial<NewEvent> = {}): NewEvent {
     outcome: "denied",
     actor: { applicationId: randomUUID(), keyId: randomUUID() },
     target: { applicationId: randomUUID(), sessionId: randomUUID(), keyId: randomUUID() },
-    before: { ...grants, name: "shop", disabled: false },
-    after: {
-      permissions: [],
-      rules: [],
+    before: aState({ ...grants, name: "shop", disabled: false }),
+    after: aState({
       name: "till",
       disabled: true,
       allowedOrigins: ["https://shop.example"],
       allowedCidrs: ["10.0.0.0/8"],
       expiresAt: 4_200_000_000_000,
-    },
+    }),
     reason: "PERMISSION_DENIED",
     method: "latchkey.v1.ApplicationService/UpdateApplication",
     requestId: randomUUID(),
@@ -48,7 +60,7 @@ export const largeTarget = randomUUID();
 /** An event with many long rules before and after the change. A thousand rules take a megabyte. */
 export function aLargeEvent(rules: number, fields: Partial<NewEvent> = {}): NewEvent {
   const long = { ...rule, description: "x".repeat(300) };
-  const state = { permissions: [], rules: times(rules, () => long) };
+  const state = aState({ rules: times(rules, () => long) });
   const target = { applicationId: largeTarget };
   return anEvent({ target, before: state, after: state, ...fields });
 }

@@ -9,7 +9,7 @@ import type {
 } from "../../../src/store/port/events.js";
 import type { Store } from "../../../src/store/port/store.js";
 import { useEventFollowers } from "../../support/api/followers.js";
-import { aFullEvent, anEvent, listEvents } from "./event-fixtures.js";
+import { aFullEvent, anEvent, aState, listEvents } from "./event-fixtures.js";
 import { must, times, unusualTexts } from "./fixtures.js";
 import { expectToStopOnAbort } from "./follower-fixtures.js";
 import type { Subject } from "./subject.js";
@@ -74,7 +74,7 @@ export function describeEvents(subject: () => Subject): void {
       const { store } = subject();
       const tenantId = randomUUID();
       for (const text of unusualTexts) {
-        const state = { permissions: [text], rules: [], name: text };
+        const state = aState({ permissions: [text], name: text });
         const event = anEvent({ tenantId, kind: text, reason: text, requestId: text });
         await store.events.add([{ ...event, address: text, before: state }]);
         const { items } = await store.events.list({ tenantId, kind: text, size: 9 });

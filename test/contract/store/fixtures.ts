@@ -1,15 +1,20 @@
 import { randomBytes, randomUUID } from "node:crypto";
+import {
+  ApplicationRecordSchema,
+  SessionRecordSchema,
+} from "../../../gen/latchkey/store/v1/records_pb.js";
 import type { Grants, RuleRecord } from "../../../src/contract/grants.js";
+import { createConverter } from "../../../src/contract/plain.js";
 import { newId } from "../../../src/lib/uuid.js";
-import type {
-  ApplicationRecord,
-  KeyRecord,
-  NewApplication,
-  NewKey,
-  NewSession,
-  SessionGrant,
-  SessionRecord,
-  SessionWithApplication,
+import {
+  type ApplicationRecord,
+  type NewApplication,
+  type NewKey,
+  type NewSession,
+  newApplication,
+  type SessionGrant,
+  type SessionRecord,
+  type SessionWithApplication,
 } from "../../../src/store/port/records.js";
 import type { Store } from "../../../src/store/port/store.js";
 
@@ -110,50 +115,20 @@ export function replaceKeys(
 }
 
 /** The content of a new application, without its version. */
-export function expectedContent({ key, ...given }: NewApplication, createdAt: number) {
-  const defaults = { disabled: false, sessionEpoch: 0, allowedOrigins: [], allowedCidrs: [] };
-  return omitUndefined({ ...defaults, ...given, keys: [{ ...key, createdAt }], createdAt });
+export function expectedContent(application: NewApplication, createdAt: number) {
+  return newApplication(application, createdAt);
 }
 
-/** The defined fields of a record as a plain object, since the classes of records differ by engine. */
-export function contentOf(record: ApplicationRecord | SessionRecord | undefined) {
-  const names = [
-    "id",
-    "version",
-    "tenantId",
-    "applicationId",
-    "name",
-    "type",
-    "disabled",
-    "sessionEpoch",
-    "epoch",
-    "keyHash",
-    "nonceHash",
-    "permissions",
-    "rules",
-    "allowedOrigins",
-    "allowedCidrs",
-    "createdBy",
-    "createdAt",
-    "modifiedBy",
-    "modifiedAt",
-    "authorizedBy",
-    "authorizedAt",
-    "expiresAt",
-    "sessionQuota",
-    "lastUsedAt",
-  ];
-  const fields = must(record) as unknown as Record<string, unknown>;
-  const keys = (fields.keys as readonly KeyRecord[] | undefined)?.map(contentOfKey);
-  return omitUndefined({ ...Object.fromEntries(names.map((name) => [name, fields[name]])), keys });
-}
+const copyContent = createConverter(ApplicationRecordSchema, {});
+const copySessionContent = createConverter(SessionRecordSchema, {});
 
-function contentOfKey({ id, hash, foreign, createdAt, expiresAt, lastUsedAt }: KeyRecord) {
-  return omitUndefined({ id, hash, foreign, createdAt, expiresAt, lastUsedAt });
-}
-
-function omitUndefined(fields: object) {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+/** The fields of a record and its version as a plain object, since the classes of records differ by engine. */
+export function contentOf(
+  record: ApplicationRecord | SessionRecord | undefined,
+): Record<string, unknown> {
+  const found = must(record);
+  const copy = "applicationId" in found ? copySessionContent : copyContent;
+  return { ...copy(found), version: found.version };
 }
 
 export function must<T>(value: T | undefined): T {

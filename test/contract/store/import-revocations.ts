@@ -2,10 +2,12 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
 import type {
   ApplicationChange,
+  ApplicationFields,
   ApplicationRecord,
+  SessionFields,
   SessionRecord,
 } from "../../../src/store/port/records.js";
-import type { ImportedApplication, ImportedSession } from "../../../src/store/port/transfer.js";
+
 import { anEvent } from "./event-fixtures.js";
 import {
   aGrant,
@@ -47,7 +49,7 @@ export function describeImportRevocations(subject: () => Subject): void {
     return must(await store.applications.find(record.id));
   }
 
-  async function importApplication(record: ImportedApplication, options = replacing) {
+  async function importApplication(record: ApplicationFields, options = replacing) {
     const { applications } = await importAll(
       subject().store,
       { applications: [record] },
@@ -56,7 +58,7 @@ export function describeImportRevocations(subject: () => Subject): void {
     return must(applications[0]);
   }
 
-  async function importSession(record: ImportedSession, options = replacing) {
+  async function importSession(record: SessionFields, options = replacing) {
     const { sessions } = await importAll(subject().store, { sessions: [record] }, { ...options });
     return must(sessions[0]);
   }
@@ -165,7 +167,7 @@ export function describeImportRevocations(subject: () => Subject): void {
       const { id, keyHash, nonceHash, createdAt, expiresAt } = found;
       const fields = { id, keyHash, nonceHash, createdAt };
       const expiringAt = (at: number) =>
-        anImportedSession(application, { ...fields, expiresAt: at }) satisfies ImportedSession;
+        anImportedSession(application, { ...fields, expiresAt: at }) satisfies SessionFields;
       expect(await importSession(expiringAt(expiresAt + hour))).toBe("kept");
       expect(await importSession(expiringAt(expiresAt - 1))).toBe("replaced");
       expect(await store.sessions.find(id)).toMatchObject({

@@ -28,7 +28,7 @@ export function describeKeys(subject: () => Subject): void {
         { ...aKey(), createdAt: now },
         { ...aKey(), createdAt: now - 3, expiresAt: now + hour, lastUsedAt: now - 1 },
         { ...aKey(), createdAt: now - 2, lastUsedAt: now },
-        { ...aKey({ hash: new Uint8Array(0) }), createdAt: now - 9, expiresAt: now + 1 },
+        { ...aKey(), createdAt: now - 9, expiresAt: now + 1 },
       ];
       const updated = await store.applications.update(tenantId, id, () => ({
         keys,

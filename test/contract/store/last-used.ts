@@ -28,10 +28,11 @@ export function describeLastUsed(subject: () => Subject): void {
       const { store, application, id, keys, now } = await createWithKeys();
       await store.applications.recordUses([{ applicationId: id, keyId: keys[1].id, at: now }]);
       const before = contentOf(application);
+      const contentOfKeys = before.keys as readonly object[];
       expect(contentOf(await store.applications.find(id))).toEqual({
         ...before,
         lastUsedAt: now,
-        keys: [before.keys[0], { ...before.keys[1], lastUsedAt: now }],
+        keys: [contentOfKeys[0], { ...contentOfKeys[1], lastUsedAt: now }],
       });
     });
 

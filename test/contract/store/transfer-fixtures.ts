@@ -3,14 +3,14 @@ import { createKeyring, generateKey } from "../../../src/auth/keys.js";
 import { type KeyKind, kindFor } from "../../../src/contract/key-format.js";
 import { newId } from "../../../src/lib/uuid.js";
 import type { EventRecord } from "../../../src/store/port/events.js";
-import type { ApplicationRecord, SessionRecord } from "../../../src/store/port/records.js";
-import type { Clock, Store } from "../../../src/store/port/store.js";
 import type {
-  ImportedApplication,
-  ImportedSession,
-  ImportOptions,
-  ImportOutcome,
-} from "../../../src/store/port/transfer.js";
+  ApplicationFields,
+  ApplicationRecord,
+  SessionFields,
+  SessionRecord,
+} from "../../../src/store/port/records.js";
+import type { Clock, Store } from "../../../src/store/port/store.js";
+import type { ImportOptions, ImportOutcome } from "../../../src/store/port/transfer.js";
 import { aFullEvent, anEvent } from "./event-fixtures.js";
 import { aGrant, anApplication, aSession, contentOf, grants, hour, must } from "./fixtures.js";
 
@@ -26,14 +26,12 @@ export interface StoreContents {
 }
 
 interface ImportData {
-  readonly applications?: readonly ImportedApplication[];
-  readonly sessions?: readonly ImportedSession[];
+  readonly applications?: readonly ApplicationFields[];
+  readonly sessions?: readonly SessionFields[];
   readonly events?: readonly EventRecord[];
 }
 
-export function anImportedApplication(
-  fields: Partial<ImportedApplication> = {},
-): ImportedApplication {
+export function anImportedApplication(fields: Partial<ApplicationFields> = {}): ApplicationFields {
   const { key, ...given } = anApplication();
   const createdAt = Date.UTC(2026, 0);
   return {
@@ -49,9 +47,9 @@ export function anImportedApplication(
 }
 
 export function anImportedSession(
-  { id: applicationId, tenantId, sessionEpoch }: ImportedApplication,
-  fields: Partial<ImportedSession> = {},
-): ImportedSession {
+  { id: applicationId, tenantId, sessionEpoch }: ApplicationFields,
+  fields: Partial<SessionFields> = {},
+): SessionFields {
   const { id, keyHash, nonceHash } = aSession({ id: applicationId, tenantId });
   const times = { createdAt: Date.UTC(2026, 0), expiresAt: Date.UTC(2200, 0) };
   const grants = { permissions: [], rules: [] };

@@ -6,10 +6,10 @@ import { beforeEach, describe, expect, it } from "@jest/globals";
 import { createAuthenticate } from "../../../src/auth/authenticate.js";
 import { newId } from "../../../src/lib/uuid.js";
 import { openLmdbStore } from "../../../src/store/lmdb/store.js";
+import type { ApplicationFields, SessionFields } from "../../../src/store/port/records.js";
 import type { Store } from "../../../src/store/port/store.js";
-import type { ImportedApplication, ImportedSession } from "../../../src/store/port/transfer.js";
 import { useEventFollowers, useFollowers } from "../../support/api/followers.js";
-import { anEvent, day, listEvents } from "./event-fixtures.js";
+import { anEvent, aState, day, listEvents } from "./event-fixtures.js";
 import {
   aGrant,
   anApplication,
@@ -60,13 +60,13 @@ export function describeTransfer(subject: () => Subject): void {
     }
   }
 
-  async function importApplication(record: ImportedApplication, options = {}) {
+  async function importApplication(record: ApplicationFields, options = {}) {
     const { store } = subject();
     const { applications } = await importAll(store, { applications: [record] }, options);
     return must(applications[0]);
   }
 
-  async function importSession(record: ImportedSession, options = {}) {
+  async function importSession(record: SessionFields, options = {}) {
     const { store } = subject();
     const { sessions } = await importAll(store, { sessions: [record] }, options);
     return must(sessions[0]);
@@ -119,7 +119,11 @@ export function describeTransfer(subject: () => Subject): void {
       const sessions = applications.map((owner) =>
         anImportedSession(owner, { ...grants, authorizedAt: at, authorizedBy: owner.id }),
       );
-      const events = times(20, () => ({ ...anEvent({ after: grants }), id: newId(at), at }));
+      const events = times(20, () => ({
+        ...anEvent({ after: aState(grants) }),
+        id: newId(at),
+        at,
+      }));
       await importAll(store, { applications, sessions, events });
       const { transfer } = store;
       for (const read of [

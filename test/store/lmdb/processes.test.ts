@@ -74,7 +74,7 @@ describe("processes that share the data in LMDB", () => {
     expect(await store.applications.find(id)).toBeDefined();
     run("replaceKeys", id);
     const found = must(await store.applications.find(id));
-    expect(Buffer.from(must(found.keys[0]).hash).toString()).toBe("replaced");
+    expect(Buffer.from(must(found.keys[0]).hash)).toEqual(Buffer.alloc(32, "replaced"));
     await store.applications.delete(found.tenantId, id);
     expect(run("replaceKeys", id).status).toBe(1);
   });

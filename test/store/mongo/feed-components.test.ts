@@ -3,7 +3,7 @@ import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { BSON, Timestamp, UUID } from "mongodb";
 import { createSignal } from "../../../src/lib/concurrency.js";
-import { toEventFields } from "../../../src/store/mongo/event-documents.js";
+import { toEventDocument } from "../../../src/store/mongo/event-documents.js";
 import { createChangePublisher } from "../../../src/store/mongo/feeds/change-hub.js";
 import {
   clusterTimeOf,
@@ -389,8 +389,8 @@ const tenants = times(2, () => randomUUID());
 /** A buffered event of about the given size. */
 function createEntry(number: number, tenantId: string, size: number) {
   const event = anEvent({ tenantId, requestId: String(number), reason: "x".repeat(size) });
-  const fields = { ...toEventFields(randomUUID(), event), at: new Date() };
-  return { offset: offsetNumbered(number), tenantId, document: BSON.serialize(fields) };
+  const document = toEventDocument({ ...event, id: randomUUID(), at: Date.now() });
+  return { offset: offsetNumbered(number), tenantId, document: BSON.serialize(document) };
 }
 
 const offsetNumbered = (number: number) => String(number).padStart(24, "0");

@@ -139,7 +139,12 @@ describe("a change in MongoDB", () => {
     ];
     await applications.replaceOne(filter, { ...document, name: "till" });
     expect((await follower.next()).changes).toEqual(changesOf("updated"));
-    await applications.replaceOne(filter, { ...document, key_hash: document.tenant_id });
+    const [key] = document.keys;
+    const used = { ...document, keys: [{ ...key, last_used_at: new Date() }] };
+    await applications.replaceOne(filter, used);
+    expect((await follower.next()).changes).toEqual(changesOf("updated"));
+    const replaced = { ...document, keys: [{ ...key, hash: document.tenant_id }] };
+    await applications.replaceOne(filter, replaced);
     expect((await follower.next()).changes).toEqual(changesOf("regenerated"));
   });
 

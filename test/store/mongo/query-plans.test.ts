@@ -7,11 +7,12 @@ import {
   listPositionOf,
   managerPermissions,
 } from "../../../src/store/port/applications.js";
-import type { ApplicationRecord, NewSession } from "../../../src/store/port/records.js";
+import type { ApplicationRecord, NewKey, NewSession } from "../../../src/store/port/records.js";
 import type { SessionQuery } from "../../../src/store/port/sessions.js";
 import type { Store } from "../../../src/store/port/store.js";
 import {
   aGrant,
+  aKey,
   anApplication,
   aSession,
   createWithSession,
@@ -38,6 +39,8 @@ const byApplication = '{"application_id":1,"_id":-1}';
 const byAuthorizer = '{"authorized_by":1,"_id":-1}';
 const byOpenSession = '{"application_id":1,"expires_at":1,"epoch":1}';
 const byExpiry = '{"expires_at":1}';
+const byKeyHash = '{"keys.hash":1}';
+const byKeyExpiry = '{"keys.expires_at":1}';
 const byManaging = '{"tenant_id":1,"disabled":1,"expires_at":1}';
 
 /** A scan of a collection or a sort in memory, in a plan or a pipeline. */
@@ -77,6 +80,14 @@ describe("a MongoDB store with many records", () => {
     const application = await store.applications.create(anApplication());
     await Promise.all(times(3, () => store.sessions.create(aSession(application))));
     return { application, by: await open(db) };
+  }
+
+  /** Imports applications with a foreign key, and returns the key of one. */
+  async function createWithForeignKey() {
+    const keys = times(5, () => ({ ...aKey(), foreign: true, createdAt: Date.now() }));
+    const applications = keys.map((key) => anImportedApplication({ keys: [key] }));
+    await importAll(store, { applications });
+    return must(keys[2]);
   }
 
   /** Creates two managers among many applications that lack a permission or are disabled, and returns the first. */
@@ -148,6 +159,11 @@ describe("a MongoDB store with many records", () => {
     "find an application that has expired": [
       () => store.applications.findExpired(idAt(0)),
       [findOne],
+    ],
+    "find the application of a foreign key": [
+      ({ hash }: NewKey) => store.applications.findForeign([hash]),
+      [["find applications", byKeyHash, 2, 1]],
+      createWithForeignKey,
     ],
     "check whether the store is empty": [
       () => store.applications.isEmpty(),
@@ -368,6 +384,33 @@ describe("a MongoDB store with many records", () => {
       expect([command, index, documents]).toEqual(["aggregate applications", byExpiry, 0]);
       expect(keys).toBeLessThanOrEqual(2);
     }
+  });
+});
+
+describe("the expirations of keys in MongoDB", () => {
+  it("are read from an index that has no other keys", async () => {
+    const db = createDatabase();
+    const store = await open(db);
+    const createdAt = await store.now();
+    const keysOf = (expiresAt: number) => [
+      { ...aKey(), createdAt },
+      { ...aKey(), createdAt, expiresAt },
+    ];
+    await importAll(store, {
+      applications: [
+        ...times(20, () => anImportedApplication()),
+        ...[2, 3, 4].map((hours) =>
+          anImportedApplication({ keys: keysOf(createdAt + hours * hour) }),
+        ),
+      ],
+    });
+    const addEvents = () => store.events.addExpirationEvents(2.5 * hour, () => []);
+    await addEvents();
+    const plans = await explainPlans(db, addEvents, 3);
+    const ofKeys = plans.find(({ stages }) => stages.includes(`IXSCAN ${byKeyExpiry}`));
+    expect(must(ofKeys)).toMatchObject({ docsExamined: 0 });
+    const { keysPerIndex } = await db.command({ validate: "applications" });
+    expect(keysPerIndex["keys.expires_at_1"]).toBe(3);
   });
 });
 

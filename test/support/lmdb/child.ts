@@ -12,7 +12,7 @@ import type { ChangeContext } from "../../../src/store/port/change-context.js";
 import { changeRetention } from "../../../src/store/port/changes.js";
 import { StoreUnavailable } from "../../../src/store/port/errors.js";
 import type { ApplicationRecord, NewSession } from "../../../src/store/port/records.js";
-import { anEvent } from "../../contract/store/event-fixtures.js";
+import { anEvent, aState } from "../../contract/store/event-fixtures.js";
 import {
   aGrant,
   aKey,
@@ -43,7 +43,7 @@ const tasks: Record<string, () => Promise<void>> = {
   async replaceKeys() {
     const store = await openLmdbStore({ path });
     const application = must(await store.applications.find(argument));
-    await replaceKeys(store, application, aKey({ hash: Buffer.from("replaced") }));
+    await replaceKeys(store, application, aKey({ hash: Buffer.alloc(32, "replaced") }));
     await store.close();
   },
 
@@ -105,8 +105,8 @@ const tasks: Record<string, () => Promise<void>> = {
   async writeAuditedChanges() {
     const store = await openLmdbStore({ path });
     const audit = (kind: string): ChangeContext<ApplicationRecord> => ({
-      entriesFor: ({ id, tenantId, name, permissions, rules }) => {
-        const after = { name, permissions, rules };
+      entriesFor: ({ id, tenantId, name }) => {
+        const after = aState({ name });
         return { events: [anEvent({ tenantId, kind, target: { applicationId: id }, after })] };
       },
     });

@@ -1,16 +1,25 @@
+import { create, type DescMessage } from "@bufbuild/protobuf";
+import { EmptySchema, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { expect, it } from "@jest/globals";
-import { type HasSourceRecord, sourceRecord } from "../../../src/store/port/records.js";
+import {
+  type Application,
+  ApplicationSchema,
+} from "../../../gen/latchkey/v1/application_service_pb.js";
 import { cacheEncoded } from "../../../src/transport/codec/encoded-cache.js";
 
-/** A response with this version of a record. */
-function createResponse(id: string, version: number, lastUsedAt?: number): HasSourceRecord {
-  return { [sourceRecord]: { id, version, lastUsedAt } };
+/** A response with this version of an application. */
+function createResponse(id: string, version: number, lastUsedAt?: number): Application {
+  return create(ApplicationSchema, {
+    id,
+    version: String(version),
+    ...(lastUsedAt !== undefined && { lastUsedAt: timestampFromMs(lastUsedAt) }),
+  });
 }
 
 /** An encoder that encodes successive responses as 1, 2, 3. */
-function createCountingEncoder() {
+function createCountingEncoder(schema: DescMessage = ApplicationSchema) {
   const encoded: object[] = [];
-  const encode = cacheEncoded((response) => Buffer.from(`${encoded.push(response)}`));
+  const encode = cacheEncoded(schema, (response) => Buffer.from(`${encoded.push(response)}`));
   return { encoded, encode };
 }
 
@@ -26,7 +35,7 @@ it("encodes a frequently read response only a few times", () => {
   expect(encoded.length).toBeLessThan(10);
 });
 
-it("caches by record and version", () => {
+it("caches by application and version", () => {
   const { encode } = createCountingEncoder();
   repeat(100, () => encode(createResponse("a", 1)));
   const cached = encode(createResponse("a", 1));
@@ -51,7 +60,7 @@ it("caches a copy that does not retain a shared buffer", () => {
 });
 
 it("keeps the most recently read responses", () => {
-  const encode = cacheEncoded(() => Buffer.alloc(1024 * 1024));
+  const encode = cacheEncoded(ApplicationSchema, () => Buffer.alloc(1024 * 1024));
   const encodeRecord = (id: string) => encode(createResponse(id, 1));
   for (let id = 0; id < 40; id++) {
     repeat(10, () => encodeRecord(String(id)));
@@ -61,8 +70,14 @@ it("keeps the most recently read responses", () => {
   expect(encodeRecord("0")).not.toBe(first);
 });
 
-it("encodes a response without a record each time", () => {
+it("encodes a response with a key each time", () => {
   const { encoded, encode } = createCountingEncoder();
-  repeat(100, () => encode({}));
+  repeat(100, () => encode({ ...createResponse("a", 1), key: "secret" }));
+  expect(encoded).toHaveLength(100);
+});
+
+it("encodes a response of another type each time", () => {
+  const { encoded, encode } = createCountingEncoder(EmptySchema);
+  repeat(100, () => encode(create(EmptySchema)));
   expect(encoded).toHaveLength(100);
 });

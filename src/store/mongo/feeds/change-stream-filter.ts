@@ -20,7 +20,7 @@ const each = (list: Document | string, expression: Document | string): Document 
   $map: { input: orEmpty(list), in: expression },
 });
 
-/** The names of all changed fields, such as `older_keys.0.last_used_at`. Empty for a replacement. */
+/** The names of all changed fields, such as `keys.0.last_used_at`. Empty for a replacement. */
 const touched: Document = {
   $concatArrays: [
     each({ $objectToArray: updated }, "$$this.k"),
@@ -35,25 +35,22 @@ const someTouched = (test: (name: string) => Document): Document => ({
 
 /** Changes of these fields alone do not affect credentials: usage, derived fields and a lock. */
 const ignoredFields =
-  /^(last_used_at|key_last_used_at|older_keys\.\d+\.last_used_at|idle_since|folded_name|held_permissions|manager_lock)$/;
+  /^((keys\.\d+\.)?last_used_at|idle_since|folded_name|held_permissions|manager_lock)$/;
 
-/** The fields of keys, except their last use. */
-const keyFields =
-  /^(key_hash|key_expires_at|older_keys)(\.\d+)?(\.(id|hash|created_at|expires_at))?$/;
+/** Keys and their fields, except their last use. */
+const keyFields = /^keys(\.\d+(\.(?!last_used_at$).*)?)?$/;
 
 const isMatch = (input: string, regex: RegExp): Document => ({ $regexMatch: { input, regex } });
+
+const withoutUses = (keys: string): Document =>
+  each(keys, { $unsetField: { field: "last_used_at", input: "$$this" } });
 
 /** Compares the changed fields of an update, or the documents of a replacement. */
 const haveKeysChanged: Document = {
   $cond: [
     { $eq: ["$operationType", "update"] },
     someTouched((name) => isMatch(name, keyFields)),
-    {
-      $ne: [
-        ["$fullDocument.key_hash", "$fullDocument.older_keys"],
-        [`${before}.key_hash`, `${before}.older_keys`],
-      ],
-    },
+    { $ne: [withoutUses("$fullDocument.keys"), withoutUses(`${before}.keys`)] },
   ],
 };
 

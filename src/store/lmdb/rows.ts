@@ -1,0 +1,392 @@
+import {
+  create,
+  type DescField,
+  type DescMessage,
+  fromBinary,
+  type MessageInitShape,
+  toBinary,
+} from "@bufbuild/protobuf";
+import { BinaryReader } from "@bufbuild/protobuf/wire";
+import {
+  ApplicationRecordSchema,
+  EventRecordSchema,
+  SessionRecordSchema,
+} from "../../../gen/latchkey/store/v1/records_pb.js";
+import { type ApplicationType, applicationTypes, isRestricted } from "../../contract/grants.js";
+import { idFromBytes, writeId } from "../../lib/uuid.js";
+import { copyEvent, type EventRecord } from "../port/events.js";
+import {
+  type ApplicationFields,
+  type ApplicationRecord,
+  copyApplication,
+  copySession,
+  type KeyRecord,
+  type SessionFields,
+  type SessionRecord,
+} from "../port/records.js";
+
+/**
+ * A row is a header with what authentication needs, then the record as a
+ * message. The header repeats fields of the message at fixed offsets, so that
+ * most requests need not decode it. Headers of applications and sessions start with:
+ *
+ *      0  layout number, reserved for rows that a later version lays out differently
+ *      1  flags
+ *      2  index of the type in `applicationTypes`, and number of keys, of an application
+ *      4  version
+ *     12  last use, or minus infinity
+ *     20  expiry, or infinity
+ *     28  tenant id
+ *     44  session epoch
+ */
+const layoutNumber = 1;
+const flagsAt = 1;
+const typeAt = 2;
+const keyCountAt = 3;
+const versionAt = 4;
+const useAt = 12;
+const expiryAt = 20;
+const tenantAt = 28;
+const epochAt = 44;
+const commonSize = 48;
+
+const idSize = 16;
+const hashSize = 32;
+
+/** The first byte of infinity, and of no finite time. */
+const infinityByte = 0x7f;
+
+/** Encodes and decodes the rows of a table. */
+export interface Layout<Fields extends object, R extends Fields> {
+  encode(fields: Fields, version: number): Buffer;
+  /** Returns the record of a row, which takes ownership of the buffer. */
+  open(id: string, row: Buffer): R;
+}
+
+/** Encodes a message after an empty header. */
+function encodeAfter(headerSize: number, schema: DescMessage, fields: object): Buffer {
+  const message = toBinary(schema, create(schema, fields as MessageInitShape<DescMessage>));
+  const row = Buffer.allocUnsafe(headerSize + message.length);
+  row.fill(0, 0, headerSize);
+  row.set(message, headerSize);
+  row[0] = layoutNumber;
+  return row;
+}
+
+interface CommonFields {
+  readonly lastUsedAt?: number | undefined;
+  readonly expiresAt?: number | undefined;
+  readonly tenantId: string;
+}
+
+function writeCommonHeader(
+  row: Buffer,
+  version: number,
+  fields: CommonFields,
+  epoch: number,
+): void {
+  row.writeDoubleBE(version, versionAt);
+  row.writeDoubleBE(fields.lastUsedAt ?? Number.NEGATIVE_INFINITY, useAt);
+  row.writeDoubleBE(fields.expiresAt ?? Number.POSITIVE_INFINITY, expiryAt);
+  writeId(fields.tenantId, row, tenantAt);
+  row.writeUInt32BE(epoch, epochAt);
+}
+
+/** Decodes one list of strings in a message, and skips the other fields. */
+function readStrings(row: Buffer, messageStart: number, { number }: DescField): readonly string[] {
+  const strings: string[] = [];
+  const reader = new BinaryReader(row.subarray(messageStart));
+  while (reader.pos < reader.len) {
+    const [fieldNumber, wireType] = reader.tag();
+    if (fieldNumber === number) {
+      const length = reader.uint32();
+      const start = messageStart + reader.pos;
+      strings.push(row.toString("utf8", start, start + length));
+      reader.pos += length;
+    } else {
+      reader.skip(wireType, fieldNumber);
+    }
+  }
+  return strings;
+}
+
+/** Adds a getter for each field of a message that a class does not read from its header. */
+function addMessageFields(prototype: { readonly fields: object }, schema: DescMessage): void {
+  for (const { localName } of schema.fields) {
+    if (!(localName in prototype) && localName !== "id") {
+      Object.defineProperty(prototype, localName, {
+        get(this: { readonly fields: Readonly<Record<string, unknown>> }) {
+          return this.fields[localName];
+        },
+      });
+    }
+  }
+}
+
+/** The header of an application continues with its keys, then follows the message. */
+const keyHashAt = idSize;
+const keyExpiryAt = keyHashAt + hashSize;
+const keyForeignAt = keyExpiryAt + 8;
+const keySize = keyForeignAt + 1;
+
+const disabledFlag = 1;
+const restrictedFlag = 2;
+
+/** The header has one byte for the number of keys. */
+export const maxKeys = 255;
+
+export const applicationLayout: Layout<ApplicationFields, ApplicationRecord> = {
+  encode(application, version) {
+    const { keys } = application;
+    if (keys.length > maxKeys) {
+      throw new RangeError(`An application can have at most ${maxKeys} keys, not ${keys.length}.`);
+    }
+    const headerSize = commonSize + keys.length * keySize;
+    const row = encodeAfter(headerSize, ApplicationRecordSchema, application);
+    writeCommonHeader(row, version, application, application.sessionEpoch);
+    row[flagsAt] =
+      (application.disabled ? disabledFlag : 0) | (isRestricted(application) ? restrictedFlag : 0);
+    row[typeAt] = applicationTypes.indexOf(application.type);
+    row[keyCountAt] = keys.length;
+    for (const [index, key] of keys.entries()) {
+      writeKey(row, commonSize + index * keySize, key);
+    }
+    return row;
+  },
+
+  open: (id, row) => new StoredApplication(id, row) as unknown as ApplicationRecord,
+};
+
+function writeKey(row: Buffer, start: number, { id, hash, expiresAt, foreign }: KeyRecord): void {
+  checkHash(hash);
+  writeId(id, row, start);
+  row.set(hash, start + keyHashAt);
+  row.writeDoubleBE(expiresAt ?? Number.POSITIVE_INFINITY, start + keyExpiryAt);
+  row[start + keyForeignAt] = foreign ? 1 : 0;
+}
+
+function checkHash(hash: Uint8Array): void {
+  if (hash.length !== hashSize) {
+    throw new RangeError(`A hash has ${hashSize} bytes, not ${hash.length}.`);
+  }
+}
+
+/** The fields that applications and sessions have in the header, and those of the message. */
+abstract class StoredRecord<Fields extends object> {
+  #tenantId?: string;
+  #permissions?: readonly string[];
+  #fields?: Fields;
+
+  constructor(
+    readonly id: string,
+    protected readonly row: Buffer,
+    private readonly messageStart: number,
+    private readonly permissionsField: DescField,
+  ) {}
+
+  /** All fields, for those that are not in the header. */
+  get fields(): Fields {
+    this.#fields ??= this.decode(this.row.subarray(this.messageStart));
+    return this.#fields;
+  }
+
+  get version(): number {
+    return this.row.readDoubleBE(versionAt);
+  }
+
+  get tenantId(): string {
+    this.#tenantId ??= idFromBytes(this.row, tenantAt);
+    return this.#tenantId;
+  }
+
+  /** Most calls need no other field of the message. */
+  get permissions(): readonly string[] {
+    this.#permissions ??= readStrings(this.row, this.messageStart, this.permissionsField);
+    return this.#permissions;
+  }
+
+  get expiresAt(): number | undefined {
+    // Hot path: nearly all applications never expire.
+    return this.row[expiryAt] === infinityByte ? undefined : this.row.readDoubleBE(expiryAt);
+  }
+
+  protected abstract decode(message: Buffer): Fields;
+}
+
+const applicationPermissions = ApplicationRecordSchema.field.permissions;
+
+/** Reads fields from the header if it has them, and decodes the message for others. */
+class StoredApplication extends StoredRecord<ApplicationFields> {
+  #keys?: readonly KeyRecord[];
+
+  constructor(id: string, row: Buffer) {
+    super(id, row, commonSize + (row[keyCountAt] as number) * keySize, applicationPermissions);
+  }
+
+  protected override decode(message: Buffer): ApplicationFields {
+    return copyApplication(fromBinary(ApplicationRecordSchema, message));
+  }
+
+  get type(): ApplicationType {
+    return applicationTypes[this.row[typeAt] as number] as ApplicationType;
+  }
+
+  get disabled(): boolean {
+    return this.has(disabledFlag);
+  }
+
+  get sessionEpoch(): number {
+    return this.row.readUInt32BE(epochAt);
+  }
+
+  get lastUsedAt(): number | undefined {
+    const use = this.row.readDoubleBE(useAt);
+    return use === Number.NEGATIVE_INFINITY ? undefined : use;
+  }
+
+  get keys(): readonly KeyRecord[] {
+    this.#keys ??= Array.from(
+      { length: this.row[keyCountAt] as number },
+      (_, index) => new StoredKey(this, this.row, index),
+    );
+    return this.#keys;
+  }
+
+  get allowedOrigins(): readonly string[] {
+    return this.has(restrictedFlag) ? this.fields.allowedOrigins : unrestricted;
+  }
+
+  get allowedCidrs(): readonly string[] {
+    return this.has(restrictedFlag) ? this.fields.allowedCidrs : unrestricted;
+  }
+
+  private has(flag: number): boolean {
+    return ((this.row[flagsAt] as number) & flag) !== 0;
+  }
+}
+
+addMessageFields(StoredApplication.prototype, ApplicationRecordSchema);
+
+/** Shared by the many applications without restrictions. */
+const unrestricted: readonly string[] = Object.freeze([]);
+
+/** A key in the header of its application. */
+class StoredKey implements KeyRecord {
+  private readonly start: number;
+
+  constructor(
+    private readonly application: { readonly fields: ApplicationFields },
+    private readonly row: Buffer,
+    private readonly index: number,
+  ) {
+    this.start = commonSize + index * keySize;
+  }
+
+  get id(): string {
+    return idFromBytes(this.row, this.start);
+  }
+
+  get hash(): Uint8Array {
+    return this.row.subarray(this.start + keyHashAt, this.start + keyExpiryAt);
+  }
+
+  get foreign(): boolean | undefined {
+    return this.row[this.start + keyForeignAt] === 1 || undefined;
+  }
+
+  get expiresAt(): number | undefined {
+    const expiry = this.row.readDoubleBE(this.start + keyExpiryAt);
+    return expiry === Number.POSITIVE_INFINITY ? undefined : expiry;
+  }
+
+  get createdAt(): number {
+    return this.fields.createdAt;
+  }
+
+  get lastUsedAt(): number | undefined {
+    return this.fields.lastUsedAt;
+  }
+
+  private get fields(): KeyRecord {
+    return this.application.fields.keys[this.index] as KeyRecord;
+  }
+}
+
+/** The header of a session continues with the ids of application and authorizer, and the hash of the key. */
+const authorizedFlag = 1;
+const applicationAt = commonSize;
+const authorizerAt = applicationAt + idSize;
+const sessionKeyHashAt = authorizerAt + idSize;
+const sessionHeaderSize = sessionKeyHashAt + hashSize;
+
+export const sessionLayout: Layout<SessionFields, SessionRecord> = {
+  encode(session, version) {
+    checkHash(session.keyHash);
+    const row = encodeAfter(sessionHeaderSize, SessionRecordSchema, session);
+    writeCommonHeader(row, version, session, session.epoch);
+    writeId(session.applicationId, row, applicationAt);
+    if (session.authorizedBy !== undefined) {
+      row[flagsAt] = authorizedFlag;
+      writeId(session.authorizedBy, row, authorizerAt);
+    }
+    row.set(session.keyHash, sessionKeyHashAt);
+    return row;
+  },
+
+  open: (id, row) => new StoredSession(id, row) as unknown as SessionRecord,
+};
+
+const sessionPermissions = SessionRecordSchema.field.permissions;
+
+class StoredSession extends StoredRecord<SessionFields> {
+  constructor(id: string, row: Buffer) {
+    super(id, row, sessionHeaderSize, sessionPermissions);
+  }
+
+  protected override decode(message: Buffer): SessionFields {
+    return copySession(fromBinary(SessionRecordSchema, message));
+  }
+
+  get applicationId(): string {
+    return idFromBytes(this.row, applicationAt);
+  }
+
+  get authorizedBy(): string | undefined {
+    return this.row[flagsAt] === authorizedFlag ? idFromBytes(this.row, authorizerAt) : undefined;
+  }
+
+  get epoch(): number {
+    return this.row.readUInt32BE(epochAt);
+  }
+
+  get keyHash(): Uint8Array {
+    return this.row.subarray(sessionKeyHashAt, sessionHeaderSize);
+  }
+}
+
+addMessageFields(StoredSession.prototype, SessionRecordSchema);
+
+/** The header of an event is its time, its tenant and its id. */
+const eventTimeAt = 4;
+const eventTenantAt = 12;
+const eventIdAt = eventTenantAt + idSize;
+const eventHeaderSize = eventIdAt + idSize;
+
+export function encodeEvent(event: EventRecord): Buffer {
+  const row = encodeAfter(eventHeaderSize, EventRecordSchema, event);
+  row.writeDoubleBE(event.at, eventTimeAt);
+  writeId(event.tenantId, row, eventTenantAt);
+  writeId(event.id, row, eventIdAt);
+  return row;
+}
+
+export function decodeEvent(row: Buffer): EventRecord {
+  return copyEvent(fromBinary(EventRecordSchema, row.subarray(eventHeaderSize)));
+}
+
+/** Reads the header of an event. */
+export const eventHeader = {
+  at: (row: Buffer): number => row.readDoubleBE(eventTimeAt),
+  tenantId: (row: Buffer): string => idFromBytes(row, eventTenantAt),
+  id: (row: Buffer): string => idFromBytes(row, eventIdAt),
+};
