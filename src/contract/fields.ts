@@ -1,6 +1,7 @@
 import { type DescField, type DescMessage, getOption } from "@bufbuild/protobuf";
 import { field as fieldRules } from "../../gen/buf/validate/validate_pb.js";
 import { memoize } from "../lib/cache.js";
+import type { FieldViolation } from "./problems.js";
 
 /** The allowed values of an enumerated string field. */
 export function choicesOf(field: DescField): readonly string[] {
@@ -42,12 +43,16 @@ export const listFieldsOf = memoize<DescMessage, readonly ListField[]>((schema) 
   }),
 );
 
+export function overlongList(field: string, maxItems: number): FieldViolation {
+  return { field, message: `must contain no more than ${maxItems} items` };
+}
+
 /** Finds the first list that is too long, in a message or its JSON, without reading the items of that list. */
 export function findOverlongList(
   schema: DescMessage,
   value: unknown,
   path = "",
-): { readonly field: string; readonly message: string } | undefined {
+): FieldViolation | undefined {
   if (typeof value !== "object" || value === null) {
     return undefined;
   }
@@ -59,7 +64,7 @@ export function findOverlongList(
         continue;
       }
       if (list.length > maxItems) {
-        return { field, message: `must contain no more than ${maxItems} items` };
+        return overlongList(field, maxItems);
       }
       for (let index = 0; hasLists && index < list.length; index++) {
         const overlong = findOverlongList(items, list[index], `${field}[${index}].`);

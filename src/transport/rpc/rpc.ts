@@ -1,8 +1,7 @@
-import type { DescMessage, DescMethod } from "@bufbuild/protobuf";
+import type { DescMessage, DescMethod, Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { memoize } from "../../lib/cache.js";
-import { createBinaryDecoder } from "../codec/binary-decoder.js";
-import { createBinaryEncoder } from "../codec/binary-encoder.js";
+import { createBinaryDecoder, encodeBinary } from "../codec/binary.js";
 import {
   createConnectJsonDecoder,
   createConnectJsonEncoder,
@@ -19,7 +18,7 @@ import {
   type RpcOptions,
   unauthenticatedBodyLimit,
 } from "./methods.js";
-import { closeEnvelope, envelopeSize } from "./protocols/protocol.js";
+import { envelop } from "./protocols/protocol.js";
 import { createStreamHandler } from "./streams/stream.js";
 import { createUnaryHandler } from "./unary.js";
 
@@ -81,37 +80,29 @@ function createCodecs(jsonOptions: JsonOptions): (method: DescMethod) => Codecs 
 
   return ({ input, output }) => {
     const { binary, json } = encodersOf(output);
-    const decodeBinary = createBinaryDecoder(input);
-    const decodeJson = createConnectJsonDecoder(input, jsonOptions);
     return {
-      binary: {
-        decode: (bytes) => {
-          try {
-            return decodeBinary(bytes);
-          } catch (error) {
-            throw new ConnectError(`parse binary: ${(error as Error).message}`, Code.Internal);
-          }
-        },
-        encode: binary,
-      },
-      json: {
-        decode: (bytes) => {
-          try {
-            return decodeJson(bytes);
-          } catch (error) {
-            throw ConnectError.from(error, Code.InvalidArgument);
-          }
-        },
-        encode: json,
-      },
+      binary: { decode: refusing(createBinaryDecoder(input)), encode: binary },
+      json: { decode: refusing(createConnectJsonDecoder(input, jsonOptions)), encode: json },
     };
   };
 }
 
+type Decode = (bytes: Uint8Array) => Message;
+
+/** Turns the errors of a decoder into those of an invalid request. */
+function refusing(decode: Decode): Decode {
+  return (bytes) => {
+    try {
+      return decode(bytes);
+    } catch (error) {
+      throw ConnectError.from(error, Code.InvalidArgument);
+    }
+  };
+}
+
 function createEncoders(schema: DescMessage, jsonOptions: JsonOptions): Encoders {
-  const encodeBinary = createBinaryEncoder(schema);
   return {
-    binary: cacheEncoded(schema, (message) => closeEnvelope(encodeBinary(message, envelopeSize))),
+    binary: cacheEncoded(schema, (message) => envelop(encodeBinary(schema, message))),
     json: cacheEncoded(schema, createConnectJsonEncoder(schema, jsonOptions)),
   };
 }

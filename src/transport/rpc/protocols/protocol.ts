@@ -81,10 +81,12 @@ export function truncatedMessage(): Problem {
   return malformed("the message is incomplete");
 }
 
-/** Writes the prefix of a message into the bytes that were reserved for it. */
-export function closeEnvelope(bytes: Buffer): Buffer {
+/** Copies a message behind its prefix. */
+export function envelop(message: Uint8Array): Buffer {
+  const bytes = Buffer.allocUnsafe(envelopeSize + message.length);
   bytes[0] = 0;
-  bytes.writeUInt32BE(bytes.length - envelopeSize, 1);
+  bytes.writeUInt32BE(message.length, 1);
+  bytes.set(message, envelopeSize);
   return bytes;
 }
 
