@@ -1,18 +1,18 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
-import {
-  type Duration,
-  DurationSchema,
-  type Timestamp,
-  TimestampSchema,
-} from "@bufbuild/protobuf/wkt";
-import { toTimestamp } from "../../validation/time.js";
+import { type Duration, DurationSchema, TimestampSchema } from "@bufbuild/protobuf/wkt";
 
 /** Formatted seconds to cache: most timestamps are formatted repeatedly. */
 const maxCached = 1_000;
 const cached = new Map<number, string>();
 
+/** Formats milliseconds since 1970 as in `2030-01-31T12:00:00.000Z`. */
+export function formatTime(milliseconds: number): string {
+  const second = Math.floor(milliseconds / 1000);
+  return `${formatSecond(second)}.${String(milliseconds - second * 1000).padStart(3, "0")}Z`;
+}
+
 /** Formats a second since 1970 as in `2030-01-31T12:00:00`. */
-export function formatSeconds(second: number): string {
+function formatSecond(second: number): string {
   const formatted = cached.get(second);
   if (formatted !== undefined) {
     return formatted;
@@ -23,22 +23,6 @@ export function formatSeconds(second: number): string {
   }
   cached.set(second, text);
   return text;
-}
-
-const utcTimestamp = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,3})?Z$/;
-const dateLength = "2030-01-31T12:00:00".length;
-
-/** Parses a UTC timestamp since 1970 with up to three decimals. Returns `undefined` for any other form. */
-export function parseUtcTimestamp(value: unknown): Timestamp | undefined {
-  if (typeof value !== "string" || !utcTimestamp.test(value)) {
-    return undefined;
-  }
-  const milliseconds = Date.parse(value);
-  // Date.parse accepts February 30 and returns a day in March.
-  const isInCalendar =
-    milliseconds >= 0 &&
-    formatSeconds(Math.floor(milliseconds / 1000)) === value.slice(0, dateLength);
-  return isInCalendar ? toTimestamp(milliseconds) : undefined;
 }
 
 /** Throws if the day or hour of a timestamp does not exist. Parsers would accept it as a later one. */
@@ -78,8 +62,9 @@ const signedDuration = /^-?[0-9]+(?:[.][0-9]{1,9})?s$/;
 /**
  * Creates a check of the timestamps and durations in a message that the library has
  * decoded. The library accepts days that do not exist, and text after a duration.
+ * Returns `undefined` if the message has none.
  */
-export function createTimeCheck(schema: DescMessage): Check {
+export function createTimeCheck(schema: DescMessage): Check | undefined {
   switch (schema.typeName) {
     case TimestampSchema.typeName:
       return (value) => checkCalendar(value as string);
@@ -96,23 +81,25 @@ function checkDuration(value: unknown): void {
   }
 }
 
-function messageCheck({ fields }: DescMessage): Check {
-  const checks = new Map(
-    fields.flatMap((field) => {
-      const check = field.message && fieldCheck(field, field.message);
-      return check ? [field.name, field.jsonName].map((name) => [name, check] as const) : [];
-    }),
-  );
+function messageCheck({ fields }: DescMessage): Check | undefined {
+  const checks = fields.flatMap((field) => {
+    const check = field.message && fieldCheck(field, field.message);
+    return check ? [field.name, field.jsonName].map((name) => ({ name, check })) : [];
+  });
+  if (checks.length === 0) {
+    return undefined;
+  }
   return (value) => {
-    for (const [name, item] of Object.entries(value as object)) {
-      if (item !== null) {
-        checks.get(name)?.(item);
+    for (const { name, check } of checks) {
+      const item = (value as Record<string, unknown>)[name];
+      if (item != null) {
+        check(item);
       }
     }
   };
 }
 
-function fieldCheck({ fieldKind }: DescField, message: DescMessage): Check {
+function fieldCheck({ fieldKind }: DescField, message: DescMessage): Check | undefined {
   const check = createTimeCheck(message);
-  return fieldKind === "list" ? (items) => (items as unknown[]).forEach(check) : check;
+  return check && fieldKind === "list" ? (items) => (items as unknown[]).forEach(check) : check;
 }

@@ -18,11 +18,8 @@ import { findOverlongList } from "../../contract/fields.js";
 import { headerOf } from "../../contract/methods.js";
 import type { FieldViolation } from "../../contract/problems.js";
 import { invalidRequest, maxViolations } from "../../errors.js";
-import { createJsonReader, type JsonReadStyle } from "../codec/json-reader.js";
 import { type Fields, findUnsupported } from "../codec/message-fields.js";
 import { checkCalendar, parseDuration } from "../codec/time.js";
-
-const restStyle: JsonReadStyle = { nameOf: ({ name }) => name, parseTimestamp };
 
 type PathFields = Readonly<Record<string, string>>;
 
@@ -31,14 +28,6 @@ type Decode = (body: unknown, path: PathFields, query: URLSearchParams) => Messa
 
 interface MessageDecoder {
   readonly decode: Decode;
-}
-
-interface RequestShape {
-  readonly schema: DescMessage;
-  readonly pathFields: readonly DescField[];
-  /** Fields in the body or, for methods without one, in the query. Header fields and update masks are excluded. */
-  readonly otherFields: readonly DescField[];
-  readonly hasBody: boolean;
 }
 
 /** Creates a decoder of REST requests. Throws at startup if a field type is not supported. */
@@ -57,13 +46,14 @@ export function createDecoder(
     throw new Error(`${unsupported} has a type that REST does not support`);
   }
   const boundFields = schema.fields.filter(({ name }) => pathFields.includes(name));
+  // In the body or, for methods without one, in the query.
   const otherFields = schema.fields.filter(
     (field) =>
       !pathFields.includes(field.name) && headerOf(field) === undefined && !isUpdateMask(field),
   );
-  const shape = { schema, pathFields: boundFields, otherFields, hasBody };
-  const decodeFast = createFastDecoder(shape);
-  const decodeStrictly = createStrictDecoder(shape);
+  const readBody = fieldsReader(hasBody ? otherFields : []);
+  const readOthers = fieldsReader(hasBody ? boundFields : [...boundFields, ...otherFields]);
+  const queryFields = hasBody ? [] : otherFields;
   const writeMask = createMaskWriter(schema);
   return {
     decode(body, path, query) {
@@ -71,7 +61,16 @@ export function createDecoder(
       if (overlong) {
         throw invalidRequest(overlong);
       }
-      return writeMask(decodeFast(body, path, query) ?? decodeStrictly(body, path, query), body);
+      const violations: FieldViolation[] = [];
+      const message = create(schema);
+      readBody(body, message as unknown as Fields, "", violations);
+      const others =
+        query.size > 0 ? { ...path, ...queryToJson(queryFields, query, violations) } : path;
+      readOthers(others, message as unknown as Fields, "", violations);
+      if (violations.length > 0) {
+        throw invalidRequest(violations);
+      }
+      return writeMask(message, body);
     },
   };
 }
@@ -82,61 +81,6 @@ function addViolation(violations: FieldViolation[], field: string, message: stri
   if (violations.length > maxViolations) {
     throw invalidRequest(violations);
   }
-}
-
-/** Creates a decoder of valid requests. Returns `undefined` for others, whose violations the strict decoder reports. */
-function createFastDecoder({
-  schema,
-  pathFields,
-  otherFields,
-  hasBody,
-}: RequestShape): (...request: Parameters<Decode>) => Message | undefined {
-  const read = createJsonReader({ ...schema, fields: [...otherFields] }, restStyle);
-  return (body, path, query) => {
-    const violations: FieldViolation[] = [];
-    const parameters =
-      query.size > 0 ? queryToJson(hasBody ? [] : otherFields, query, violations) : {};
-    const message = violations.length > 0 ? undefined : read(hasBody ? body : parameters);
-    return message && setPathFields(message, pathFields, path);
-  };
-}
-
-/** Sets the path fields, which must be strings. */
-function setPathFields(
-  message: Message,
-  bound: readonly DescField[],
-  path: PathFields,
-): Message | undefined {
-  for (const { name, localName, scalar } of bound) {
-    const text = path[name];
-    if (scalar !== ScalarType.STRING || !text?.isWellFormed()) {
-      return undefined;
-    }
-    (message as unknown as Fields)[localName] = text;
-  }
-  return message;
-}
-
-/** Creates a decoder that reports every violation in a request. */
-function createStrictDecoder({ schema, pathFields, otherFields, hasBody }: RequestShape): Decode {
-  const readBody = hasBody ? messageReader(otherFields) : undefined;
-  const readOthers = messageReader(hasBody ? pathFields : [...pathFields, ...otherFields]);
-  const queryFields = hasBody ? [] : otherFields;
-  return (body, path, query) => {
-    const violations: FieldViolation[] = [];
-    const init = {
-      ...(readBody?.(body, "", violations) as object),
-      ...(readOthers(
-        { ...path, ...queryToJson(queryFields, query, violations) },
-        "",
-        violations,
-      ) as object),
-    };
-    if (violations.length > 0) {
-      throw invalidRequest(violations);
-    }
-    return create(schema, init);
-  };
 }
 
 /** Converts a query to the JSON of a message. Parameters without a value are ignored. */
@@ -189,16 +133,23 @@ function fromQuery(scalar: ScalarType | undefined, text: string): unknown {
 /** Reads a JSON value, or adds the violations at its path. */
 type ReadValue = (value: unknown, path: string, violations: FieldViolation[]) => unknown;
 
-function messageReader(messageFields: readonly DescField[]): ReadValue {
+/** Reads the members of a JSON object into the fields of a message. */
+type ReadFields = (
+  value: unknown,
+  into: Fields,
+  path: string,
+  violations: FieldViolation[],
+) => void;
+
+function fieldsReader(messageFields: readonly DescField[]): ReadFields {
   const fields = new Map(
     messageFields.map((field) => [field.name, { name: field.localName, read: fieldReader(field) }]),
   );
-  return (value, path, violations) => {
+  return (value, into, path, violations) => {
     if (typeof value !== "object" || value === null || Array.isArray(value)) {
       addViolation(violations, path || "request", "must be an object");
-      return undefined;
+      return;
     }
-    const init: Record<string, unknown> = {};
     for (const name in value) {
       const item = (value as Fields)[name];
       const field = fields.get(name);
@@ -206,10 +157,18 @@ function messageReader(messageFields: readonly DescField[]): ReadValue {
       if (!field) {
         addViolation(violations, itemPath, "is not a field of this request");
       } else if (item !== null) {
-        init[field.name] = field.read(item, itemPath, violations);
+        into[field.name] = field.read(item, itemPath, violations);
       }
     }
-    return init;
+  };
+}
+
+function messageReader(schema: DescMessage): ReadValue {
+  const readFields = fieldsReader(schema.fields);
+  return (value, path, violations) => {
+    const message = create(schema);
+    readFields(value, message as unknown as Fields, path, violations);
+    return message;
   };
 }
 
@@ -234,7 +193,7 @@ function readerOf(schema: DescMessage): ReadValue {
     case DurationSchema.typeName:
       return readDuration;
     default:
-      return messageReader(schema.fields);
+      return messageReader(schema);
   }
 }
 

@@ -1,13 +1,15 @@
 import type { DescMessage } from "@bufbuild/protobuf";
-import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
+import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { headerFieldsOf } from "../../middleware/header-fields.js";
 import { createJsonWriter, type JsonWriteStyle } from "../codec/json-writer.js";
 import { type Fields, findUnsupported } from "../codec/message-fields.js";
-import { formatSeconds } from "../codec/time.js";
-import type { TextWriter } from "../codec/writers.js";
+import { formatTime } from "../codec/time.js";
 import type { HeaderList } from "../http/headers.js";
 
-const restStyle: JsonWriteStyle = { nameOf: ({ name }) => name, writeTimestamp };
+const restStyle: JsonWriteStyle = {
+  nameOf: ({ name }) => name,
+  formatTimestamp: (timestamp) => formatTime(timestampMs(timestamp)),
+};
 
 /**
  * Creates an encoder of REST responses: proto field names, arrays always present,
@@ -20,14 +22,6 @@ export function createEncoder(schema: DescMessage): (message: unknown) => Buffer
     throw new Error(`${unsupported} has a type that REST does not support`);
   }
   return createJsonWriter(schema, restStyle);
-}
-
-function writeTimestamp(timestamp: Timestamp, to: TextWriter): void {
-  const milliseconds = timestampMs(timestamp);
-  const second = Math.floor(milliseconds / 1000);
-  to.ascii('"');
-  to.ascii(formatSeconds(second));
-  to.ascii(`.${String(milliseconds - second * 1000).padStart(3, "0")}Z"`);
 }
 
 /** Creates a function that returns the response headers: constant ones, and headers bound to response fields. */
