@@ -5,7 +5,7 @@ import { findOverlongList } from "../contract/fields.js";
 import type { ApplicationType, Grants } from "../contract/grants.js";
 import { mayHold, validationRules } from "../contract/methods.js";
 import type { FieldViolation } from "../contract/problems.js";
-import { memoize } from "../lib/cache.js";
+import { matchesPattern } from "./patterns.js";
 import { describeViolation } from "./violation-messages.js";
 
 let validator: Validator | undefined;
@@ -45,19 +45,6 @@ export function toFieldViolation(
   violation: Pick<Violation, "field" | "message" | "ruleId">,
 ): FieldViolation {
   return describeViolation(violation, (field) => getOption(field, fieldRules));
-}
-
-const regExpOf = memoize((pattern: string) => {
-  // RE2 and JavaScript spell this one escape differently.
-  return new RegExp(pattern.replaceAll(String.raw`\x{`, String.raw`\u{`), "u");
-});
-
-/**
- * Matches with the JavaScript engine. The one that protovalidate includes takes
- * a second to compile Unicode classes and would block the event loop.
- */
-export function matchesPattern(pattern: string, text: string): boolean {
-  return regExpOf(pattern).test(text);
 }
 
 /** Returns the grants that an application of this type cannot have. Runs in browsers too. */

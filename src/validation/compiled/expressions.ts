@@ -1,5 +1,6 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { type Duration, DurationSchema, FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
+import { regExpOf } from "../patterns.js";
 
 /** The type of `this` in a rule. */
 type Subject = DescMessage | "string";
@@ -88,8 +89,8 @@ class ExpressionReader {
     }
     const matches = this.#take(/this(?:\.(\w+))?\.matches\((?:r'([^']*)'|'([^'\\]*)')\)/);
     if (matches) {
-      const test = matchesPattern(matches[2] ?? matches[3] ?? "", isNegated);
-      return this.#ofString(matches[1], test);
+      const regExp = regExpOf(matches[2] ?? matches[3] ?? "");
+      return this.#ofString(matches[1], (value) => regExp.test(value as string));
     }
     const differs = this.#take(/this\.(\w+) != '([^'\\]*)'/);
     if (differs) {
@@ -162,68 +163,6 @@ function hasLength(isExact: boolean, length: bigint): Test {
       ? seconds === length && nanos === 0
       : seconds >= length && nanos >= 0 && nanos < 1_000_000_000;
   };
-}
-
-function matchesPattern(source: string, isNegated: boolean): Test {
-  const { regExp, isExact } = readPattern(source);
-  // An inexact pattern matches too little, so its negation would accept too much.
-  if (isNegated && !isExact) {
-    throw new UnsupportedRule();
-  }
-  return (value) => regExp.test(value as string);
-}
-
-/** A pattern for the JavaScript engine. */
-interface CompiledPattern {
-  readonly regExp: RegExp;
-  /** Whether it matches everything that the RE2 pattern matches. If not, it matches less, never more. */
-  readonly isExact: boolean;
-}
-
-const escaped = String.raw`\\(?:[nt]|p\{[A-Z][a-z]?\}|x\{[0-9A-F]{1,6}\})`;
-const characterClass = String.raw`\[\^?(?:${escaped}|[^\\[\]^])+\]`;
-const others = String.raw`[A-Za-z0-9_/: -]|\((?!\?)|[)|*+?^$]|\{\d+(?:,\d*)?\}`;
-
-/** RE2 syntax that has the same meaning in JavaScript. */
-const token = new RegExp(`${characterClass}|${others}`, "y");
-
-/** The engines may have different Unicode versions, which agree on Latin-1. */
-const beyondLatin1 = String.raw`\u{100}-\u{10FFFF}`;
-
-/**
- * Translates an RE2 pattern of a rule to JavaScript, which matches twenty times
- * as fast. Throws `UnsupportedRule` if the meaning might differ.
- */
-export function readPattern(pattern: string): CompiledPattern {
-  let source = "";
-  let isExact = true;
-  for (let index = 0; index < pattern.length; index = token.lastIndex) {
-    token.lastIndex = index;
-    const part = token.exec(pattern)?.[0];
-    if (part === undefined) {
-      throw new UnsupportedRule();
-    }
-    const namesCategory = part.includes(String.raw`\p`);
-    if (namesCategory && !part.startsWith("[^")) {
-      throw new UnsupportedRule();
-    }
-    isExact &&= !namesCategory;
-    source += namesCategory ? `${translate(part).slice(0, -1)}${beyondLatin1}]` : translate(part);
-  }
-  return { regExp: compile(source), isExact };
-}
-
-/** Groups are never read, so they need no capture. */
-function translate(part: string): string {
-  return part === "(" ? "(?:" : part.replaceAll(String.raw`\x{`, String.raw`\u{`);
-}
-
-function compile(source: string): RegExp {
-  try {
-    return new RegExp(source, "u");
-  } catch {
-    throw new UnsupportedRule();
-  }
 }
 
 /** Returns true only if a value certainly satisfies a rule. */

@@ -11,12 +11,10 @@ import {
   StringRulesSchema,
 } from "../../../gen/buf/validate/validate_pb.js";
 import { validationRules } from "../../contract/methods.js";
-import { readExpression, readPattern, type Test, UnsupportedRule } from "./expressions.js";
+import { regExpOf } from "../patterns.js";
+import { readExpression, type Test, UnsupportedRule } from "./expressions.js";
 
 const uuid = /^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$/;
-
-/** Longer strings go to protovalidate, which bounds the cost of a pattern. */
-const maxPatternInput = 1_000;
 
 /** Up to this length, comparing all pairs is faster than building a set. */
 const shortList = 8;
@@ -49,12 +47,11 @@ export function scalarTests({ type, cel }: FieldRules): readonly Test[] {
 }
 
 function stringTests(rules: StringRules): readonly Test[] {
-  const patterns = [...patternTests(rules), ...predefinedTests(rules)];
   return [
     ...lengthTests(rules),
     ...(rules.in.length > 0 ? [isIn(rules.in)] : []),
-    ...(patterns.length > 0 ? [isAtMost(maxPatternInput)] : []),
-    ...patterns,
+    ...patternTests(rules),
+    ...predefinedTests(rules),
   ];
 }
 
@@ -80,7 +77,7 @@ function isIn(values: readonly unknown[]): Test {
 
 function patternTests({ pattern, wellKnown }: StringRules): readonly Test[] {
   const patterns = [
-    ...(pattern === "" ? [] : [readPattern(pattern).regExp]),
+    ...(pattern === "" ? [] : [regExpOf(pattern)]),
     ...(wellKnown.case === "uuid" && wellKnown.value ? [uuid] : []),
   ];
   return patterns.map((regExp) => (value) => regExp.test(value as string));

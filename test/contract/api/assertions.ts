@@ -3,7 +3,7 @@ import { createValidator } from "@bufbuild/protovalidate";
 import { Code } from "@connectrpc/connect";
 import { expect } from "@jest/globals";
 import { validationRules } from "../../../src/contract/methods.js";
-import { matchesPattern } from "../../../src/validation/violations.js";
+import { matchesPattern } from "../../../src/validation/patterns.js";
 import { ApiFailure } from "../../support/api/api.js";
 
 /** The HTTP and gRPC status of every reason. */
