@@ -1,8 +1,11 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import type {
-  CheckAccessRequest,
-  CheckAccessResponseSchema,
+import {
+  type CheckAccessRequest,
+  type CheckAccessResponse,
+  type DecidedBy,
+  type GrantDecision,
+  GrantDecisionSchema,
 } from "../../../gen/latchkey/v1/access_service_pb.js";
 import {
   createAuthenticate,
@@ -29,7 +32,8 @@ import type { Store } from "../../store/port/store.js";
 import { toTimestamp } from "../../validation/time.js";
 import { createGrantCache, type GrantsRecord } from "./grant-cache.js";
 
-export type CheckResult = MessageInitShape<typeof CheckAccessResponseSchema>;
+/** A complete message, which is encoded without a copy: a batch has many. */
+export type CheckResult = CheckAccessResponse;
 
 /** Evaluates access checks on keys of the caller's tenant. */
 interface Checks {
@@ -73,7 +77,14 @@ export function createChecks({ store, keyring, lastUsed, grantPolicy }: CheckOpt
     }
     const byAuthorizer = decideBy(subject.boundary, request);
     const { decision, limitedBy } = stricterOf(own, byAuthorizer);
-    return { ...decision, sessionDecisions: { bySession: own, byAuthorizer, limitedBy } };
+    return {
+      ...decision,
+      sessionDecisions: {
+        bySession: create(GrantDecisionSchema, own),
+        byAuthorizer: create(GrantDecisionSchema, byAuthorizer),
+        limitedBy,
+      },
+    };
   }
 
   function decideBy(record: GrantsRecord, { permission, token }: CheckAccessRequest): Decision {
@@ -92,9 +103,10 @@ export function createChecks({ store, keyring, lastUsed, grantPolicy }: CheckOpt
     const grant = evaluation.allowed ? evaluation : undefined;
     const denial = evaluation.allowed ? undefined : evaluation;
     return {
+      $typeName: "latchkey.v1.CheckAccessResponse",
       allowed: evaluation.allowed,
       transform: grant?.transform,
-      decidedBy: grant?.decidedBy,
+      decidedBy: grant && toDecidedBy(grant),
       reason: denial?.reason,
       detail:
         denial &&
@@ -111,7 +123,7 @@ export function createChecks({ store, keyring, lastUsed, grantPolicy }: CheckOpt
       checkedAt,
       dependsOnOrigin: trueIfNotEmpty(restrictions?.allowedOrigins),
       dependsOnAddress: trueIfNotEmpty(restrictions?.allowedCidrs),
-    };
+    } as CheckResult;
   }
 
   /** Evaluates a check. If the key is invalid, looks up whom it belonged to. */
@@ -149,7 +161,13 @@ export function createChecks({ store, keyring, lastUsed, grantPolicy }: CheckOpt
       const results = requests.map((request, index) => {
         if (request instanceof Problem) {
           const { problemCode: reason, rawMessage: detail } = request;
-          return { allowed: false, reason, detail, checkedAt };
+          return {
+            $typeName: "latchkey.v1.CheckAccessResponse",
+            allowed: false,
+            reason,
+            detail,
+            checkedAt,
+          } satisfies CheckResult;
         }
         return checkSubject(subjects[index], caller, request, checkedAt);
       });
@@ -171,6 +189,15 @@ interface Lookup {
   readonly inactiveReason?: InactiveKey["reason"];
 }
 
+function toDecidedBy({ decidedBy }: Extract<Decision, { allowed: true }>): DecidedBy {
+  return "rule" in decidedBy
+    ? {
+        $typeName: "latchkey.v1.DecidedBy",
+        rule: { $typeName: "latchkey.v1.DecidingRule", ...decidedBy.rule },
+      }
+    : { $typeName: "latchkey.v1.DecidedBy", permission: decidedBy.permission };
+}
+
 /** Omits the field in the response if the list is empty. */
 function trueIfNotEmpty(list: readonly string[] | undefined): true | undefined {
   return list && list.length > 0 ? true : undefined;
@@ -187,8 +214,8 @@ type Evaluation = (Decision | { readonly allowed: false; readonly reason: Denial
 };
 
 interface SessionDecisions {
-  readonly bySession: Decision;
-  readonly byAuthorizer: Decision;
+  readonly bySession: GrantDecision;
+  readonly byAuthorizer: GrantDecision;
   readonly limitedBy: LimitedBy;
 }
 

@@ -54,7 +54,7 @@ interface KnownField {
 function messageScan(schema: DescMessage): Scan {
   const fields = new Map(schema.fields.map((field) => [field.number, toKnownField(field)]));
   return (from, end) => {
-    const counts = new Map<KnownField, number>();
+    let counts: Map<KnownField, number> | undefined;
     while (from.pos < end) {
       const [number, wireType] = from.tag();
       const field = fields.get(number);
@@ -66,11 +66,13 @@ function messageScan(schema: DescMessage): Scan {
       if (wireType !== field.wireType) {
         throw new Error(`${name} has wire type ${wireType}, not ${field.wireType}`);
       }
-      const index = isList ? (counts.get(field) ?? 0) : 0;
-      if (index === maxItems) {
-        return overlongList(name, maxItems);
-      }
+      let index = 0;
       if (isList) {
+        counts ??= new Map();
+        index = counts.get(field) ?? 0;
+        if (index === maxItems) {
+          return overlongList(name, maxItems);
+        }
         counts.set(field, index + 1);
       }
       const overlong = scanValue(field, from);

@@ -53,11 +53,10 @@ function messageConverter(schema: DescMessage, style: JsonWriteStyle): Convert {
     const json: Fields = {};
     for (const { name, localName, absent, convert } of members) {
       const value = (message as Fields)[localName];
-      if (value == null) {
-        // `JSON.stringify` omits undefined members.
-        json[name] = absent;
-      } else {
+      if (value != null) {
         json[name] = convert ? convert(value) : value;
+      } else if (absent !== undefined) {
+        json[name] = absent;
       }
     }
     return json;
