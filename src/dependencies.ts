@@ -13,7 +13,7 @@ import { createRateLimits, type RateLimits } from "./services/rate-limits/rate-l
 import type { Clock, Store } from "./store/port/store.js";
 import type { CallMetrics } from "./telemetry/metrics/calls.js";
 import type { Metrics } from "./telemetry/metrics/metrics.js";
-import { observeStore } from "./telemetry/observe-store.js";
+import { countSessions, observeStore } from "./telemetry/observe-store.js";
 import type { Tracing } from "./telemetry/tracing.js";
 
 export interface DependencyOptions {
@@ -52,10 +52,10 @@ export function createDependencies(
   const { settings, log, clock = Date.now, lastUsedFlushInterval, tracing } = options;
   const { keyHeader, trustedProxies } = settings;
   const observed = observeStore(options.store, {
-    counterOf: metrics?.storeCalls.counterOf,
+    registry: metrics?.registry,
     tracing,
   });
-  const store = metrics?.sessions.observe(observed) ?? observed;
+  const store = metrics ? countSessions(observed, metrics.registry) : observed;
   const keyring = createKeyring(settings.peppers, settings);
   const addressOf = createAddressOf(trustedProxies);
   const readAddressOf = createReadAddressOf(trustedProxies);
@@ -69,7 +69,7 @@ export function createDependencies(
       settings: settings.rateLimits,
       counts: store.rateCounts,
       readAddressOf,
-      onRefusal: metrics?.rateLimits.count,
+      onRefusal: (limit) => metrics?.rateLimits.inc({ limit }),
       clock,
       log,
     }),

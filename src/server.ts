@@ -7,9 +7,9 @@ import { withTimeout } from "./lib/timeout.js";
 import { createHandlers } from "./request-handlers.js";
 import type { Denials } from "./services/events/denials.js";
 import { createExpiryWarnings, type ExpiryWarnings } from "./services/events/expiry-warnings.js";
-import { formatMetrics, type Snapshot } from "./telemetry/metrics/families.js";
 import { createMetrics } from "./telemetry/metrics/metrics.js";
 import { shareScrapes } from "./telemetry/metrics/server.js";
+import { formatMetrics, type Snapshot } from "./telemetry/metrics/snapshot.js";
 import { createDispatcher } from "./transport/dispatcher.js";
 import { createCors } from "./transport/http/cors.js";
 import { createListener } from "./transport/listener/listener.js";
@@ -51,12 +51,7 @@ export function createServer(options: ServerOptions): LatchkeyServer {
   setMaxListeners(0, draining.signal, stopping.signal);
   const readiness = createReadiness(store, draining.signal);
 
-  const snapshot = async () =>
-    metrics?.snapshot({
-      connections: listener.connections,
-      storeConnections: store.connections?.(),
-      isReady: readiness.check,
-    }) ?? [];
+  const snapshot = async () => metrics?.snapshot() ?? [];
   const readMetrics = options.scrape ?? (async () => formatMetrics([await snapshot()]));
   const scrape = shareScrapes(async () => Buffer.from(await readMetrics()));
   const servesMetrics = settings.metrics && settings.metrics.port === undefined;
@@ -70,10 +65,10 @@ export function createServer(options: ServerOptions): LatchkeyServer {
     log,
     isSecure: tls !== undefined,
     onOtherRequest: ({ method, path, status = 0 }) =>
-      metrics?.otherRequests.count(
-        method === "OPTIONS" ? "preflight" : endpointLabel(path),
+      metrics?.otherRequests.inc({
+        page: method === "OPTIONS" ? "preflight" : endpointLabel(path),
         status,
-      ),
+      }),
     limits,
     foreignKeys: settings.foreignKeys,
     redactKeys: dependencies.redactKeys,
@@ -83,10 +78,15 @@ export function createServer(options: ServerOptions): LatchkeyServer {
     limits,
     trustedProxies,
     onMalformedRequest(requestId, status) {
-      metrics?.otherRequests.count("other", status);
+      metrics?.otherRequests.inc({ page: "other", status });
       log.info({ request_id: requestId, status });
     },
     tls: tls && { contents: tls.contents, watch: createTlsReloader({ ...tls, log }) },
+  });
+  metrics?.addServer({
+    connections: () => listener.connections,
+    storeConnections: () => store.connections?.(),
+    isReady: readiness.check,
   });
 
   return {

@@ -1,14 +1,8 @@
+import { Counter, Gauge, Registry } from "prom-client";
 import { withTimeout } from "../lib/timeout.js";
-import {
-  counter,
-  formatMetrics,
-  gauge,
-  type Snapshot,
-  singleValue,
-  sumSnapshots,
-} from "../telemetry/metrics/families.js";
-import { startTime } from "../telemetry/metrics/process.js";
+import { addStartTime } from "../telemetry/metrics/process.js";
 import { shareScrapes } from "../telemetry/metrics/server.js";
+import { formatMetrics, type Snapshot, sumSnapshots } from "../telemetry/metrics/snapshot.js";
 import type { WorkerProcess } from "./worker-process.js";
 
 /** Milliseconds to wait for the metrics of a worker. */
@@ -29,7 +23,22 @@ interface WorkerPoolMetrics {
 export function createWorkerPoolMetrics(): WorkerPoolMetrics {
   const lastSnapshots = new Map<WorkerProcess, Snapshot>();
   const exitedCounts: Snapshot[] = [];
-  let replacements = 0;
+  const registry = new Registry();
+  const registers = [registry];
+  addStartTime(registry);
+  new Gauge({
+    name: "latchkey_workers",
+    help: "Running workers.",
+    registers,
+    collect() {
+      this.set(lastSnapshots.size);
+    },
+  });
+  const restarts = new Counter({
+    name: "latchkey_worker_restarts_total",
+    help: "Workers that exited unexpectedly and were replaced.",
+    registers,
+  });
 
   async function update(worker: WorkerProcess): Promise<void> {
     const snapshot = await withTimeout(worker.snapshot(), snapshotTimeout, () => undefined);
@@ -39,7 +48,8 @@ export function createWorkerPoolMetrics(): WorkerPoolMetrics {
   }
 
   function retainCounts(worker: WorkerProcess): void {
-    const counts = (lastSnapshots.get(worker) ?? []).filter(({ type }) => type !== "gauge");
+    // The library declares an enum, but the type is a text.
+    const counts = (lastSnapshots.get(worker) ?? []).filter(({ type }) => `${type}` !== "gauge");
     lastSnapshots.delete(worker);
     exitedCounts.push(counts);
   }
@@ -54,20 +64,9 @@ export function createWorkerPoolMetrics(): WorkerPoolMetrics {
   const scrape = shareScrapes(async () => {
     await Promise.all([...lastSnapshots.keys()].map(update));
     await mergeExitedCounts();
-    return formatMetrics([...lastSnapshots.values(), ...exitedCounts, poolSnapshot()]);
+    const ofPool = await registry.getMetricsAsJSON();
+    return formatMetrics([...lastSnapshots.values(), ...exitedCounts, ofPool]);
   });
-
-  function poolSnapshot(): Snapshot {
-    return [
-      startTime(),
-      gauge("latchkey_workers", "Running workers.", singleValue(lastSnapshots.size)),
-      counter(
-        "latchkey_worker_restarts_total",
-        "Workers that exited unexpectedly and were replaced.",
-        singleValue(replacements),
-      ),
-    ];
-  }
 
   return {
     add(worker) {
@@ -79,9 +78,7 @@ export function createWorkerPoolMetrics(): WorkerPoolMetrics {
       );
       worker.exited.then(() => retainCounts(worker));
     },
-    replaced() {
-      replacements++;
-    },
+    replaced: () => restarts.inc(),
     scrape,
   };
 }

@@ -1,7 +1,7 @@
 import cluster from "node:cluster";
 import type { AddressInfo } from "node:net";
 import type { Readable } from "node:stream";
-import type { Snapshot } from "../telemetry/metrics/families.js";
+import type { Snapshot } from "../telemetry/metrics/snapshot.js";
 
 /** A handle of a worker in the primary process. */
 export interface WorkerProcess {

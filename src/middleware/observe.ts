@@ -55,7 +55,7 @@ export function createObserveInterceptor(
   const callLineOf = createCallLines(log);
   const methodOf = memoize(
     (method: DescMethod): ObservedMethod => ({
-      counts: calls?.of(method),
+      counts: calls?.(method),
       writeLine: callLineOf(methodName(method)),
     }),
   );

@@ -1,4 +1,6 @@
+import { Counter, type Registry } from "prom-client";
 import { Problem } from "../errors.js";
+import { withTimeout } from "../lib/timeout.js";
 import {
   AlreadyApplied,
   CallerChanged,
@@ -7,7 +9,7 @@ import {
   StoreUnavailable,
 } from "../store/port/errors.js";
 import type { Store } from "../store/port/store.js";
-import { counter, createHistogram, type Family, histogram } from "./metrics/families.js";
+import { createHotCounter, DurationHistogram } from "./metrics/hot-path.js";
 import type { Tracing } from "./tracing.js";
 
 /** `refused`: a precondition on the stored data failed. */
@@ -16,8 +18,7 @@ type StoreOutcome = "ok" | "unavailable" | "refused" | "error";
 type RecordStoreCall = (outcome: StoreOutcome, milliseconds: number) => void;
 
 interface StoreObservers {
-  /** Returns the counter of an operation. */
-  readonly counterOf?: ((operation: string) => RecordStoreCall) | undefined;
+  readonly registry?: Registry | undefined;
   readonly tracing?: Tracing | undefined;
 }
 
@@ -25,10 +26,11 @@ interface StoreObservers {
 type Operation = (one?: unknown, two?: unknown, three?: unknown, four?: unknown) => unknown;
 
 /** Wraps a store so that its calls are counted, and asynchronous ones traced. */
-export function observeStore(store: Store, { counterOf, tracing }: StoreObservers): Store {
-  if (!counterOf && !tracing) {
+export function observeStore(store: Store, { registry, tracing }: StoreObservers): Store {
+  if (!registry && !tracing) {
     return store;
   }
+  const counterOf = registry && createStoreCounters(registry);
 
   function observeCall(operation: string, call: Operation): Operation {
     const count = counterOf?.(operation);
@@ -91,105 +93,77 @@ function outcomeOf(error: unknown): StoreOutcome {
   return refusals.some((refusal) => error instanceof refusal) ? "refused" : "error";
 }
 
-export interface StoreMetrics {
-  counterOf(operation: string): RecordStoreCall;
-  families(): Family[];
-}
-
-const callsTotal = "latchkey_store_calls_total";
-const callDuration = "latchkey_store_call_duration_seconds";
-
-export function createStoreMetrics(): StoreMetrics {
-  const all: ReturnType<typeof createOperationCounts>[] = [];
-
-  return {
-    counterOf(operation) {
-      const counts = createOperationCounts(operation);
-      all.push(counts);
-      return counts.end;
-    },
-    families: () => [
-      counter(
-        callsTotal,
-        "Store calls by operation and outcome: ok, unavailable, refused (a precondition failed) or error.",
-        all.flatMap((counts) => counts.calls()),
-      ),
-      histogram(
-        callDuration,
-        "Duration of store calls by operation.",
-        all.flatMap((counts) => counts.durations()),
-      ),
-    ],
+/** Returns a function that creates the counter of an operation. */
+function createStoreCounters(registry: Registry): (operation: string) => RecordStoreCall {
+  const registers = [registry];
+  const addCalls = createHotCounter({
+    name: "latchkey_store_calls_total",
+    help: "Store calls by operation and outcome: ok, unavailable, refused (a precondition failed) or error.",
+    labelNames: ["operation", "outcome"],
+    registers,
+  });
+  const durations = new DurationHistogram({
+    name: "latchkey_store_call_duration_seconds",
+    help: "Duration of store calls by operation.",
+    labelNames: ["operation"],
+    registers,
+  });
+  return (operation) => {
+    // Operations that are never called have no series.
+    let counts: ReturnType<typeof createCounts> | undefined;
+    const createCounts = () => ({
+      ok: addCalls({ operation, outcome: "ok" }),
+      unavailable: addCalls({ operation, outcome: "unavailable" }),
+      refused: addCalls({ operation, outcome: "refused" }),
+      error: addCalls({ operation, outcome: "error" }),
+      duration: durations.add({ operation }),
+    });
+    return (outcome, milliseconds) => {
+      counts ??= createCounts();
+      counts[outcome].value++;
+      counts.duration.observe(milliseconds);
+    };
   };
 }
 
-function createOperationCounts(operation: string) {
-  const durations = createHistogram();
-  const completed: Record<StoreOutcome, number> = { ok: 0, unavailable: 0, refused: 0, error: 0 };
-  const wasCalled = () => Object.values(completed).some((count) => count > 0);
+/** Milliseconds that a scrape waits for the store. The scraper waits as long. */
+export const storeTimeout = 1_000;
+
+/** Wraps a store to count opened, authorized and expired sessions. */
+export function countSessions(store: Store, registry: Registry): Store {
+  const { sessions } = store;
+  const counter = new Counter({
+    name: "latchkey_sessions_total",
+    help: "Sessions by state: opened, authorized or expired. Deleted and revoked sessions do not count as expired.",
+    labelNames: ["state"],
+    registers: [registry],
+    collect: () => withTimeout(countExpired(), storeTimeout, () => undefined),
+  });
+  for (const state of ["opened", "authorized", "expired"]) {
+    counter.inc({ state }, 0);
+  }
+
+  /** Adds the sessions that expired since the last scrape. Never fails: a failed count is included in the next one. */
+  async function countExpired(): Promise<void> {
+    try {
+      counter.inc({ state: "expired" }, await sessions.takeExpired());
+    } catch {}
+  }
 
   return {
-    end(outcome: StoreOutcome, milliseconds: number) {
-      completed[outcome]++;
-      durations.observe(milliseconds);
+    ...store,
+    sessions: {
+      ...sessions,
+      async create(session, audit) {
+        const created = await sessions.create(session, audit);
+        counter.inc({ state: "opened" }, created ? 1 : 0);
+        return created;
+      },
+      async authorize(grant, audit) {
+        const outcome = await sessions.authorize(grant, audit);
+        counter.inc({ state: "authorized" }, outcome === "authorized" ? 1 : 0);
+        return outcome;
+      },
     },
-    calls: () =>
-      wasCalled()
-        ? Object.entries(completed).map(([outcome, value]) => ({
-            labels: { operation, outcome },
-            value,
-          }))
-        : [],
-    durations: () => (wasCalled() ? durations.values(callDuration, { operation }) : []),
-  };
-}
-
-export interface SessionMetrics {
-  /** Wraps the store to count opened and authorized sessions. */
-  observe(store: Store): Store;
-  /** Adds the sessions that expired since the last call. Never fails: a failed count is included in the next one. */
-  countExpired(): Promise<void>;
-  families(): Family[];
-}
-
-export function createSessionMetrics(): SessionMetrics {
-  const counts = { opened: 0, authorized: 0, expired: 0 };
-  let observed: Store | undefined;
-
-  return {
-    observe(store) {
-      observed = store;
-      return {
-        ...store,
-        sessions: {
-          ...store.sessions,
-          async create(session, audit) {
-            const created = await store.sessions.create(session, audit);
-            counts.opened += created ? 1 : 0;
-            return created;
-          },
-          async authorize(grant, audit) {
-            const outcome = await store.sessions.authorize(grant, audit);
-            counts.authorized += outcome === "authorized" ? 1 : 0;
-            return outcome;
-          },
-        },
-      };
-    },
-
-    async countExpired() {
-      try {
-        const expired = (await observed?.sessions.takeExpired()) ?? 0;
-        counts.expired += expired;
-      } catch {}
-    },
-
-    families: () => [
-      counter(
-        "latchkey_sessions_total",
-        "Sessions by state: opened, authorized or expired. Deleted and revoked sessions do not count as expired.",
-        Object.entries(counts).map(([state, value]) => ({ labels: { state }, value })),
-      ),
-    ],
   };
 }

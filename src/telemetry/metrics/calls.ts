@@ -1,17 +1,9 @@
 import type { DescMethod } from "@bufbuild/protobuf";
+import { Gauge, type Registry } from "prom-client";
 import type { ProtocolName } from "../../auth/caller.js";
 import { methodName } from "../../contract/methods.js";
-import { problemCatalogue } from "../../contract/problems.js";
 import { memoize } from "../../lib/cache.js";
-import {
-  counter,
-  createHistogram,
-  type Family,
-  gauge,
-  histogram,
-  singleValue,
-  type Value,
-} from "./families.js";
+import { createHotCounter, DurationHistogram } from "./hot-path.js";
 
 /** The metrics of one method. */
 export interface MethodCounts {
@@ -20,96 +12,70 @@ export interface MethodCounts {
   end(protocol: ProtocolName, code: string, milliseconds: number): void;
 }
 
-export interface CallMetrics {
-  of(method: DescMethod): MethodCounts;
-  families(): Family[];
-}
-
-const protocols: readonly ProtocolName[] = ["rest", "grpc", "grpc-web", "connect"];
-const codes = ["ok", ...Object.keys(problemCatalogue)];
-const indexOfCode = new Map(codes.map((code, index) => [code, index]));
+/** Returns the metrics of a method. */
+export type CallMetrics = (method: DescMethod) => MethodCounts;
 
 /** Exported with 0 before they first occur, so that `rate()` sees the first increase. */
-const alwaysExported = new Set(["ok", "internal", "store_unavailable"]);
+const alwaysExported = ["ok", "internal", "store_unavailable"];
 
-const requests = "latchkey_requests_total";
-const duration = "latchkey_request_duration_seconds";
-const streams = "latchkey_streams_open";
-
-/** Counts in preallocated arrays, so that a call allocates nothing. Labels are added on a scrape. */
-export function createCallMetrics(): CallMetrics {
-  const all: ReturnType<typeof createMethodCounts>[] = [];
-  const of = memoize((method: DescMethod) => {
-    const counts = createMethodCounts(method);
-    all.push(counts);
-    return counts;
+export function createCallMetrics(registry: Registry): CallMetrics {
+  const registers = [registry];
+  const addRequests = createHotCounter({
+    name: "latchkey_requests_total",
+    help: "Completed calls by method, protocol and code (ok, or the code of the error).",
+    labelNames: ["method", "protocol", "code"],
+    registers,
+  });
+  const durations = new DurationHistogram({
+    name: "latchkey_request_duration_seconds",
+    help: "Duration of unary calls by method.",
+    labelNames: ["method"],
+    registers,
+  });
+  const inFlight = new Gauge({
+    name: "latchkey_requests_in_flight",
+    help: "Unary calls in progress.",
+    registers,
+  });
+  const streams = new Gauge({
+    name: "latchkey_streams_open",
+    help: "Open streams by method.",
+    labelNames: ["method"],
+    registers,
   });
 
-  return {
-    of,
-    families: () => {
-      const unary = all.filter(({ isStream }) => !isStream);
-      const inFlight = unary.reduce((sum, counts) => sum + counts.inFlight(), 0);
-      return [
-        counter(
-          requests,
-          "Completed calls by method, protocol and code (ok, or the code of the error).",
-          all.flatMap((counts) => counts.requests()),
-        ),
-        histogram(
-          duration,
-          "Duration of unary calls by method.",
-          unary.flatMap((counts) => counts.durations()),
-        ),
-        gauge("latchkey_requests_in_flight", "Unary calls in progress.", singleValue(inFlight)),
-        gauge(
-          streams,
-          "Open streams by method.",
-          all
-            .filter(({ isStream }) => isStream)
-            .map(({ method, inFlight }) => ({ labels: { method }, value: inFlight() })),
-        ),
-      ];
-    },
-  };
-}
-
-function createMethodCounts(described: DescMethod) {
-  const method = methodName(described);
-  const isStream = described.methodKind !== "unary";
-  const durations = createHistogram();
-  const completed = Object.fromEntries(
-    protocols.map((protocol) => [protocol, new Float64Array(codes.length)]),
-  ) as Record<ProtocolName, Float64Array>;
-  let inFlight = 0;
-
-  function requestsOver(protocol: ProtocolName): Value[] {
-    const counts = completed[protocol];
-    if (counts.every((count) => count === 0)) {
-      return [];
-    }
-    return codes.flatMap((code, index) => {
-      const value = counts[index] as number;
-      const isExported = value > 0 || alwaysExported.has(code);
-      return isExported ? [{ labels: { method, protocol, code }, value }] : [];
+  function createRequestCounter(method: string): (protocol: ProtocolName, code: string) => void {
+    const seriesOf = memoize((protocol: ProtocolName) => {
+      const series = memoize((code: string) => addRequests({ method, protocol, code }));
+      alwaysExported.forEach(series);
+      return series;
     });
+    return (protocol, code) => {
+      seriesOf(protocol)(code).value++;
+    };
   }
 
-  return {
-    method,
-    isStream,
-    begin() {
-      inFlight++;
-    },
-    end(protocol: ProtocolName, code: string, milliseconds: number) {
-      inFlight--;
-      (completed[protocol][indexOfCode.get(code) as number] as number)++;
-      if (!isStream) {
-        durations.observe(milliseconds);
-      }
-    },
-    inFlight: () => inFlight,
-    requests: () => protocols.flatMap(requestsOver),
-    durations: () => durations.values(duration, { method }),
-  };
+  return memoize((described) => {
+    const method = methodName(described);
+    const count = createRequestCounter(method);
+    if (described.methodKind !== "unary") {
+      streams.set({ method }, 0);
+      return {
+        begin: () => streams.inc({ method }),
+        end(protocol, code) {
+          streams.dec({ method });
+          count(protocol, code);
+        },
+      };
+    }
+    const duration = durations.add({ method });
+    return {
+      begin: () => inFlight.inc(),
+      end(protocol, code, milliseconds) {
+        inFlight.dec();
+        count(protocol, code);
+        duration.observe(milliseconds);
+      },
+    };
+  });
 }

@@ -1,133 +1,106 @@
+import { Counter, Gauge, Registry } from "prom-client";
 import { withTimeout } from "../../lib/timeout.js";
 import type { ConnectionUse } from "../../store/port/store.js";
-import {
-  createSessionMetrics,
-  createStoreMetrics,
-  type SessionMetrics,
-  type StoreMetrics,
-} from "../observe-store.js";
+import { storeTimeout } from "../observe-store.js";
 import { type CallMetrics, createCallMetrics } from "./calls.js";
-import { counter, gauge, type Labels, type Snapshot, singleValue, type Value } from "./families.js";
 import {
-  buildInfo,
-  cacheFamilies,
-  readProcessMetrics,
-  startTime,
+  addBuildInfo,
+  addCacheMetrics,
+  addStartTime,
+  processMetrics,
   watchEventLoopLag,
 } from "./process.js";
+import type { Snapshot } from "./snapshot.js";
 
-/** The metrics of this process. */
+/** The metrics of this process. Label values are never caller input, which bounds their number. */
 export interface Metrics {
+  readonly registry: Registry;
   readonly calls: CallMetrics;
-  readonly sessions: Pick<SessionMetrics, "observe">;
-  readonly storeCalls: Pick<StoreMetrics, "counterOf">;
   /** HTTP requests other than API calls, by page and response status. */
-  readonly otherRequests: Pick<LabelCounts, "count">;
+  readonly otherRequests: Counter<"page" | "status">;
   /** Calls refused by a limit, by its name. */
-  readonly rateLimits: Pick<LabelCounts, "count">;
+  readonly rateLimits: Counter<"limit">;
 
-  snapshot(state: ServerState): Promise<Snapshot>;
+  /** Adds the gauges of a server. */
+  addServer(state: ServerState): void;
+
+  snapshot(): Promise<Snapshot>;
 
   close(): void;
 }
 
 /** The current state of the server, for gauges. */
 interface ServerState {
-  readonly connections: number;
+  connections(): number;
   /** The store's connection pool, if it has one. */
-  readonly storeConnections: ConnectionUse | undefined;
+  storeConnections(): ConnectionUse | undefined;
   isReady(): Promise<boolean>;
 }
 
-/** Milliseconds to wait for the store. The scraper waits as long. */
-const storeTimeout = 1_000;
-
 export function createMetrics(): Metrics {
-  const calls = createCallMetrics();
-  const sessions = createSessionMetrics();
-  const storeCalls = createStoreMetrics();
-  const otherRequests = createLabelCounts("page", "status");
-  const rateLimits = createLabelCounts("limit");
-  const lag = watchEventLoopLag();
+  const registry = new Registry();
+  const registers = [registry];
+  const calls = createCallMetrics(registry);
+  const otherRequests = new Counter({
+    name: "latchkey_http_requests_total",
+    help: "HTTP requests other than API calls, by page and response status.",
+    labelNames: ["page", "status"],
+    registers,
+  });
+  const rateLimits = new Counter({
+    name: "latchkey_rate_limited_total",
+    help: "Calls refused by a rate limit or the session quota, by limit.",
+    labelNames: ["limit"],
+    registers,
+  });
+  addCacheMetrics(registry);
+  addBuildInfo(registry);
+  addStartTime(registry);
+  const stopWatchingLag = watchEventLoopLag(registry);
 
   return {
+    registry,
     calls,
-    sessions,
-    storeCalls,
     otherRequests,
     rateLimits,
-
-    async snapshot({ connections, storeConnections, isReady }) {
-      const [ready] = await Promise.all([
-        withTimeout(isReady(), storeTimeout, () => false),
-        withTimeout(sessions.countExpired(), storeTimeout, () => undefined),
-      ]);
-      return [
-        ...calls.families(),
-        counter(
-          "latchkey_http_requests_total",
-          "HTTP requests other than API calls, by page and response status.",
-          otherRequests.values(),
-        ),
-        counter(
-          "latchkey_rate_limited_total",
-          "Calls refused by a rate limit or the session quota, by limit.",
-          rateLimits.values(),
-        ),
-        ...sessions.families(),
-        ...storeCalls.families(),
-        gauge(
-          "latchkey_store_connections",
-          "Connections in use and store calls waiting for a connection, by state.",
-          storeConnections ? valuesOf(storeConnections) : [],
-        ),
-        ...cacheFamilies(),
-        ...lag.families(),
-        gauge("latchkey_connections_open", "Open client connections.", singleValue(connections)),
-        gauge(
-          "latchkey_store_ready",
-          "1 if the store responds, else 0. With several workers, the minimum.",
-          singleValue(ready ? 1 : 0),
-          "min",
-        ),
-        buildInfo(),
-        startTime(),
-        ...(await readProcessMetrics()),
-      ];
-    },
-
-    close: () => lag.stop(),
+    addServer: (state) => addServerGauges(registry, state),
+    // Observing garbage collection costs time, so it starts with the first scrape.
+    snapshot: () => Registry.merge([registry, processMetrics()]).getMetricsAsJSON(),
+    close: stopWatchingLag,
   };
 }
 
-function valuesOf({ inUse, waiting }: ConnectionUse): Value[] {
-  return [
-    { labels: { state: "in_use" }, value: inUse },
-    { labels: { state: "waiting" }, value: waiting },
-  ];
-}
-
-/** Counters with labels, for infrequent events and few label values. */
-interface LabelCounts {
-  count(...labels: readonly (string | number)[]): void;
-  values(): Value[];
-}
-
-function createLabelCounts(...names: readonly string[]): LabelCounts {
-  const counts = new Map<string, { readonly labels: Labels; value: number }>();
-
-  return {
-    count(...labels) {
-      const key = labels.join(" ");
-      const counted = counts.get(key);
-      if (counted) {
-        counted.value++;
-      } else {
-        const pairs = names.map((name, index) => [name, labels[index] ?? ""]);
-        counts.set(key, { labels: Object.fromEntries(pairs), value: 1 });
+function addServerGauges(registry: Registry, state: ServerState): void {
+  const registers = [registry];
+  new Gauge({
+    name: "latchkey_connections_open",
+    help: "Open client connections.",
+    registers,
+    collect() {
+      this.set(state.connections());
+    },
+  });
+  new Gauge({
+    name: "latchkey_store_connections",
+    help: "Connections in use and store calls waiting for a connection, by state.",
+    labelNames: ["state"],
+    registers,
+    collect() {
+      const connections = state.storeConnections();
+      if (connections) {
+        this.set({ state: "in_use" }, connections.inUse);
+        this.set({ state: "waiting" }, connections.waiting);
       }
     },
-
-    values: () => [...counts.values()],
-  };
+  });
+  new Gauge({
+    name: "latchkey_store_ready",
+    help: "1 if the store responds, else 0. With several workers, the minimum.",
+    registers,
+    aggregator: "min",
+    async collect() {
+      const isReady = await withTimeout(state.isReady(), storeTimeout, () => false);
+      this.set(isReady ? 1 : 0);
+    },
+  });
 }

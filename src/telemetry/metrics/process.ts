@@ -1,7 +1,7 @@
 import { type IntervalHistogram, monitorEventLoopDelay } from "node:perf_hooks";
+import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import { version } from "../../config/settings.js";
 import type { CacheCounts } from "../../lib/cache.js";
-import { counter, type Family, gauge, type Snapshot, singleValue } from "./families.js";
 
 /** Hits and misses of the caches of this process, which are created in several modules. */
 export const cacheCounts = {
@@ -13,16 +13,21 @@ export const cacheCounts = {
   records: { hits: 0, misses: 0 },
 } satisfies Record<string, CacheCounts>;
 
-export function cacheFamilies(): Family[] {
-  const values = (result: keyof CacheCounts) =>
-    Object.entries(cacheCounts).map(([cache, counts]) => ({
-      labels: { cache },
-      value: counts[result],
-    }));
-  return [
-    counter("latchkey_cache_hits_total", "Cache hits by cache.", values("hits")),
-    counter("latchkey_cache_misses_total", "Cache misses by cache.", values("misses")),
-  ];
+export function addCacheMetrics(registry: Registry): void {
+  for (const result of ["hits", "misses"] as const) {
+    new Counter({
+      name: `latchkey_cache_${result}_total`,
+      help: `Cache ${result} by cache.`,
+      labelNames: ["cache"],
+      registers: [registry],
+      collect() {
+        this.reset();
+        for (const [cache, counts] of Object.entries(cacheCounts)) {
+          this.inc({ cache }, counts[result]);
+        }
+      },
+    });
+  }
 }
 
 /** The sampling interval in milliseconds. */
@@ -38,13 +43,11 @@ const reportedPeriods = 4;
 /** The lag at each quantile. */
 type Lags = readonly number[];
 
-interface EventLoopLag {
-  families(): Family[];
-  stop(): void;
-}
-
-/** Reports the worst of the last minute. A scrape resets nothing, so several scrapers see the same values. */
-export function watchEventLoopLag(): EventLoopLag {
+/**
+ * Reports the worst of the last minute. A scrape resets nothing, so several
+ * scrapers see the same values. Returns a function that stops it.
+ */
+export function watchEventLoopLag(registry: Registry): () => void {
   const delays = monitorEventLoopDelay({ resolution });
   delays.enable();
   const completed: Lags[] = [];
@@ -54,26 +57,23 @@ export function watchEventLoopLag(): EventLoopLag {
     delays.reset();
   }, period).unref();
 
-  return {
-    families() {
+  new Gauge({
+    name: "latchkey_event_loop_lag_seconds",
+    help: "Event loop lag by quantile: the worst 15 seconds of the last minute, and the worst of all workers.",
+    labelNames: ["quantile"],
+    registers: [registry],
+    aggregator: "max",
+    collect() {
       const reported = [...completed, readLags(delays)];
-      const values = quantiles.map((quantile, index) => ({
-        labels: { quantile },
-        value: Math.max(...reported.map((lags) => lags[index] as number)),
-      }));
-      return [
-        gauge(
-          "latchkey_event_loop_lag_seconds",
-          "Event loop lag by quantile: the worst 15 seconds of the last minute, and the worst of all workers.",
-          values,
-          "max",
-        ),
-      ];
+      for (const [index, quantile] of quantiles.entries()) {
+        this.set({ quantile }, Math.max(...reported.map((lags) => lags[index] as number)));
+      }
     },
-    stop() {
-      clearInterval(timer);
-      delays.disable();
-    },
+  });
+
+  return () => {
+    clearInterval(timer);
+    delays.disable();
   };
 }
 
@@ -87,25 +87,35 @@ function readLag(delays: IntervalHistogram, quantile: number): number {
   return Math.max(0, between - resolution) / 1_000;
 }
 
-export function buildInfo(): Family {
-  const labels = { version, node: process.version };
-  const help = "Version of Latchkey and Node.js. The value is always 1.";
-  return gauge("latchkey_build_info", help, [{ labels, value: 1 }], "first");
+export function addBuildInfo(registry: Registry): void {
+  new Gauge({
+    name: "latchkey_build_info",
+    help: "Version of Latchkey and Node.js. The value is always 1.",
+    labelNames: ["version", "node"],
+    registers: [registry],
+    aggregator: "first",
+  }).set({ version, node: process.version }, 1);
 }
 
-let registry: Promise<{ getMetricsAsJSON(): Promise<unknown> }> | undefined;
-
-/**
- * CPU, memory, file descriptors and garbage collection of this process. The
- * library is loaded on the first scrape, so it costs nothing without one.
- */
-export async function readProcessMetrics(): Promise<Snapshot> {
-  registry ??= createRegistry();
-  return (await (await registry).getMetricsAsJSON()) as Snapshot;
+/** The start time. With several processes, the earliest. */
+export function addStartTime(registry: Registry): void {
+  new Gauge({
+    name: "latchkey_start_time_seconds",
+    help: "Start time of the service in Unix seconds.",
+    registers: [registry],
+    aggregator: "min",
+  }).set(Math.round(performance.timeOrigin) / 1_000);
 }
 
-async function createRegistry() {
-  const { collectDefaultMetrics, Registry } = await import("prom-client");
+let processRegistry: Registry | undefined;
+
+/** CPU, memory, file descriptors and garbage collection, measured once even if the process runs several servers. */
+export function processMetrics(): Registry {
+  processRegistry ??= createProcessRegistry();
+  return processRegistry;
+}
+
+function createProcessRegistry(): Registry {
   const register = new Registry();
   // Replaced by latchkey_event_loop_lag_seconds, which measures from the start and across workers.
   collectDefaultMetrics({ register, eventLoopMonitoringPrecision: 60_000 });
@@ -115,14 +125,4 @@ async function createRegistry() {
     }
   }
   return register;
-}
-
-/** The start time. With several processes, the earliest. */
-export function startTime(): Family {
-  return gauge(
-    "latchkey_start_time_seconds",
-    "Start time of the service in Unix seconds.",
-    singleValue(Math.round(performance.timeOrigin) / 1_000),
-    "min",
-  );
 }

@@ -1,7 +1,7 @@
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { prometheusContentType } from "prom-client";
 import type { MetricsSettings } from "../../config/settings.js";
-import { metricsContentType } from "./families.js";
 
 interface MetricsServer {
   readonly url: string;
@@ -51,7 +51,7 @@ async function respond(
   }
   try {
     const text = await scrape();
-    response.writeHead(200, { "content-type": metricsContentType });
+    response.writeHead(200, { "content-type": prometheusContentType });
     response.end(text);
   } catch {
     response.writeHead(503, { "content-type": "text/plain" });

@@ -1,7 +1,7 @@
+import { prometheusContentType } from "prom-client";
 import { openapi } from "../../../gen/openapi.js";
 import { Problem } from "../../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
-import { metricsContentType } from "../../telemetry/metrics/families.js";
 import { type Exchange, handled, type RequestHandler } from "../http/exchange.js";
 import { requireGetOrHead, sendJson, sendProblem } from "../http/responses.js";
 import type { Readiness } from "./health.js";
@@ -43,7 +43,7 @@ export function createSystemEndpoints({
   add("openapi.json", (exchange) => sendJson(exchange, 200, document));
   if (scrape) {
     add("metrics", async (exchange) =>
-      exchange.send(200, ["content-type", metricsContentType], await scrape()),
+      exchange.send(200, ["content-type", prometheusContentType], await scrape()),
     );
   }
 
