@@ -15,6 +15,7 @@ import {
   sanitize,
 } from "./contract/problems.js";
 import { LastManager, StoreUnavailable } from "./store/port/errors.js";
+import type { Principal } from "./store/port/events.js";
 
 interface ProblemOptions {
   readonly violations?: readonly FieldViolation[];
@@ -38,6 +39,8 @@ export class Problem extends ConnectError {
   readonly violations: readonly FieldViolation[];
   readonly headers: Readonly<Record<string, string>>;
   readonly retryAfter: number | undefined;
+  /** What the caller was denied access to, for the audit log. Empty if the method as a whole was denied. */
+  target: Principal = {};
   private readonly errorMetadata: Readonly<Record<string, string>>;
 
   constructor(

@@ -14,7 +14,7 @@ import type { Keyring } from "./auth/keys.js";
 import type { LastUsedTracker } from "./auth/last-used.js";
 import type { Settings } from "./config/settings.js";
 import type { Dependencies } from "./dependencies.js";
-import { createInterceptors } from "./middleware/pipeline.js";
+import { createPipelines } from "./middleware/pipeline.js";
 import { createAccessHandlers } from "./services/access/handlers.js";
 import { createApplicationHandlers } from "./services/applications/handlers.js";
 import { createAudit } from "./services/events/audit.js";
@@ -48,15 +48,16 @@ export function createHandlers(
   const { bodyLimit, keyHeader, limits, requestTimeout, hasConsole } = dependencies.settings;
   const implementations = createImplementations({ ...dependencies, stopping });
   const methods = implementations.flatMap(({ service }) => service.methods);
+  const pipelines = createPipelines({ ...dependencies, methods });
   const shared = {
     implementations,
-    interceptors: createInterceptors({ ...dependencies, methods }),
     bodyLimit,
     jsonDepth: limits.jsonDepth,
   };
   return [
     ...createRpcHandlers({
       ...shared,
+      pipelines,
       unauthenticatedImplementations: createUnauthenticatedImplementations(
         implementations,
         readiness,
@@ -67,7 +68,7 @@ export function createHandlers(
     }),
     createSystemEndpoints({ readiness, keyHeader, scrape }),
     ...(hasConsole ? [createWebPages({ keyHeader })] : []),
-    createGateway(shared),
+    createGateway({ ...shared, pipeline: pipelines.authenticated }),
   ];
 }
 

@@ -1,5 +1,4 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { HandlerContext } from "@connectrpc/connect";
 import {
   type Address,
   formatAddress,
@@ -7,21 +6,21 @@ import {
   type Network,
   parseAddress,
 } from "../lib/networks.js";
-import { callKey } from "./caller.js";
+import type { Peer } from "./caller.js";
 
 /** Returns the client address of a call, or the empty string if it is unknown. */
-export type AddressOf = (context: Pick<HandlerContext, "values">) => string;
+export type AddressOf = (peer: Peer) => string;
 
 /** Returns the parsed client address, which costs less than its text. */
-export type ReadAddressOf = (context: Pick<HandlerContext, "values">) => Address | undefined;
+export type ReadAddressOf = (peer: Peer) => Address | undefined;
 
 /** Limits the cost of reading `X-Forwarded-For`. */
 const maxProxies = 32;
 
 export function createAddressOf(trustedProxies: readonly Network[]): AddressOf {
   const readAddressOf = createReadAddressOf(trustedProxies);
-  return (context) => {
-    const address = readAddressOf(context);
+  return (peer) => {
+    const address = readAddressOf(peer);
     return address ? formatAddress(address) : "";
   };
 }
@@ -32,8 +31,7 @@ export function createAddressOf(trustedProxies: readonly Network[]): AddressOf {
  * can forge the entries further left.
  */
 export function createReadAddressOf(trustedProxies: readonly Network[]): ReadAddressOf {
-  return ({ values }) => {
-    const { address, headers } = values.get(callKey).peer;
+  return ({ address, headers }) => {
     const nearest = parseAddress(address);
     return nearest && isInAnyNetwork(trustedProxies, nearest)
       ? findClient(nearest, forwardedFor(headers), trustedProxies)

@@ -1,9 +1,13 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { createContextKey, type HandlerContext } from "@connectrpc/connect";
+import type { DescMethod } from "@bufbuild/protobuf";
+import {
+  type ContextKey,
+  type ContextValues,
+  createContextValues,
+  type HandlerContext,
+} from "@connectrpc/connect";
 import { type Grants, holds } from "../contract/grants.js";
-import { Cancellation } from "../lib/cancellation.js";
-import type { NewResponse } from "../store/port/change-context.js";
-import type { Principal } from "../store/port/events.js";
+import type { Cancellation } from "../lib/cancellation.js";
 import type { ApplicationRecord, KeyRecord, SessionRecord } from "../store/port/records.js";
 
 /** The owner of the key of a call. */
@@ -29,72 +33,51 @@ export interface Peer {
 
 export type ProtocolName = "rest" | "grpc" | "grpc-web" | "connect";
 
-/** The state of a call in progress. */
+/** A call as its transport received it. */
 export interface Call {
-  requestId: string;
+  readonly method: DescMethod;
+  readonly protocol: ProtocolName;
+  /** The HTTP method. */
+  readonly requestMethod: string;
+  readonly header: Pick<Headers, "get">;
+  readonly requestId: string;
   /** When it arrived, by `performance.now()`. */
   readonly startedAt: number;
   readonly peer: Peer;
   /** Aborts the call before its response. */
   readonly cancellation: Cancellation;
-  /** REST, unless the RPC dispatcher sets another. */
-  protocol: ProtocolName;
-  /** Set by authentication. */
-  caller?: Caller | undefined;
-  /** The event loop tick in which the caller was last authenticated. */
-  authenticatedAtTick?: number;
-  /** Authenticates and authorizes the caller again, or throws. Set for streams and for replayable calls. */
-  reauthorize?: () => Promise<void>;
-  /** Set if the call is refused before its message is read. */
-  refusal?: Error;
-  /** The target of the call for the audit log, set by its handler. */
-  target?: Principal;
-  /** Set if the response must be stored together with the change, so that it can be replayed. */
-  storedResponse?: StoredResponse | undefined;
-  /** Set when the log line of the call is written or scheduled. */
-  logged?: boolean;
 }
 
-/** How to store a response for replay. */
-interface StoredResponse {
-  readonly id: string;
-  seal(response: object): NewResponse;
+/** A call with its caller, who is authenticated and may make it. */
+export interface AuthorizedCall {
+  readonly call: Call;
+  readonly caller: Caller;
+  /** Authenticates and authorizes the caller again. Rejects if it has lost its access. */
+  reauthorize(): Promise<void>;
 }
 
-export const callKey = createContextKey<Call>(
-  {
-    requestId: "",
-    startedAt: 0,
-    peer: { address: "", headers: {} },
-    cancellation: new Cancellation(),
-    protocol: "rest",
+type Context = Pick<HandlerContext, "values">;
+
+const callKey: ContextKey<AuthorizedCall> = {
+  id: Symbol("the authorized call"),
+  get defaultValue(): never {
+    throw new Error("handler called without authentication");
   },
-  { description: "the current call" },
-);
+};
+
+/** Creates the context values for the handler of a call. */
+export function contextValuesOf(authorized: AuthorizedCall): ContextValues {
+  return createContextValues().set(callKey, authorized);
+}
+
+/** The call that a handler runs for, if its method requires authentication. */
+export function callOf(context: Context): AuthorizedCall {
+  return context.values.get(callKey);
+}
 
 /** The caller of a method that requires authentication. */
-export function callerOf(context: Pick<HandlerContext, "values">): Caller {
-  const { caller } = context.values.get(callKey);
-  if (!caller) {
-    throw new Error("handler called without authentication");
-  }
-  return caller;
-}
-
-/** Sets the target application of a call for the audit log. Returns its id as it is stored. */
-export function setTargetApplication(context: Pick<HandlerContext, "values">, id: string): string {
-  const applicationId = id.toLowerCase();
-  context.values.get(callKey).target = { applicationId };
-  return applicationId;
-}
-
-/** Returns a function that authorizes the caller again and throws if it has lost its access. */
-export function reauthorizationOf(context: Pick<HandlerContext, "values">): () => Promise<void> {
-  const { reauthorize } = context.values.get(callKey);
-  if (!reauthorize) {
-    throw new Error("call was not authorized");
-  }
-  return reauthorize;
+export function callerOf(context: Context): Caller {
+  return callOf(context).caller;
 }
 
 /** The grants of the caller's key. A session has none until it is authorized. */

@@ -1,53 +1,53 @@
 import type { Authenticate } from "../auth/authenticate.js";
-import { callKey } from "../auth/caller.js";
-import type { LastUsedTracker } from "../auth/last-used.js";
+import type { Call, Caller } from "../auth/caller.js";
 import { unauthenticated } from "../errors.js";
-import { mapMaybePromise } from "../lib/async.js";
-import { currentTick } from "../lib/event-loop.js";
+import { type MaybePromise, mapMaybePromise } from "../lib/async.js";
 import type { RateLimits } from "../services/rate-limits/rate-limits.js";
-import type { Interceptor } from "./interceptor.js";
 
-/**
- * Authenticates the caller by its key. Failures are counted only for invalid
- * keys, so a valid key works from an address that also sends invalid ones.
- */
-export function createAuthenticateInterceptor(
-  identify: Authenticate,
-  keyHeader: string,
-  rateLimits: RateLimits,
-): Interceptor {
-  const header = keyHeader.toLowerCase();
-  return (next) => (request) => {
-    const key = request.header.get(header) ?? "";
-    return mapMaybePromise(identify(key), (caller) => {
-      const call = request.contextValues.get(callKey);
-      if (caller) {
-        call.caller = caller;
-        if (request.requestMethod !== "GET") {
-          call.authenticatedAtTick = currentTick();
-        }
-        call.peer.connection?.markAuthenticated();
-        return next(request);
-      }
-      // A missing key, or one that was valid when the stream was opened, is not a guess.
-      const isGuess = key !== "" && !call.caller;
-      return mapMaybePromise(
-        isGuess ? rateLimits.countFailure(request.contextValues) : undefined,
-        (refusal) => {
-          throw refusal ?? unauthenticated(keyHeader);
-        },
-      );
-    });
-  };
+/** Authenticates the caller of a call by its key, or throws. */
+type AuthenticateCall = (call: Call) => MaybePromise<Caller>;
+
+interface CallAuthentication {
+  readonly authenticate: AuthenticateCall;
+  /** For a call whose key was valid before. */
+  readonly authenticateAgain: AuthenticateCall;
 }
 
-/** Records the use of a key. Runs after the restrictions: use from a wrong place is not use by the owner. */
-export function createLastUsedInterceptor(lastUsed: Pick<LastUsedTracker, "record">): Interceptor {
-  return (next) => (request) => {
-    const { caller } = request.contextValues.get(callKey);
-    if (caller) {
-      lastUsed.record(caller);
-    }
-    return next(request);
+/**
+ * Failures are counted only for invalid keys, so a valid key works from an
+ * address that also sends invalid ones.
+ */
+export function createCallAuthentication(
+  identify: Authenticate,
+  keyHeader: string,
+  rateLimits: Pick<RateLimits, "countFailure">,
+): CallAuthentication {
+  const header = keyHeader.toLowerCase();
+
+  function refuse(call: Call, isGuess: boolean): MaybePromise<never> {
+    const counting = isGuess ? rateLimits.countFailure(call.peer) : undefined;
+    return mapMaybePromise(counting, (refusal) => {
+      throw refusal ?? unauthenticated(keyHeader);
+    });
+  }
+
+  return {
+    authenticate(call) {
+      const key = call.header.get(header) ?? "";
+      return mapMaybePromise(identify(key), (caller) => {
+        if (!caller) {
+          // A missing key is not a guess.
+          return refuse(call, key !== "");
+        }
+        call.peer.connection?.markAuthenticated();
+        return caller;
+      });
+    },
+
+    authenticateAgain: (call) =>
+      mapMaybePromise(
+        identify(call.header.get(header) ?? ""),
+        (caller) => caller ?? refuse(call, false),
+      ),
   };
 }

@@ -1,26 +1,26 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { type Access, CallerKind } from "../../gen/latchkey/v1/options_pb.js";
-import { type Caller, callerHolds, callKey } from "../auth/caller.js";
+import { type Caller, callerHolds } from "../auth/caller.js";
 import { nameOf } from "../contract/decisions/explain.js";
 import { holds } from "../contract/grants.js";
 import { accessOf, callerKinds } from "../contract/methods.js";
 import { type Problem, permissionDenied } from "../errors.js";
-import type { Interceptor } from "./interceptor.js";
+
+/** Throws if a caller may not call a method. */
+type Authorize = (caller: Caller, method: DescMethod) => void;
 
 /** Enforces the access rule of each method: caller kind and permission. */
-export function createAuthorizeInterceptor(methods: readonly DescMethod[]): Interceptor {
-  const rules = new Map(methods.map((method) => [method as DescMethod, accessOf(method)]));
-  return (next) => (request) => {
-    const rule = rules.get(request.method);
-    const { caller } = request.contextValues.get(callKey);
-    if (!rule || !caller) {
-      throw new Error(`${request.method.name} has no access rule or no authenticated caller`);
+export function createAuthorize(methods: readonly DescMethod[]): Authorize {
+  const rules = new Map(methods.map((method) => [method, accessOf(method)]));
+  return (caller, method) => {
+    const rule = rules.get(method);
+    if (!rule) {
+      throw new Error(`${method.name} has no access rule`);
     }
     const refusal = refuse(rule, caller);
     if (refusal) {
       throw refusal;
     }
-    return next(request);
   };
 }
 

@@ -1,28 +1,27 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { callKey } from "../auth/caller.js";
 import { deadlineExceeded, requestCanceled } from "../errors.js";
+import type { MaybePromise } from "../lib/async.js";
+import type { Cancellation } from "../lib/cancellation.js";
 import { createTimerQueue } from "../lib/timeout.js";
-import type { Interceptor } from "./interceptor.js";
 
 const tooLate =
   "The request exceeded its deadline. A change may or may not have been applied: " +
   "retry with the same Idempotency-Key, or read before you retry.";
 
-/**
- * Fails a unary call after `timeout` milliseconds, or when it is canceled, even
- * if its handler is still running.
- */
-export function createDeadlineInterceptor(timeout: number): Interceptor {
+/** Runs the work of a call. Fails at the deadline, or when the call is canceled, even if the work continues. */
+export type WithDeadline = <T>(
+  cancellation: Cancellation,
+  work: () => MaybePromise<T>,
+) => MaybePromise<T>;
+
+/** Sets a deadline of `timeout` milliseconds. */
+export function createDeadline(timeout: number): WithDeadline {
   const timeouts = createTimerQueue(timeout);
-  return (next) => (request) => {
-    if (request.stream) {
-      return next(request);
-    }
-    const { cancellation } = request.contextValues.get(callKey);
+  return (cancellation, work) => {
     if (cancellation.reason) {
       throw cancellation.reason;
     }
-    const result = next(request);
+    const result = work();
     if (!(result instanceof Promise)) {
       return result;
     }

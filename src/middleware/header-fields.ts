@@ -1,19 +1,25 @@
-import { type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
+import {
+  type DescField,
+  type DescMessage,
+  type DescMethod,
+  type Message,
+  ScalarType,
+} from "@bufbuild/protobuf";
 import { entityTagPattern } from "../contract/headers.js";
 import { headerOf } from "../contract/methods.js";
 import { invalidRequest } from "../errors.js";
 import { memoize } from "../lib/cache.js";
-import type { Interceptor } from "./interceptor.js";
 
 const readerOf = memoize<Parameters<typeof createHeaderReader>[0], ReadHeaders>(createHeaderReader);
 
 /** Copies headers such as `If-Match` to the request fields that they map to, for every protocol. */
-export const readHeaderFields: Interceptor = (next) => (request) => {
-  if (!request.stream) {
-    readerOf(request.method.input)(request.message, request.header);
-  }
-  return next(request);
-};
+export function readHeaderFields(
+  { input }: DescMethod,
+  message: Message,
+  headers: Pick<Headers, "get">,
+): void {
+  readerOf(input)(message, headers);
+}
 
 /** A request field that a header carries as an entity tag, in double quotes. */
 interface HeaderField {

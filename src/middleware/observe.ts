@@ -1,24 +1,17 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import {
-  Code,
-  type StreamRequest,
-  type StreamResponse,
-  type UnaryRequest,
-  type UnaryResponse,
-} from "@connectrpc/connect";
+import { Code } from "@connectrpc/connect";
 import type { Logger } from "pino";
 import pino from "pino";
-import { type Call, callKey, type ProtocolName } from "../auth/caller.js";
+import type { Call, Caller, ProtocolName } from "../auth/caller.js";
 import { methodName } from "../contract/methods.js";
 import { type Problem, toProblem } from "../errors.js";
-import { onIteratorEnd } from "../lib/async.js";
+import { type MaybePromise, onIteratorEnd } from "../lib/async.js";
 import { memoize } from "../lib/cache.js";
 import type { Denials } from "../services/events/denials.js";
 import { parseTraceId } from "../telemetry/load-tracing.js";
 import type { CallMetrics, MethodCounts } from "../telemetry/metrics/calls.js";
 import type { CallSpan, Tracing } from "../telemetry/tracing.js";
 import { cancellationError } from "./deadline.js";
-import { type Interceptor, type Next, withMessage } from "./interceptor.js";
 
 /** Optional observers of calls. */
 interface Observers {
@@ -27,31 +20,19 @@ interface Observers {
   readonly tracing?: Tracing | undefined;
 }
 
-/** A call in progress, and its outcome once it has ended. */
-interface ObservedCall {
-  readonly request: UnaryRequest | StreamRequest;
-  readonly call: Call;
-  readonly method: ObservedMethod;
-  readonly span: CallSpan | undefined;
-  readonly traceId: string | undefined;
-  milliseconds: number;
-  code: string;
-  problem: Problem | undefined;
-}
-
 interface ObservedMethod {
   readonly counts: MethodCounts | undefined;
   readonly writeLine: WriteCallLine;
 }
 
+/** Begins to observe a call. */
+export type Observe = (call: Call) => Observation;
+
 /**
  * Logs, counts and traces each call, converts thrown errors to problems with a
  * request id, and records denied calls.
  */
-export function createObserveInterceptor(
-  log: Logger,
-  { denials, calls, tracing }: Observers = {},
-): Interceptor {
+export function createObserve(log: Logger, { denials, calls, tracing }: Observers = {}): Observe {
   const callLineOf = createCallLines(log);
   const methodOf = memoize(
     (method: DescMethod): ObservedMethod => ({
@@ -59,105 +40,100 @@ export function createObserveInterceptor(
       writeLine: callLineOf(methodName(method)),
     }),
   );
+  return (call) => new Observation(call, methodOf(call.method), tracing?.beginCall(call), denials);
+}
 
-  function begin(request: UnaryRequest | StreamRequest): ObservedCall {
-    const call = request.contextValues.get(callKey);
-    const method = methodOf(request.method);
-    const span = tracing?.beginCall(request.method, call, request.requestMethod);
-    call.logged = true;
+/** The observation of a call. Ends with the call. */
+class Observation {
+  private caller: Caller | undefined;
+
+  constructor(
+    private readonly call: Call,
+    private readonly method: ObservedMethod,
+    private readonly span: CallSpan | undefined,
+    private readonly denials: Pick<Denials, "record"> | undefined,
+  ) {
     method.counts?.begin();
-    const traceId = span?.traceId ?? parseTraceId(call.peer.headers.traceparent);
-    return {
-      request,
-      call,
-      method,
-      span,
-      traceId,
-      milliseconds: 0,
-      code: "ok",
-      problem: undefined,
-    };
   }
 
-  function fail(observed: ObservedCall, reason: unknown): Problem {
-    const { request, call } = observed;
-    const problem = toProblem(reason);
-    problem.attachDetails(call.requestId);
-    observed.problem = problem;
-    end(observed, problem.problemCode);
-    if (isDenial(problem)) {
-      denials?.record(request, problem);
+  onAuthenticated(caller: Caller): void {
+    this.caller = caller;
+  }
+
+  /** Runs a unary call. */
+  unary<T>(run: () => MaybePromise<T>): MaybePromise<T> {
+    let response: MaybePromise<T>;
+    try {
+      response = this.span ? this.span.run(run) : run();
+    } catch (reason) {
+      throw this.fail(reason);
     }
-    return problem;
-  }
-
-  function succeed(observed: ObservedCall, response: UnaryResponse | StreamResponse) {
-    if (!response.stream) {
-      end(observed, "ok");
-      return response;
+    if (response instanceof Promise) {
+      return this.finishLater(response);
     }
-    const { span } = observed;
-    const messages = span ? runEach(response.message, span) : response.message;
-    return withMessage(response, observeEach(messages, observed, fail));
+    this.end("ok", undefined);
+    return response;
   }
 
-  function observePromise(
-    observed: ObservedCall,
-    response: Promise<UnaryResponse | StreamResponse>,
-  ): ReturnType<Next> {
+  /** A separate function, because variables that a closure captures cost time even if it is never created. */
+  private finishLater<T>(response: Promise<T>): Promise<T> {
     return response.then(
-      (value) => succeed(observed, value),
+      (value) => {
+        this.end("ok", undefined);
+        return value;
+      },
       (reason) => {
-        throw fail(observed, reason);
+        throw this.fail(reason);
       },
     );
   }
 
-  return (next) => (request) => {
-    const observed = begin(request);
-    let response: ReturnType<Next>;
+  /** Opens a stream. The call ends with it. */
+  async stream<T>(open: () => Promise<AsyncIterable<T>>): Promise<AsyncIterable<T>> {
+    const { span } = this;
     try {
-      response = observed.span ? runIn(observed.span, next, request) : next(request);
+      return span
+        ? this.observeEach(runEach(await span.run(open), span))
+        : this.observeEach(await open());
     } catch (reason) {
-      throw fail(observed, reason);
+      throw this.fail(reason);
     }
-    return response instanceof Promise
-      ? observePromise(observed, response)
-      : succeed(observed, response);
-  };
-}
+  }
 
-/** Reports the end of a call to metrics, tracing and log. */
-function end(observed: ObservedCall, code: string): void {
-  const { call, method, span, problem } = observed;
-  observed.code = code;
-  observed.milliseconds = performance.now() - call.startedAt;
-  method.counts?.end(call.protocol, code, observed.milliseconds);
-  span?.end(problem);
-  method.writeLine(observed);
-}
+  /** A client may leave a stream at any time. That is not an error. */
+  private observeEach<T>(messages: AsyncIterable<T>): AsyncIterable<T> {
+    return onIteratorEnd(messages, (ended) => {
+      if (ended.how === "failed") {
+        throw this.fail(ended.reason);
+      }
+      const { signal } = this.call.cancellation;
+      if (ended.how === "finished" && signal.aborted) {
+        throw this.fail(cancellationError(signal));
+      }
+      this.end(ended.how === "finished" ? "ok" : "canceled", undefined);
+    });
+  }
 
-/** A client may leave a stream at any time. That is not an error. */
-function observeEach<T>(
-  messages: AsyncIterable<T>,
-  observed: ObservedCall,
-  fail: (observed: ObservedCall, reason: unknown) => Problem,
-): AsyncIterable<T> {
-  const { signal } = observed.request;
-  return onIteratorEnd(messages, (ended) => {
-    if (ended.how === "failed") {
-      throw fail(observed, ended.reason);
+  private fail(reason: unknown): Problem {
+    const { call, caller } = this;
+    const problem = toProblem(reason);
+    problem.attachDetails(call.requestId);
+    this.end(problem.problemCode, problem);
+    if (isDenial(problem)) {
+      this.denials?.record(call, caller, problem);
     }
-    if (ended.how === "finished" && signal.aborted) {
-      throw fail(observed, cancellationError(signal));
-    }
-    end(observed, ended.how === "finished" ? "ok" : "canceled");
-  });
-}
+    return problem;
+  }
 
-/** A separate function, because a closure in the caller would cost even when no span exists. */
-function runIn(span: CallSpan, next: Next, request: UnaryRequest | StreamRequest) {
-  return span.run(() => next(request));
+  /** Reports the end of the call to metrics, tracing and log. */
+  private end(code: string, problem: Problem | undefined): void {
+    const { call, caller, method, span } = this;
+    const milliseconds = performance.now() - call.startedAt;
+    method.counts?.end(call.protocol, code, milliseconds);
+    span?.end(caller, problem);
+    const traceId = span?.traceId ?? parseTraceId(call.peer.headers.traceparent);
+    method.writeLine({ call, caller, code, milliseconds, traceId, problem });
+  }
 }
 
 /** Runs the production of each message inside the span. */
@@ -180,6 +156,7 @@ function isDenial({ code }: Problem): boolean {
 /** The data of a call's log line. */
 interface CompletedCall {
   readonly call: Call;
+  readonly caller: Caller | undefined;
   /** `ok`, or the code of the problem. */
   readonly code: string;
   readonly milliseconds: number;
@@ -226,8 +203,8 @@ function createFields(method: string): (ended: CompletedCall) => string {
     `","method":"${method}","protocol":"${protocol}","code":"${code}","duration_ms":`;
   const success = memoize((protocol: ProtocolName) => outcomeOf(protocol, "ok"));
 
-  return ({ call, code, milliseconds, traceId }) => {
-    const { requestId, caller, protocol } = call;
+  return ({ call, caller, code, milliseconds, traceId }) => {
+    const { requestId, protocol } = call;
     const outcome = code === "ok" ? success(protocol) : outcomeOf(protocol, code);
     const application = caller ? `,"application_id":"${caller.application.id}"` : "";
     const session = caller?.session ? `,"session_id":"${caller.session.id}"` : "";

@@ -1,28 +1,59 @@
-import type { DescMethod } from "@bufbuild/protobuf";
+import type { DescMethod, Message } from "@bufbuild/protobuf";
+import { type ContextValues, createContextValues } from "@connectrpc/connect";
 import type { Logger } from "pino";
 import { createAuthenticate } from "../auth/authenticate.js";
+import { type Call, contextValuesOf } from "../auth/caller.js";
 import type { AddressOf, ReadAddressOf } from "../auth/caller-address.js";
 import type { Keyring } from "../auth/keys.js";
 import type { LastUsedTracker } from "../auth/last-used.js";
 import type { Settings } from "../config/settings.js";
+import { type MaybePromise, mapMaybePromise } from "../lib/async.js";
 import type { Denials } from "../services/events/denials.js";
 import type { RateLimits } from "../services/rate-limits/rate-limits.js";
 import type { Store } from "../store/port/store.js";
 import type { CallMetrics } from "../telemetry/metrics/calls.js";
 import type { Tracing } from "../telemetry/tracing.js";
-import { createAuthenticateInterceptor, createLastUsedInterceptor } from "./authenticate.js";
-import { createAuthorizeInterceptor } from "./authorize.js";
-import { createDeadlineInterceptor } from "./deadline.js";
+import { checkRequest } from "../validation/validate.js";
+import { createAdmission } from "./admission.js";
+import { createCallAuthentication } from "./authenticate.js";
+import { createAuthorize } from "./authorize.js";
+import { createDeadline, type WithDeadline } from "./deadline.js";
 import { readHeaderFields } from "./header-fields.js";
-import type { Interceptor } from "./interceptor.js";
-import { createObserveInterceptor } from "./observe.js";
-import { createRateLimitInterceptor } from "./rate-limit.js";
-import { createReauthorizeInterceptor } from "./reauthorize.js";
-import { createRestrictionsInterceptor } from "./restrictions.js";
-import { createStreamLimitInterceptor } from "./stream-limit.js";
-import { createValidateInterceptor } from "./validate.js";
+import { createObserve, type Observe } from "./observe.js";
+import { createCheckRestrictions } from "./restrictions.js";
+import { createStreamLimit, type StreamLimit } from "./stream-limit.js";
 
-interface InterceptorOptions {
+/** Reads the message of a call, which may not have arrived yet. */
+type Receive = () => MaybePromise<Message>;
+
+/** Runs the handler of a unary call. May run again if the caller changed. */
+type Handle<T> = (message: Message, values: ContextValues) => MaybePromise<T>;
+
+/** Calls the handler of a stream, which returns its responses. */
+type OpenStream<T> = (values: ContextValues) => Promise<AsyncIterable<T>>;
+
+/** Runs calls: all steps between the transport and the handlers. Fails only with errors that the caller may see. */
+export interface Pipeline {
+  unary<T>(call: Call, receive: Receive, handle: Handle<T>): MaybePromise<T>;
+
+  stream<T>(call: Call, open: OpenStream<T>): Promise<AsyncIterable<T>>;
+
+  /**
+   * Validates the message of a stream with one request, or throws. Handlers of
+   * other streams validate each message themselves, so that an invalid one does
+   * not end the stream.
+   */
+  validate(method: DescMethod, message: Message): MaybePromise<void>;
+}
+
+export interface Pipelines {
+  /** For methods that require a key. */
+  readonly authenticated: Pipeline;
+  /** For methods that need no key. */
+  readonly open: Pipeline;
+}
+
+interface PipelineOptions {
   readonly store: Store;
   readonly keyring: Keyring;
   readonly addressOf: AddressOf;
@@ -37,50 +68,94 @@ interface InterceptorOptions {
   readonly methods: readonly DescMethod[];
 }
 
-/** The interceptors of every call, outermost first. */
-export interface Interceptors {
-  readonly observe: Interceptor;
-  readonly deadline: Interceptor;
-  /** Admits a call by its headers alone. */
-  readonly admission: readonly Interceptor[];
-  /** The part of `admission` that is safe to repeat: it counts nothing. */
-  readonly reauthorization: readonly Interceptor[];
-  /** Limits the open streams of an admitted caller. */
-  readonly limitStreams: Interceptor;
-  /** Interceptors that need the message. */
-  readonly inspection: readonly Interceptor[];
+/** The steps that all calls share. */
+interface CommonSteps {
+  readonly observe: Observe;
+  readonly withDeadline: WithDeadline;
+  readonly streamLimit: StreamLimit;
 }
 
-export function createInterceptors(options: InterceptorOptions): Interceptors {
-  const { store, keyring, addressOf, readAddressOf, rateLimits, settings, lastUsed, log, methods } =
-    options;
-  const { keyHeader, requestTimeout, limits } = settings;
-  const authenticate = createAuthenticateInterceptor(
-    createAuthenticate(store, keyring, settings.grantPolicy),
-    keyHeader,
-    rateLimits,
-  );
-  const checkRestrictions = createRestrictionsInterceptor(addressOf);
-  const authorize = createAuthorizeInterceptor(methods);
-  const reauthorization = [authenticate, checkRestrictions, authorize];
+export function createPipelines(options: PipelineOptions): Pipelines {
+  const { requestTimeout, limits } = options.settings;
+  const steps = {
+    observe: createObserve(options.log, options),
+    withDeadline: createDeadline(requestTimeout),
+    streamLimit: createStreamLimit(limits.streams, options.readAddressOf),
+  };
   return {
-    observe: createObserveInterceptor(log, options),
-    deadline: createDeadlineInterceptor(requestTimeout),
-    admission: [
-      authenticate,
-      checkRestrictions,
-      // After the restrictions: use of a stolen key elsewhere must not exhaust the owner's rate.
-      createRateLimitInterceptor(rateLimits),
-      createLastUsedInterceptor(lastUsed),
-      authorize,
-    ],
-    reauthorization,
-    limitStreams: createStreamLimitInterceptor(limits.streams, readAddressOf),
-    inspection: [
-      readHeaderFields,
-      createValidateInterceptor(limits.listItems),
-      // After validation, which may yield to the event loop.
-      createReauthorizeInterceptor(reauthorization, methods),
-    ],
+    authenticated: createAuthenticatedPipeline(steps, options),
+    open: createOpenPipeline(steps),
+  };
+}
+
+function createAuthenticatedPipeline(
+  { observe, withDeadline, streamLimit }: CommonSteps,
+  { store, keyring, addressOf, rateLimits, settings, lastUsed, methods }: PipelineOptions,
+): Pipeline {
+  const { keyHeader, grantPolicy, limits } = settings;
+  const identify = createAuthenticate(store, keyring, grantPolicy);
+  const admission = createAdmission({
+    authentication: createCallAuthentication(identify, keyHeader, rateLimits),
+    checkRestrictions: createCheckRestrictions(addressOf),
+    rateLimits,
+    lastUsed,
+    authorize: createAuthorize(methods),
+    withDeadline,
+  });
+  const validate = ({ input }: DescMethod, message: Message) =>
+    checkRequest(input, message, limits.listItems);
+
+  function inspect({ method, header }: Call, message: Message): MaybePromise<void> {
+    readHeaderFields(method, message, header);
+    return validate(method, message);
+  }
+
+  return {
+    unary(call, receive, handle) {
+      const observation = observe(call);
+      return observation.unary(() =>
+        withDeadline(call.cancellation, () =>
+          mapMaybePromise(admission.admit(call, observation), (admitted) =>
+            mapMaybePromise(receive(), (message) =>
+              mapMaybePromise(inspect(call, message), () =>
+                admission.run(admitted, (authorized) =>
+                  handle(message, contextValuesOf(authorized)),
+                ),
+              ),
+            ),
+          ),
+        ),
+      );
+    },
+
+    stream(call, open) {
+      const observation = observe(call);
+      return observation.stream(async () => {
+        const admitted = await withDeadline(call.cancellation, () =>
+          admission.admit(call, observation),
+        );
+        return streamLimit.ofCaller(admitted.caller, () => open(contextValuesOf(admitted)));
+      });
+    },
+
+    validate,
+  };
+}
+
+export function createOpenPipeline({ observe, withDeadline, streamLimit }: CommonSteps): Pipeline {
+  return {
+    unary: (call, receive, handle) =>
+      observe(call).unary(() =>
+        withDeadline(call.cancellation, () =>
+          mapMaybePromise(receive(), (message) => handle(message, createContextValues())),
+        ),
+      ),
+
+    stream: (call, open) =>
+      observe(call).stream(() =>
+        streamLimit.ofNetwork(call.peer, () => open(createContextValues())),
+      ),
+
+    validate: () => undefined,
   };
 }

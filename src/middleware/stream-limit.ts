@@ -1,71 +1,67 @@
-import type { StreamRequest, StreamResponse } from "@connectrpc/connect";
-import { type Caller, callKey } from "../auth/caller.js";
+import type { Caller, Peer } from "../auth/caller.js";
 import type { ReadAddressOf } from "../auth/caller-address.js";
 import { tooManyStreams } from "../errors.js";
 import { onIteratorEnd } from "../lib/async.js";
 import { clientNetworkKey } from "../lib/networks.js";
-import type { Interceptor } from "./interceptor.js";
-import { withMessage } from "./interceptor.js";
 
 /** The limit for unauthenticated callers, if it is lower than the configured one. */
 const unauthenticatedLimit = 64;
 
-/**
- * Limits the open streams per caller: per application or session, or per client
- * network if no key is needed.
- */
-export function createStreamLimitInterceptor(
-  limit: number,
-  readAddressOf: ReadAddressOf,
-): Interceptor {
-  const open = new Map<string, number>();
+/** Opens a stream. */
+type Open<T> = () => Promise<AsyncIterable<T>>;
+
+/** Limits the open streams. Refuses to open more. */
+export interface StreamLimit {
+  /** Limits the streams of an application or session. */
+  ofCaller<T>(caller: Caller, open: Open<T>): Promise<AsyncIterable<T>>;
+
+  /** Limits the streams of a client network, for methods that need no key. */
+  ofNetwork<T>(peer: Peer, open: Open<T>): Promise<AsyncIterable<T>>;
+}
+
+export function createStreamLimit(limit: number, readAddressOf: ReadAddressOf): StreamLimit {
+  const counts = new Map<string, number>();
 
   function acquire(key: string, max: number): void {
-    const count = open.get(key) ?? 0;
+    const count = counts.get(key) ?? 0;
     if (count >= max) {
       throw tooManyStreams(max);
     }
-    open.set(key, count + 1);
+    counts.set(key, count + 1);
   }
 
   function release(key: string): void {
-    const count = open.get(key) ?? 0;
+    const count = counts.get(key) ?? 0;
     if (count > 1) {
-      open.set(key, count - 1);
+      counts.set(key, count - 1);
     } else {
-      open.delete(key);
+      counts.delete(key);
     }
   }
 
-  function keyOf({ contextValues: values }: StreamRequest, caller: Caller | undefined): string {
-    if (caller) {
-      return (caller.session ?? caller.application).id;
-    }
-    const address = readAddressOf({ values });
-    return address ? clientNetworkKey(address) : "";
-  }
-
-  return (next) => {
-    const openStream = async (request: StreamRequest) => {
-      const { caller } = request.contextValues.get(callKey);
-      const key = keyOf(request, caller);
-      acquire(key, caller ? limit : Math.min(limit, unauthenticatedLimit));
-      try {
-        const response = (await next(request)) as StreamResponse;
-        return withMessage(
-          response,
-          onIteratorEnd(response.message, (end) => {
-            release(key);
-            if (end.how === "failed") {
-              throw end.reason;
-            }
-          }),
-        );
-      } catch (reason) {
+  async function openLimited<T>(key: string, max: number, open: Open<T>) {
+    acquire(key, max);
+    try {
+      return onIteratorEnd(await open(), (end) => {
         release(key);
-        throw reason;
-      }
-    };
-    return (request) => (request.stream ? openStream(request) : next(request));
+        if (end.how === "failed") {
+          throw end.reason;
+        }
+      });
+    } catch (reason) {
+      release(key);
+      throw reason;
+    }
+  }
+
+  return {
+    ofCaller: ({ session, application }, open) =>
+      openLimited((session ?? application).id, limit, open),
+
+    ofNetwork(peer, open) {
+      const address = readAddressOf(peer);
+      const key = address ? clientNetworkKey(address) : "";
+      return openLimited(key, Math.min(limit, unauthenticatedLimit), open);
+    },
   };
 }

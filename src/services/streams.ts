@@ -13,7 +13,7 @@ export function createOpenStream(stopping: AbortSignal): OpenStream {
   return ({ signal }, open) =>
     linkAbortSignals(signal, stopping, open, (reason) => {
       if (reason === signal.reason) {
-        // The observe interceptor reports canceled calls.
+        // The observe step reports canceled calls.
         return undefined;
       }
       return reason === stopping.reason ? shuttingDown() : reason;

@@ -12,7 +12,7 @@ import {
   type Tracer,
   trace,
 } from "@opentelemetry/api";
-import type { Call, Peer, ProtocolName } from "../auth/caller.js";
+import type { Call, Caller, Peer, ProtocolName } from "../auth/caller.js";
 import { type StoreSettings, version } from "../config/settings.js";
 import { mayContainKey } from "../contract/key-format.js";
 import { methodName, routeOf, statusOf } from "../contract/methods.js";
@@ -22,7 +22,7 @@ import { memoize } from "../lib/cache.js";
 /** Creates spans with the tracer that is registered in this process. */
 export interface Tracing {
   /** Starts the span of a call as a child of the caller's span. */
-  beginCall(method: DescMethod, call: Call, requestMethod: string): CallSpan;
+  beginCall(call: Call): CallSpan;
 
   /** Starts the span of a store call that began at `started`, by `performance.now()`. */
   beginStoreCall(operation: string, started: number): EndStoreCall | undefined;
@@ -32,7 +32,8 @@ export interface CallSpan {
   readonly traceId: string;
   /** Runs work with this span as the parent of new spans. */
   run<T>(work: () => T): T;
-  end(problem: Problem | undefined): void;
+  /** Ends the span with the caller, if it was authenticated, and the problem of a failed call. */
+  end(caller: Caller | undefined, problem: Problem | undefined): void;
 }
 
 type EndStoreCall = (errorCode: string | undefined) => void;
@@ -54,8 +55,7 @@ export function createTracing(store: StoreSettings["kind"]): Tracing | undefined
   const tracer = findTracer();
   return (
     tracer && {
-      beginCall(method, call, requestMethod) {
-        const { protocol, peer } = call;
+      beginCall({ method, protocol, requestMethod, requestId, peer }) {
         const active = context.active();
         // An active span belongs to outer instrumentation, which has read the headers already.
         const parent = trace.getSpan(active) ? active : extractParent(peer.headers, active);
@@ -65,10 +65,10 @@ export function createTracing(store: StoreSettings["kind"]): Tracing | undefined
         return {
           traceId: span.spanContext().traceId,
           run: (work) => context.with(spanContext, work),
-          end(problem) {
+          end(caller, problem) {
             // Most calls are not sampled.
             if (span.isRecording()) {
-              span.setAttributes(callerAttributes(call));
+              span.setAttributes(callerAttributes(requestId, caller));
               span.setAttributes(outcomeOf(method, protocol, problem));
               endSpan(span, problem && problem.status >= 500 ? problem.problemCode : undefined);
             }
@@ -136,7 +136,7 @@ function attributesOf(
 }
 
 /** The request and application ids, named as in the log. */
-function callerAttributes({ requestId, caller }: Call): Attributes {
+function callerAttributes(requestId: string, caller: Caller | undefined): Attributes {
   const request = { "latchkey.request_id": requestId };
   return caller ? { ...request, "latchkey.application_id": caller.application.id } : request;
 }

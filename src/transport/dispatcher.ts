@@ -8,7 +8,7 @@ import { headersTooLarge, invalidRequest, Problem, urlTooLong } from "../errors.
 import type { MaybePromise } from "../lib/async.js";
 import type { Cors } from "./http/cors.js";
 import { type Exchange, type Handled, handled, type RequestHandler } from "./http/exchange.js";
-import { strictTransportSecurity } from "./http/headers.js";
+import { isGrpcType, strictTransportSecurity } from "./http/headers.js";
 import { sendProblem } from "./http/responses.js";
 
 type SizeLimits = Pick<Limits, "headerCount" | "headerSize" | "urlSize">;
@@ -45,57 +45,58 @@ export function createDispatcher(options: DispatcherOptions) {
     throw new Error("no handler accepted the request");
   }
 
+  function finish(exchange: Exchange, result: Handled): void {
+    exchange.discardBody();
+    if (result === handled) {
+      logRequest(exchange);
+    }
+  }
+
   function finishLater(exchange: Exchange, result: Promise<Handled>): void {
-    exchange.watch(logUnlessCall);
+    exchange.watchClose();
     result
       .then(
-        () => exchange.discardBody(),
-        (reason) => respondWithProblem(exchange, reason),
+        (result) => finish(exchange, result),
+        (reason) => refuse(exchange, reason),
       )
       .catch((reason) => logFailure(exchange, reason));
   }
 
-  function logUnlessCall(exchange: Exchange): void {
-    const { call, method, path, status, problemCode } = exchange;
-    if (!call.logged) {
-      onOtherRequest?.(exchange);
-      log.info({
-        request_id: call.requestId,
-        // Over HTTP/2 the method may be any string.
-        method: redactKeys(method).slice(0, limits.urlSize),
-        path: redactKeys(path).slice(0, limits.urlSize),
-        protocol: call.protocol,
-        status,
-        ...(problemCode !== undefined && { code: problemCode }),
-        duration_ms: Math.round((performance.now() - call.startedAt) * 1_000) / 1_000,
-      });
-    }
+  /** Logs a request that is not a call. */
+  function logRequest(exchange: Exchange): void {
+    const { requestId, startedAt, method, path, headers, status, problemCode } = exchange;
+    onOtherRequest?.(exchange);
+    log.info({
+      request_id: requestId,
+      // Over HTTP/2 the method may be any string.
+      method: redactKeys(method).slice(0, limits.urlSize),
+      path: redactKeys(path).slice(0, limits.urlSize),
+      protocol: isGrpcType(headers) ? "grpc" : "rest",
+      status,
+      ...(problemCode !== undefined && { code: problemCode }),
+      duration_ms: Math.round((performance.now() - startedAt) * 1_000) / 1_000,
+    });
   }
 
-  function logFailure({ call }: Exchange, reason: unknown): void {
-    log.error({ request_id: call.requestId, err: reason });
-  }
-
-  function respondWithProblem(exchange: Exchange, reason: unknown): void {
-    if (!(reason instanceof ConnectError)) {
-      logFailure(exchange, reason);
-    }
-    sendProblem(exchange, reason);
-    exchange.discardBody();
+  function logFailure({ requestId }: Exchange, reason: unknown): void {
+    log.error({ request_id: requestId, err: reason });
   }
 
   function refuse(exchange: Exchange, reason: unknown): void {
+    if (!(reason instanceof ConnectError)) {
+      logFailure(exchange, reason);
+    }
     try {
-      respondWithProblem(exchange, reason);
-      logUnlessCall(exchange);
+      sendProblem(exchange, reason);
+      finish(exchange, handled);
     } catch (failure) {
       logFailure(exchange, failure);
     }
   }
 
   return (exchange: Exchange): void => {
-    if (foreignKeys && mayBeForeignKey(exchange.call.requestId)) {
-      exchange.call.requestId = randomUUID();
+    if (foreignKeys && mayBeForeignKey(exchange.requestId)) {
+      exchange.requestId = randomUUID();
     }
     if (isSecure) {
       exchange.addHeader(...strictTransportSecurity);
@@ -112,17 +113,16 @@ export function createDispatcher(options: DispatcherOptions) {
     }
     if (preflightHeaders) {
       exchange.send(204, preflightHeaders);
-      logUnlessCall(exchange);
+      logRequest(exchange);
       return;
     }
     try {
       const result = dispatch(exchange);
-      if (result !== handled) {
+      if (result instanceof Promise) {
         finishLater(exchange, result);
-        return;
+      } else {
+        finish(exchange, result);
       }
-      exchange.discardBody();
-      logUnlessCall(exchange);
     } catch (reason) {
       refuse(exchange, reason);
     }

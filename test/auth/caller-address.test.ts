@@ -1,20 +1,13 @@
-import { createContextValues } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { callKey } from "../../src/auth/caller.js";
 import { createAddressOf } from "../../src/auth/caller-address.js";
 import { readSettings } from "../../src/config/settings.js";
-import { Cancellation } from "../../src/lib/cancellation.js";
 
 /** The caller address for a connection and a header, with these trusted proxies. */
 function addressOf(address: string, forwarded?: string | string[], trusted = "10.0.0.0/8,::1") {
   const { trustedProxies } = readSettings({ TRUSTED_PROXIES: trusted });
   const headers = { "x-forwarded-for": forwarded as string };
-  const cancellation = new Cancellation();
-  const peer = { address, headers };
-  const call = { requestId: "", startedAt: 0, peer, cancellation, protocol: "rest" } as const;
-  const values = createContextValues().set(callKey, call);
-  return createAddressOf(trustedProxies)({ values });
+  return createAddressOf(trustedProxies)({ address, headers });
 }
 
 describe("the caller address", () => {

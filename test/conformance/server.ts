@@ -10,10 +10,10 @@ import { createKeyRedactor } from "../../src/auth/keys.js";
 import { readSettings } from "../../src/config/settings.js";
 import type { TlsContents } from "../../src/config/tls.js";
 import { Problem } from "../../src/errors.js";
-import { createDeadlineInterceptor } from "../../src/middleware/deadline.js";
-import { createObserveInterceptor } from "../../src/middleware/observe.js";
-import type { Interceptors } from "../../src/middleware/pipeline.js";
-import { createStreamLimitInterceptor } from "../../src/middleware/stream-limit.js";
+import { createDeadline } from "../../src/middleware/deadline.js";
+import { createObserve } from "../../src/middleware/observe.js";
+import { createOpenPipeline } from "../../src/middleware/pipeline.js";
+import { createStreamLimit } from "../../src/middleware/stream-limit.js";
 import { createDispatcher } from "../../src/transport/dispatcher.js";
 import { createCors } from "../../src/transport/http/cors.js";
 import { createListener } from "../../src/transport/listener/listener.js";
@@ -75,18 +75,15 @@ interface ListenOptions {
 function listen({ implementation, bodyLimit, tls }: ListenOptions): Promise<AddressInfo> {
   const log = pino({ level: "silent" });
   const redactKeys = createKeyRedactor(false);
-  const interceptors: Interceptors = {
-    observe: createObserveInterceptor(log),
-    deadline: createDeadlineInterceptor(requestTimeout),
-    admission: [],
-    reauthorization: [],
-    limitStreams: createStreamLimitInterceptor(limits.streams, () => undefined),
-    inspection: [],
-  };
+  const pipeline = createOpenPipeline({
+    observe: createObserve(log),
+    withDeadline: createDeadline(requestTimeout),
+    streamLimit: createStreamLimit(limits.streams, () => undefined),
+  });
   const rpcHandlers = createRpcHandlers({
     implementations: [implementation],
     unauthenticatedImplementations: [],
-    interceptors,
+    pipelines: { authenticated: pipeline, open: pipeline },
     bodyLimit,
     jsonDepth: limits.jsonDepth,
     writeTimeoutMs: requestTimeout,
@@ -94,7 +91,7 @@ function listen({ implementation, bodyLimit, tls }: ListenOptions): Promise<Addr
   });
   const gateway = createGateway({
     implementations: [],
-    interceptors,
+    pipeline,
     bodyLimit,
     jsonDepth: limits.jsonDepth,
   });

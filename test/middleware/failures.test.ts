@@ -208,7 +208,7 @@ describe("an unexpected store error", () => {
   });
 });
 
-describe("the interceptors: observe, deadline, authenticate, authorize, validate", () => {
+describe("the pipeline: observe, deadline, authenticate, authorize, validate", () => {
   /** A store that records its calls. */
   function recordCalls(calls: string[]): Store {
     const record = <T extends object>(part: T, name: string): T =>

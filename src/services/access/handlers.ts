@@ -9,7 +9,7 @@ import {
   type StreamCheckAccessRequest,
   StreamCheckAccessRequestSchema,
 } from "../../../gen/latchkey/v1/access_service_pb.js";
-import { type Caller, callerOf, expiryOf, grantsOf, reauthorizationOf } from "../../auth/caller.js";
+import { type Caller, callerOf, callOf, expiryOf, grantsOf } from "../../auth/caller.js";
 import type { CursorSealerFactory } from "../../auth/cursor-sealing.js";
 import { toGrantsMessage } from "../../auth/grants.js";
 import type { Keyring } from "../../auth/keys.js";
@@ -72,8 +72,8 @@ export function createAccessHandlers({
     checkAccess: (request, context) => checks.one(callerOf(context), request),
 
     async batchCheckAccess(request, context) {
-      const caller = callerOf(context);
-      throwIfRefused(await rateLimits.checksOf(caller, context.values)(request.checks.length));
+      const { caller, call } = callOf(context);
+      throwIfRefused(await rateLimits.checksOf(caller, call.peer)(request.checks.length));
       const results: CheckResult[] = [];
       while (results.length < request.checks.length) {
         const part = request.checks.slice(results.length, results.length + checksPerTick);
@@ -86,12 +86,12 @@ export function createAccessHandlers({
     },
 
     streamCheckAccess(requests, context) {
-      const caller = callerOf(context);
-      const reauthorize = reauthorizationOf(context);
-      const countChecks = rateLimits.checksOf(caller, context.values);
+      const authorized = callOf(context);
+      const { caller, call } = authorized;
+      const countChecks = rateLimits.checksOf(caller, call.peer);
       const check = batchPerTick(async (group: readonly (CheckAccessRequest | Problem)[]) => {
         // Started together, so that they share a lookup. Both must succeed.
-        const [results] = await Promise.all([checks.many(caller, group), reauthorize()]);
+        const [results] = await Promise.all([checks.many(caller, group), authorized.reauthorize()]);
         return results;
       });
       const respond = async (request: StreamCheckAccessRequest) => {
@@ -131,8 +131,9 @@ export function createAccessHandlers({
     listPermissions: ({ type }) => ({ data: listPermissions(type as ApplicationType | undefined) }),
 
     watchCredentials(request, context) {
-      const { tenantId } = callerOf(context).application;
-      const reauthorize = reauthorizationOf(context);
+      const call = callOf(context);
+      const { tenantId } = call.caller.application;
+      const reauthorize = () => call.reauthorize();
       const { changes } = store;
       return stream(context, (signal) =>
         watchCredentials({ changes, resumeTokens, tenantId, request, reauthorize, signal }),

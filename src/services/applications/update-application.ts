@@ -1,10 +1,10 @@
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import type { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { callerOf, setTargetApplication } from "../../auth/caller.js";
+import { callerOf } from "../../auth/caller.js";
 import type { CursorSealerFactory } from "../../auth/cursor-sealing.js";
 import { checkMayAdminister, type GrantGuard } from "../../auth/grants.js";
 import type { Keyring } from "../../auth/keys.js";
-import { applicationNotFound, versionMismatch } from "../../errors.js";
+import { applicationNotFound, Problem, versionMismatch } from "../../errors.js";
 import type { ApplicationStore } from "../../store/port/applications.js";
 import type { ApplicationChange, ApplicationRecord } from "../../store/port/records.js";
 import type { Clock, Store } from "../../store/port/store.js";
@@ -37,15 +37,16 @@ export function createUpdateApplication({ applications, audit }: ChangeOptions):
   return async (context, subject, { change, ...entry }) => {
     const caller = callerOf(context);
     const { tenantId, id: modifiedBy } = caller.application;
-    const id = setTargetApplication(context, subject.id);
+    const id = subject.id.toLowerCase();
     const record = await applications.update(
       tenantId,
       id,
-      (current, now) => {
-        checkMayAdminister(caller, current);
-        checkVersion(current, subject.ifMatch);
-        return { ...change(current, now), modifiedBy };
-      },
+      (current, now) =>
+        refuseFor(current, () => {
+          checkMayAdminister(caller, current);
+          checkVersion(current, subject.ifMatch);
+          return { ...change(current, now), modifiedBy };
+        }),
       audit(context, entry),
     );
     if (!record) {
@@ -53,6 +54,18 @@ export function createUpdateApplication({ applications, audit }: ChangeOptions):
     }
     return record;
   };
+}
+
+/** Runs checks on an application. If they deny access, the audit log names it as the target. */
+export function refuseFor<T>({ id }: ApplicationRecord, check: () => T): T {
+  try {
+    return check();
+  } catch (reason) {
+    if (reason instanceof Problem) {
+      reason.target = { applicationId: id };
+    }
+    throw reason;
+  }
 }
 
 export interface ApplicationHandlerOptions {

@@ -7,7 +7,7 @@ import {
   type UpdateApplicationRequest,
   UpdateApplicationRequestSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { callerOf, setTargetApplication } from "../../auth/caller.js";
+import { callerOf } from "../../auth/caller.js";
 import { checkGrantsAllowed, checkMayAdminister, readGrants } from "../../auth/grants.js";
 import { generateKey } from "../../auth/keys.js";
 import { maskableFields } from "../../contract/fields.js";
@@ -28,6 +28,7 @@ import { toApplication } from "./messages.js";
 import {
   type ApplicationHandlers,
   checkVersion,
+  refuseFor,
   type UpdateApplication,
   type UpdateHandlerOptions,
 } from "./update-application.js";
@@ -127,14 +128,15 @@ export function createWriteHandlers({
     async deleteApplication(request, context) {
       const caller = callerOf(context);
       const { tenantId } = caller.application;
-      const id = setTargetApplication(context, request.id);
+      const id = request.id.toLowerCase();
       const wasDeleted = await applications.delete(
         tenantId,
         id,
-        (current) => {
-          checkMayAdminister(caller, current);
-          checkVersion(current, request.ifMatch);
-        },
+        (current) =>
+          refuseFor(current, () => {
+            checkMayAdminister(caller, current);
+            checkVersion(current, request.ifMatch);
+          }),
         audit(context, {
           kind: "application.deleted",
           target: () => ({ applicationId: id }),

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
-import type { HandlerContext } from "@connectrpc/connect";
+import { createContextKey, type HandlerContext } from "@connectrpc/connect";
 import { CredentialStateRecordSchema } from "../../../gen/latchkey/store/v1/records_pb.js";
-import { type Caller, callerOf, callKey } from "../../auth/caller.js";
+import { type Caller, callOf } from "../../auth/caller.js";
 import type { AddressOf } from "../../auth/caller-address.js";
 import type { Grants } from "../../contract/grants.js";
 import { createConverter } from "../../contract/plain.js";
@@ -9,6 +9,7 @@ import type {
   CallerRecords,
   ChangeCaller,
   ChangeContext,
+  NewResponse,
 } from "../../store/port/change-context.js";
 import { CallerChanged } from "../../store/port/errors.js";
 import type { CredentialState, NewEvent, Principal } from "../../store/port/events.js";
@@ -36,10 +37,22 @@ export type Audit = <R>(context: CallContext, change: AuditedChange<R>) => Chang
 
 type CallContext = Pick<HandlerContext, "values" | "method">;
 
+/** How to store a response for replay. */
+interface StoredResponse {
+  readonly id: string;
+  seal(response: object): NewResponse;
+}
+
+/** Given to a handler whose response must be stored together with its change, so that it can be replayed. */
+export const storedResponseKey = createContextKey<StoredResponse | undefined>(undefined, {
+  description: "how to store the response",
+});
+
 export function createAudit(addressOf: AddressOf): Audit {
   return (context, change) => {
-    const caller = callerOf(context);
-    const { requestId, storedResponse, cancellation } = context.values.get(callKey);
+    const { call, caller } = callOf(context);
+    const { requestId, cancellation, peer } = call;
+    const storedResponse = context.values.get(storedResponseKey);
     const { method } = context;
     const callFields = {
       tenantId: caller.application.tenantId,
@@ -48,7 +61,7 @@ export function createAudit(addressOf: AddressOf): Audit {
       actor: actorOf(caller),
       method: `${method.parent.typeName}/${method.name}`,
       requestId,
-      address: addressOf(context),
+      address: addressOf(peer),
     } as const;
 
     return {

@@ -1,7 +1,7 @@
-import { Code, type StreamRequest, type UnaryRequest } from "@connectrpc/connect";
+import { Code } from "@connectrpc/connect";
 import type { Logger } from "pino";
 import { createFindClaimedOwner, type FindClaimedOwner } from "../../auth/authenticate.js";
-import { callKey } from "../../auth/caller.js";
+import type { Call, Caller } from "../../auth/caller.js";
 import type { AddressOf } from "../../auth/caller-address.js";
 import type { Keyring } from "../../auth/keys.js";
 import { parseKey } from "../../contract/key-format.js";
@@ -15,8 +15,8 @@ import { type CountedDenials, createDenialCounts, type Denial } from "./denial-c
 
 /** Writes denied calls to the audit log of their tenant. */
 export interface Denials {
-  /** Records a denied call. Lookups and writes happen later, after the response. */
-  record(request: UnaryRequest | StreamRequest, problem: Problem): void;
+  /** Records a denied call, without a caller if its key is invalid. Lookups and writes happen later, after the response. */
+  record(call: Call, caller: Caller | undefined, problem: Problem): void;
 
   /** Denials not yet written, with similar ones counted as one. */
   readonly pending: number;
@@ -90,11 +90,10 @@ export function createDenials(options: DenialsOptions): Denials {
   timer.unref();
 
   return {
-    record({ method, header, contextValues }, { code, problemCode: reason }) {
-      const { caller, requestId, target = {} } = contextValues.get(callKey);
+    record({ method, header, peer, requestId }, caller, { code, problemCode: reason, target }) {
       const callFields = {
         method: methodName(method),
-        address: addressOf({ values: contextValues }),
+        address: addressOf(peer),
         requestId,
       };
       if (!caller) {

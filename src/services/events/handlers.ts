@@ -8,7 +8,7 @@ import {
   type WatchEventsRequest,
   type WatchEventsResponseSchema,
 } from "../../../gen/latchkey/v1/event_service_pb.js";
-import { callerOf, reauthorizationOf } from "../../auth/caller.js";
+import { callerOf, callOf } from "../../auth/caller.js";
 import type { CursorSealer, CursorSealerFactory } from "../../auth/cursor-sealing.js";
 import { createConverter } from "../../contract/plain.js";
 import {
@@ -64,8 +64,9 @@ export function createEventHandlers({
     },
 
     watchEvents(request, context) {
-      const { tenantId } = callerOf(context).application;
-      const reauthorize = reauthorizationOf(context);
+      const call = callOf(context);
+      const { tenantId } = call.caller.application;
+      const reauthorize = () => call.reauthorize();
       return stream(context, (signal) =>
         watchEvents({ events, resumeTokens, tenantId, request, reauthorize, signal }),
       );

@@ -10,7 +10,7 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
-import { type Caller, callerOf, callKey, reauthorizationOf } from "../../auth/caller.js";
+import { type Caller, callOf, contextValuesOf } from "../../auth/caller.js";
 import {
   idempotencyKeyHeader,
   idempotencyKeyPattern,
@@ -27,6 +27,7 @@ import {
 import type { MaybePromise } from "../../lib/async.js";
 import type { ResponseStore } from "../../store/port/change-context.js";
 import { AlreadyApplied } from "../../store/port/errors.js";
+import { storedResponseKey } from "../events/audit.js";
 import { createResponseSeal, type ResponseSeal, responseId } from "./sealed-response.js";
 
 /** Milliseconds for which a response can be replayed. */
@@ -43,7 +44,7 @@ type WithIdempotency = <S extends DescService>(
 ) => ServiceImpl<S>;
 
 /**
- * Replays stored responses. It wraps handlers and is not an interceptor: it
+ * Replays stored responses. It wraps handlers and is not a step of the pipeline: it
  * needs a validated message and sets a response header, which handlers can do
  * in every protocol.
  *
@@ -55,7 +56,8 @@ export function createIdempotency(responses: ResponseStore, keyHeader: string): 
     const name = `${method.parent.typeName}/${method.name}`;
 
     async function runOnce(request: Message, context: HandlerContext, idempotencyKey: string) {
-      const caller = callerOf(context);
+      const authorized = callOf(context);
+      const { caller } = authorized;
       checkKey(idempotencyKey, caller);
       const id = responseId(idOf(caller), name, idempotencyKey);
       const apiKey = context.requestHeader.get(keyHeader) ?? "";
@@ -64,7 +66,7 @@ export function createIdempotency(responses: ResponseStore, keyHeader: string): 
 
       const sealed = await responses.find(id);
       if (sealed) {
-        await reauthorizationOf(context)();
+        await authorized.reauthorize();
         const message = openResponse(method.output, seal, sealed, fingerprint);
         context.responseHeader.set(replayedHeader, "true");
         return message;
@@ -76,9 +78,9 @@ export function createIdempotency(responses: ResponseStore, keyHeader: string): 
           ttl: responseLifetime,
         }),
       };
-      context.values.get(callKey).storedResponse = storedResponse;
+      const values = contextValuesOf(authorized).set(storedResponseKey, storedResponse);
       try {
-        return await handler(request, context);
+        return await handler(request, Object.create(context, { values: { value: values } }));
       } catch (reason) {
         throw reason instanceof AlreadyApplied ? idempotencyConflict() : reason;
       }

@@ -1,6 +1,5 @@
-import type { ContextValues } from "@connectrpc/connect";
 import type { Logger } from "pino";
-import { type Caller, callKey } from "../../auth/caller.js";
+import type { Caller, Peer } from "../../auth/caller.js";
 import type { ReadAddressOf } from "../../auth/caller-address.js";
 import type { RateLimitSettings } from "../../config/limits.js";
 import { type Problem, rateLimited } from "../../errors.js";
@@ -13,16 +12,16 @@ import { createBuckets, createSharedBuckets, createStoreStatus } from "./buckets
 /** Counts calls and returns a problem for those that exceed a limit. */
 export interface RateLimits {
   /** Counts a call with a valid key: per key, or per application and address if the key is public. */
-  countCall(caller: Caller, values: ContextValues): MaybePromise<Problem | undefined>;
+  countCall(caller: Caller, peer: Peer): MaybePromise<Problem | undefined>;
 
   /** Counts the checks of a call in the same bucket. The call itself counts as the first check. */
-  checksOf(caller: Caller, values: ContextValues): CountChecks;
+  checksOf(caller: Caller, peer: Peer): CountChecks;
 
   /** Counts a session refused by the quota, for metrics only. */
   countRefusedSession(): void;
 
   /** Counts a call with an invalid key, per address. */
-  countFailure(values: ContextValues): MaybePromise<Problem | undefined>;
+  countFailure(peer: Peer): MaybePromise<Problem | undefined>;
 }
 
 interface RateLimitsOptions {
@@ -91,23 +90,23 @@ export function createRateLimits(options: RateLimitsOptions): RateLimits {
   }
 
   /** The bucket of a caller. Sessions share that of their application: a bucket per session could be multiplied at will. */
-  function bucketOf({ application, session, key }: Caller, values: ContextValues): string {
+  function bucketOf({ application, session, key }: Caller, peer: Peer): string {
     return session || application.type === "public"
-      ? `${application.id} ${addressKey(values)}`
+      ? `${application.id} ${addressKey(peer)}`
       : (key ?? application).id;
   }
 
   return {
-    countCall(caller, values) {
-      return limitOf(caller)?.count(bucketOf(caller, values), 1);
+    countCall(caller, peer) {
+      return limitOf(caller)?.count(bucketOf(caller, peer), 1);
     },
 
-    checksOf(caller, values) {
+    checksOf(caller, peer) {
       const limit = limitOf(caller);
       if (!limit) {
         return () => undefined;
       }
-      const name = bucketOf(caller, values);
+      const name = bucketOf(caller, peer);
       let counted = 1;
       return (checks) => {
         const more = checks - counted;
@@ -118,12 +117,12 @@ export function createRateLimits(options: RateLimitsOptions): RateLimits {
 
     countRefusedSession: () => onRefusal?.("sessions"),
 
-    countFailure: (values) => limits.failures?.count(addressKey(values), 1),
+    countFailure: (peer) => limits.failures?.count(addressKey(peer), 1),
   };
 }
 
 /** The bucket name of a call's client network. */
-type AddressKey = (values: ContextValues) => string;
+type AddressKey = (peer: Peer) => string;
 
 /** Addresses in each of the two cache generations. */
 const generationSize = 1_000;
@@ -131,13 +130,13 @@ const generationSize = 1_000;
 /** Parses the address of a connection once and caches the result. */
 export function createAddressKey(readAddressOf: ReadAddressOf): AddressKey {
   const cache = createGenerationalCache<string>(generationSize, 1);
-  return (values) => {
-    const { address, headers } = values.get(callKey).peer;
+  return (peer) => {
+    const { address, headers } = peer;
     // Not cached: the client controls the content and length of the header.
     if (headers["x-forwarded-for"] !== undefined) {
-      return networkKey(readAddressOf({ values }));
+      return networkKey(readAddressOf(peer));
     }
-    return cache.get(address, 0) ?? cache.add(address, 0, networkKey(readAddressOf({ values })), 1);
+    return cache.get(address, 0) ?? cache.add(address, 0, networkKey(readAddressOf(peer)), 1);
   };
 }
 

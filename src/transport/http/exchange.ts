@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from "node:http2";
-import type { Call, Peer } from "../../auth/caller.js";
+import type { Peer } from "../../auth/caller.js";
 import { mayContainKey } from "../../contract/key-format.js";
 import { bodyTooLarge, overloaded, requestCanceled } from "../../errors.js";
 import type { MaybePromise } from "../../lib/async.js";
@@ -14,9 +14,10 @@ import { type HeaderList, noStore, securityHeaders } from "./headers.js";
 /** Handles a request, or returns `undefined` so that the next handler gets it. */
 export type RequestHandler = (exchange: Exchange) => MaybePromise<Handled> | undefined;
 
-/** The result of a handler that has handled a request. */
-export type Handled = "handled";
-export const handled: Handled = "handled";
+/** How a request was handled: as a call, which was logged and counted as such, or as another request. */
+export type Handled = "call" | "other";
+export const handledCall: Handled = "call";
+export const handled: Handled = "other";
 
 /** Node's own objects for a request and its response. */
 type Request = IncomingMessage | Http2ServerRequest;
@@ -42,12 +43,15 @@ export abstract class Exchange implements Peer {
   readonly path: string;
   /** The query without its question mark. */
   readonly query: string;
-  readonly call: Call;
+  /** When it arrived, by `performance.now()`. */
+  readonly startedAt = performance.now();
+  /** The dispatcher replaces one that may be a key. */
+  requestId: string;
+  /** Aborts the work on the response. */
+  readonly cancellation = new Cancellation();
 
-  // Assign named functions to these, never function literals: V8 treats a literal
+  // Assign named functions to it, never function literals: V8 treats a literal
   // as a constant method, and keeps every call that it references alive.
-  /** Called when the exchange ends, with or without a response, if it is watched. */
-  private onClose?: (exchange: Exchange) => void;
   /** Called when the exchange ends, or the response is sent, while the body is being read. */
   onAbort?: (() => void) | undefined;
   /** Response headers of this exchange only. */
@@ -77,14 +81,7 @@ export abstract class Exchange implements Peer {
     const mark = address.indexOf("?");
     this.path = mark < 0 ? address : address.slice(0, mark);
     this.query = mark < 0 ? "" : address.slice(mark + 1);
-    const requestId = requestIdOf(headers);
-    this.call = {
-      requestId,
-      startedAt: performance.now(),
-      peer: this,
-      cancellation: new Cancellation(),
-      protocol: "rest",
-    };
+    this.requestId = requestIdOf(headers);
   }
 
   /** The remote address of the connection. */
@@ -134,7 +131,7 @@ export abstract class Exchange implements Peer {
 
   /** The headers of every response. */
   protected commonHeaders(): string[] {
-    const headers = ["x-request-id", this.call.requestId];
+    const headers = ["x-request-id", this.requestId];
     if (!this.isWebPage) {
       headers.push(...noStore);
     }
@@ -157,14 +154,8 @@ export abstract class Exchange implements Peer {
     return this.headers.expect?.toLowerCase() === "100-continue";
   }
 
-  /** Calls back when the exchange ends. Needed only if it does not end in this tick. */
-  watch(onClose: (exchange: Exchange) => void): void {
-    this.onClose = onClose;
-    this.watchClose();
-  }
-
-  /** Makes sure that `closed` is called when the exchange ends. */
-  protected abstract watchClose(): void;
+  /** Makes sure that `closed` is called when the exchange ends. Needed only if it does not end in this tick. */
+  abstract watchClose(): void;
 
   /** Reads the complete body. Rejects a body over the limit as soon as possible. */
   readBody(limit: number): MaybePromise<Buffer> {
@@ -275,9 +266,8 @@ export abstract class Exchange implements Peer {
     this.isClosed = true;
     this.releaseMemory();
     if (!this.isResponseSent) {
-      this.call.cancellation.cancel(requestCanceled());
+      this.cancellation.cancel(requestCanceled());
     }
-    this.onClose?.(this);
   }
 }
 

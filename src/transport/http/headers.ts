@@ -85,6 +85,11 @@ function textOf(value: unknown): string | null {
   return Array.isArray(value) ? value.join(", ") : null;
 }
 
+/** Whether the content type is one of gRPC, which is not gRPC-Web. */
+export function isGrpcType({ "content-type": type = "" }: IncomingHttpHeaders): boolean {
+  return /^application\/grpc(?!-web)/.test(type);
+}
+
 /** Responses may contain keys. */
 export const noStore: HeaderList = ["cache-control", "no-store"];
 

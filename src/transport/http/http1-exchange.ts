@@ -28,7 +28,7 @@ export class Http1Exchange extends Exchange {
     return this.request.socket.remoteAddress ?? "";
   }
 
-  protected watchClose(): void {
+  watchClose(): void {
     this.response.on("close", () => this.closed());
   }
 
@@ -118,9 +118,7 @@ export class Http1Exchange extends Exchange {
   /** Whether the call timed out while its body was being read. The rest of it may never arrive. */
   private get isTimedOut(): boolean {
     return (
-      this.onAbort !== undefined &&
-      !this.isBodyReceived &&
-      this.call.cancellation.reason !== undefined
+      this.onAbort !== undefined && !this.isBodyReceived && this.cancellation.reason !== undefined
     );
   }
 

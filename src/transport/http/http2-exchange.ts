@@ -66,7 +66,7 @@ export class Http2Exchange extends Exchange {
     return this.stream.session?.socket?.remoteAddress ?? "";
   }
 
-  protected watchClose(): void {
+  watchClose(): void {
     if (this.isWatched) {
       return;
     }

@@ -23,7 +23,7 @@ export function sendProblem(exchange: Exchange, reason: unknown): void {
   exchange.send(
     status,
     [...Object.entries(headers).flat(), "content-type", problemMediaType],
-    problemBody(problem, exchange.call.requestId),
+    problemBody(problem, exchange.requestId),
   );
 }
 

@@ -1,13 +1,15 @@
 import type { DescMessage, Message } from "@bufbuild/protobuf";
+import type { ContextValues } from "@connectrpc/connect";
 import { methodNotAllowed, Problem } from "../../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
 import { memoize } from "../../lib/cache.js";
-import type { Interceptors } from "../../middleware/pipeline.js";
+import type { Pipeline } from "../../middleware/pipeline.js";
 import { parseJson } from "../../validation/json.js";
 import { cacheEncoded, type Encode } from "../codec/encoded-cache.js";
-import { type Exchange, type Handled, handled, type RequestHandler } from "../http/exchange.js";
+import { type Exchange, type Handled, handledCall, type RequestHandler } from "../http/exchange.js";
 import type { HeaderList } from "../http/headers.js";
-import { createUnaryCall, UnaryCallRequest } from "../rpc/call.js";
+import { sendProblem } from "../http/responses.js";
+import { callHandler, ServerCall } from "../rpc/call.js";
 import { type Implementation, unaryHandler } from "../rpc/methods.js";
 import { createDecoder } from "./decode.js";
 import { createEncoder, createHeaderWriter } from "./encode.js";
@@ -15,7 +17,7 @@ import { type Binding, createRouter, readBinding, splitPath } from "./router.js"
 
 interface GatewayOptions {
   readonly implementations: readonly Implementation[];
-  readonly interceptors: Interceptors;
+  readonly pipeline: Pipeline;
   readonly bodyLimit: number;
   /** The maximum nesting depth of JSON. */
   readonly jsonDepth: number;
@@ -36,7 +38,7 @@ const noQuery = new URLSearchParams();
 
 /**
  * Creates the REST gateway, which serves methods at the paths in their
- * `google.api.http` options. A request runs through the same interceptors and
+ * `google.api.http` options. A request runs through the same pipeline and
  * handler as over gRPC. It handles every request; other paths are not found.
  */
 export function createGateway(options: GatewayOptions): RequestHandler {
@@ -84,28 +86,42 @@ function createRoute(
 ): Route {
   const { method, hasBody, status } = binding;
   const decode = decoderOf(binding);
-  const { jsonDepth } = options;
+  const { jsonDepth, pipeline } = options;
   const bodyLimit = hasBody ? options.bodyLimit : 0;
   const encode = status === 204 ? () => emptyBody : encoderOf(method.output);
-  const { observe, deadline, admission, inspection } = options.interceptors;
   const type: HeaderList = status === 204 ? [] : ["content-type", "application/json"];
   const headersOf = createHeaderWriter(method.output, type);
-  const run = createUnaryCall({
-    handler: unaryHandler(implementation, method),
-    before: [observe, deadline, ...admission],
-    after: inspection,
-  });
+  const handler = unaryHandler(implementation, method);
 
   return (exchange, fields) => {
+    const call = new ServerCall(method, exchange, "rest");
     const receive = () => readRequest(exchange, decode, fields, { bodyLimit, jsonDepth });
-    const call = new UnaryCallRequest(method, exchange, "rest", receive);
-    return mapMaybePromise(run(call), ({ message }) => {
+    const handle = (message: Message, values: ContextValues) =>
+      callHandler(handler, call, message, values);
+
+    const respond = (message: Message) => {
       const headers = headersOf(message);
       const { headerList } = call;
       const all = headerList.length === 0 ? headers : [...headers, ...headerList];
       exchange.send(status, all, encode(message));
-      return handled;
-    });
+      return handledCall;
+    };
+    const respondWithError = (reason: unknown) => {
+      sendProblem(exchange, reason);
+      if (!(reason instanceof Problem)) {
+        throw reason;
+      }
+      return handledCall;
+    };
+
+    try {
+      const response = pipeline.unary(call, receive, handle);
+      return response instanceof Promise
+        ? response.then(respond).catch(respondWithError)
+        : respond(response);
+    } catch (reason) {
+      return respondWithError(reason);
+    }
   };
 }
 

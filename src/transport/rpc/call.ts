@@ -1,23 +1,15 @@
 import type { DescMethod, DescMethodUnary, DescService, Message } from "@bufbuild/protobuf";
-import type {
-  ContextKey,
-  ContextValues,
-  HandlerContext,
-  MethodImpl,
-  UnaryRequest,
-  UnaryResponse,
-} from "@connectrpc/connect";
-import { type Call, callKey, type ProtocolName } from "../../auth/caller.js";
-import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
-import { chain, type Interceptor, type NextUnary } from "../../middleware/interceptor.js";
+import type { ContextValues, HandlerContext, MethodImpl } from "@connectrpc/connect";
+import type { Call, Peer, ProtocolName } from "../../auth/caller.js";
+import type { MaybePromise } from "../../lib/async.js";
+import type { Cancellation } from "../../lib/cancellation.js";
 import type { Exchange } from "../http/exchange.js";
 import { type HeaderList, HeadersView } from "../http/headers.js";
 
 const noHeaders: HeaderList = [];
 
-/** A call as interceptors see it, without its messages. Rarely used parts are created on demand. */
-export abstract class CallRequest<M extends DescMethod = DescMethod> {
-  readonly contextValues: ContextValues;
+/** A call over HTTP. Rarely used parts are created on demand. */
+export class ServerCall<M extends DescMethod = DescMethod> implements Call {
   private lazyHeader: Headers | undefined;
   private lazyResponseHeader: Headers | undefined;
   private lazyResponseTrailer: Headers | undefined;
@@ -25,14 +17,11 @@ export abstract class CallRequest<M extends DescMethod = DescMethod> {
   constructor(
     readonly method: M,
     readonly exchange: Exchange,
-    readonly protocolName: ProtocolName,
-  ) {
-    exchange.call.protocol = protocolName;
-    this.contextValues = new CallValues(exchange.call);
-  }
+    readonly protocol: ProtocolName,
+  ) {}
 
-  get service(): DescService {
-    return this.method.parent;
+  get requestMethod(): string {
+    return this.exchange.method;
   }
 
   get header(): Headers {
@@ -40,16 +29,20 @@ export abstract class CallRequest<M extends DescMethod = DescMethod> {
     return this.lazyHeader;
   }
 
-  get signal(): AbortSignal {
-    return this.exchange.call.cancellation.signal;
+  get requestId(): string {
+    return this.exchange.requestId;
   }
 
-  get requestMethod(): string {
-    return this.exchange.method;
+  get startedAt(): number {
+    return this.exchange.startedAt;
   }
 
-  get url(): string {
-    return this.exchange.url;
+  get peer(): Peer {
+    return this.exchange;
+  }
+
+  get cancellation(): Cancellation {
+    return this.exchange.cancellation;
   }
 
   get responseHeader(): Headers {
@@ -76,158 +69,62 @@ export function toHeaderList(headers: Headers): HeaderList {
   return [...headers].flat();
 }
 
-/** The context values of a call. Lookup of the call itself is the common case and needs no map. */
-class CallValues implements ContextValues {
-  private others: Map<symbol, unknown> | undefined;
-
-  constructor(private readonly call: Call) {}
-
-  get<T>(key: ContextKey<T>): T {
-    if ((key as ContextKey<unknown>) === callKey) {
-      return this.call as T;
-    }
-    return this.others?.has(key.id) ? (this.others.get(key.id) as T) : key.defaultValue;
-  }
-
-  set<T>(key: ContextKey<T>, value: T): this {
-    this.others ??= new Map();
-    this.others.set(key.id, value);
-    return this;
-  }
-
-  delete(key: ContextKey<unknown>): this {
-    this.others?.delete(key.id);
-    return this;
-  }
-}
-
 /** A call as its handler sees it. */
 export class CallContext implements HandlerContext {
-  constructor(private readonly call: CallRequest) {}
+  constructor(
+    private readonly call: ServerCall,
+    readonly values: ContextValues,
+  ) {}
 
-  get method() {
+  get method(): DescMethod {
     return this.call.method;
   }
 
-  get service() {
-    return this.call.service;
+  get service(): DescService {
+    return this.call.method.parent;
   }
 
-  get signal() {
-    return this.call.signal;
+  get signal(): AbortSignal {
+    return this.call.cancellation.signal;
   }
 
-  timeoutMs() {
-    return this.call.exchange.call.cancellation.timeLeft;
+  timeoutMs(): number | undefined {
+    return this.call.cancellation.timeLeft;
   }
 
-  get requestMethod() {
+  get requestMethod(): string {
     return this.call.requestMethod;
   }
 
-  get requestHeader() {
+  get requestHeader(): Headers {
     return this.call.header;
   }
 
-  get responseHeader() {
+  get responseHeader(): Headers {
     return this.call.responseHeader;
   }
 
-  get responseTrailer() {
+  get responseTrailer(): Headers {
     return this.call.responseTrailer;
   }
 
-  get protocolName() {
-    return this.call.protocolName;
+  get protocolName(): string {
+    return this.call.protocol;
   }
 
-  get values() {
-    return this.call.contextValues;
-  }
-
-  get url() {
-    return this.call.url;
+  get url(): string {
+    return this.call.exchange.url;
   }
 }
-
-/** A response as interceptors see it, without its messages. */
-export abstract class CallResponse<M extends DescMethod = DescMethod> {
-  constructor(private readonly call: CallRequest<M>) {}
-
-  get method() {
-    return this.call.method;
-  }
-
-  get service() {
-    return this.call.service;
-  }
-
-  get header() {
-    return this.call.responseHeader;
-  }
-
-  get trailer() {
-    return this.call.responseTrailer;
-  }
-}
-
-/** Reads the message of a call, which may not have arrived yet. */
-type Receive = () => MaybePromise<Message>;
-
-/** Runs a call. Throws only errors that the caller may see. */
-type RunCall = (call: UnaryCallRequest) => MaybePromise<UnaryResponse>;
 
 export type UnaryHandler = MethodImpl<DescMethodUnary>;
 
-interface UnaryCallOptions {
-  readonly handler: UnaryHandler;
-  /** Interceptors that run before the message is read. */
-  readonly before: readonly Interceptor[];
-  /** Interceptors that run on the message. */
-  readonly after: readonly Interceptor[];
-}
-
-/** Creates a function that runs the calls of a method through its interceptors and handler. */
-export function createUnaryCall({ handler, before, after }: UnaryCallOptions): RunCall {
-  const callHandler: NextUnary = (request) => {
-    const call = request as UnaryCallRequest;
-    const message = handler(call.message, new CallContext(call)) as MaybePromise<Message>;
-    return mapMaybePromise(message, (message) => new UnaryCallResponse(call, message));
-  };
-  return chain([...before, receiveMessage, ...after], callHandler);
-}
-
-const receiveMessage: Interceptor = (next) => (request) => {
-  const call = request as UnaryCallRequest;
-  return mapMaybePromise(call.receive(), (message) => {
-    call.message = message;
-    return next(call);
-  });
-};
-
-/** A unary call as interceptors see it. */
-export class UnaryCallRequest extends CallRequest<DescMethodUnary> implements UnaryRequest {
-  readonly stream = false;
-  /** Set when it has been read. */
-  message = undefined as unknown as Message;
-
-  constructor(
-    method: DescMethodUnary,
-    exchange: Exchange,
-    protocolName: ProtocolName,
-    readonly receive: Receive,
-  ) {
-    super(method, exchange, protocolName);
-  }
-}
-
-class UnaryCallResponse extends CallResponse<DescMethodUnary> implements UnaryResponse {
-  readonly stream = false;
-
-  constructor(
-    call: UnaryCallRequest,
-    readonly message: Message,
-  ) {
-    super(call);
-  }
+/** Calls the handler of a unary call. */
+export function callHandler(
+  handler: UnaryHandler,
+  call: ServerCall,
+  message: Message,
+  values: ContextValues,
+): MaybePromise<Message> {
+  return handler(message, new CallContext(call, values)) as MaybePromise<Message>;
 }

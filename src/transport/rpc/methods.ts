@@ -2,8 +2,7 @@ import type { DescMethod, DescMethodUnary, DescService, Message } from "@bufbuil
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import type { RedactKeys } from "../../auth/keys.js";
 import { Problem } from "../../errors.js";
-import type { Interceptor } from "../../middleware/interceptor.js";
-import type { Interceptors } from "../../middleware/pipeline.js";
+import type { Pipeline, Pipelines } from "../../middleware/pipeline.js";
 import type { UnaryHandler } from "./call.js";
 import type { Codec } from "./protocols/protocol.js";
 
@@ -51,7 +50,7 @@ export interface RpcOptions {
   readonly implementations: readonly Implementation[];
   /** System services, which need no key. */
   readonly unauthenticatedImplementations: readonly Implementation[];
-  readonly interceptors: Interceptors;
+  readonly pipelines: Pipelines;
   readonly bodyLimit: number;
   /** The maximum nesting depth of JSON. */
   readonly jsonDepth: number;
@@ -71,12 +70,7 @@ export interface MountedMethod {
   readonly method: DescMethod;
   readonly implementation: Implementation;
   readonly codecs: Codecs;
-  /** Interceptors that need only the headers. */
-  readonly admission: readonly Interceptor[];
-  /** The admission interceptors that run again while a stream is open. */
-  readonly reauthorization: readonly Interceptor[];
-  /** Interceptors that need the message. */
-  readonly inspection: readonly Interceptor[];
+  readonly pipeline: Pipeline;
   /** The message limit in bytes. */
   readonly bodyLimit: number;
 }

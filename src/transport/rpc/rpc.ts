@@ -31,20 +31,19 @@ export function createRpcHandlers(options: RpcOptions): RequestHandler[] {
   const jsonOptions = createJsonOptions(services, jsonDepth);
   const methods = mountMethods(options, jsonOptions);
   return [
-    createUnaryHandler(options, methods),
+    createUnaryHandler(methods),
     createStreamHandler(options, methods),
     createLibraryHandler(options, jsonOptions),
   ];
 }
 
 function mountMethods(options: RpcOptions, jsonOptions: JsonOptions): MountedMethod[] {
-  const { implementations, unauthenticatedImplementations, bodyLimit } = options;
-  const { admission, reauthorization, inspection } = options.interceptors;
+  const { implementations, unauthenticatedImplementations, bodyLimit, pipelines } = options;
   const codecsOf = createCodecs(jsonOptions);
 
   function mount(
     implementation: Implementation,
-    rest: Pick<MountedMethod, "admission" | "reauthorization" | "inspection" | "bodyLimit">,
+    rest: Pick<MountedMethod, "pipeline" | "bodyLimit">,
   ): MountedMethod[] {
     const { service } = implementation;
     return service.methods.map((method) => ({
@@ -57,16 +56,9 @@ function mountMethods(options: RpcOptions, jsonOptions: JsonOptions): MountedMet
   }
 
   return [
-    ...implementations.flatMap((it) =>
-      mount(it, { admission, reauthorization, inspection, bodyLimit }),
-    ),
+    ...implementations.flatMap((it) => mount(it, { pipeline: pipelines.authenticated, bodyLimit })),
     ...unauthenticatedImplementations.flatMap((it) =>
-      mount(it, {
-        admission: [],
-        reauthorization: [],
-        inspection: [],
-        bodyLimit: unauthenticatedBodyLimit,
-      }),
+      mount(it, { pipeline: pipelines.open, bodyLimit: unauthenticatedBodyLimit }),
     ),
   ];
 }

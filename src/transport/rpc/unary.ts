@@ -1,11 +1,11 @@
-import type { DescMethodUnary } from "@bufbuild/protobuf";
-import type { UnaryResponse } from "@connectrpc/connect";
+import type { DescMethodUnary, Message } from "@bufbuild/protobuf";
+import type { ContextValues } from "@connectrpc/connect";
 import { Problem, toProblem } from "../../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
-import { type Exchange, type Handled, handled, type RequestHandler } from "../http/exchange.js";
-import { createUnaryCall, UnaryCallRequest } from "./call.js";
+import { type Exchange, type Handled, handledCall, type RequestHandler } from "../http/exchange.js";
+import { callHandler, ServerCall } from "./call.js";
 import type { MountedMethod } from "./methods.js";
-import { type RpcOptions, unaryHandler } from "./methods.js";
+import { unaryHandler } from "./methods.js";
 import { connectBinary, connectJson } from "./protocols/connect.js";
 import { grpc, grpcWeb } from "./protocols/grpc.js";
 import {
@@ -20,14 +20,11 @@ import {
 type HandleCall = (exchange: Exchange, protocol: Protocol) => MaybePromise<Handled>;
 
 /** The fast path for unary calls of gRPC, gRPC-Web and Connect without compression. */
-export function createUnaryHandler(
-  options: RpcOptions,
-  methods: readonly MountedMethod[],
-): RequestHandler {
+export function createUnaryHandler(methods: readonly MountedMethod[]): RequestHandler {
   const calls = new Map<string, HandleCall>();
   for (const mounted of methods) {
     if (mounted.method.methodKind === "unary") {
-      calls.set(mounted.path, createCallHandler(options, mounted));
+      calls.set(mounted.path, createCallHandler(mounted));
     }
   }
   return (exchange) => {
@@ -37,14 +34,10 @@ export function createUnaryHandler(
   };
 }
 
-function createCallHandler({ interceptors }: RpcOptions, mounted: MountedMethod): HandleCall {
-  const { codecs, implementation, admission, inspection, bodyLimit } = mounted;
+function createCallHandler(mounted: MountedMethod): HandleCall {
+  const { codecs, implementation, pipeline, bodyLimit } = mounted;
   const method = mounted.method as DescMethodUnary;
-  const run = createUnaryCall({
-    handler: unaryHandler(implementation, method),
-    before: [interceptors.observe, interceptors.deadline, ...admission],
-    after: inspection,
-  });
+  const handler = unaryHandler(implementation, method);
 
   return (exchange, protocol) => {
     const codec = codecs[protocol.format];
@@ -56,25 +49,27 @@ function createCallHandler({ interceptors }: RpcOptions, mounted: MountedMethod)
       }
     };
     const receive = () => mapMaybePromise(exchange.readBody(bodyLimit + protocol.overhead), decode);
-    const call = new UnaryCallRequest(method, exchange, protocol.name, receive);
+    const call = new ServerCall(method, exchange, protocol.name);
+    const handle = (message: Message, values: ContextValues) =>
+      callHandler(handler, call, message, values);
 
-    const respond = ({ message }: UnaryResponse) => {
-      exchange.call.cancellation.clearTimer();
+    const respond = (message: Message) => {
+      exchange.cancellation.clearTimer();
       protocol.respond(exchange, call, codec, message);
-      return handled;
+      return handledCall;
     };
     const respondWithError = (reason: unknown) => {
-      exchange.call.cancellation.clearTimer();
+      exchange.cancellation.clearTimer();
       protocol.respondWithError(exchange, call, toProblem(reason));
       if (!(reason instanceof Problem)) {
         throw reason;
       }
-      return handled;
+      return handledCall;
     };
 
     startTimeout(exchange);
     try {
-      const response = run(call);
+      const response = pipeline.unary(call, receive, handle);
       return response instanceof Promise
         ? response.then(respond).catch(respondWithError)
         : respond(response);

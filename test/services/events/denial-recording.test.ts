@@ -1,9 +1,8 @@
 import { randomUUID } from "node:crypto";
-import { createContextValues, type UnaryRequest } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
 import pino from "pino";
 import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { type Caller, callKey } from "../../../src/auth/caller.js";
+import type { Call } from "../../../src/auth/caller.js";
 import { createKeyring, generateKey } from "../../../src/auth/keys.js";
 import { permissionDenied, unauthenticated } from "../../../src/errors.js";
 import { Cancellation } from "../../../src/lib/cancellation.js";
@@ -55,27 +54,22 @@ afterEach(() => {
   jest.useRealTimers();
 });
 
-/** Creates a request of a caller, or with a key. */
-function createRequest(by: { caller?: Caller; key?: string }): UnaryRequest {
-  const call = {
+function createCall(key = ""): Call {
+  return {
+    method: ApplicationService.method.getApplication,
+    protocol: "rest",
+    requestMethod: "GET",
+    header: new Headers({ [keyHeader]: key }),
     requestId: randomUUID(),
     startedAt: 0,
     peer: { address: "", headers: {} },
     cancellation: new Cancellation(),
-    protocol: "rest",
-    caller: by.caller,
-  } as const;
-  return {
-    method: ApplicationService.method.getApplication,
-    header: new Headers({ [keyHeader]: by.key ?? "" }),
-    contextValues: createContextValues().set(callKey, call),
-  } as never;
+  };
 }
 
-const deny = () =>
-  denials.record(createRequest({ caller: { application } }), permissionDenied("No."));
+const deny = () => denials.record(createCall(), { application }, permissionDenied("No."));
 const refuseKey = (key: string) =>
-  denials.record(createRequest({ key }), unauthenticated(keyHeader));
+  denials.record(createCall(key), undefined, unauthenticated(keyHeader));
 const sumCounts = (events: readonly NewEvent[]) =>
   events.reduce((sum, { count = 1 }) => sum + count, 0);
 const warnings = () => lines.filter(({ level }) => level === 40);

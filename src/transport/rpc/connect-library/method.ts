@@ -1,8 +1,12 @@
-import type { DescMethodUnary, Message } from "@bufbuild/protobuf";
+import type { Message } from "@bufbuild/protobuf";
 import {
   Code,
   ConnectError,
+  createContextKey,
   createContextValues,
+  type Interceptor,
+  type StreamRequest,
+  type StreamResponse,
   type UnaryRequest,
   type UnaryResponse,
 } from "@connectrpc/connect";
@@ -15,157 +19,241 @@ import {
 import { errorFromJsonBytes } from "@connectrpc/connect/protocol-connect";
 import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
 import { trailerParse } from "@connectrpc/connect/protocol-grpc-web";
-import { bodyTooLarge, type Problem } from "../../../errors.js";
-import type { Interceptor } from "../../../middleware/interceptor.js";
-import { chain, type NextUnary } from "../../../middleware/interceptor.js";
-import type { Exchange } from "../../http/exchange.js";
-import {
-  envelopeSize,
-  parseTimeout,
-  startTimeout,
-  toDecodeProblem,
-} from "../protocols/protocol.js";
+import { universalResponseToNodeResponse } from "@connectrpc/connect-node";
+import type { ProtocolName } from "../../../auth/caller.js";
+import { bodyTooLarge, Problem } from "../../../errors.js";
+import type { Cancellation } from "../../../lib/cancellation.js";
+import { cancellationError } from "../../../middleware/deadline.js";
+import type { Pipeline } from "../../../middleware/pipeline.js";
+import { type Exchange, type Handled, handledCall } from "../../http/exchange.js";
+import { sendProblem } from "../../http/responses.js";
+import { ServerCall } from "../call.js";
+import { withGrpcMessageEncoding } from "../protocols/grpc.js";
+import { envelopeSize, startTimeout, toDecodeProblem } from "../protocols/protocol.js";
+import { discardBodyAfterResponse, sendBuffered, sendStream } from "./response-body.js";
+
+type LibraryRequest = UnaryRequest | StreamRequest;
+type LibraryResponse = UnaryResponse | StreamResponse;
+type Next = (request: LibraryRequest) => Promise<LibraryResponse>;
+
+/** Runs when the library has read a unary request, or the headers of a stream. */
+type Intercept = (request: LibraryRequest, next: Next) => Promise<LibraryResponse>;
+
+const interceptKey = createContextKey<Intercept>((request, next) => next(request));
+
+/** Passes each call of the library to the function that `handle` sets for it. */
+export const interceptLibrary: Interceptor = (next) => (request) =>
+  request.contextValues.get(interceptKey)(request, next);
 
 interface LibraryMethodOptions {
   readonly handler: UniversalHandler;
-  readonly observe: Interceptor;
-  /** Interceptors that need only the headers and run before the message is read. */
-  readonly admission: readonly Interceptor[];
-  /** The admission interceptors that run again while a stream is open. */
-  readonly reauthorization: readonly Interceptor[];
+  readonly pipeline: Pipeline;
   readonly bodyLimit: number;
+  /** Milliseconds that a client may take to read a part of a stream. */
+  readonly writeTimeoutMs: number;
 }
 
 /** A method that the protocol library serves. */
 export interface LibraryMethod {
-  readonly handler: UniversalHandler;
+  readonly allowedMethods: readonly string[];
   /** Whether the request is a single message. */
   readonly isOneMessage: boolean;
   /** The message limit in bytes. */
   readonly bodyLimit: number;
-  serve(exchange: Exchange, request: UniversalServerRequest): Promise<UniversalServerResponse>;
+  handle(exchange: Exchange, request: UniversalServerRequest): Promise<Handled>;
 }
 
 /**
- * Wraps a handler of the protocol library. The library reads a message before it
- * runs any interceptor, so admission runs here. Errors of the library are converted
- * to problems.
+ * Wraps a handler of the protocol library. The library would read a message
+ * before it runs any interceptor, so it starts only when the pipeline reads the
+ * message. Its errors are converted to problems.
  */
 export function createLibraryMethod(options: LibraryMethodOptions): LibraryMethod {
-  const { handler, observe, admission, reauthorization, bodyLimit } = options;
-  const isOneMessage = /^(unary|server_streaming)$/.test(handler.method.methodKind);
-  const pass: NextUnary = (request) => request as unknown as UnaryResponse;
-  const admit = chain(admission, pass);
-  const reauthorize = chain(reauthorization, pass);
+  const { handler, pipeline, bodyLimit, writeTimeoutMs } = options;
+  const { method } = handler;
+  const isOneMessage = /^(unary|server_streaming)$/.test(method.methodKind);
 
-  /** Throws if the caller may not make the call, or its timeout expires. */
-  async function admitInTime(request: UnaryRequest, exchange: Exchange): Promise<void> {
-    if (parseTimeout(exchange.headers) === undefined) {
-      // The library would set a timer with a delay that timers do not support.
-      request.header.delete("grpc-timeout");
-      request.header.delete("connect-timeout-ms");
-    }
-    startTimeout(exchange);
-    try {
-      await admit(request);
-    } finally {
-      exchange.call.cancellation.clearTimer();
-    }
+  async function runUnary(call: ServerCall, start: Start): Promise<LibraryResponse> {
+    let started: Started;
+    const receive = async () => {
+      started = await start();
+      return started.request.message as Message;
+    };
+    return pipeline.unary(call, receive, (_message, contextValues) =>
+      started.next({ ...started.request, contextValues } as UnaryRequest),
+    );
   }
 
-  /** Logs a call that was refused before it started. Returns the error for the caller. */
-  async function logRefusal(reason: unknown, request: UnaryRequest): Promise<Problem> {
-    const fail = observe(() => {
-      throw reason;
+  async function runStream(call: ServerCall, start: Start): Promise<LibraryResponse> {
+    let response!: StreamResponse;
+    const message = await pipeline.stream(call, async (contextValues) => {
+      const { request, next } = await start();
+      const message = readMessages(request.message as AsyncIterable<Message>);
+      response = (await next({ ...request, message, contextValues } as StreamRequest)) as never;
+      return response.message;
     });
+    return { ...response, message };
+  }
+
+  async function* readMessages(messages: AsyncIterable<Message>): AsyncGenerator<Message> {
     try {
-      return (await fail(request)) as never;
-    } catch (problem) {
-      return problem as Problem;
+      for await (const message of messages) {
+        if (isOneMessage) {
+          await pipeline.validate(method, message);
+        }
+        yield message;
+      }
+    } catch (reason) {
+      throw toDecodeProblem(reason, bodyLimit);
     }
   }
 
-  return {
-    handler,
-    isOneMessage,
-    bodyLimit,
+  async function handle(exchange: Exchange, universal: UniversalServerRequest): Promise<Handled> {
+    const call = new ServerCall(method, exchange, protocolOf(exchange));
+    let response: Promise<UniversalServerResponse> | undefined;
+    let isStarted = false;
 
-    async serve(exchange, request) {
-      const { call } = exchange;
-      const opening = withoutMessage(handler, request);
-      const refuse = async (reason: unknown) => {
-        const problem = await logRefusal(reason, opening);
-        call.refusal = problem;
-        return respondWithError(handler, request, problem);
-      };
-
-      try {
-        await admitInTime(opening, exchange);
-      } catch (reason) {
-        return refuse(reason);
+    /** Runs the library until it has read a unary request, or the headers of a stream. */
+    function start(): Promise<Started> {
+      if (!isTypeKnown(universal)) {
+        throw unknownType();
       }
-      if (Number(request.header.get("content-length") ?? 0) > bodyLimit + envelopeSize) {
-        return refuse(bodyTooLarge(bodyLimit));
+      if (Number(universal.header.get("content-length") ?? 0) > bodyLimit + envelopeSize) {
+        throw bodyTooLarge(bodyLimit);
       }
       exchange.sendContinue();
       if (isOneMessage) {
         exchange.startBodyTimeout();
       }
-      if (handler.method.methodKind !== "unary") {
-        call.reauthorize = async () => {
-          await reauthorize(opening);
-        };
+      // From here the library has a timer of its own.
+      exchange.cancellation.clearTimer();
+      return new Promise((resolve, reject) => {
+        response = runLibrary(universal, (request, next) => {
+          isStarted = true;
+          linkCancellation(request.signal, exchange.cancellation);
+          resolve({ request, next });
+          return outcome;
+        });
+        response.then(
+          async (early) => isStarted || reject(await toProblem(early)),
+          (reason) => reject(toDecodeProblem(reason, bodyLimit)),
+        );
+      });
+    }
+
+    // Starts later, when `outcome` is set.
+    const outcome = Promise.resolve().then(() =>
+      method.methodKind === "unary" ? runUnary(call, start) : runStream(call, start),
+    );
+    startTimeout(exchange);
+    try {
+      await outcome;
+    } catch (problem) {
+      if (!isStarted) {
+        await sendRefusal(exchange, universal, problem as Problem);
+        return handledCall;
       }
-      try {
-        const response = await handler(request);
-        return call.logged || response.status === unsupportedMediaType
-          ? response
-          : refuse(toDecodeProblem(await readError(response), bodyLimit));
-      } catch (reason) {
-        if (call.logged) {
-          throw reason;
-        }
-        return refuse(toDecodeProblem(reason, bodyLimit));
-      }
-    },
-  };
+    } finally {
+      exchange.cancellation.clearTimer();
+    }
+    await send(exchange, await (response as Promise<UniversalServerResponse>));
+    return handledCall;
+  }
+
+  function runLibrary(
+    request: UniversalServerRequest,
+    intercept: Intercept,
+  ): Promise<UniversalServerResponse> {
+    const contextValues = createContextValues().set(interceptKey, intercept);
+    return handler({ ...request, contextValues });
+  }
+
+  /** The error in a response of the library to a request that it could not read. */
+  async function toProblem(response: UniversalServerResponse): Promise<Problem> {
+    return response.status === unsupportedMediaType
+      ? unknownType()
+      : toDecodeProblem(await readError(response), bodyLimit);
+  }
+
+  async function send(exchange: Exchange, response: UniversalServerResponse): Promise<void> {
+    if (method.methodKind === "unary") {
+      exchange.discardBody();
+      await sendBuffered(exchange, withGrpcMessageEncoding(response));
+      return;
+    }
+    discardBodyAfterResponse(exchange);
+    const streamed = sendStream(exchange, response, writeTimeoutMs);
+    await universalResponseToNodeResponse(
+      withGrpcMessageEncoding(streamed),
+      exchange.native().response,
+    );
+  }
+
+  /** Whether the content type names a protocol. GET has none. */
+  function isTypeKnown({ method, header }: UniversalServerRequest): boolean {
+    return method === "GET" || handler.supportedContentType(header.get("content-type") ?? "");
+  }
+
+  /** Sends an error in the caller's protocol, if that is known. The library sends what a body or an interceptor throws. */
+  async function sendRefusal(
+    exchange: Exchange,
+    universal: UniversalServerRequest,
+    problem: Problem,
+  ): Promise<void> {
+    exchange.discardBody();
+    if (problem.problemCode === "unsupported_media_type" || !isTypeKnown(universal)) {
+      sendProblem(exchange, problem);
+      return;
+    }
+    const { method, header, ...request } = universal;
+    const type = (method === "POST" && header.get("content-type")) || "application/json";
+    const fail = () => Promise.reject(problem);
+    const response = await runLibrary(
+      {
+        ...request,
+        method: "POST",
+        header: new Headers({ "content-type": type }),
+        body: { [Symbol.asyncIterator]: () => ({ next: fail }) },
+      },
+      fail,
+    );
+    await sendBuffered(exchange, withGrpcMessageEncoding(response));
+  }
+
+  return { allowedMethods: handler.allowedMethods, isOneMessage, bodyLimit, handle };
 }
 
-/** A request without its message, for interceptors that need only the headers. */
-function withoutMessage(
-  { method, service }: UniversalHandler,
-  { header, signal, url, method: requestMethod, contextValues }: UniversalServerRequest,
-): UnaryRequest {
-  return {
-    stream: false,
-    method: method as DescMethodUnary,
-    service,
-    requestMethod,
-    url,
-    header,
-    signal,
-    contextValues: contextValues ?? createContextValues(),
-    message: {} as Message,
-  };
+/** A request that the library has read. */
+interface Started {
+  readonly request: LibraryRequest;
+  /** Calls the handler. */
+  readonly next: Next;
+}
+
+type Start = () => Promise<Started>;
+
+/** The protocol of a request, by its content type. */
+function protocolOf({ headers }: Exchange): ProtocolName {
+  const [, kind] = /^application\/(grpc-web|grpc)\b/i.exec(headers["content-type"] ?? "") ?? [];
+  return (kind?.toLowerCase() as ProtocolName | undefined) ?? "connect";
+}
+
+/** Cancels a call when the library cancels it. */
+function linkCancellation(signal: AbortSignal, cancellation: Cancellation): void {
+  signal.addEventListener("abort", () => cancellation.cancel(cancellationError(signal)), {
+    once: true,
+  });
+}
+
+function unknownType(): Problem {
+  return new Problem(
+    "unsupported_media_type",
+    "Send a gRPC, gRPC-Web or Connect message, or see /openapi.json for the REST paths.",
+  );
 }
 
 /** The library's status for an unknown content type. */
-export const unsupportedMediaType = 415;
-
-/** Responds with an error in the caller's protocol: the library reports errors that a body throws. */
-function respondWithError(
-  handler: UniversalHandler,
-  { method, header, ...request }: UniversalServerRequest,
-  problem: Problem,
-): Promise<UniversalServerResponse> {
-  const type = (method === "POST" && header.get("content-type")) || "application/json";
-  return handler({
-    ...request,
-    method: "POST",
-    header: new Headers({ "content-type": type }),
-    body: { [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(problem) }) },
-  });
-}
+const unsupportedMediaType = 415;
 
 /** Reads the error in a response of the library, in any protocol. */
 async function readError({

@@ -14,7 +14,7 @@ import {
 } from "../../../errors.js";
 import type { Exchange } from "../../http/exchange.js";
 import { Http2Exchange } from "../../http/http2-exchange.js";
-import type { CallRequest } from "../call.js";
+import type { ServerCall } from "../call.js";
 
 /** Decodes and encodes the messages of a method. */
 export interface Codec {
@@ -33,9 +33,9 @@ export interface Protocol<E extends Exchange = Exchange> {
   /** Extracts the message, of at most `limit` bytes. Throws if the body is malformed. */
   unwrap(body: Buffer, limit: number): Buffer;
 
-  respond(exchange: E, call: CallRequest, codec: Codec, message: Message): void;
+  respond(exchange: E, call: ServerCall, codec: Codec, message: Message): void;
 
-  respondWithError(exchange: E, call: CallRequest, problem: Problem): void;
+  respondWithError(exchange: E, call: ServerCall, problem: Problem): void;
 }
 
 /** The size of a message prefix in gRPC and gRPC-Web: one byte of flags and the length. */
@@ -175,10 +175,10 @@ export function parseTimeout(headers: IncomingHttpHeaders): number | undefined {
 }
 
 /** Cancels a call after the caller's timeout. An invalid timeout is ignored. */
-export function startTimeout({ headers, call }: Exchange): void {
+export function startTimeout({ headers, cancellation }: Exchange): void {
   const timeout = parseTimeout(headers);
   if (timeout !== undefined && !Number.isNaN(timeout)) {
-    call.cancellation.cancelAfter(timeout, timedOut);
+    cancellation.cancelAfter(timeout, timedOut);
   }
 }
 

@@ -2,7 +2,7 @@ import { constants } from "node:http2";
 import { coalescePerTick } from "../../../lib/event-loop.js";
 import type { HeaderList } from "../../http/headers.js";
 import type { Http2Exchange } from "../../http/http2-exchange.js";
-import type { CallRequest } from "../call.js";
+import type { ServerCall } from "../call.js";
 import { contentType } from "../protocols/grpc.js";
 
 /** Bytes that are buffered before they are written. */
@@ -22,7 +22,7 @@ export class ResponseStream {
 
   constructor(
     private readonly exchange: Http2Exchange,
-    private readonly call: CallRequest,
+    private readonly call: ServerCall,
     private readonly writeTimeoutMs: number,
   ) {}
 

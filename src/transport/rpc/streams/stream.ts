@@ -1,18 +1,10 @@
-import type { DescMethodStreaming, DescMethodUnary, Message } from "@bufbuild/protobuf";
-import type { StreamRequest, StreamResponse } from "@connectrpc/connect";
+import type { DescMethodStreaming, Message } from "@bufbuild/protobuf";
+import type { ContextValues } from "@connectrpc/connect";
 import { Problem, toProblem } from "../../../errors.js";
-import type { MaybePromise } from "../../../lib/async.js";
-import {
-  chain,
-  type Interceptor,
-  type NextStream,
-  type NextUnary,
-} from "../../../middleware/interceptor.js";
-import { type Exchange, type Handled, handled, type RequestHandler } from "../../http/exchange.js";
+import { type Handled, handledCall, type RequestHandler } from "../../http/exchange.js";
 import type { Http2Exchange } from "../../http/http2-exchange.js";
-import { CallContext, CallRequest, CallResponse, UnaryCallRequest } from "../call.js";
-import type { MountedMethod } from "../methods.js";
-import { type RpcOptions, type StreamHandler, streamHandler } from "../methods.js";
+import { CallContext, ServerCall } from "../call.js";
+import { type MountedMethod, type RpcOptions, streamHandler } from "../methods.js";
 import { okStatus, statusTrailers } from "../protocols/grpc.js";
 import {
   isFastPath,
@@ -44,47 +36,48 @@ export function createStreamHandler(
 }
 
 function createStreamCallHandler(
-  { interceptors, writeTimeoutMs }: RpcOptions,
-  {
-    implementation,
-    codecs: { binary },
-    admission,
-    reauthorization,
-    inspection,
-    bodyLimit,
-    ...mounted
-  }: MountedMethod,
+  { writeTimeoutMs }: RpcOptions,
+  { implementation, codecs: { binary }, pipeline, bodyLimit, ...mounted }: MountedMethod,
 ): HandleStream {
   const method = mounted.method as DescMethodStreaming;
   const isSingle = method.methodKind === "server_streaming";
-  const run = createStreamCall({
-    method,
-    handler: streamHandler(implementation, method),
-    observe: interceptors.observe,
-    admission: [interceptors.deadline, ...admission],
-    reauthorization: [interceptors.deadline, ...reauthorization],
-    limitStreams: interceptors.limitStreams,
-    inspection,
-  });
+  const handler = streamHandler(implementation, method);
+
+  /** Returns the input of the handler: the stream, or its only message. */
+  async function receive(
+    messages: AsyncIterable<Message>,
+    call: ServerCall,
+  ): Promise<AsyncIterable<Message> | Message> {
+    if (!isSingle) {
+      return messages;
+    }
+    const message = await onlyMessage(messages, call.cancellation.signal);
+    await pipeline.validate(method, message);
+    return message;
+  }
 
   return async (exchange) => {
     const messages = new RequestStream(exchange, binary.decode, { limit: bodyLimit, isSingle });
-    const call = new StreamCallRequest(method, exchange, messages);
+    const call = new ServerCall(method, exchange, "grpc");
+    const open = async (values: ContextValues): Promise<AsyncIterable<object>> => {
+      const output = handler(await receive(messages, call), new CallContext(call, values));
+      return Symbol.asyncIterator in output ? output : once(output);
+    };
     const output = new ResponseStream(exchange, call, writeTimeoutMs);
     startTimeout(exchange);
     try {
-      const { message: responses } = await run(call);
+      const responses = await pipeline.stream(call, open);
       await sendAll(responses, exchange, (response) => output.send(binary.encode(response)));
       output.finish([...okStatus, ...call.trailerList]);
-      return handled;
+      return handledCall;
     } catch (reason) {
       output.finish([...call.trailerList, ...statusTrailers(toProblem(reason))]);
       if (!(reason instanceof Problem)) {
         throw reason;
       }
-      return handled;
+      return handledCall;
     } finally {
-      exchange.call.cancellation.clearTimer();
+      exchange.cancellation.clearTimer();
       exchange.abortBodySoon();
     }
   };
@@ -116,87 +109,11 @@ async function sendAll(
   }
 }
 
-interface StreamCallOptions {
-  readonly method: DescMethodStreaming;
-  readonly handler: StreamHandler;
-  readonly observe: Interceptor;
-  /** Interceptors that run when the stream is opened. */
-  readonly admission: readonly Interceptor[];
-  /** Interceptors that run again when the handler checks whether the stream may continue. */
-  readonly reauthorization: readonly Interceptor[];
-  readonly limitStreams: Interceptor;
-  /** Interceptors that run on the messages. */
-  readonly inspection: readonly Interceptor[];
-}
-
-/** Opens a stream. Throws only errors that the caller may see. */
-type RunStream = (call: StreamCallRequest) => MaybePromise<StreamResponse>;
-
-/** Creates a function that runs the streams of a method through its interceptors and handler. */
-function createStreamCall(options: StreamCallOptions): RunStream {
-  const { method, handler, observe, admission, reauthorization, limitStreams, inspection } =
-    options;
-  const pass: NextUnary = (request) => request as never;
-  const admit = chain(admission, pass);
-  const reauthorize = chain(reauthorization, pass);
-
-  const admitFirst: Interceptor = (next) => async (request) => {
-    const { exchange } = request as StreamCallRequest;
-    // The admission interceptors see the stream as a unary call without a message.
-    const opening = new UnaryCallRequest(
-      method as never as DescMethodUnary,
-      exchange,
-      "grpc",
-      noMessage,
-    );
-    exchange.call.reauthorize = async () => {
-      await reauthorize(opening);
-    };
-    await admit(opening);
-    return next(request);
-  };
-
-  const callHandler: NextStream = async (request) => {
-    const call = request as StreamCallRequest;
-    const context = new CallContext(call);
-    const input = method.methodKind === "server_streaming" ? await onlyMessage(call) : call.message;
-    const output = handler(input, context);
-    return new StreamCallResponse(call, Symbol.asyncIterator in output ? output : once(output));
-  };
-
-  return chain([observe, admitFirst, limitStreams, ...inspection], callHandler);
-}
-
-const noMessage = () => Promise.reject(new Error("the opening of a stream has no message"));
-
-/** A stream as interceptors see it. */
-class StreamCallRequest extends CallRequest<DescMethodStreaming> implements StreamRequest {
-  readonly stream = true;
-
-  constructor(
-    method: DescMethodStreaming,
-    exchange: Exchange,
-    readonly message: AsyncIterable<Message>,
-  ) {
-    super(method, exchange, "grpc");
-  }
-}
-
-class StreamCallResponse extends CallResponse<DescMethodStreaming> implements StreamResponse {
-  readonly stream = true;
-  readonly message: AsyncIterable<Message>;
-
-  constructor(call: StreamCallRequest, message: AsyncIterable<object>) {
-    super(call);
-    this.message = message as AsyncIterable<Message>;
-  }
-}
-
 /** The only message of a stream. Rejects if the stream is canceled before it arrives. */
-function onlyMessage({ message, signal }: StreamCallRequest): Promise<Message> {
+function onlyMessage(messages: AsyncIterable<Message>, signal: AbortSignal): Promise<Message> {
   return new Promise((resolve, reject) => {
     signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-    single(message).then(resolve, reject);
+    single(messages).then(resolve, reject);
   });
 }
 
