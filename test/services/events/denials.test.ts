@@ -142,6 +142,25 @@ describe.each(engines)("store=%s: denied calls", (engine) => {
     expect(rotatedEvent?.target?.keyId).toBe(old?.id);
   });
 
+  it("name the application that the caller may not change as the target", async () => {
+    const tenant = await createTenant();
+    const { root, createApplication } = tenant;
+    const id = root.applicationId;
+    const weaker = await createApplication("private", {
+      permissions: ["application:update", "application:delete"],
+    });
+    const events = await recordDenials(tenant, async (api) => {
+      await expectRefusal(api.disableApplication(weaker.key, { id }), "permission_denied");
+      await expectRefusal(api.deleteApplication(weaker.key, { id }), "permission_denied");
+    });
+    expect(
+      events.map(({ actor, target }) => [actor?.applicationId, target?.applicationId]),
+    ).toEqual([
+      [weaker.id, id],
+      [weaker.id, id],
+    ]);
+  });
+
   it("are not recorded for unknown keys or missing targets", async () => {
     const tenant = await createTenant();
     const { root, shop, createApplication } = tenant;
