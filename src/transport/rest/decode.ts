@@ -3,7 +3,6 @@ import {
   type DescField,
   type DescMessage,
   fromJson,
-  getOption,
   type Message,
   ScalarType,
 } from "@bufbuild/protobuf";
@@ -13,8 +12,7 @@ import {
   type Timestamp,
   TimestampSchema,
 } from "@bufbuild/protobuf/wkt";
-import { field as rulesOf } from "../../../gen/buf/validate/validate_pb.js";
-import { findOverlongList } from "../../contract/fields.js";
+import { findOverlongList, maskableFields } from "../../contract/fields.js";
 import { headerOf } from "../../contract/methods.js";
 import type { FieldViolation } from "../../contract/problems.js";
 import { invalidRequest, maxViolations } from "../../errors.js";
@@ -264,15 +262,15 @@ export function isUpdateMask({ message }: DescField): boolean {
  * Creates a function that sets the update mask of a message to the updatable fields
  * in its JSON. So an empty list or `null` differs from an absent field.
  */
-function createMaskWriter({ fields }: DescMessage): (message: Message, json: unknown) => Message {
-  const mask = fields.find(isUpdateMask);
+function createMaskWriter(schema: DescMessage): (message: Message, json: unknown) => Message {
+  const mask = schema.fields.find(isUpdateMask);
   if (!mask) {
     return (message) => message;
   }
-  const { type } = getOption(mask, rulesOf);
-  const maskable = type.case === "fieldMask" ? type.value.in : [];
+  const maskable = maskableFields(schema);
   return (message, json) => {
-    const paths = maskable.filter((name) => Object.hasOwn(json as object, name));
+    const given = maskable.filter(({ name }) => Object.hasOwn(json as object, name));
+    const paths = given.map(({ name }) => name);
     (message as unknown as Fields)[mask.localName] = create(FieldMaskSchema, { paths });
     return message;
   };
