@@ -19,7 +19,7 @@ export interface BenchContext {
 
 export async function createContext(folder: string): Promise<BenchContext> {
   const cores = chooseCores();
-  const generator = startGenerator(folder, cores.load);
+  const generator = startGenerator(cores.load);
   const embedded = await startWithEmbeddedStore(folder, cores);
   const mongo = await startWithMongo(cores);
   return { cores, folder, generator, embedded, mongo };

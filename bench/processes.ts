@@ -2,9 +2,8 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 
 const isLinux = process.platform === "linux";
-const ticksPerSecond = isLinux ? Number(execFileSync("getconf", ["CLK_TCK"])) : Number.NaN;
 
-/** The user and system CPU time of a process and its descendants. */
+/** The user and system CPU time of all threads of a process and its descendants. */
 export function getCpuSeconds(pid: number): number {
   return isLinux
     ? listProcessTree(pid).reduce((sum, member) => sum + getOwnCpuSeconds(member), 0)
@@ -12,10 +11,10 @@ export function getCpuSeconds(pid: number): number {
 }
 
 function getOwnCpuSeconds(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
-  // The second field is the program name in parentheses, which may contain any character.
-  const fromThird = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return (Number(fromThird[11]) + Number(fromThird[12])) / ticksPerSecond;
+  const nanoseconds = readdirSync(`/proc/${pid}/task`).map((thread) =>
+    Number.parseInt(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, "latin1"), 10),
+  );
+  return nanoseconds.reduce((sum, time) => sum + time, 0) / 1e9;
 }
 
 /** Lists a process and its descendants. Only the process itself outside of Linux. */
@@ -43,39 +42,23 @@ export function countOpenFiles(pid: number): number {
 export interface Memory {
   /** The resident set size in megabytes. */
   readonly rss: number;
-  /** Without the mapped data files, which processes share and the kernel can reclaim. */
-  readonly rssWithoutData: number;
+  /** Without mapped pages, which processes share and the kernel can reclaim. */
+  readonly unmapped: number;
 }
 
 /** The memory of the largest process of a server. */
-export function getLargestMemory(pid: number, dataFolder?: string): Memory {
-  return getMemory(pid, dataFolder).reduce((a, b) => (a.rssWithoutData > b.rssWithoutData ? a : b));
+export function getLargestMemory(pid: number): Memory {
+  return getMemory(pid).reduce((a, b) => (a.unmapped > b.unmapped ? a : b));
 }
 
 /** The memory of each process of a server. */
-export function getMemory(pid: number, dataFolder?: string): Memory[] {
-  return isLinux
-    ? listProcessTree(pid).map((member) =>
-        parseSmaps(readFileSync(`/proc/${member}/smaps`, "utf8"), dataFolder),
-      )
-    : [{ rss: Number.NaN, rssWithoutData: Number.NaN }];
-}
-
-/** Sums the resident size of the mappings in `/proc/<pid>/smaps`. */
-function parseSmaps(smaps: string, dataFolder: string | undefined): Memory {
-  let total = 0;
-  let data = 0;
-  let isData = false;
-  for (const line of smaps.split("\n")) {
-    const resident = /^Rss:\s*(\d+) kB/.exec(line)?.[1];
-    if (resident !== undefined) {
-      total += Number(resident);
-      data += isData ? Number(resident) : 0;
-    } else if (/^[0-9a-f]+-[0-9a-f]+ /.test(line)) {
-      isData = dataFolder !== undefined && line.includes(` ${dataFolder}`);
-    }
-  }
-  return { rss: total / 1024, rssWithoutData: (total - data) / 1024 };
+export function getMemory(pid: number): Memory[] {
+  return listProcessTree(pid).map((member) => {
+    const status = isLinux ? readFileSync(`/proc/${member}/status`, "latin1") : "";
+    const megabytes = (field: string) =>
+      Number(new RegExp(`^${field}:\\s*(\\d+) kB$`, "m").exec(status)?.[1] ?? Number.NaN) / 1024;
+    return { rss: megabytes("VmRSS"), unmapped: megabytes("RssAnon") };
+  });
 }
 
 /** The CPU cores of each part. Absent if there are too few or `taskset` is missing. */
@@ -121,7 +104,7 @@ export function pinProcess(pid: number, cores: string | undefined): void {
   }
 }
 
-export function isInstalled(command: string): boolean {
+function isInstalled(command: string): boolean {
   return spawnSync(command, ["--version"], { stdio: "ignore" }).error === undefined;
 }
 

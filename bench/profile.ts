@@ -23,17 +23,17 @@ export async function profile(context: BenchContext, name = "readByKey"): Promis
     cores: cores.server,
     nodeOptions: ["--cpu-prof", `--cpu-prof-dir=${profileFolder}`],
   });
-  const target = { port: server.port, keys: embedded.keys, seconds };
   reportProgress(`profile: ${name} for ${seconds} s`);
   // Sessions to authorize are created through another process, so that the profile omits it.
-  const otherProcess = { ...target, port: embedded.server.port };
+  const createSessions = scenarios.createSession.load(embedded, []);
   const previousResponses =
     name === "authorizeSession"
-      ? (await generator.run(scenarios.createSession.load(otherProcess, []))).responses
+      ? (await generator.run(embedded.server, createSessions, seconds)).responses
       : [];
+  const target = { server, keys: embedded.keys };
   const load = scenarios[name as ScenarioName].load(target, previousResponses);
-  await generator.verify(load);
-  await generator.run(load);
+  await generator.verify(server, load);
+  await generator.run(server, load, seconds);
   await server.stop();
 
   await mkdir(outputFolder, { recursive: true });

@@ -7,21 +7,21 @@ import {
 import { encodeGrpcFrame } from "./load/http2-client.js";
 import type { Load, LoadRequest } from "./load/load.js";
 import { type Keys, privateApplication } from "./seed.js";
+import type { Server } from "./servers.js";
 
 /** A kind of request whose cost is measured. */
 export interface Scenario {
   readonly name: string;
-  /** The items of a batch request: their number, and the name of their row in the report. */
-  readonly items?: { readonly count: number; readonly name: string };
+  /** The number of items of a batch request. */
+  readonly items?: number;
   /** Creates the load. Some need the responses of the previous scenario. */
   load(target: LoadTarget, previousResponses: readonly string[]): Load;
 }
 
-/** The server of a load, the keys to send and the duration. */
+/** The server of a load and the keys to send. */
 export interface LoadTarget {
-  readonly port: number;
+  readonly server: Pick<Server, "port">;
   readonly keys: Keys;
-  readonly seconds: number;
 }
 
 export const connections = 32;
@@ -115,17 +115,15 @@ const checkOverGrpc: Scenario = {
   }),
 };
 
-const batchItems = { count: batchSize, name: `– each of the ${batchSize} checks` };
-
 const batchOverGrpc: Scenario = {
   name: `gRPC BatchCheckAccess, ${batchSize} checks of ${batchSize} keys`,
-  items: batchItems,
+  items: batchSize,
   load: (target) => batchLoad(target, createBatches(target.keys)),
 };
 
 const batchSingleKeyOverGrpc: Scenario = {
   name: `gRPC BatchCheckAccess, ${batchSize} checks of one key`,
-  items: batchItems,
+  items: batchSize,
   load: (target) =>
     batchLoad(target, target.keys.private.slice(0, singleKeyBatches).map(createChecksOfKey)),
 };
@@ -160,7 +158,7 @@ const checkOverRest: Scenario = {
 
 const batchOverRest: Scenario = {
   name: `POST /access/check-batch, ${batchSize} checks`,
-  items: batchItems,
+  items: batchSize,
   load: (target) => ({
     ...post("/access/check-batch", 200, target),
     bodyPattern: allowedInJson,
@@ -198,8 +196,6 @@ const createApplication: Scenario = {
   load: (target) => ({
     ...post("/applications", 201, target),
     requests: [{ key: target.keys.management, body: privateApplication }],
-    // The responses are not needed, but all writes must use the same load generator.
-    keepResponses: true,
   }),
 };
 
@@ -223,12 +219,12 @@ export const scenarios = {
 
 export type ScenarioName = keyof typeof scenarios;
 
-export function get(path: string, { port, seconds }: LoadTarget) {
-  return { protocol: "http1", port, connections, seconds, verb: "GET", path, status: 200 } as const;
+export function get(path: string, { server: { port } }: LoadTarget) {
+  return { protocol: "http1", port, connections, verb: "GET", path, status: 200 } as const;
 }
 
-function post(path: string, status: number, { port, seconds }: LoadTarget) {
-  return { protocol: "http1", port, connections, seconds, verb: "POST", path, status } as const;
+function post(path: string, status: number, { server: { port } }: LoadTarget) {
+  return { protocol: "http1", port, connections, verb: "POST", path, status } as const;
 }
 
 function call(path: string, target: LoadTarget) {

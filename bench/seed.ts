@@ -61,6 +61,13 @@ const tokenService = {
 /** The request body that creates a private application. */
 export const privateApplication = JSON.stringify({ ...backend, rules });
 
+/** The request body that updates it. */
+export const applicationUpdate = JSON.stringify({
+  name: backend.name,
+  permissions: backend.permissions,
+  rules,
+});
+
 /** Fills a store directly. A million applications through the service would take too long. */
 export async function seed(environment: StoreEnvironment, count: number): Promise<Keys> {
   const first = await bootstrap(environment);

@@ -30,7 +30,7 @@ const host = "127.0.0.1";
 const startTimeoutMs = 30_000;
 const latchkey = fileURLToPath(new URL("../dist/src/main.js", import.meta.url));
 
-export function addressOf({ port }: Server): string {
+export function addressOf({ port }: Pick<Server, "port">): string {
   return `http://${host}:${port}`;
 }
 

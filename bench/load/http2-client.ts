@@ -5,27 +5,13 @@ import {
   connect,
   type IncomingHttpHeaders,
 } from "node:http2";
-import { percentile } from "../report/table.js";
-import {
-  keyHeader,
-  type Load,
-  type LoadClient,
-  type LoadRequest,
-  type LoadResult,
-  loadHost,
-} from "./load.js";
+import { keyHeader, type Load, type LoadClient, type LoadRequest, loadHost } from "./load.js";
 
 /** Sends plain requests and unary gRPC calls over HTTP/2. */
 export function createHttp2Client(load: Load): LoadClient {
   const isGrpc = load.protocol === "grpc";
   const bodyPattern = load.bodyPattern === undefined ? undefined : new RegExp(load.bodyPattern);
-  const sessions: ClientHttp2Session[] = [];
-
-  async function openSession(): Promise<void> {
-    const session = connect(`http://${loadHost}:${load.port}`);
-    sessions.push(session);
-    await once(session, "remoteSettings");
-  }
+  let sessions: readonly ClientHttp2Session[] = [];
 
   function createHeaders({ key, path = load.path }: LoadRequest) {
     return {
@@ -44,7 +30,7 @@ export function createHttp2Client(load: Load): LoadClient {
 
   return {
     open: async () => {
-      await Promise.all(Array.from({ length: load.connections }, openSession));
+      sessions = await openSessions(load);
     },
     send: (request, index) =>
       new Promise((resolve, reject) => {
@@ -71,12 +57,20 @@ export function createHttp2Client(load: Load): LoadClient {
         });
         stream.end(isGrpc ? encodeGrpcFrame(request.body ?? "") : undefined);
       }),
-    close: () => {
-      for (const session of sessions) {
-        session.destroy();
-      }
-    },
+    close: () => closeSessions(sessions),
   };
+}
+
+async function openSessions({ port, connections }: Load): Promise<ClientHttp2Session[]> {
+  const sessions = Array.from({ length: connections }, () => connect(`http://${loadHost}:${port}`));
+  await Promise.all(sessions.map((session) => once(session, "remoteSettings")));
+  return sessions;
+}
+
+function closeSessions(sessions: readonly ClientHttp2Session[]): void {
+  for (const session of sessions) {
+    session.destroy();
+  }
 }
 
 export const grpcHeaders = { "content-type": "application/grpc", te: "trailers" } as const;
@@ -111,35 +105,29 @@ function createFrameReader(onMessage: (message: Buffer) => void): (part: Buffer)
 /** The number of requests in flight per stream. */
 const streamWindow = 64;
 
+interface Streams {
+  /** Adds the latencies in milliseconds. */
+  run(deadline: number, latencies: number[]): Promise<void>;
+  close(): void;
+}
+
 /**
  * Opens one call per connection and keeps its window of requests full. Responses
  * may arrive in any order, so each latency counts from the oldest pending request.
  */
-export async function runStreamLoad(load: Load): Promise<LoadResult> {
+export async function openStreams(load: Load): Promise<Streams> {
   const frames = load.requests.map(({ body = "" }) => encodeGrpcFrame(body));
   const key = load.requests[0]?.key ?? "";
   const bodyPattern = load.bodyPattern === undefined ? undefined : new RegExp(load.bodyPattern);
-  const latencies: number[] = [];
-  const started = performance.now();
-  const deadline = started + load.seconds * 1000;
+  const headers = { ":method": "POST", ":path": load.path, [keyHeader]: key, ...grpcHeaders };
+  const sessions = await openSessions(load);
   let sent = 0;
 
-  async function runStream(): Promise<void> {
-    const session = connect(`http://${loadHost}:${load.port}`);
-    const stream = session.request({
-      ":method": "POST",
-      ":path": load.path,
-      [keyHeader]: key,
-      ...grpcHeaders,
-    });
-    try {
-      await exchangeMessages(stream);
-    } finally {
-      session.destroy();
-    }
-  }
-
-  async function exchangeMessages(stream: ClientHttp2Stream): Promise<void> {
+  async function exchangeMessages(
+    stream: ClientHttp2Stream,
+    deadline: number,
+    latencies: number[],
+  ): Promise<void> {
     const sentAt: number[] = [];
     let received = 0;
 
@@ -178,12 +166,12 @@ export async function runStreamLoad(load: Load): Promise<LoadResult> {
     }
   }
 
-  await Promise.all(Array.from({ length: load.connections }, runStream));
   return {
-    requests: latencies.length,
-    seconds: (performance.now() - started) / 1000,
-    p50: percentile(latencies, 50),
-    p99: percentile(latencies, 99),
-    responses: [],
+    run: async (deadline, latencies) => {
+      await Promise.all(
+        sessions.map((session) => exchangeMessages(session.request(headers), deadline, latencies)),
+      );
+    },
+    close: () => closeSessions(sessions),
   };
 }

@@ -1,11 +1,9 @@
-/** The requests that a load generator sends, and for how long. */
+/** The requests that a load generator sends. */
 export interface Load {
   /** `stream` is gRPC with one call per connection, which carries all requests. */
   readonly protocol: "http1" | "http2" | "grpc" | "stream";
   readonly port: number;
   readonly connections: number;
-  /** Requests in flight at the end are awaited. */
-  readonly seconds: number;
   readonly verb: "GET" | "POST" | "PUT";
   readonly path: string;
   /** The content type of the bodies, `application/json` by default. */
@@ -30,9 +28,20 @@ export interface LoadRequest {
   readonly body?: string | Uint8Array;
 }
 
+/** Sends a load to a server and measures what it costs. */
+export interface LoadTask {
+  readonly load: Load;
+  /** Requests in flight at the end are awaited. */
+  readonly seconds: number;
+  /** The process id of the server. */
+  readonly pid: number;
+}
+
 export interface LoadResult {
   readonly requests: number;
   readonly seconds: number;
+  /** The CPU time of the server. `NaN` if it cannot be measured. */
+  readonly cpuSeconds: number;
   /** Latencies in milliseconds. */
   readonly p50: number;
   readonly p99: number;
@@ -42,12 +51,6 @@ export interface LoadResult {
 
 export const keyHeader = "svc-api-key";
 export const loadHost = "127.0.0.1";
-
-/** Reduces a load to its first request, sent once. */
-export function toSingleRequest(load: Load): Load {
-  const { rate: _, ...rest } = load;
-  return { ...rest, connections: 1, requests: load.requests.slice(0, 1), once: true };
-}
 
 /** Sends single requests over persistent connections. */
 export interface LoadClient {

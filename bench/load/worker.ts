@@ -1,27 +1,19 @@
 /** The worker process of the load generator. */
 import { setImmediate as waitForNextTick } from "node:timers/promises";
 import { serveTasks } from "../child-processes.js";
-import { percentile } from "../report/table.js";
-import { runAutocannon } from "./external-tools.js";
+import { getCpuSeconds } from "../processes.js";
+import { percentile } from "../report/estimate.js";
 import { createHttp1Client } from "./http1-client.js";
-import { createHttp2Client, runStreamLoad } from "./http2-client.js";
-import type { Load, LoadClient, LoadRequest, LoadResult } from "./load.js";
+import { createHttp2Client, openStreams } from "./http2-client.js";
+import type { Load, LoadClient, LoadRequest, LoadResult, LoadTask } from "./load.js";
 
-serveTasks<Load, LoadResult>(async (load) => {
+serveTasks<LoadTask, LoadResult>(async (task) => {
   try {
-    return await chooseRunner(load)(load);
+    return await run(task);
   } catch (error) {
-    throw new Error(`${load.verb} ${load.path}: ${(error as Error).message}`);
+    throw new Error(`${task.load.verb} ${task.load.path}: ${(error as Error).message}`);
   }
 });
-
-function chooseRunner(load: Load): (load: Load) => Promise<LoadResult> {
-  if (load.protocol === "stream") {
-    return runStreamLoad;
-  }
-  const isHttp1Get = load.protocol === "http1" && load.verb === "GET";
-  return isHttp1Get && !load.once && load.rate === undefined ? runAutocannon : runLoad;
-}
 
 interface Measurements {
   /** In milliseconds. */
@@ -29,30 +21,54 @@ interface Measurements {
   readonly responses: string[];
 }
 
-async function runLoad(load: Load): Promise<LoadResult> {
-  const client = load.protocol === "http1" ? createHttp1Client(load) : createHttp2Client(load);
+/** Opening the connections does not count. */
+async function run({ load, seconds, pid }: LoadTask): Promise<LoadResult> {
   const measurements: Measurements = { latencies: [], responses: [] };
+  const driver = await openDriver(load);
   try {
-    await client.open();
+    const cpuBefore = getCpuSeconds(pid);
     const started = performance.now();
-    const { rate } = load;
-    await (rate === undefined
-      ? runClosedLoop(client, load, measurements)
-      : runOpenLoop(client, load, rate, measurements));
-    return summarize(measurements, (performance.now() - started) / 1000);
+    await driver.run(started + seconds * 1000, measurements);
+    const elapsed = (performance.now() - started) / 1000;
+    return summarize(measurements, elapsed, getCpuSeconds(pid) - cpuBefore);
   } finally {
-    client.close();
+    driver.close();
   }
+}
+
+interface Driver {
+  run(deadline: number, measurements: Measurements): Promise<void>;
+  close(): void;
+}
+
+async function openDriver(load: Load): Promise<Driver> {
+  if (load.protocol === "stream") {
+    const streams = await openStreams(load);
+    return {
+      run: (deadline, { latencies }) => streams.run(deadline, latencies),
+      close: streams.close,
+    };
+  }
+  const client = load.protocol === "http1" ? createHttp1Client(load) : createHttp2Client(load);
+  await client.open();
+  const { rate } = load;
+  return {
+    run: (deadline, measurements) =>
+      rate === undefined
+        ? runClosedLoop(client, load, deadline, measurements)
+        : runOpenLoop(client, load, rate, deadline, measurements),
+    close: client.close,
+  };
 }
 
 /** Sends one request at a time on each connection. */
 async function runClosedLoop(
   client: LoadClient,
   load: Load,
+  deadline: number,
   { latencies, responses }: Measurements,
 ): Promise<void> {
   const { requests, connections } = load;
-  const deadline = performance.now() + load.seconds * 1000;
   let sent = 0;
 
   async function runConnection(connection: number): Promise<void> {
@@ -76,14 +92,15 @@ async function runClosedLoop(
  */
 async function runOpenLoop(
   client: LoadClient,
-  { requests, connections, seconds }: Load,
+  { requests, connections }: Load,
   rate: number,
+  deadline: number,
   { latencies }: Measurements,
 ): Promise<void> {
   const interval = 1000 / rate;
-  const total = Math.floor(seconds * rate);
   const idle = Array.from({ length: connections }, (_, index) => index);
   const started = performance.now();
+  const total = Math.floor((deadline - started) / interval);
   let sent = 0;
   let failure: unknown;
 
@@ -112,13 +129,18 @@ async function runOpenLoop(
   }
 }
 
-function summarize({ latencies, responses }: Measurements, seconds: number): LoadResult {
+function summarize(
+  { latencies, responses }: Measurements,
+  seconds: number,
+  cpuSeconds: number,
+): LoadResult {
   if (latencies.length === 0) {
     throw new Error("no request was sent");
   }
   return {
     requests: latencies.length,
     seconds,
+    cpuSeconds,
     p50: percentile(latencies, 50),
     p99: percentile(latencies, 99),
     responses,

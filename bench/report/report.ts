@@ -1,12 +1,12 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import type { Measured, Verdict } from "../goals.js";
 import {
   asMarkdown,
   asText,
   type Column,
   createTable,
-  formatSpread,
-  spreadOf,
+  formatEstimate,
   type Table,
 } from "./table.js";
 
@@ -74,57 +74,39 @@ function formatList(notes: readonly string[]): string {
   return notes.map((note) => `- ${note}`).join("\n");
 }
 
-/** The results and goals of one suite. */
+/** The results of one suite. */
 export interface SuiteResult {
   readonly section: Section;
-  readonly goals: readonly Goal[];
+  readonly measured?: Measured;
 }
 
-/** A performance goal and its measurements. */
-export interface Goal {
-  readonly metric: string;
-  /** The goal as it is printed. */
-  readonly condition: string;
-  readonly limit: { readonly atMost: number } | { readonly atLeast: number };
-  /** One value per round, `NaN` if it could not be measured. */
-  readonly values: readonly number[];
-  readonly digits?: number;
-}
-
-/** `near` means missed by less than the spread between rounds. */
-type Verdict = "met" | "near" | "missed" | "unknown";
-
-export function evaluateGoal({ limit, values }: Goal): Verdict {
-  const { median, low, high } = spreadOf(values);
-  if (Number.isNaN(median)) {
-    return "unknown";
-  }
-  const [isMet, isNear] =
-    "atMost" in limit
-      ? [median <= limit.atMost, low <= limit.atMost]
-      : [median >= limit.atLeast, high >= limit.atLeast];
-  if (isMet) {
-    return "met";
-  }
-  return isNear ? "near" : "missed";
-}
-
-const verdictTexts: Record<Verdict, string> = {
-  met: "✓",
-  near: "✗, within the spread",
-  missed: "✗",
-  unknown: "not measured",
-};
-
-const goalColumns: readonly Column<Goal>[] = [
+const goalColumns: readonly Column<Verdict>[] = [
   { title: "Metric", isText: true, text: ({ metric }) => metric },
-  { title: "Goal", isText: true, text: ({ condition }) => condition },
-  { title: "Measured", text: ({ values, digits = 2 }) => formatSpread(spreadOf(values), digits) },
-  { title: "Met", isText: true, text: (goal) => verdictTexts[evaluateGoal(goal)] },
+  { title: "Goal", isText: true, text: formatGoal },
+  {
+    title: "Lowest (median)",
+    text: ({ value, digits = 2 }) => (value ? formatEstimate(value, digits) : "not measured"),
+  },
+  { title: "Met", isText: true, text: ({ isMet }) => formatMet(isMet) },
 ];
 
-/** Renders the goals with their verdicts. */
-export function goalsToText(goals: readonly Goal[]): string {
-  const table = asText(createTable(goalColumns, goals));
-  return `\ngoals\n\n${table}\n\n- Median of the rounds (lowest–highest). Ratios compare CPU time per request within one round unless stated otherwise.\n`;
+function formatGoal({ limit, unit }: Verdict): string {
+  return "atMost" in limit ? `≤ ${limit.atMost} ${unit}` : `≥ ${limit.atLeast} ${unit}`;
+}
+
+function formatMet(isMet: boolean | undefined): string {
+  if (isMet === undefined) {
+    return "";
+  }
+  return isMet ? "yes" : "no";
+}
+
+export function createGoalSection(verdicts: readonly Verdict[]): Section {
+  return {
+    name: "goals",
+    table: createTable(goalColumns, verdicts),
+    notes: [
+      "Ratios compare the lowest values of both sides, in CPU time per request unless stated otherwise.",
+    ],
+  };
 }

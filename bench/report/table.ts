@@ -1,3 +1,5 @@
+import type { Estimate } from "./estimate.js";
+
 /** A column and how to render its cell for a row. */
 export interface Column<Row> {
   readonly title: string;
@@ -41,40 +43,15 @@ export function asMarkdown({ columns, rows }: Table): string {
   ].join("\n");
 }
 
-export function formatSpread({ median, low, high }: Spread, digits: number): string {
-  return Number.isNaN(median)
-    ? "–"
-    : `${format(median, digits)} (${format(low, digits)}–${format(high, digits)})`;
+/** The lowest value, then the median in parentheses. */
+export function formatEstimate({ lowest, median }: Estimate, digits: number): string {
+  return Number.isNaN(lowest) ? "–" : `${format(lowest, digits)} (${format(median, digits)})`;
 }
 
 export function format(value: number, digits: number): string {
   return Number.isNaN(value)
     ? "–"
     : value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
-}
-
-export interface Spread {
-  readonly median: number;
-  readonly low: number;
-  readonly high: number;
-}
-
-export function spreadOf(values: readonly number[]): Spread {
-  const sorted = values.toSorted((a, b) => a - b);
-  const middle = (sorted.length - 1) / 2;
-  const below = sorted[Math.floor(middle)] ?? Number.NaN;
-  const above = sorted[Math.ceil(middle)] ?? Number.NaN;
-  return {
-    median: (below + above) / 2,
-    low: sorted[0] ?? Number.NaN,
-    high: sorted.at(-1) ?? Number.NaN,
-  };
-}
-
-/** Returns the nearest-rank percentile. */
-export function percentile(values: readonly number[], percent: number): number {
-  const sorted = Float64Array.from(values).sort();
-  return sorted[Math.max(0, Math.ceil((sorted.length * percent) / 100) - 1)] ?? Number.NaN;
 }
 
 /** Returns the slope of a linear regression. */

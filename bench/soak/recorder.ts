@@ -65,7 +65,7 @@ function onTimeout(): never {
 /** The resources of all processes of the service at one time. */
 export interface Sample {
   readonly minutes: number;
-  /** In MiB, without the mapped data file. */
+  /** In MiB, without mapped pages. */
   readonly memory: number;
   readonly files: number;
 }
@@ -73,11 +73,7 @@ export interface Sample {
 const sampleIntervalMs = 2_000;
 
 /** Samples the service while a load runs. Fails if the load fails or a process exits, even if it is replaced. */
-export async function monitor(
-  load: Promise<unknown>,
-  pid: number,
-  dataFolder: string,
-): Promise<readonly Sample[]> {
+export async function monitor(load: Promise<unknown>, pid: number): Promise<readonly Sample[]> {
   const samples: Sample[] = [];
   const started = performance.now();
   const processes = describeProcesses(pid);
@@ -90,10 +86,7 @@ export async function monitor(
       }
       samples.push({
         minutes: (performance.now() - started) / 60_000,
-        memory: getMemory(pid, dataFolder).reduce(
-          (sum, { rssWithoutData }) => sum + rssWithoutData,
-          0,
-        ),
+        memory: getMemory(pid).reduce((sum, { unmapped }) => sum + unmapped, 0),
         files: countOpenFiles(pid),
       });
       await delay(sampleIntervalMs);

@@ -1,4 +1,5 @@
-import { asText, type Column, createTable, format, percentile, spreadOf } from "../report/table.js";
+import { percentile } from "../report/estimate.js";
+import { asText, type Column, createTable, format } from "../report/table.js";
 import type { FloodResult } from "./load.js";
 import { type Recorder, type Sample, slopePerMinute } from "./recorder.js";
 
@@ -92,12 +93,15 @@ export function formatReport(result: SoakResult): string {
 
 function gaugeColumns(result: SoakResult): Column<Gauge>[] {
   const { samples, minutes } = result;
-  const spread = ({ getValue }: Gauge) => spreadOf(samples.map(getValue));
+  const column = (title: string, percent: number): Column<Gauge> => ({
+    title,
+    text: ({ getValue }) => format(percentile(samples.map(getValue), percent), 1),
+  });
   return [
     { title: "all processes", isText: true, text: ({ name }) => name },
-    { title: "median", text: (gauge) => format(spread(gauge).median, 1) },
-    { title: "lowest", text: (gauge) => format(spread(gauge).low, 1) },
-    { title: "highest", text: (gauge) => format(spread(gauge).high, 1) },
+    column("median", 50),
+    column("lowest", 0),
+    column("highest", 100),
     { title: "increase/min", text: ({ getValue }) => format(slopePerMinute(samples, getValue), 2) },
     { title: "maximum", text: ({ maxIncrease }) => format(maxIncrease(minutes), 2) },
     { title: "", isText: true, text: (gauge) => (isFlat(gauge, result) ? "flat" : "NOT FLAT") },

@@ -43,8 +43,9 @@ async function main(): Promise<void> {
   if (!(minutes > 0)) {
     throw new Error("--minutes must be a number above 0, for example 30");
   }
-  const folder = join(await createTempFolder(), "data");
-  const store = values.mongodb ? await startDatabase() : { DATA_DIR: folder };
+  const store = values.mongodb
+    ? await startDatabase()
+    : { DATA_DIR: join(await createTempFolder(), "data") };
   reportProgress("filling the store");
   const keys = await seed(store, seededApplications);
   // A short retention of audit entries, so that the data stop growing.
@@ -64,7 +65,7 @@ async function main(): Promise<void> {
     `running half of it, ${Math.round(rate)} journeys per second, for ${minutes} minutes`,
   );
   const load = runAtRate(journeys, rate, minutes * 60);
-  const samples = await monitor(load, server.pid, folder);
+  const samples = await monitor(load, server.pid);
   journeys.close();
   reportProgress(`sending large invalid requests for ${floodSeconds} seconds`);
   const flood = await measureDuringFlood(url, keys, floodSeconds);

@@ -1,72 +1,94 @@
 import { type BenchContext, reportProgress } from "../context.js";
-import { measure } from "../load/generator.js";
 import type { Plan } from "../plan.js";
-import type { Goal, SuiteResult } from "../report/report.js";
-import { type Column, createTable, formatSpread, type Spread, spreadOf } from "../report/table.js";
-import { type Scenario, scenarios } from "../scenarios.js";
+import { type Estimate, estimate, ratio } from "../report/estimate.js";
+import type { SuiteResult } from "../report/report.js";
+import { type Column, createTable, formatEstimate } from "../report/table.js";
+import { type Contender, runRounds, type Sample } from "../rounds.js";
+import { scenarios } from "../scenarios.js";
 import { addressOf, type Server, startLatchkey } from "../servers.js";
 
-const maxRatio = 1.1;
 /** One call in this many is traced. */
 const callsPerTrace = 100;
-/** Loads per mode in a round. */
-const iterations = 4;
-const measuredScenarios = [scenarios.readByKey, scenarios.checkOverGrpc];
 
+const requests = { read: scenarios.readByKey, check: scenarios.checkOverGrpc };
+type Request = keyof typeof requests;
 const modes = ["disabled", "default", "traced"] as const;
 type Mode = (typeof modes)[number];
-
-/** CPU µs per request in one round. */
-type Costs = Readonly<Record<Mode, number>>;
+type Case = `${Mode}/${Request}`;
 
 interface Outcome {
-  readonly scenario: Scenario;
-  readonly rounds: readonly Costs[];
+  readonly name: string;
+  /** CPU µs per request. */
+  readonly cpu: Readonly<Record<Mode, Estimate>>;
 }
 
 const columns: readonly Column<Outcome>[] = [
-  { title: "Request", isText: true, text: ({ scenario }) => scenario.name },
-  { title: "CPU µs, all off", text: ({ rounds }) => formatSpread(cpu(rounds, "disabled"), 0) },
-  { title: "CPU µs, defaults", text: ({ rounds }) => formatSpread(cpu(rounds, "default"), 0) },
-  { title: "Ratio", text: ({ rounds }) => formatSpread(spreadOf(ratios(rounds, "default")), 2) },
+  { title: "Request", isText: true, text: ({ name }) => name },
+  { title: "CPU µs, all off", text: ({ cpu }) => formatEstimate(cpu.disabled, 0) },
+  { title: "CPU µs, defaults", text: ({ cpu }) => formatEstimate(cpu.default, 0) },
+  { title: "Ratio", text: ({ cpu }) => formatEstimate(ratio(cpu.default, cpu.disabled), 2) },
   {
     title: "Ratio with tracing",
-    text: ({ rounds }) => formatSpread(spreadOf(ratios(rounds, "traced")), 2),
+    text: ({ cpu }) => formatEstimate(ratio(cpu.traced, cpu.disabled), 2),
   },
 ];
 
-/**
- * Measures the cost of metrics, logs and spans, compared with a service that has
- * all of them off. Each round starts new processes, because JIT compilation can
- * make two equal processes differ by more than this cost.
- */
+/** Measures the cost of metrics, logs and spans, compared with a service that has all of them off. */
 export async function measureObservability(
   context: BenchContext,
   plan: Plan,
 ): Promise<SuiteResult> {
-  const outcomes = measuredScenarios.map((scenario) => ({ scenario, rounds: [] as Costs[] }));
-  for (let round = 1; round <= plan.observabilityRounds; round++) {
-    reportProgress(`observability: round ${round} of ${plan.observabilityRounds}`);
-    const servers = await startAll(context);
-    for (const { scenario, rounds } of outcomes) {
-      rounds.push(await measureCosts(context, servers, scenario, plan));
-    }
-    for (const mode of modes) {
-      await servers[mode].stop();
+  const processes = plan.observabilityProcesses;
+  const samples = new Map<Case, Sample[]>();
+  for (let process = 1; process <= processes; process++) {
+    reportProgress(`observability: processes ${process} of ${processes}`);
+    for (const [name, added] of await measureNewProcesses(context, plan)) {
+      samples.set(name, [...(samples.get(name) ?? []), ...added]);
     }
   }
+  const outcome = (request: Request): Outcome => {
+    const cpu = (mode: Mode) =>
+      estimate((samples.get(`${mode}/${request}`) ?? []).map((sample) => sample.cpu));
+    return {
+      name: requests[request].name,
+      cpu: { disabled: cpu("disabled"), default: cpu("default"), traced: cpu("traced") },
+    };
+  };
+  const [read, check] = [outcome("read"), outcome("check")];
   return {
     section: {
       name: "observability",
-      table: createTable(columns, outcomes),
+      table: createTable(columns, [read, check]),
       notes: [
         "All off: `METRICS=off` and `LOG_LEVEL=silent`. Defaults: metrics, scraped once, and the log.",
         `With tracing: \`examples/telemetry.mjs\` is loaded and samples one call in ${callsPerTrace}.`,
-        `Median of ${plan.observabilityRounds} rounds (lowest–highest), each with new processes and ${iterations} × ${plan.seconds} s per process.`,
+        `Lowest (median) of ${plan.rounds} rounds of ${plan.seconds} s, spread over ${processes} processes.`,
       ],
     },
-    goals: outcomes.map(toGoal),
+    measured: {
+      observedRead: ratio(read.cpu.default, read.cpu.disabled),
+      observedCheck: ratio(check.cpu.default, check.cpu.disabled),
+    },
   };
+}
+
+async function measureNewProcesses(context: BenchContext, plan: Plan) {
+  const { keys } = context.embedded;
+  const servers = await startAll(context);
+  const contenders = new Map<Case, Contender>();
+  for (const [request, { load }] of Object.entries(requests)) {
+    for (const mode of modes) {
+      const server = servers[mode];
+      contenders.set(`${mode}/${request as Request}`, {
+        server,
+        load: () => load({ server, keys }, []),
+      });
+    }
+  }
+  const rounds = Math.ceil(plan.rounds / plan.observabilityProcesses);
+  const samples = await runRounds("observability", contenders, context, { ...plan, rounds });
+  await Promise.all(modes.map((mode) => servers[mode].stop()));
+  return samples;
 }
 
 async function startAll({ embedded, cores }: BenchContext): Promise<Record<Mode, Server>> {
@@ -86,45 +108,4 @@ async function startAll({ embedded, cores }: BenchContext): Promise<Record<Mode,
     await (await fetch(`${addressOf(server)}/metrics`)).text();
   }
   return servers;
-}
-
-/** Alternates between the modes, so that noise on the machine affects all of them. */
-async function measureCosts(
-  { embedded, generator }: BenchContext,
-  servers: Readonly<Record<Mode, Server>>,
-  { load }: Scenario,
-  { warmup, seconds }: Plan,
-): Promise<Costs> {
-  const measureCpu = async (mode: Mode, duration: number) => {
-    const { port } = servers[mode];
-    const modeLoad = load({ port, keys: embedded.keys, seconds: duration }, []);
-    return (await measure(servers[mode], generator, modeLoad)).sample.cpu;
-  };
-  const costs = { disabled: 0, default: 0, traced: 0 };
-  for (const mode of modes) {
-    await measureCpu(mode, warmup);
-  }
-  for (let iteration = 0; iteration < iterations; iteration++) {
-    for (const mode of iteration % 2 === 0 ? modes : modes.toReversed()) {
-      costs[mode] += (await measureCpu(mode, seconds)) / iterations;
-    }
-  }
-  return costs;
-}
-
-function cpu(rounds: readonly Costs[], mode: Mode): Spread {
-  return spreadOf(rounds.map((costs) => costs[mode]));
-}
-
-function ratios(rounds: readonly Costs[], mode: Mode): number[] {
-  return rounds.map((costs) => costs[mode] / costs.disabled);
-}
-
-function toGoal({ scenario, rounds }: Outcome): Goal {
-  return {
-    metric: `Metrics and log: ${scenario.name}`,
-    condition: `≤ ${maxRatio.toFixed(2)} × the CPU without them`,
-    limit: { atMost: maxRatio },
-    values: ratios(rounds, "default"),
-  };
 }

@@ -6,15 +6,14 @@ import { reportProgress } from "../../context.js";
 import type { Load } from "../../load/load.js";
 import { pinCommand } from "../../processes.js";
 import { get, type LoadTarget, readByKey } from "../../scenarios.js";
-import { type Keys, privateApplication, seed } from "../../seed.js";
-import { type StoreEnvironment, startLatchkey } from "../../servers.js";
+import { applicationUpdate, type Keys, seed } from "../../seed.js";
+import { addressOf, type StoreEnvironment, startLatchkey } from "../../servers.js";
 
 /** An embedded store filled with applications. */
 export interface SeededStore {
   readonly size: number;
   readonly keys: Keys;
   readonly environment: StoreEnvironment;
-  readonly folder: string;
 }
 
 export async function seedStores(
@@ -24,10 +23,8 @@ export async function seedStores(
   const stores: SeededStore[] = [];
   for (const size of sizes) {
     reportProgress(`growth: creating ${size.toLocaleString("en")} applications`);
-    const storeFolder = join(folder, `growth-${size}`);
-    const environment = { DATA_DIR: storeFolder };
-    const keys = await seed(environment, size);
-    stores.push({ size, keys, environment, folder: storeFolder });
+    const environment = { DATA_DIR: join(folder, `growth-${size}`) };
+    stores.push({ size, keys: await seed(environment, size), environment });
   }
   return stores;
 }
@@ -36,9 +33,6 @@ export const operations = ["read", "firstPage", "lastPage", "update"] as const;
 export type Operation = (typeof operations)[number];
 
 export const pageSize = 20;
-
-const { name, permissions, rules } = JSON.parse(privateApplication);
-const update = JSON.stringify({ name, permissions, rules });
 
 export async function createLoads(target: LoadTarget): Promise<Record<Operation, Load>> {
   const { keys } = target;
@@ -58,7 +52,7 @@ export async function createLoads(target: LoadTarget): Promise<Record<Operation,
       requests: keys.private.map(({ id }) => ({
         key: keys.management,
         path: `/applications/${id}`,
-        body: update,
+        body: applicationUpdate,
       })),
     },
   };
@@ -67,9 +61,9 @@ export async function createLoads(target: LoadTarget): Promise<Record<Operation,
 /** Fetches a page of one application and returns the size of the list and the next cursor. */
 async function fetchPagination(
   page: number,
-  { port, keys }: LoadTarget,
+  { server, keys }: LoadTarget,
 ): Promise<{ total_items: number; next: string }> {
-  const url = `http://127.0.0.1:${port}/applications?size=1&page=${page}`;
+  const url = `${addressOf(server)}/applications?size=1&page=${page}`;
   const response = await fetch(url, { headers: { "svc-api-key": keys.management } });
   if (!response.ok) {
     throw new Error(`${url} returned ${response.status} ${await response.text()}`);
@@ -80,32 +74,30 @@ async function fetchPagination(
   return pagination;
 }
 
-/** Startup times of one round in milliseconds. */
-export interface StartupRound {
+/** Startup times in milliseconds, one per round. */
+export interface Startup {
   /** `node -e 0`, from start to exit. */
-  readonly node: number;
+  readonly node: readonly number[];
   /** From the start until ready, by the size of the store. */
-  readonly ready: ReadonlyMap<number, number>;
+  readonly ready: ReadonlyMap<number, readonly number[]>;
 }
 
 export async function measureStartup(
   stores: readonly SeededStore[],
   rounds: number,
   cores: string | undefined,
-): Promise<StartupRound[]> {
-  const results: StartupRound[] = [];
-  // The first round only warms the page cache.
-  for (let round = 0; round <= rounds; round++) {
-    const ready = new Map<number, number>();
-    const node = await measureNodeStartup(cores);
+): Promise<Startup> {
+  const node: number[] = [];
+  const ready = new Map(stores.map(({ size }) => [size, [] as number[]]));
+  for (let round = 0; round < rounds; round++) {
+    node.push(await measureNodeStartup(cores));
     for (const { size, environment } of stores) {
       const server = await startLatchkey(environment, { cores });
-      ready.set(size, server.startupMs);
+      ready.get(size)?.push(server.startupMs);
       await server.stop();
     }
-    results.push({ node, ready });
   }
-  return results.slice(1);
+  return { node, ready };
 }
 
 async function measureNodeStartup(cores: string | undefined): Promise<number> {

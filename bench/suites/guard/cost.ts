@@ -1,14 +1,9 @@
 import { startWorker, type Worker } from "../../child-processes.js";
 import { type BenchContext, type Instance, reportProgress } from "../../context.js";
 import type { Plan } from "../../plan.js";
+import { combine, type Estimate, estimate, ratio } from "../../report/estimate.js";
 import type { SuiteResult } from "../../report/report.js";
-import {
-  type Column,
-  createTable,
-  formatSpread,
-  type Spread,
-  spreadOf,
-} from "../../report/table.js";
+import { type Column, createTable, formatEstimate } from "../../report/table.js";
 import { addressOf } from "../../servers.js";
 import type { CheckCost, CheckMethod, CostTask } from "./worker.js";
 
@@ -40,15 +35,14 @@ export async function measureGuardCost(context: BenchContext, plan: Plan): Promi
   }
   const { local, remote } = plan.checks;
   return {
-    goals: [],
     section: {
       name: "guard",
       table: createTable(
-        columns,
+        createColumns(summarize("guardCached", rounds)),
         methods.map((method) => summarize(method, rounds)),
       ),
       notes: [
-        `Median of ${rounds.length} rounds (lowest–highest), each of ${local.toLocaleString("en")} local checks and ${remote.toLocaleString("en")} calls, over ${checkedKeys} keys, on the embedded store.`,
+        `Lowest (median) of ${rounds.length} rounds, each of ${local.toLocaleString("en")} local checks and ${remote.toLocaleString("en")} calls, over ${checkedKeys} keys, on the embedded store.`,
       ],
     },
   };
@@ -77,25 +71,25 @@ async function runRound(
 
 interface Cost {
   readonly name: string;
-  readonly own: Spread;
-  readonly service: Spread;
-  /** The CPU time in both processes, relative to a check from the cache. */
-  readonly ratio: Spread;
+  readonly own: Estimate;
+  readonly service: Estimate;
 }
 
-const columns: readonly Column<Cost>[] = [
-  { title: "Check", isText: true, text: ({ name }) => name },
-  { title: "CPU µs, checking process", text: ({ own }) => formatSpread(own, 2) },
-  { title: "CPU µs, service", text: ({ service }) => formatSpread(service, 2) },
-  { title: "Total ÷ cached", text: ({ ratio }) => formatSpread(ratio, 2) },
-];
+const sum = ({ own, service }: Cost) => combine(own, service, (a, b) => a + b);
+
+function createColumns(cached: Cost): readonly Column<Cost>[] {
+  return [
+    { title: "Check", isText: true, text: ({ name }) => name },
+    { title: "CPU µs, checking process", text: ({ own }) => formatEstimate(own, 2) },
+    { title: "CPU µs, service", text: ({ service }) => formatEstimate(service, 2) },
+    { title: "Total ÷ cached", text: (cost) => formatEstimate(ratio(sum(cost), sum(cached)), 2) },
+  ];
+}
 
 function summarize(method: CheckMethod, rounds: readonly Round[]): Cost {
-  const both = ({ own, service }: CheckCost) => own + service;
   return {
     name: names[method],
-    own: spreadOf(rounds.map((round) => round[method].own)),
-    service: spreadOf(rounds.map((round) => round[method].service)),
-    ratio: spreadOf(rounds.map((round) => both(round[method]) / both(round.guardCached))),
+    own: estimate(rounds.map((round) => round[method].own)),
+    service: estimate(rounds.map((round) => round[method].service)),
   };
 }

@@ -4,8 +4,9 @@ import type { LoadGenerator } from "../../load/generator.js";
 import type { Load } from "../../load/load.js";
 import type { Plan } from "../../plan.js";
 import { pinProcess } from "../../processes.js";
+import { percentile } from "../../report/estimate.js";
 import type { SuiteResult } from "../../report/report.js";
-import { type Column, createTable, format, percentile } from "../../report/table.js";
+import { type Column, createTable, format } from "../../report/table.js";
 import { type CreatedApplication, privateApplication } from "../../seed.js";
 import { addressOf, startLatchkey } from "../../servers.js";
 import type { Revocation, RevokeTask } from "./worker.js";
@@ -33,7 +34,6 @@ export async function measureRevocation(context: BenchContext, plan: Plan): Prom
     series.push(...(await revokeKeys(instance, context, variants)));
   }
   return {
-    goals: [],
     section: {
       name: "revocation",
       table: createTable(revocationColumns, series),
@@ -143,6 +143,7 @@ function formatPercentile(percent: number, metric: Metric): (series: RevocationS
 }
 
 const maxConnections = 32;
+const maxSeconds = 60;
 
 /** Creates applications through the API. */
 async function createApplications(
@@ -154,7 +155,6 @@ async function createApplications(
     protocol: "http1",
     port: server.port,
     connections: Math.min(maxConnections, count),
-    seconds: 60,
     verb: "POST",
     path: "/applications",
     status: 201,
@@ -165,9 +165,9 @@ async function createApplications(
     once: true,
     keepResponses: true,
   };
-  const { responses } = await generator.run(load);
+  const { responses } = await generator.run(server, load, maxSeconds);
   if (responses.length < count) {
-    throw new Error(`only ${responses.length} applications were created in ${load.seconds} s`);
+    throw new Error(`only ${responses.length} applications were created in ${maxSeconds} s`);
   }
   return responses.map((response) => JSON.parse(response));
 }

@@ -1,13 +1,12 @@
 import type { ServerName, ServersUnderTest, ServerUnderTest } from "../../baselines/start.js";
-import type { Load } from "../../load/load.js";
+import type { Contender } from "../../rounds.js";
 import { type Scenario, type ScenarioName, scenarios } from "../../scenarios.js";
 
 /** One scenario on one server. */
-export interface BenchCase {
-  readonly name: CaseName;
+export interface BenchCase extends Contender {
+  /** The name of the server. */
+  readonly label: string;
   readonly scenario: Scenario;
-  readonly target: ServerUnderTest;
-  load(seconds: number, previousResponses: readonly string[]): Load;
 }
 
 export type CaseName = `${ServerName}/${ScenarioName}`;
@@ -26,7 +25,6 @@ const casesWithGoals: readonly CaseName[] = [
   "grpcJs/checkOverGrpc",
   "embedded/checkOverGrpc",
   "embedded/batchOverGrpc",
-  "embedded/batchSingleKeyOverGrpc",
   "embedded/streamOverGrpc",
   "lmdb/createSession",
   "embedded/createSession",
@@ -36,9 +34,11 @@ const casesWithGoals: readonly CaseName[] = [
   "embedded/createApplication",
   "findOne/readByKeyManyConnections",
   "mongo/readByKeyManyConnections",
+  "mongo/createSession",
 ];
 
 const otherCases: readonly CaseName[] = [
+  "embedded/batchSingleKeyOverGrpc",
   "embedded/checkOverRest",
   "embedded/batchOverRest",
   "connectOverHttp1/readByKeyOverConnect",
@@ -55,28 +55,26 @@ const otherCases: readonly CaseName[] = [
   "mongo/streamOverGrpc",
   "mongo/checkOverRest",
   "mongo/batchOverRest",
-  "mongo/createSession",
   "mongo/authorizeSession",
   "mongo/createApplication",
 ];
 
 /** Selects the cases whose server is available. */
-export function selectCases(servers: ServersUnderTest, isFull: boolean): BenchCase[] {
+export function selectCases(
+  servers: ServersUnderTest,
+  isFull: boolean,
+): ReadonlyMap<CaseName, BenchCase> {
   const names = isFull ? [...casesWithGoals, ...otherCases] : casesWithGoals;
-  return names.flatMap((name) => {
-    const [serverName, scenarioName] = name.split("/") as [ServerName, ScenarioName];
-    const target = servers[serverName];
-    return target ? [createCase(name, target, scenarios[scenarioName])] : [];
-  });
+  return new Map(
+    names.flatMap((name) => {
+      const [serverName, scenarioName] = name.split("/") as [ServerName, ScenarioName];
+      const target = servers[serverName];
+      return target ? [[name, createCase(target, scenarios[scenarioName])] as const] : [];
+    }),
+  );
 }
 
-function createCase(name: CaseName, target: ServerUnderTest, scenario: Scenario): BenchCase {
-  const { server, keys } = target;
-  return {
-    name,
-    scenario,
-    target,
-    load: (seconds, previousResponses) =>
-      scenario.load({ port: server.port, keys, seconds }, previousResponses),
-  };
+function createCase(target: ServerUnderTest, scenario: Scenario): BenchCase {
+  const { label, server } = target;
+  return { label, scenario, server, load: (previous) => scenario.load(target, previous) };
 }

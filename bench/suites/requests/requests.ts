@@ -1,156 +1,133 @@
 import { statfs } from "node:fs/promises";
 import { arch, cpus, platform, release } from "node:os";
 import { startServersUnderTest } from "../../baselines/start.js";
-import { type BenchContext, reportProgress } from "../../context.js";
-import type { LoadGenerator } from "../../load/generator.js";
-import { measure, perItem, type Sample } from "../../load/generator.js";
+import type { BenchContext } from "../../context.js";
+import type { Measured } from "../../goals.js";
 import type { Plan } from "../../plan.js";
-import type { Goal, SuiteResult } from "../../report/report.js";
-import {
-  type Column,
-  createTable,
-  format,
-  formatSpread,
-  type Spread,
-  spreadOf,
-} from "../../report/table.js";
+import { combine, type Estimate, estimate, ratio } from "../../report/estimate.js";
+import type { SuiteResult } from "../../report/report.js";
+import { type Column, createTable, format, formatEstimate } from "../../report/table.js";
+import { estimateCpu, runRounds, type Sample, type Samples } from "../../rounds.js";
 import { batchSize, connections, type ScenarioName, scenarios } from "../../scenarios.js";
 import { seededApplications } from "../../seed.js";
-import type { Server } from "../../servers.js";
 import { type BenchCase, type CaseName, selectCases } from "./cases.js";
+import { countRoundTrips } from "./round-trips.js";
+
+type Cases = ReadonlyMap<CaseName, BenchCase>;
 
 /** Measures the cost of requests and compares it with baseline servers in the same run. */
 export async function measureRequests(context: BenchContext, plan: Plan): Promise<SuiteResult> {
-  const { generator } = context;
   const cases = selectCases(await startServersUnderTest(context), plan.isFull);
-
-  reportProgress("requests: warming up");
-  await runRound(cases, generator, plan.warmup);
-  const rounds: Round[] = [];
-  while (rounds.length < plan.rounds) {
-    reportProgress(`requests: round ${rounds.length + 1} of ${plan.rounds}`);
-    rounds.push(await runRound(cases, generator, plan.seconds));
-  }
+  const samples = await runRounds("requests", cases, context, plan);
+  const roundTrips = context.mongo && (await countRoundTrips(context.mongo));
   return {
     section: {
       name: "requests",
-      table: createTable(requestColumns, summarize(cases, rounds)),
+      table: createTable(requestColumns, createRows(cases, samples)),
       pageTables: [
-        createTable(costColumns, createCosts(rounds)),
-        createTable(comparisonColumns, createComparisons(cases, rounds)),
+        createTable(costColumns, createCosts(samples)),
+        createTable(comparisonColumns, createComparisons(cases, samples)),
       ],
       notes: await createNotes(context, plan),
     },
-    goals: createGoals(rounds),
+    measured: {
+      ...compareWithGoals(samples),
+      ...(roundTrips && { mongoRoundTrips: roundTrips }),
+    },
   };
 }
 
-/** Runs every case once, so that noise on the machine affects all rows. */
-async function runRound(
-  cases: readonly BenchCase[],
-  generator: LoadGenerator,
-  seconds: number,
-): Promise<Round> {
-  const round = new Map<CaseName, Sample>();
-  const previousResponses = new Map<Server, readonly string[]>();
-  for (const { name, target, load: createLoad } of cases) {
-    const { server, label } = target;
-    try {
-      const load = createLoad(seconds, previousResponses.get(server) ?? []);
-      await generator.verify(load);
-      const { sample, responses } = await measure(server, generator, load);
-      previousResponses.set(server, responses);
-      round.set(name, sample);
-    } catch (error) {
-      throw new Error(`${label}: ${(error as Error).message}`);
-    }
-  }
-  return round;
+function compareWithGoals(samples: Samples<CaseName>): Measured {
+  const cpu = (name: CaseName) => estimateCpu(samples, name);
+  const cpuRatio = (own: CaseName, other: CaseName) => ratio(cpu(own), cpu(other));
+  const p99 = (name: CaseName) => estimateOf(samples, name, (sample) => sample.p99);
+  const p99Ratio = (scenario: ScenarioName) =>
+    ratio(p99(`embedded/${scenario}`), p99(`lmdb/${scenario}`));
+  const time = (name: CaseName) =>
+    estimateOf(samples, name, ({ requestsPerSecond }) => 1 / requestsPerSecond);
+  const createAndAuthorize = (server: "embedded" | "lmdb") =>
+    combine(cpu(`${server}/createSession`), cpu(`${server}/authorizeSession`), (a, b) => a + b);
+  return {
+    read: cpuRatio("embedded/readByKey", "bare/readByKey"),
+    grpcRead: cpuRatio("embedded/readByKeyOverGrpc", "grpcJs/readByKeyOverGrpc"),
+    grpcCheck: cpuRatio("embedded/checkOverGrpc", "grpcJs/checkOverGrpc"),
+    connectRead: cpuRatio("embedded/readByKeyOverConnect", "bare/readByKeyOverConnect"),
+    grpcWebRead: cpuRatio("embedded/readByKeyOverGrpcWeb", "bare/readByKeyOverConnect"),
+    batch: ratio(cpu("embedded/checkOverGrpc"), perItem(cpu("embedded/batchOverGrpc"), batchSize)),
+    stream: cpuRatio("embedded/checkOverGrpc", "embedded/streamOverGrpc"),
+    createSession: cpuRatio("embedded/createSession", "lmdb/createSession"),
+    createAndAuthorize: ratio(createAndAuthorize("embedded"), createAndAuthorize("lmdb")),
+    createApplication: cpuRatio("embedded/createApplication", "lmdb/createApplication"),
+    createSessionP99: p99Ratio("createSession"),
+    authorizeP99: p99Ratio("authorizeSession"),
+    createApplicationP99: p99Ratio("createApplication"),
+    mongoRead: ratio(
+      time("findOne/readByKeyManyConnections"),
+      time("mongo/readByKeyManyConnections"),
+    ),
+    mongoCreateSession: cpuRatio("mongo/createSession", "findOne/readByKeyManyConnections"),
+  };
 }
 
-type Round = ReadonlyMap<CaseName, Sample>;
+function estimateOf(
+  samples: Samples<CaseName>,
+  name: CaseName,
+  select: (sample: Sample) => number,
+): Estimate {
+  return estimate((samples.get(name) ?? []).map(select));
+}
 
-/** One row: the samples of all rounds. */
-interface Result {
+function perItem({ lowest, median }: Estimate, count = 1): Estimate {
+  return { lowest: lowest / count, median: median / count };
+}
+
+interface Row {
   readonly server: string;
   readonly request: string;
-  readonly requestsPerSecond: Spread;
-  readonly p50: Spread;
-  readonly p99: Spread;
-  readonly cpu: Spread;
-  /** The CPU time relative to the bare server in the same round. */
-  readonly ratio: Spread;
-  readonly memory: Spread;
+  readonly samples: readonly Sample[];
+  readonly cpu: Estimate;
+  /** The CPU time relative to the bare server. */
+  readonly ratio: Estimate;
 }
 
-const requestColumns: readonly Column<Result>[] = [
+const requestColumns: readonly Column<Row>[] = [
   { title: "Server", isText: true, text: ({ server }) => server },
   { title: "Request", isText: true, text: ({ request }) => request },
-  { title: "Requests/s", text: ({ requestsPerSecond }) => formatSpread(requestsPerSecond, 0) },
-  { title: "p50 ms", text: ({ p50 }) => format(p50.median, 2) },
-  { title: "p99 ms", text: ({ p99 }) => format(p99.median, 2) },
-  { title: "CPU µs/request", text: ({ cpu }) => formatSpread(cpu, 0) },
-  { title: "CPU × bare", text: ({ ratio }) => formatSpread(ratio, 1) },
-  { title: "RSS MB", text: ({ memory }) => format(memory.median, 0) },
+  {
+    title: "Requests/s",
+    text: ({ samples }) => format(Math.max(...samples.map((s) => s.requestsPerSecond)), 0),
+  },
+  { title: "p50 ms", text: ({ samples }) => formatLatency(samples.map(({ p50 }) => p50)) },
+  { title: "p99 ms", text: ({ samples }) => formatLatency(samples.map(({ p99 }) => p99)) },
+  { title: "CPU µs/request", text: ({ cpu }) => formatEstimate(cpu, 0) },
+  { title: "CPU × bare", text: (row) => formatEstimate(row.ratio, 2) },
 ];
 
-const bareCase: CaseName = "bare/readByKey";
-
-/** One row per case, and one for the items of batches. */
-function summarize(cases: readonly BenchCase[], rounds: readonly Round[]): Result[] {
-  return cases.flatMap(({ name, target, scenario }) => {
-    const row = (request: string, select: (sample: Sample) => Sample): Result => ({
-      server: target.label,
-      request,
-      ...summarizeSamples(rounds, (round) => select(round.get(name) as Sample)),
-    });
-    const { items } = scenario;
-    const requestRow = row(scenario.name, (sample) => sample);
-    return items
-      ? [requestRow, row(items.name, (sample) => perItem(sample, items.count))]
-      : [requestRow];
-  });
+function formatLatency(values: readonly number[]): string {
+  return formatEstimate(estimate(values), 2);
 }
 
-function summarizeSamples(rounds: readonly Round[], getSample: (round: Round) => Sample) {
-  const spread = (select: (sample: Sample) => number) =>
-    spreadOf(rounds.map((round) => select(getSample(round))));
-  return {
-    requestsPerSecond: spread(({ requestsPerSecond }) => requestsPerSecond),
-    p50: spread(({ p50 }) => p50),
-    p99: spread(({ p99 }) => p99),
-    cpu: spread(({ cpu }) => cpu),
-    ratio: spreadOf(
-      rounds.map((round) => getSample(round).cpu / (round.get(bareCase)?.cpu ?? Number.NaN)),
-    ),
-    memory: spread(({ memory }) => memory),
-  };
+function createRows(cases: Cases, all: Samples<CaseName>): Row[] {
+  const bare = estimateCpu(all, "bare/readByKey");
+  return [...cases].map(([name, { label, scenario }]) => {
+    const cpu = estimateCpu(all, name);
+    const samples = all.get(name) ?? [];
+    return { server: label, request: scenario.name, samples, cpu, ratio: ratio(cpu, bare) };
+  });
 }
 
 /** The cost of one call, or one check of a batch, on each store. */
 interface Cost {
   readonly call: string;
-  readonly embedded: Summary | undefined;
-  readonly mongo: Summary | undefined;
+  readonly embedded: Estimate;
+  readonly mongo: Estimate;
 }
-
-type Summary = ReturnType<typeof summarizeSamples>;
 
 const costColumns: readonly Column<Cost>[] = [
   { title: "Call", isText: true, text: ({ call }) => call },
-  ...(["embedded", "mongo"] as const).flatMap((store): Column<Cost>[] => {
-    const name = store === "embedded" ? "Embedded" : "MongoDB";
-    return [
-      { title: `${name}: CPU µs`, text: (cost) => formatSpread(cost[store]?.cpu ?? none, 0) },
-      {
-        title: "per second",
-        text: (cost) => format((cost[store]?.requestsPerSecond ?? none).median, 0),
-      },
-    ];
-  }),
+  { title: "Embedded store: CPU µs", text: ({ embedded }) => formatEstimate(embedded, 0) },
+  { title: "MongoDB: CPU µs", text: ({ mongo }) => formatEstimate(mongo, 0) },
 ];
-
-const none: Spread = { median: Number.NaN, low: Number.NaN, high: Number.NaN };
 
 /** In the order of the page: reads, checks, writes. */
 const calls: readonly ScenarioName[] = [
@@ -170,15 +147,13 @@ const calls: readonly ScenarioName[] = [
   "createApplication",
 ];
 
-function createCosts(rounds: readonly Round[]): Cost[] {
+function createCosts(samples: Samples<CaseName>): Cost[] {
   return calls.map((scenario) => {
     const { name, items } = scenarios[scenario];
-    const summarizeStore = (store: "embedded" | "mongo") =>
-      summarizeCase(rounds, `${store}/${scenario}`, items?.count);
     return {
       call: items ? `${name}, each` : name,
-      embedded: summarizeStore("embedded"),
-      mongo: summarizeStore("mongo"),
+      embedded: perItem(estimateCpu(samples, `embedded/${scenario}`), items),
+      mongo: perItem(estimateCpu(samples, `mongo/${scenario}`), items),
     };
   });
 }
@@ -187,125 +162,52 @@ function createCosts(rounds: readonly Round[]): Cost[] {
 interface Comparison {
   readonly request: string;
   readonly server: string;
-  readonly baseline: Summary;
-  readonly latchkey: Summary | undefined;
+  readonly baseline: Estimate;
+  readonly latchkey: Estimate;
 }
 
 const comparisonColumns: readonly Column<Comparison>[] = [
   { title: "Request", isText: true, text: ({ request }) => request },
   { title: "Other server", isText: true, text: ({ server }) => server },
-  { title: "its CPU µs", text: ({ baseline }) => formatSpread(baseline.cpu, 0) },
-  { title: "Latchkey's CPU µs", text: ({ latchkey }) => formatSpread(latchkey?.cpu ?? none, 0) },
+  { title: "its CPU µs", text: ({ baseline }) => formatEstimate(baseline, 0) },
+  { title: "Latchkey's CPU µs", text: ({ latchkey }) => formatEstimate(latchkey, 0) },
+  {
+    title: "Ratio",
+    text: ({ latchkey, baseline }) => formatEstimate(ratio(latchkey, baseline), 2),
+  },
 ];
 
-/** The comparisons on the page. */
-const comparedCases: readonly CaseName[] = [
-  "bare/readByKey",
-  "grpcJs/readByKeyOverGrpc",
-  "grpcJs/checkOverGrpc",
-  "lmdb/createApplication",
-  "findOne/readByKeyManyConnections",
-  "connectOverHttp1/readByKeyOverConnect",
-  "connectOverHttp2/readByKeyOverGrpc",
-];
-
-function createComparisons(cases: readonly BenchCase[], rounds: readonly Round[]): Comparison[] {
-  return cases.flatMap(({ name, target, scenario }) => {
+/** Compares every baseline with Latchkey. */
+function createComparisons(cases: Cases, samples: Samples<CaseName>): Comparison[] {
+  return [...cases].flatMap(([name, { label, scenario }]) => {
     const [serverName, scenarioName] = name.split("/") as [string, ScenarioName];
-    const baseline = summarizeCase(rounds, name);
-    if (!comparedCases.includes(name) || !baseline) {
+    if (serverName === "embedded" || serverName === "mongo") {
       return [];
     }
-    const latchkey = summarizeCase(
-      rounds,
-      `${serverName === "findOne" ? "mongo" : "embedded"}/${scenarioName}`,
-    );
-    return [{ request: scenario.name, server: target.label, baseline, latchkey }];
+    const store = serverName === "findOne" ? "mongo" : "embedded";
+    return [
+      {
+        request: scenario.name,
+        server: label,
+        baseline: estimateCpu(samples, name),
+        latchkey: estimateCpu(samples, `${store}/${scenarioName}`),
+      },
+    ];
   });
-}
-
-function summarizeCase(rounds: readonly Round[], name: CaseName, items = 1): Summary | undefined {
-  return rounds[0]?.has(name)
-    ? summarizeSamples(rounds, (round) => perItem(round.get(name) as Sample, items))
-    : undefined;
-}
-
-function createGoals(rounds: readonly Round[]): Goal[] {
-  /** The ratios of two cases, one value per round. */
-  function ratios(own: CaseName, other: CaseName, metric: keyof Sample): number[] {
-    return rounds.map(
-      (round) =>
-        (round.get(own)?.[metric] ?? Number.NaN) / (round.get(other)?.[metric] ?? Number.NaN),
-    );
-  }
-
-  function cpuAtMost(
-    scenario: ScenarioName,
-    atMost: number,
-    baseline: CaseName,
-    baselineName: string,
-  ): Goal {
-    return {
-      metric: scenarios[scenario].name,
-      condition: `≤ ${atMost.toFixed(1)} × ${baselineName}`,
-      limit: { atMost },
-      values: ratios(`embedded/${scenario}`, baseline, "cpu"),
-    };
-  }
-
-  function decisionsAtLeast(scenario: ScenarioName, atLeast: number, checks: number): Goal {
-    return {
-      metric: scenarios[scenario].name,
-      condition: `≥ ${atLeast} × the decisions per CPU second of unary checks`,
-      limit: { atLeast },
-      values: ratios("embedded/checkOverGrpc", `embedded/${scenario}`, "cpu").map(
-        (ratio) => ratio * checks,
-      ),
-      digits: 1,
-    };
-  }
-
-  const bare = "bare node:http";
-  const grpcJs = "@grpc/grpc-js";
-  const httpLmdb = "minimal node:http + lmdb";
-  return [
-    cpuAtMost("readByKey", 1.9, "bare/readByKey", bare),
-    cpuAtMost("readByKeyOverGrpc", 1, "grpcJs/readByKeyOverGrpc", grpcJs),
-    cpuAtMost("checkOverGrpc", 1, "grpcJs/checkOverGrpc", grpcJs),
-    cpuAtMost("readByKeyOverConnect", 2.5, "bare/readByKeyOverConnect", bare),
-    cpuAtMost("readByKeyOverGrpcWeb", 2.5, "bare/readByKeyOverConnect", bare),
-    decisionsAtLeast("batchOverGrpc", 25, batchSize),
-    decisionsAtLeast("batchSingleKeyOverGrpc", 25, batchSize),
-    decisionsAtLeast("streamOverGrpc", 4, 1),
-    cpuAtMost("createSession", 1.5, "lmdb/createSession", httpLmdb),
-    cpuAtMost("authorizeSession", 1.5, "lmdb/authorizeSession", httpLmdb),
-    cpuAtMost("createApplication", 1.5, "lmdb/createApplication", httpLmdb),
-    {
-      metric: `MongoDB: ${scenarios.readByKeyManyConnections.name}`,
-      condition: "≥ 3 × the requests per second of one findOne per request",
-      limit: { atLeast: 3 },
-      values: ratios(
-        "mongo/readByKeyManyConnections",
-        "findOne/readByKeyManyConnections",
-        "requestsPerSecond",
-      ),
-    },
-  ];
 }
 
 /** Describes the conditions of the run. */
 async function createNotes(
-  { cores, folder, generator, mongo }: BenchContext,
+  { cores, folder, mongo }: BenchContext,
   { rounds, seconds }: Plan,
 ): Promise<string[]> {
   return [
     `${describeMachine()}, ${new Date().toISOString().slice(0, 10)}.`,
     `${connections} connections unless stated, ${seededApplications.toLocaleString("en")} applications with 5 rules each, one server process (\`WORKERS=1\`).`,
-    `Median of ${rounds} rounds of ${seconds} s (lowest–highest).`,
+    `Lowest (median) of ${rounds} rounds of ${seconds} s.`,
     cores.server === undefined
       ? "Servers and load generator shared the cores."
       : `Servers on core ${cores.server}, load generator on core ${cores.load}${mongo ? `, MongoDB on core ${cores.database}` : ""}.`,
-    `Load generated by ${generator.description}.`,
     ...((await isOnTmpfs(folder))
       ? ["The embedded store was on tmpfs, so its writes look cheaper than they are."]
       : []),

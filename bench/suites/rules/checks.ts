@@ -12,7 +12,6 @@ export async function prepareChecks(
   instance: Instance,
   set: RuleSet,
   count: 1 | typeof manyRules,
-  seconds: number,
 ): Promise<Load> {
   const createKey = set.isForSessions ? createSession : createApplication;
   const requests: LoadRequest[] = [];
@@ -29,7 +28,6 @@ export async function prepareChecks(
     protocol: "http1",
     port: instance.server.port,
     connections: concurrency,
-    seconds,
     verb: "POST",
     path: "/access/check",
     status: 200,

@@ -1,16 +1,16 @@
 import { type BenchContext, listInstances, reportProgress } from "../../context.js";
-import { measure } from "../../load/generator.js";
+import type { Load } from "../../load/load.js";
 import type { Plan } from "../../plan.js";
+import { type Estimate, estimate, ratio } from "../../report/estimate.js";
 import type { SuiteResult } from "../../report/report.js";
 import {
   type Column,
   createTable,
   format,
-  formatSpread,
-  type Spread,
-  spreadOf,
+  formatEstimate,
   type Table,
 } from "../../report/table.js";
+import { measure } from "../../rounds.js";
 import {
   concurrency,
   createDecisionBenchmark,
@@ -31,24 +31,23 @@ interface RuleCase {
 
 interface Outcome {
   readonly ruleCase: RuleCase;
-  readonly one: Spread;
-  readonly many: Spread;
-  /** Within the same round. */
-  readonly ratio: Spread;
+  readonly one: Estimate;
+  readonly many: Estimate;
 }
-
-const seconds = 1;
 
 /** Compares the cost of many rules with that of one. */
 export async function measureRules(
   context: BenchContext,
-  { ruleRounds }: Plan,
+  { rounds: count, seconds }: Plan,
 ): Promise<SuiteResult> {
-  const cases = [...(await createInProcessCases()), ...(await createServiceCases(context))];
+  const cases = [
+    ...(await createInProcessCases()),
+    ...(await createServiceCases(context, seconds)),
+  ];
   const rounds: { one: number; many: number }[][] = cases.map(() => []);
   // The first round is the warmup.
-  for (let round = 0; round <= ruleRounds; round++) {
-    reportProgress(round === 0 ? "rules: warming up" : `rules: round ${round} of ${ruleRounds}`);
+  for (let round = 0; round <= count; round++) {
+    reportProgress(round === 0 ? "rules: warming up" : `rules: round ${round} of ${count}`);
     for (const [index, ruleCase] of cases.entries()) {
       rounds[index]?.push({ one: await ruleCase.measureOne(), many: await ruleCase.measureMany() });
     }
@@ -57,13 +56,12 @@ export async function measureRules(
     summarize(ruleCase, rounds[index]?.slice(1) ?? []),
   );
   return {
-    goals: [],
     section: {
       name: "rules",
       table: createTable(columns, outcomes),
       pageTables: [createPageTable(outcomes)],
       notes: [
-        `CPU µs with 1 rule → with ${manyRules.toLocaleString("en")} rules, median of ${ruleRounds} rounds.`,
+        `CPU µs with 1 rule → with ${manyRules.toLocaleString("en")} rules, lowest of ${count} rounds.`,
         "Every rule lists the permission; only the last one matches the token.",
         `${concurrency} connections, over ${concurrency} keys.`,
       ],
@@ -81,18 +79,20 @@ async function createInProcessCases(): Promise<RuleCase[]> {
   }));
 }
 
-function createServiceCases(context: BenchContext): Promise<RuleCase[]> {
+function createServiceCases(context: BenchContext, seconds: number): Promise<RuleCase[]> {
   const { generator } = context;
   return Promise.all(
     listInstances(context).flatMap((instance) =>
       ruleSets.map(async (set) => {
-        const one = await prepareChecks(instance, set, 1, seconds);
-        const many = await prepareChecks(instance, set, manyRules, seconds);
+        const one = await prepareChecks(instance, set, 1);
+        const many = await prepareChecks(instance, set, manyRules);
+        const measureCpu = async (load: Load) =>
+          (await measure(generator, instance.server, load, seconds)).sample.cpu;
         return {
           evaluator: `POST /access/check, ${instance.name}`,
           set,
-          measureOne: async () => (await measure(instance.server, generator, one)).sample.cpu,
-          measureMany: async () => (await measure(instance.server, generator, many)).sample.cpu,
+          measureOne: () => measureCpu(one),
+          measureMany: () => measureCpu(many),
         };
       }),
     ),
@@ -102,21 +102,20 @@ function createServiceCases(context: BenchContext): Promise<RuleCase[]> {
 function summarize(ruleCase: RuleCase, rounds: readonly { one: number; many: number }[]): Outcome {
   return {
     ruleCase,
-    one: spreadOf(rounds.map(({ one }) => one)),
-    many: spreadOf(rounds.map(({ many }) => many)),
-    ratio: spreadOf(rounds.map(({ one, many }) => many / one)),
+    one: estimate(rounds.map(({ one }) => one)),
+    many: estimate(rounds.map(({ many }) => many)),
   };
 }
 
 const columns: readonly Column<Outcome>[] = [
   { title: "Measured", isText: true, text: ({ ruleCase }) => ruleCase.evaluator },
   { title: "Rules with", isText: true, text: ({ ruleCase }) => ruleCase.set.name },
-  { title: "CPU µs, 1 rule", text: ({ one }) => formatSpread(one, 2) },
+  { title: "CPU µs, 1 rule", text: ({ one }) => formatEstimate(one, 2) },
   {
     title: `CPU µs, ${manyRules.toLocaleString("en")} rules`,
-    text: ({ many }) => formatSpread(many, 2),
+    text: ({ many }) => formatEstimate(many, 2),
   },
-  { title: "Ratio", text: ({ ratio }) => formatSpread(ratio, 1) },
+  { title: "Ratio", text: ({ one, many }) => formatEstimate(ratio(many, one), 1) },
 ];
 
 /** One row per rule set, one column per evaluator. */
@@ -126,7 +125,7 @@ function createPageTable(outcomes: readonly Outcome[]): Table {
     const outcome = outcomes.find(
       ({ ruleCase }) => ruleCase.set === set && ruleCase.evaluator === evaluator,
     );
-    return outcome ? `${format(outcome.one.median, 1)} → ${format(outcome.many.median, 1)}` : "–";
+    return outcome ? `${format(outcome.one.lowest, 1)} → ${format(outcome.many.lowest, 1)}` : "–";
   };
   return {
     columns: [{ title: "Rules with", isText: true }, ...evaluators.map((title) => ({ title }))],
