@@ -4,7 +4,12 @@ import { onExit } from "./child-processes.js";
 import { type LoadGenerator, startGenerator } from "./load/generator.js";
 import { type Cores, chooseCores, pinProcess } from "./processes.js";
 import { type Keys, seed, seededApplications } from "./seed.js";
-import { type Server, type StoreEnvironment, startLatchkey } from "./servers.js";
+import {
+  type LatchkeyOptions,
+  type Server,
+  type StoreEnvironment,
+  startLatchkey,
+} from "./servers.js";
 
 /** What all suites share: the load generator and the instances of Latchkey. */
 export interface BenchContext {
@@ -46,7 +51,11 @@ export interface Instance {
 }
 
 function startWithEmbeddedStore(folder: string, cores: Cores): Promise<Instance> {
-  return startInstance("embedded store", { DATA_DIR: join(folder, "data") }, cores);
+  return startInstance(
+    "embedded store",
+    { DATA_DIR: join(folder, "data") },
+    { cores: cores.server },
+  );
 }
 
 /** Returns `undefined` if MongoDB is not available. */
@@ -60,14 +69,18 @@ async function startWithMongo(cores: Cores): Promise<Instance | undefined> {
   }
   pinProcess(mongod.pid, cores.database);
   const store = { MONGODB_URI: mongod.uri, MONGODB_DATABASE: "latchkey" };
-  return { ...(await startInstance("MongoDB", store, cores)), databasePid: mongod.pid };
+  return {
+    ...(await startInstance("MongoDB", store, { cores: cores.server })),
+    databasePid: mongod.pid,
+  };
 }
 
-async function startInstance(
+/** Fills a new store and starts Latchkey on it. */
+export async function startInstance(
   name: string,
   store: StoreEnvironment,
-  cores: Cores,
+  options: LatchkeyOptions,
 ): Promise<Instance> {
   const keys = await seed(store, seededApplications);
-  return { name, store, keys, server: await startLatchkey(store, { cores: cores.server }) };
+  return { name, store, keys, server: await startLatchkey(store, options) };
 }

@@ -5,6 +5,7 @@ export const suiteNames = [
   "observability",
   "workers",
   "growth",
+  "node-versions",
   "revocation",
   "guard",
   "rules",

@@ -3,7 +3,7 @@
  *
  *     npm run bench                       about 25 minutes, writes docs/explanation/performance.md
  *     npm run bench -- --quick            about 3 minutes, the suites with goals, only prints
- *     npm run bench -- --only growth      one suite, writes its section
+ *     npm run bench -- --only growth      one suite, writes its section; node-versions compares Node.js versions
  *     npm run bench -- --profile [name]   writes a CPU profile of one scenario
  *
  * Prints the goals last. Exits with 1 if a goal is missed.
@@ -22,6 +22,7 @@ import { measureGrowth } from "./suites/growth/growth.js";
 import { measureGuardCost } from "./suites/guard/cost.js";
 import { measureRevocation } from "./suites/guard/revocation.js";
 import { measureLatency } from "./suites/latency.js";
+import { measureNodeVersions } from "./suites/node-versions.js";
 import { measureObservability } from "./suites/observability.js";
 import { measureRequests } from "./suites/requests/requests.js";
 import { measureRules } from "./suites/rules/rules.js";
@@ -37,6 +38,7 @@ const suites: Readonly<Record<SuiteName, Suite>> = {
   latency: measureLatency,
   observability: measureObservability,
   workers: measureWorkers,
+  "node-versions": measureNodeVersions,
   requests: measureRequests,
   growth: measureGrowth,
 };
@@ -63,11 +65,11 @@ async function main(): Promise<void> {
     ...(Object.assign({}, ...results.map(({ measured }) => measured)) as Measured),
     ...(values.only ? {} : { memory: estimate([getWorkerMemory(context)]) }),
   });
-  const goals = createGoalSection(verdicts.filter(({ value }) => value || !values.only));
   const sections = results.map(({ section }) => section);
-  console.log(toText([...sections, goals]));
+  const measured = verdicts.filter(({ value }) => value);
+  console.log(toText([...sections, createGoalSection(values.only ? measured : verdicts)]));
   if (!values.quick) {
-    await writePage(values.only ? sections : [...sections, goals]);
+    await writePage(values.only ? sections : [...sections, createGoalSection(verdicts)]);
   }
   if (verdicts.some(({ isMet }) => isMet === false)) {
     throw new Error("a goal was missed");

@@ -19,8 +19,10 @@ export interface Server {
 /** The environment variables that select the store of Latchkey. */
 export type StoreEnvironment = Readonly<Record<string, string>>;
 
-interface LatchkeyOptions {
+export interface LatchkeyOptions {
   readonly cores: string | undefined;
+  /** The path of Node.js, by default the one that runs the benchmark. */
+  readonly node?: string;
   /** The number of worker processes, 1 by default. */
   readonly workers?: number;
   readonly nodeOptions?: readonly string[];
@@ -37,9 +39,10 @@ export function addressOf({ port }: Pick<Server, "port">): string {
 /** Starts Latchkey as deployed: the built files, default settings and logging on. */
 export function startLatchkey(
   store: StoreEnvironment,
-  { cores, workers = 1, nodeOptions = [] }: LatchkeyOptions,
+  { cores, node = process.execPath, workers = 1, nodeOptions = [] }: LatchkeyOptions,
 ): Promise<Server> {
   return start({
+    node,
     program: [...nodeOptions, latchkey, "serve"],
     settings: { ...store, WORKERS: String(workers) },
     isReady: isLatchkeyReady,
@@ -70,11 +73,18 @@ export async function startBaseline(
   settings: StoreEnvironment,
   cores: string | undefined,
 ): Promise<Server> {
-  const program = [await compileBaseline(name)];
-  return start({ program, settings, isReady: acceptsConnections, probeInterval: 50, cores });
+  return start({
+    node: process.execPath,
+    program: [await compileBaseline(name)],
+    settings,
+    isReady: acceptsConnections,
+    probeInterval: 50,
+    cores,
+  });
 }
 
 interface Start {
+  readonly node: string;
   readonly program: readonly string[];
   readonly settings: StoreEnvironment;
   isReady(port: number): Promise<boolean>;
@@ -83,10 +93,11 @@ interface Start {
   readonly cores: string | undefined;
 }
 
-async function start({ program, settings, isReady, probeInterval, cores }: Start): Promise<Server> {
+async function start(options: Start): Promise<Server> {
+  const { node, program, settings, isReady, probeInterval, cores } = options;
   const port = await freePort();
   const started = performance.now();
-  const child = spawn(...pinCommand(cores, process.execPath, program), {
+  const child = spawn(...pinCommand(cores, node, program), {
     env: createEnvironment({ ...highSessionQuota, ...settings, HOST: host, PORT: String(port) }),
     // The log is written as in production, but not to the disk whose syncs are measured.
     stdio: ["ignore", "ignore", "pipe"],
