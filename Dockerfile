@@ -2,7 +2,7 @@
 # docs/guides/deploy.md describes how to use it and how it was tested.
 # Tags can be moved: pin a digest.
 
-ARG NODE_IMAGE=node:24.21.0-bookworm-slim
+ARG NODE_IMAGE=node:26.13.0-bookworm-slim
 
 FROM ${NODE_IMAGE} AS build
 WORKDIR /app
