@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
 import { dirname, extname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
@@ -150,7 +150,8 @@ const types: Readonly<Record<string, string>> = {
 
 /** The built files by path. */
 function findWebFiles(): ReadonlyMap<string, WebFile> {
-  const folder = join(packageFolder(), "dist", "web");
+  const packageFolder = dirname(createRequire(import.meta.url).resolve("latchkey/package.json"));
+  const folder = join(packageFolder, "dist", "web");
   const found = existsSync(folder)
     ? readdirSync(folder, { recursive: true, encoding: "utf8" })
     : [];
@@ -178,10 +179,4 @@ function lazy(load: () => Promise<Buffer>): () => Promise<Buffer> {
     });
     return loaded;
   };
-}
-
-/** The root of the package. Sources and the build are at different depths in it. */
-function packageFolder(): string {
-  const here = dirname(fileURLToPath(import.meta.url));
-  return here.replace(/(?:[/\\]dist)?[/\\]src[/\\]transport[/\\]system$/, "");
 }
