@@ -152,8 +152,10 @@ async function attemptGrants(server: TestServer) {
   });
   const permissions = ["application:delete"];
   const created = api.createApplication(creator.key, { name: "a", type: "private", permissions });
+  // The update takes the creator's permissions away.
+  await Promise.allSettled([created]);
   const updated = api.updateApplication(creator.key, { id: creator.id, name: "b", permissions });
-  await Promise.allSettled([created, updated]);
+  await Promise.allSettled([updated]);
   const { nonce } = await api.createSession(publicKey);
   const granted = api.authorizeSession(privateKey, { nonce, permissions: ["token:delete"] });
   const outcomes = await Promise.allSettled([created, updated, granted]);
