@@ -66,10 +66,11 @@ async function main(): Promise<void> {
     ...(values.only ? {} : { memory: estimate([getWorkerMemory(context)]) }),
   });
   const sections = results.map(({ section }) => section);
-  const measured = verdicts.filter(({ value }) => value);
-  console.log(toText([...sections, createGoalSection(values.only ? measured : verdicts)]));
+  const shown = values.only ? verdicts.filter(({ value }) => value) : verdicts;
+  const goals = shown.length > 0 ? [createGoalSection(shown)] : [];
+  console.log(toText([...sections, ...goals]));
   if (!values.quick) {
-    await writePage(values.only ? sections : [...sections, createGoalSection(verdicts)]);
+    await writePage(values.only ? sections : [...sections, ...goals]);
   }
   if (verdicts.some(({ isMet }) => isMet === false)) {
     throw new Error("a goal was missed");

@@ -110,7 +110,8 @@ export function newApplication(
   { key, ...given }: NewApplication,
   createdAt: number,
 ): ApplicationFields {
-  return copyApplication({ ...given, keys: [{ ...key, createdAt }], createdAt });
+  const { id, hash } = key;
+  return copyApplication({ ...given, keys: [{ id, hash, createdAt }], createdAt });
 }
 
 /** The fields of an application after a change. */
