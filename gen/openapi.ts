@@ -260,7 +260,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:overloaded",
                       "title": "Service overloaded",
                       "status": 503,
-                      "detail": "This instance is receiving more data than it can hold. Nothing was changed. Retry soon.",
+                      "detail": "This instance has too many calls or too much data in flight. Nothing was changed. Retry soon.",
                       "code": "overloaded",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -508,7 +508,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:overloaded",
                       "title": "Service overloaded",
                       "status": 503,
-                      "detail": "This instance is receiving more data than it can hold. Nothing was changed. Retry soon.",
+                      "detail": "This instance has too many calls or too much data in flight. Nothing was changed. Retry soon.",
                       "code": "overloaded",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -1105,7 +1105,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:overloaded",
                       "title": "Service overloaded",
                       "status": 503,
-                      "detail": "This instance is receiving more data than it can hold. Nothing was changed. Retry soon.",
+                      "detail": "This instance has too many calls or too much data in flight. Nothing was changed. Retry soon.",
                       "code": "overloaded",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -1985,7 +1985,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:overloaded",
                       "title": "Service overloaded",
                       "status": 503,
-                      "detail": "This instance is receiving more data than it can hold. Nothing was changed. Retry soon.",
+                      "detail": "This instance has too many calls or too much data in flight. Nothing was changed. Retry soon.",
                       "code": "overloaded",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -2642,7 +2642,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:overloaded",
                       "title": "Service overloaded",
                       "status": 503,
-                      "detail": "This instance is receiving more data than it can hold. Nothing was changed. Retry soon.",
+                      "detail": "This instance has too many calls or too much data in flight. Nothing was changed. Retry soon.",
                       "code": "overloaded",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }
@@ -4535,7 +4535,7 @@ export const openapi = {
                       "type": "urn:latchkey:problem:overloaded",
                       "title": "Service overloaded",
                       "status": 503,
-                      "detail": "This instance is receiving more data than it can hold. Nothing was changed. Retry soon.",
+                      "detail": "This instance has too many calls or too much data in flight. Nothing was changed. Retry soon.",
                       "code": "overloaded",
                       "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
                     }

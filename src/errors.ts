@@ -180,10 +180,10 @@ export function headersTooLarge(limit: number): Problem {
   );
 }
 
-/** There is no memory for the body. Nothing was changed. */
+/** There are too many calls in flight, or there is no memory for the body. */
 export function overloaded(): Problem {
   const detail =
-    "This instance is receiving more data than it can hold. Nothing was changed. Retry soon.";
+    "This instance has too many calls or too much data in flight. Nothing was changed. Retry soon.";
   return new Problem("overloaded", detail, { retryAfter: retryDelay });
 }
 

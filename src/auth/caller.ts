@@ -27,8 +27,6 @@ export interface Peer {
   /** The remote address of the connection. */
   readonly address: string;
   readonly headers: IncomingHttpHeaders;
-  /** Notified when a call has a valid key. */
-  readonly connection?: { markAuthenticated(): void };
 }
 
 export type ProtocolName = "rest" | "grpc" | "grpc-web" | "connect";

@@ -16,7 +16,7 @@ export interface Limits {
   readonly listItems: number;
   /** Time to receive the request headers, and for a new connection to send its first request. */
   readonly headerTimeout: number;
-  /** Time to receive a request, and for a client to read a stalled response. */
+  /** Time to receive a request, and for a client to read its response. */
   readonly bodyTimeout: number;
   /** Time that a connection may be idle. */
   readonly idleTimeout: number;
@@ -26,8 +26,8 @@ export interface Limits {
   readonly connectionsPerAddress: number;
   /** Concurrent calls per HTTP/2 connection. */
   readonly http2Streams: number;
-  /** HTTP/2 control frames and canceled calls per connection in ten seconds. */
-  readonly http2Frames: number;
+  /** Calls in flight per process, without streams. */
+  readonly calls: number;
   /** Open streams per caller. */
   readonly streams: number;
 }
@@ -51,7 +51,7 @@ export function readLimits(read: SettingReader): Limits {
     connectionsPerAddress:
       read("ADDRESS_CONNECTION_LIMIT", count("connections", 1, million, 500)) ?? 1_000,
     http2Streams: read("HTTP2_STREAM_LIMIT", count("concurrent calls", 1, 250, 100)) ?? 128,
-    http2Frames: read("HTTP2_FRAME_LIMIT", count("frames", 10, million, 1_000)) ?? 500,
+    calls: read("CALL_LIMIT", count("calls", 1, million, 5_000)) ?? 10_000,
     streams: read("CALLER_STREAM_LIMIT", count("streams", 1, million, 100)) ?? 1_000,
   };
   if (limits.bodyTimeout < limits.headerTimeout) {

@@ -39,7 +39,6 @@ export function createCallAuthentication(
           // A missing key is not a guess.
           return refuse(call, key !== "");
         }
-        call.peer.connection?.markAuthenticated();
         return caller;
       });
     },

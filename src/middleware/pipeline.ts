@@ -17,6 +17,7 @@ import { checkRequest } from "../validation/validate.js";
 import { createAdmission } from "./admission.js";
 import { createCallAuthentication } from "./authenticate.js";
 import { createAuthorize } from "./authorize.js";
+import { createCallLimit } from "./call-limit.js";
 import { createDeadline, type WithDeadline } from "./deadline.js";
 import { readHeaderFields } from "./header-fields.js";
 import { createObserve, type Observe } from "./observe.js";
@@ -102,6 +103,7 @@ function createAuthenticatedPipeline(
     authorize: createAuthorize(methods),
     withDeadline,
   });
+  const limitCalls = createCallLimit(limits.calls);
   const validate = ({ input }: DescMethod, message: Message) =>
     checkRequest(input, message, limits.listItems);
 
@@ -115,11 +117,13 @@ function createAuthenticatedPipeline(
       const observation = observe(call);
       return observation.unary(() =>
         withDeadline(call.cancellation, () =>
-          mapMaybePromise(admission.admit(call, observation), (admitted) =>
-            mapMaybePromise(receive(), (message) =>
-              mapMaybePromise(inspect(call, message), () =>
-                admission.run(admitted, (authorized) =>
-                  handle(message, contextValuesOf(authorized)),
+          limitCalls(() =>
+            mapMaybePromise(admission.admit(call, observation), (admitted) =>
+              mapMaybePromise(receive(), (message) =>
+                mapMaybePromise(inspect(call, message), () =>
+                  admission.run(admitted, (authorized) =>
+                    handle(message, contextValuesOf(authorized)),
+                  ),
                 ),
               ),
             ),

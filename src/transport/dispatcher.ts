@@ -46,7 +46,7 @@ export function createDispatcher(options: DispatcherOptions) {
   }
 
   function finish(exchange: Exchange, result: Handled): void {
-    exchange.discardBody();
+    exchange.finish();
     if (result === handled) {
       logRequest(exchange);
     }

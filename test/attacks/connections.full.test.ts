@@ -1,8 +1,6 @@
 import { readFileSync } from "node:fs";
-import { Agent, request as sendRequest } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "@jest/globals";
-import { frame, frameType } from "../support/http/http2-frames.js";
 import { openRaw, openRawHttp2, type RawConnection } from "../support/http/raw-connection.js";
 import { scrape } from "../support/service/exposition.js";
 import { until } from "../support/until.js";
@@ -35,11 +33,16 @@ function readMaxConnections(): number {
 }
 
 /** Opens connections in batches and sends the same bytes on each. */
-async function openMany(port: number, count: number, start: string | Uint8Array) {
+async function openMany(
+  port: number,
+  count: number,
+  start: string | Uint8Array,
+  localAddress?: string,
+) {
   const connections: RawConnection[] = [];
   while (connections.length < count) {
     const batch = Array.from({ length: Math.min(batchSize, count - connections.length) }, () => {
-      const connection = openRaw(port);
+      const connection = openRaw(port, localAddress);
       connection.write(start);
       return connection;
     });
@@ -81,10 +84,10 @@ describe("thousands of connections from one address", () => {
       "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0",
     ],
   ])(
-    "leave capacity for other clients of that address: connections %s",
+    "leave capacity for clients of other addresses: connections %s",
     async (_what, count, start) => {
       await service.runAttack(async (client) => {
-        const connections = await openMany(service.port, count, start);
+        const connections = await openMany(service.port, count, start, "127.0.0.2");
         await until(async () => countOpen(connections) <= 1_000);
         await client.waitForResponses(10);
         await closeAll(connections);
@@ -129,88 +132,15 @@ describe("TLS connections over the limit per address", () => {
   });
 });
 
-describe("connections that stay open with unauthenticated calls", () => {
-  const limit = 50;
-  const service = useAttackedService({ ...noTimeouts, ADDRESS_CONNECTION_LIMIT: String(limit) });
-  const unfinished =
-    "POST /grpc.health.v1.Health/Check HTTP/1.1\r\nhost: a\r\n" +
-    "content-type: application/json\r\ncontent-length: 9\r\n\r\n{";
-
-  it("leave capacity for other clients of the same address", async () => {
-    await service.runAttack(async (client) => {
-      const connections: RawConnection[] = [];
-      for (let round = 0; round < 50; round++) {
-        connections.push(...(await openMany(service.port, limit / 2 - 5, unfinished)));
-        await client.waitForResponses(1);
-      }
-      await closeAll(connections);
-    });
-  });
-
-  it("are closed for a new client that sends its request slowly", async () => {
-    const connections = await openMany(service.port, limit, unfinished);
-    const newClient = openRaw(service.port);
-    await until(async () => countOpen([...connections, newClient]) <= limit);
-    expect(newClient.socket.destroyed).toBe(false);
-    newClient.write(
-      `GET /applications/key HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${service.firstKey}\r\n\r\n`,
-    );
-    await until(async () => newClient.received().includes("200 OK"));
-    newClient.socket.destroy();
-    await closeAll(connections);
-  });
-});
-
 describe("connections over the limit per address", () => {
   const limit = 20;
   const service = useAttackedService({ ...noTimeouts, ADDRESS_CONNECTION_LIMIT: String(limit) });
 
-  function fetchStatus(agent: Agent, key?: string): Promise<number> {
-    return new Promise((resolve, reject) => {
-      const outgoing = sendRequest({
-        ...{ host: "127.0.0.1", port: service.port, path: "/applications/key", agent },
-        headers: key === undefined ? {} : { "svc-api-key": key },
-      });
-      outgoing.on("response", (incoming) => {
-        incoming.resume();
-        incoming.on("end", () => resolve(incoming.statusCode ?? 0));
-      });
-      outgoing.on("error", reject);
-      outgoing.end();
-    });
-  }
-
-  function createPersistentAgent() {
-    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-    const ports = new Set<number>();
-    agent.on("free", ({ localPort }) => ports.add(localPort));
-    return { agent, ports };
-  }
-
-  it("close the oldest unauthenticated connections", async () => {
-    const authenticated = createPersistentAgent();
-    const unauthenticated = createPersistentAgent();
-    expect(await fetchStatus(authenticated.agent, service.firstKey)).toBe(200);
-    expect(await fetchStatus(unauthenticated.agent)).toBe(401);
-    const connections = await openMany(service.port, 3 * limit, "");
-    await until(
-      async () => connections.filter(({ socket }) => socket.destroyed).length >= 2 * limit,
-    );
-    expect(await fetchStatus(authenticated.agent, service.firstKey)).toBe(200);
-    expect(authenticated.ports.size).toBe(1);
-    expect(await fetchStatus(unauthenticated.agent)).toBe(401);
-    expect(unauthenticated.ports.size).toBe(2);
-    await closeAll(connections);
-    authenticated.agent.destroy();
-    unauthenticated.agent.destroy();
-  });
-
-  it("never close a connection that waits for a response", async () => {
-    const { firstKey: key } = service;
+  it("are refused until another one closes, and never end a call", async () => {
     const waiting = Array.from({ length: limit }, () => openRaw(service.port));
     for (const { write } of waiting) {
       write(
-        `POST /applications HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${key}\r\n` +
+        `POST /applications HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${service.firstKey}\r\n` +
           "content-type: application/json\r\ncontent-length: 2\r\nexpect: 100-continue\r\n\r\n",
       );
     }
@@ -221,6 +151,13 @@ describe("connections over the limit per address", () => {
       write("{}");
     }
     await until(async () => waiting.every(({ received }) => received().includes("HTTP/1.1 400")));
+    waiting[0]?.socket.destroy();
+    await until(async () => {
+      const accepted = openRaw(service.port);
+      accepted.write("GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
+      await accepted.ended;
+      return accepted.received().includes("HTTP/1.1 200");
+    });
     await closeAll(waiting);
   });
 });
@@ -234,7 +171,6 @@ describe("connections from a trusted proxy", () => {
   it("count only against the total limit", async () => {
     const connections = await openMany(service.port, 40, "");
     await until(async () => countOpen(connections) === 30);
-    await service.runAttack((client) => client.waitForResponses(10));
     await closeAll(connections);
   });
 });
@@ -242,13 +178,10 @@ describe("connections from a trusted proxy", () => {
 describe("an HTTP/2 connection without calls", () => {
   const service = useAttackedService({ HEADER_TIMEOUT: "1s", IDLE_TIMEOUT: "1h" });
 
-  it("is closed after its timeout and not before, even if it sends pings", async () => {
-    const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
+  it("is closed after its timeout and not before", async () => {
     await service.runAttack(async () => {
       const connections = Array.from({ length: 100 }, () => openRawHttp2(service.port));
-      const pinging = setInterval(() => connections.map(({ write }) => write(ping)), 200);
       const times = await Promise.all(connections.map(({ ended }) => ended));
-      clearInterval(pinging);
       expect(Math.min(...times)).toBeGreaterThan(1_000);
     });
   });

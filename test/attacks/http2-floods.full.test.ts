@@ -12,7 +12,7 @@ import { openRawHttp2, type RawConnection } from "../support/http/raw-connection
 import { useAttackedService } from "./support/attacked-service.js";
 import type { LegitimateClient } from "./support/legitimate-client.js";
 
-const service = useAttackedService({ HEADER_TIMEOUT: "1s" });
+const service = useAttackedService({ HEADER_TIMEOUT: "1s", IDLE_TIMEOUT: "1s" });
 
 const attackers = 5;
 

@@ -2,7 +2,7 @@ import { connect as connectHttp2 } from "node:http2";
 import { describe, expect, it } from "@jest/globals";
 import { endHeaders, frame, frameType, request } from "../support/http/http2-frames.js";
 import { grpcHeaders } from "../support/http/http2-wire.js";
-import { acknowledgePings, openRawHttp2 } from "../support/http/raw-connection.js";
+import { openRawHttp2 } from "../support/http/raw-connection.js";
 import { useService } from "../support/service/service-process.js";
 import { noTimeouts, useAttackedService } from "./support/attacked-service.js";
 import { tlsEnvironment } from "./support/raw-tls.js";
@@ -43,9 +43,11 @@ describe("without timeouts", () => {
 
 describe("with short timeouts", () => {
   const timeout = 1_000;
-  const short = { HEADER_TIMEOUT: "1s", BODY_TIMEOUT: "1s", REQUEST_TIMEOUT: "24h" };
+  const short = {
+    ...{ HEADER_TIMEOUT: "1s", IDLE_TIMEOUT: "1s", BODY_TIMEOUT: "1s", REQUEST_TIMEOUT: "24h" },
+  };
   const service = useAttackedService(short);
-  // With a body timeout of a day, only the header timeout can disconnect a client.
+  // With a body timeout of a day, only the header and idle timeouts can disconnect a client.
   const headersOnly = { ...short, BODY_TIMEOUT: "24h" };
   const headerService = useAttackedService(headersOnly);
   const secure = useService({ ...headersOnly, ...tlsEnvironment });
@@ -106,9 +108,8 @@ describe("with short timeouts", () => {
     session.destroy();
   });
 
-  it("keeps a connection with a stream and other frames open longer than the header timeout", async () => {
+  it("keeps a connection with a stream and other frames open longer than the timeouts", async () => {
     const connection = openRawHttp2(service.port);
-    acknowledgePings(connection);
     const headers = grpcHeaders(streamCheckAccessPath, service.firstKey);
     const { ":method": _method, ":path": _path, ...rest } = headers;
     const fields = request(streamCheckAccessPath, rest as Record<string, string>, "POST");

@@ -135,7 +135,7 @@ describe("readSettings", () => {
       CONNECTION_LIMIT: "-1",
       ADDRESS_CONNECTION_LIMIT: "0",
       HTTP2_STREAM_LIMIT: "251",
-      HTTP2_FRAME_LIMIT: "1.5",
+      CALL_LIMIT: "1.5",
       CALLER_STREAM_LIMIT: "all",
     });
     expect(problems.map((problem) => problem.split(" ")[0]).sort()).toEqual([
@@ -143,13 +143,13 @@ describe("readSettings", () => {
       "BODY_LIMIT",
       "BODY_TIMEOUT",
       "CALLER_STREAM_LIMIT",
+      "CALL_LIMIT",
       "CONNECTION_LIMIT",
       "CORS_ORIGINS",
       "GRANT_POLICY",
       "HEADER_COUNT_LIMIT",
       "HEADER_LIMIT",
       "HEADER_TIMEOUT",
-      "HTTP2_FRAME_LIMIT",
       "HTTP2_STREAM_LIMIT",
       "IDLE_TIMEOUT",
       "JSON_DEPTH_LIMIT",
@@ -179,14 +179,14 @@ describe("readSettings", () => {
         JSON_DEPTH_LIMIT: "16",
       },
       ...{ HEADER_TIMEOUT: "5s", BODY_TIMEOUT: "1m", IDLE_TIMEOUT: "2m", CONNECTION_LIMIT: "500" },
-      ...{ ADDRESS_CONNECTION_LIMIT: "50", HTTP2_STREAM_LIMIT: "250", HTTP2_FRAME_LIMIT: "100" },
+      ...{ ADDRESS_CONNECTION_LIMIT: "50", HTTP2_STREAM_LIMIT: "250", CALL_LIMIT: "100" },
       ...{ CALLER_STREAM_LIMIT: "10", LIST_LIMIT: "200" },
     });
     expect(limits).toEqual({
       ...{ headerSize: 32_768, headerCount: 50, urlSize: 4_096, jsonDepth: 16 },
       bodyBudget: 33_554_432,
       ...{ headerTimeout: 5_000, bodyTimeout: 60_000, idleTimeout: 120_000, connections: 500 },
-      ...{ connectionsPerAddress: 50, http2Streams: 250, http2Frames: 100, streams: 10 },
+      ...{ connectionsPerAddress: 50, http2Streams: 250, calls: 100, streams: 10 },
       listItems: 200,
     });
   });
@@ -216,7 +216,7 @@ describe("readSettings", () => {
     ]);
     const problems = getProblems({
       ...{ HEADER_COUNT_LIMIT: "1", JSON_DEPTH_LIMIT: "1", LIST_LIMIT: "1", CONNECTION_LIMIT: "0" },
-      ...{ ADDRESS_CONNECTION_LIMIT: "0", HTTP2_FRAME_LIMIT: "0", CALLER_STREAM_LIMIT: "0" },
+      ...{ ADDRESS_CONNECTION_LIMIT: "0", CALL_LIMIT: "0", CALLER_STREAM_LIMIT: "0" },
     });
     expect(problems).toHaveLength(7);
     for (const problem of problems) {

@@ -164,7 +164,7 @@ const descriptions: Partial<Record<ProblemCode, Description>> = {
   overloaded: {
     when: "The instance is overloaded. Nothing was changed. Retry after `Retry-After`.",
     detail:
-      "This instance is receiving more data than it can hold. Nothing was changed. Retry soon.",
+      "This instance has too many calls or too much data in flight. Nothing was changed. Retry soon.",
     headers: ["Retry-After"],
   },
   store_unavailable: {

@@ -1,6 +1,5 @@
 import { invalidRequest, Problem } from "../../errors.js";
-import type { CallScheduler } from "../listener/call-scheduler.js";
-import type { FlowControl } from "../listener/flow-control.js";
+import { yieldToEventLoop } from "../../lib/event-loop.js";
 
 /**
  * A body, or a message of a stream, may have this many chunks of any size. Further
@@ -30,8 +29,8 @@ export interface BodyBudget {
   update(before: number, now: number): boolean;
 }
 
-/** Bodies up to this size are not counted: most are that small, and even many take little memory. */
-const uncountedBytes = 16 * 1024;
+/** Most bodies are at most this large. Even many of them take little memory and time. */
+const smallBodyBytes = 16 * 1024;
 
 /** Creates a budget of `limit` bytes. The size limit of single bodies does not bound many unfinished ones. */
 export function createBodyBudget(limit: number): BodyBudget {
@@ -51,25 +50,13 @@ export function createBodyBudget(limit: number): BodyBudget {
 }
 
 function countedBytes(bytes: number): number {
-  return bytes > uncountedBytes ? bytes : 0;
+  return bytes > smallBodyBytes ? bytes : 0;
 }
 
-/** Parsing this many bytes takes as long as a call without a body. */
-const bytesPerCall = 4 * 1024;
-
 /**
- * Continues a call whose body is complete, now or in a later tick. Many bodies
- * may be complete at the same time, and parsing them takes time and memory.
+ * Waits before a large body is parsed, which takes milliseconds. One waits per tick of the event loop at most, so
+ * that other calls run between many bodies that are complete at the same time.
  */
-export function scheduleBody(
-  { bodyScheduler, flow }: { readonly bodyScheduler: CallScheduler; readonly flow: FlowControl },
-  size: number,
-  run: () => void,
-): void {
-  const weight = 1 + Math.floor(size / bytesPerCall);
-  if (bodyScheduler.tryAcquire(weight)) {
-    run();
-  } else {
-    bodyScheduler.enqueue(flow.trackQueuedCall(run), weight);
-  }
+export function waitToParse(size: number): Promise<void> | undefined {
+  return size > smallBodyBytes ? yieldToEventLoop() : undefined;
 }

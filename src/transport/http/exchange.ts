@@ -7,8 +7,14 @@ import { bodyTooLarge, overloaded, requestCanceled } from "../../errors.js";
 import type { MaybePromise } from "../../lib/async.js";
 import { compact } from "../../lib/bytes.js";
 import { Cancellation } from "../../lib/cancellation.js";
-import type { Connection } from "../listener/connection.js";
-import { hasTooManyChunks, requestAborted, scheduleBody, tooManyChunks } from "./body-limits.js";
+import type { TimerQueue } from "../../lib/timeout.js";
+import {
+  type BodyBudget,
+  hasTooManyChunks,
+  requestAborted,
+  tooManyChunks,
+  waitToParse,
+} from "./body-limits.js";
 import { type HeaderList, noStore, securityHeaders } from "./headers.js";
 
 /** Handles a request, or returns `undefined` so that the next handler gets it. */
@@ -22,6 +28,18 @@ export const handled: Handled = "other";
 /** Node's own objects for a request and its response. */
 type Request = IncomingMessage | Http2ServerRequest;
 type Response = ServerResponse | Http2ServerResponse;
+
+/** What all exchanges of a listener share. */
+export interface ExchangeContext {
+  /** The memory budget of all bodies. */
+  readonly bodyBudget: BodyBudget;
+  /** Timeouts of HTTP/2 bodies and of messages in a stream. */
+  readonly bodyTimeouts: TimerQueue;
+  /** Timeouts of HTTP/2 responses that the client does not read. */
+  readonly responseTimeouts: TimerQueue;
+  /** Whether connections should close after their last response. */
+  readonly isClosing: () => boolean;
+}
 
 const emptyBody = Buffer.alloc(0);
 
@@ -74,7 +92,7 @@ export abstract class Exchange implements Peer {
     readonly method: string,
     readonly url: string,
     readonly headers: IncomingHttpHeaders,
-    readonly connection: Connection,
+    protected readonly context: ExchangeContext,
   ) {
     // A proxy may send the absolute form.
     const address = url.startsWith("/") ? url : url.replace(/^https?:\/\/[^/?]*/i, "");
@@ -117,9 +135,6 @@ export abstract class Exchange implements Peer {
 
   /** Aborts the body if it does not arrive in time. */
   abstract startBodyTimeout(): void;
-
-  /** Stops reading from the connection, if it is not shared with other calls. Returns whether it did. */
-  protected abstract stopReading(): boolean;
 
   /** Returns Node's own objects, which must then send the response. */
   abstract native(): { readonly request: Request; readonly response: Response };
@@ -184,7 +199,6 @@ export abstract class Exchange implements Peer {
           abort(bodyTooLarge(limit));
         } else if (hasTooManyChunks(chunks.length, size)) {
           abort(tooManyChunks());
-          this.isDiscarding = this.stopReading();
         } else if (!this.reserveMemory(size)) {
           abort(overloaded());
         } else {
@@ -205,7 +219,12 @@ export abstract class Exchange implements Peer {
       };
       const onEnd = () => {
         this.onBodyEnd();
-        scheduleBody(this.connection, size, finish);
+        const turn = waitToParse(size);
+        if (turn) {
+          turn.then(finish);
+        } else {
+          finish();
+        }
       };
       bodySource.on("data", onData);
       bodySource.on("end", onEnd);
@@ -215,7 +234,7 @@ export abstract class Exchange implements Peer {
 
   /** Sets how many bytes of the body are in memory. Returns whether the body budget allows it. */
   reserveMemory(bytes: number): boolean {
-    if (this.isReleased || !this.connection.bodyBudget.update(this.reservedBytes, bytes)) {
+    if (this.isReleased || !this.context.bodyBudget.update(this.reservedBytes, bytes)) {
       return false;
     }
     this.reservedBytes = bytes;
@@ -226,7 +245,7 @@ export abstract class Exchange implements Peer {
   private releaseMemory(): void {
     this.onAbort?.();
     if (this.reservedBytes > 0) {
-      this.connection.bodyBudget.update(this.reservedBytes, 0);
+      this.context.bodyBudget.update(this.reservedBytes, 0);
       this.reservedBytes = 0;
     }
     this.isReleased = true;
@@ -239,6 +258,15 @@ export abstract class Exchange implements Peer {
 
   /** Called when a body has been read completely. */
   protected onBodyEnd(): void {}
+
+  /** Called when a response is written: the client has to read it and to stop sending in time. */
+  finish(): void {
+    this.discardBody();
+    this.startResponseTimeout();
+  }
+
+  /** Closes the exchange if the client does not read its response in time. */
+  protected abstract startResponseTimeout(): void;
 
   /** Discards the rest of the body, and aborts it if that is too much. */
   discardBody(): void {

@@ -1,19 +1,16 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Connection } from "../listener/connection.js";
-import { Exchange } from "./exchange.js";
+import { Exchange, type ExchangeContext } from "./exchange.js";
 import type { HeaderList } from "./headers.js";
+import type { Http1Connection } from "./http1-connection.js";
 
 export class Http1Exchange extends Exchange {
   constructor(
     private readonly request: IncomingMessage,
     private readonly response: ServerResponse,
-    connection: Connection,
-    /** Its position among the requests of the connection. */
-    private readonly requestNumber: number,
-    /** Whether connections should close after their last response. */
-    private readonly isClosing: () => boolean,
+    private readonly connection: Http1Connection,
+    context: ExchangeContext,
   ) {
-    super(request.method ?? "", request.url ?? "/", request.headers, connection);
+    super(request.method ?? "", request.url ?? "/", request.headers, context);
   }
 
   get headerCount(): number {
@@ -69,6 +66,7 @@ export class Http1Exchange extends Exchange {
     }
     this.status = status;
     this.isResponseSent = true;
+    this.closeConnectionIfLast();
     const all = this.browserHeaders();
     for (const text of headers) {
       all.push(text);
@@ -76,7 +74,6 @@ export class Http1Exchange extends Exchange {
     if (status !== 204) {
       all.push("content-length", String(Buffer.byteLength(body)));
     }
-    this.closeConnectionIfLast();
     response.writeHead(status, all);
     response.end(status === 204 || this.method === "HEAD" ? undefined : body);
   }
@@ -96,23 +93,19 @@ export class Http1Exchange extends Exchange {
   /** Node enforces `requestTimeout` itself. */
   startBodyTimeout(): void {}
 
-  protected stopReading(): boolean {
-    this.request.pause();
-    this.connection.pauseReading();
-    this.response.shouldKeepAlive = false;
-    return true;
-  }
+  /** Node closes a connection whose client reads nothing (`timeout`). */
+  protected startResponseTimeout(): void {}
 
   /** Closes the connection after this response if no other should follow. */
   private closeConnectionIfLast(): void {
     if (this.isLastRequest || this.isTimedOut) {
-      this.response.shouldKeepAlive = false;
+      this.addHeader("connection", "close");
     }
   }
 
   /** Pipelined requests after this one need responses, too. */
   private get isLastRequest(): boolean {
-    return this.isClosing() && this.connection.requestCount === this.requestNumber;
+    return this.context.isClosing() && this.connection.isLast(this.response);
   }
 
   /** Whether the call timed out while its body was being read. The rest of it may never arrive. */

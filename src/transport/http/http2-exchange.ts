@@ -8,21 +8,18 @@ import {
   sensitiveHeaders,
 } from "node:http2";
 import type { Timeout, TimerQueue } from "../../lib/timeout.js";
-import type { Connection } from "../listener/connection.js";
-import { Exchange } from "./exchange.js";
+import { Exchange, type ExchangeContext } from "./exchange.js";
 import type { HeaderList } from "./headers.js";
-
-/** The state that the exchanges of a session share. */
-interface SessionContext {
-  readonly connection: Connection;
-  /** Timeouts of bodies and of messages in a stream. */
-  readonly bodyTimeouts: TimerQueue;
-  /** The same for unauthenticated connections. */
-  readonly unauthenticatedBodyTimeouts: TimerQueue;
-}
+import type { Http2Connection } from "./http2-connection.js";
 
 /** Headers with unique values. HPACK must not index them: they would fill its table. */
 const neverIndexed = ["x-request-id"];
+
+/**
+ * A call counts as canceled at once if the client cancels it within this many milliseconds.
+ * Later cancellations are deadlines, and may be many while the store is unavailable.
+ */
+const cancelWindowMs = 100;
 
 const ignore = () => {};
 
@@ -32,7 +29,7 @@ export class Http2Exchange extends Exchange {
   /** nghttp2 rejects such requests. */
   readonly hasMultipleHosts = false;
   private bodyTimeout: Timeout | undefined;
-  private isWatched = false;
+  private responseTimeout: Timeout | undefined;
   private nodeMessages: { request: Http2ServerRequest; response: Http2ServerResponse } | undefined;
 
   constructor(
@@ -40,14 +37,27 @@ export class Http2Exchange extends Exchange {
     headers: IncomingHttpHeaders,
     private readonly flags: number,
     private readonly rawHeaders: string[],
-    private readonly sessionContext: SessionContext,
+    private readonly connection: Http2Connection,
+    context: ExchangeContext,
   ) {
-    super(headers[":method"] ?? "", headers[":path"] ?? "/", headers, sessionContext.connection);
+    super(headers[":method"] ?? "", headers[":path"] ?? "/", headers, context);
+    connection.openStreams++;
+    stream.on("close", () => this.closed());
+  }
+
+  protected override closed(): void {
+    const { connection, stream, startedAt } = this;
+    connection.openStreams--;
+    if (stream.aborted && !stream.headersSent && performance.now() - startedAt < cancelWindowMs) {
+      connection.countCanceled();
+    }
+    this.bodyTimeout?.cancel();
+    this.responseTimeout?.cancel();
+    super.closed();
   }
 
   get bodyTimeouts(): TimerQueue {
-    const { connection, bodyTimeouts, unauthenticatedBodyTimeouts } = this.sessionContext;
-    return connection.isAuthenticated ? bodyTimeouts : unauthenticatedBodyTimeouts;
+    return this.context.bodyTimeouts;
   }
 
   get headerCount(): number {
@@ -66,16 +76,8 @@ export class Http2Exchange extends Exchange {
     return this.stream.session?.socket?.remoteAddress ?? "";
   }
 
-  watchClose(): void {
-    if (this.isWatched) {
-      return;
-    }
-    this.isWatched = true;
-    this.stream.on("close", () => {
-      this.bodyTimeout?.cancel();
-      this.closed();
-    });
-  }
+  /** The stream is always watched. */
+  watchClose(): void {}
 
   protected get bodySource(): ServerHttp2Stream | Http2ServerRequest {
     return this.nodeMessages?.request ?? this.stream;
@@ -132,7 +134,6 @@ export class Http2Exchange extends Exchange {
 
   /** Writes a part of a streamed response. Returns whether more can be written now. */
   writeStream(part: Uint8Array): boolean {
-    this.connection.recordProgress();
     return this.stream.destroyed || this.stream.closed || this.stream.write(part);
   }
 
@@ -206,12 +207,15 @@ export class Http2Exchange extends Exchange {
       return;
     }
     this.bodyTimeout = this.bodyTimeouts.start(() => this.abortBody());
-    this.watchClose();
   }
 
-  /** The connection is shared with other calls. */
-  protected stopReading(): boolean {
-    return false;
+  protected startResponseTimeout(): void {
+    const { stream } = this;
+    if (!stream.closed && !this.responseTimeout) {
+      this.responseTimeout = this.context.responseTimeouts.start(() =>
+        stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM),
+      );
+    }
   }
 
   protected override onBodyEnd(): void {

@@ -1,10 +1,9 @@
 import type { Server as Http1Server } from "node:http";
-import { constants } from "node:http2";
+import { constants, type ServerHttp2Session } from "node:http2";
 import { Server } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterPendingIo, waitForNextTick } from "../../lib/event-loop.js";
-import type { Connection } from "./connection.js";
-import type { Connections } from "./connection-limits.js";
+import type { Connections } from "./connections.js";
 
 /** Milliseconds until a port that processes share refuses connections. Clients must not reconnect before. */
 const stopAcceptingMs = 100;
@@ -32,35 +31,42 @@ export interface GracefulShutdown {
 
 export function createGracefulShutdown(server: Server, connections: Connections): GracefulShutdown {
   let isClosing = false;
+  const sessions = new Set<ServerHttp2Session>();
   const closed = new Promise((resolve) => server.once("close", resolve));
 
+  server.on("session", (session: ServerHttp2Session) => {
+    sessions.add(session);
+    session.once("close", () => sessions.delete(session));
+  });
+
   function dropAll(): void {
-    for (const connection of connections) {
-      connection.drop();
+    for (const session of sessions) {
+      session.destroy();
+    }
+    for (const socket of connections) {
+      socket.destroy();
     }
   }
 
   /** Announces the shutdown and accepts every stream that the client opens before it reads this. */
-  function sendGoaway({ session }: Connection): void {
+  function sendGoaway(session: ServerHttp2Session): void {
     // A session whose client sent GOAWAY first is destroyed, and `goaway` would throw.
-    if (session?.destroyed === false) {
+    if (!session.destroyed) {
       session.goaway(constants.NGHTTP2_NO_ERROR, maxStreamId);
     }
   }
 
   function closeIdle(): void {
-    for (const { session, bytesRead, flow, drop } of connections) {
-      if (flow.isPaused) {
-        // It may have unread requests.
-        continue;
-      }
-      session?.close();
-      // A destroyed session would otherwise stay until its client disconnects.
-      if (bytesRead === 0 || session?.destroyed) {
-        drop();
+    for (const session of sessions) {
+      session.close();
+    }
+    for (const socket of connections) {
+      // Neither protocol knows a client that has sent nothing.
+      if (socket.bytesRead === 0) {
+        socket.destroy();
       }
     }
-    (server as Http1Server).closeIdleConnections?.();
+    (server as Http1Server).closeIdleConnections();
   }
 
   return {
@@ -74,8 +80,8 @@ export function createGracefulShutdown(server: Server, connections: Connections)
     async close(grace) {
       isClosing = true;
       const graceTimer = setTimeout(dropAll, grace);
-      for (const connection of connections) {
-        sendGoaway(connection);
+      for (const session of sessions) {
+        sendGoaway(session);
       }
       let isClosed = false;
       const closeIdleRepeatedly = afterPendingIo(() => {

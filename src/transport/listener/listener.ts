@@ -1,15 +1,22 @@
-import type { AddressInfo, Socket } from "node:net";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Http2Session } from "node:http2";
+import { type AddressInfo, Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { Limits } from "../../config/limits.js";
+import { afterPendingIo } from "../../lib/event-loop.js";
 import type { Network } from "../../lib/networks.js";
+import { createTimerQueue } from "../../lib/timeout.js";
+import { createBodyBudget } from "../http/body-limits.js";
 import type { Exchange } from "../http/exchange.js";
-import { createExchangeFactory } from "../http/exchange-factory.js";
-import { connectionKey, type SocketWithConnection } from "./connection.js";
-import { createConnections } from "./connection-limits.js";
+import { http1ConnectionOf } from "../http/http1-connection.js";
+import { Http1Exchange } from "../http/http1-exchange.js";
+import { Http2Connection } from "../http/http2-connection.js";
+import { Http2Exchange } from "../http/http2-exchange.js";
+import { createConnections } from "./connections.js";
+import { createFairQueue } from "./fair-queue.js";
 import { createGracefulShutdown, type GracefulShutdown } from "./graceful-shutdown.js";
 import { createMalformedRequestHandler, type OnMalformedRequest } from "./malformed-requests.js";
 import { createNodeServer, type Tls } from "./node-server.js";
-import { closeStaleConnections } from "./stale-connections.js";
 
 interface ListenerOptions {
   readonly onExchange: (exchange: Exchange) => void;
@@ -31,19 +38,57 @@ interface Listener extends Pick<GracefulShutdown, "stopAccepting" | "close"> {
 /** Connections that may wait in the kernel to be accepted. A client that finds the backlog full retries after a second. */
 const backlog = 1_024;
 
+/** Milliseconds that a client has to close a connection after the server has ended it. */
+const lingerMs = 1_000;
+
 export function createListener(options: ListenerOptions): Listener {
   const { onExchange, limits, trustedProxies, tls } = options;
   const connections = createConnections({ limits, trustedProxies });
   const server = createNodeServer(limits, tls);
   const { stopAccepting, close, isClosing } = createGracefulShutdown(server, connections);
-  const { onRequest, onSession } = createExchangeFactory({ onExchange, limits, isClosing });
-
-  function onConnection(socket: Socket & SocketWithConnection): void {
-    const connection = connections.accept(socket);
-    if (connection) {
-      socket[connectionKey] = connection;
-      socket.on("error", () => {});
+  const startStream = createFairQueue<Exchange>((exchange) => {
+    // The client may have disconnected while the call waited.
+    if (!exchange.isClosed) {
+      onExchange(exchange);
     }
+  });
+  const context = {
+    bodyBudget: createBodyBudget(limits.bodyBudget),
+    // Incomplete bodies alone must not reach the limit of calls in flight.
+    bodyTimeouts: createTimerQueue(limits.bodyTimeout, Math.ceil(limits.calls / 2)),
+    responseTimeouts: createTimerQueue(limits.bodyTimeout),
+    isClosing,
+  };
+
+  function onRequest(request: IncomingMessage, response: ServerResponse): void {
+    const connection = http1ConnectionOf(request.socket);
+    connection.add(response);
+    // Never queued: clients wait for a response, and Node limits the requests of those that do not.
+    onExchange(new Http1Exchange(request, response, connection, context));
+  }
+
+  function onSession(session: Http2Session): void {
+    const connection = new Http2Connection(session);
+    const closeIfIdle = () => {
+      if (connection.openStreams === 0) {
+        session.close();
+        // Node would wait for incomplete headers.
+        setTimeout(() => session.destroy(), lingerMs).unref();
+      }
+    };
+    session.on("timeout", afterPendingIo(closeIfIdle));
+    session.setTimeout(limits.headerTimeout);
+    session.once("stream", () => session.setTimeout(limits.idleTimeout));
+    // A broken session ends only its own calls.
+    session.on("error", ignore);
+    session.on("stream", (stream, headers, flags, rawHeaders: string[]) => {
+      // A broken stream is closed as well, which the exchange handles.
+      stream.on("error", ignore);
+      startStream(
+        session,
+        new Http2Exchange(stream, headers, flags, rawHeaders, connection, context),
+      );
+    });
   }
 
   server.on("request", onRequest);
@@ -56,10 +101,11 @@ export function createListener(options: ListenerOptions): Listener {
   server.on("clientError", createMalformedRequestHandler(limits, options.onMalformedRequest));
   server.on("session", onSession);
   server.on("timeout", closeIfInactive);
-  server.prependListener("connection", onConnection);
-  server.prependListener("secureConnection", linkTlsSocket);
+  server.prependListener("connection", connections.accept);
+  for (const event of ["connection", "secureConnection"]) {
+    server.prependListener(event, prepareSocket);
+  }
   server.on("secureConnection", readAsStream);
-  server.once("close", closeStaleConnections(connections, limits));
 
   return {
     listen: (port, host) =>
@@ -77,17 +123,13 @@ export function createListener(options: ListenerOptions): Listener {
   };
 }
 
-/** Gives a TLS socket the connection of the TCP socket below it. */
-function linkTlsSocket(
-  socket: TLSSocket & SocketWithConnection & { readonly _parent?: SocketWithConnection },
-): void {
-  const connection = socket._parent?.[connectionKey];
-  if (connection) {
-    socket[connectionKey] = connection;
-    if (socket.alpnProtocol === "h2") {
-      connection.flow.start();
-    }
-  }
+function ignore(): void {}
+
+function prepareSocket(socket: Socket): void {
+  socket.on("error", ignore);
+  socket.once("finish", () => {
+    setTimeout(() => socket.destroy(), lingerMs).unref();
+  });
 }
 
 /**
@@ -96,13 +138,16 @@ function linkTlsSocket(
  */
 function readAsStream(socket: TLSSocket): void {
   if (socket.alpnProtocol !== "h2") {
-    socket.on("data", () => {});
+    socket.on("data", ignore);
   }
 }
 
-/** Closes connections without open requests, or with unread responses. Streams may be silent. */
-function closeIfInactive(socket: Socket & SocketWithConnection): void {
-  if (!socket[connectionKey]?.openRequests || socket.writableLength > 0) {
+/** Closes HTTP/1.1 connections without open requests, or with unread responses. Streams may be silent. */
+function closeIfInactive(socket: Socket | Http2Session): void {
+  if (
+    socket instanceof Socket &&
+    (!http1ConnectionOf(socket).isBusy || socket.writableLength > 0)
+  ) {
     socket.destroy();
   }
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
+import { STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Limits } from "../../config/limits.js";
 import { problemMediaType } from "../../contract/problems.js";
@@ -11,6 +11,7 @@ import {
   urlTooLong,
 } from "../../errors.js";
 import { noStore, securityHeaders } from "../http/headers.js";
+import { http1ConnectionOf } from "../http/http1-connection.js";
 import { problemBody } from "../http/responses.js";
 
 const headerLines = [...noStore, ...securityHeaders]
@@ -38,8 +39,8 @@ export function createMalformedRequestHandler(
   onMalformedRequest?: OnMalformedRequest,
 ) {
   return (error: ParseError, socket: Duplex): void => {
-    const pending = pendingResponse(socket);
-    if (error.code === "ECONNRESET" || !socket.writable || isResponseStarted(socket)) {
+    const { isBusy, acceptsRawResponse } = http1ConnectionOf(socket);
+    if (error.code === "ECONNRESET" || !socket.writable || !acceptsRawResponse) {
       socket.destroy();
       return;
     }
@@ -54,29 +55,11 @@ export function createMalformedRequestHandler(
         headerLines +
         `connection: close\r\n\r\n${body}`,
     );
-    if (!pending) {
+    // A request that is being handled has its own log line.
+    if (!isBusy) {
       onMalformedRequest?.(requestId, problem.status);
     }
   };
-}
-
-/** The fields that Node's HTTP/1.1 server keeps on a socket. */
-interface Http1Socket {
-  /** The next response. */
-  readonly _httpMessage?: ServerResponse | null;
-  /** The parser of the last request, which may be incomplete. */
-  readonly parser?: { readonly incoming?: IncomingMessage | null } | null;
-}
-
-/** The response to a request that is being received or handled. */
-function pendingResponse(socket: Duplex): ServerResponse | null | undefined {
-  return (socket as Http1Socket)._httpMessage;
-}
-
-/** Whether a response has started, or was sent before the request was complete. Nothing may be written then. */
-function isResponseStarted(socket: Duplex): boolean {
-  const { _httpMessage: response, parser } = socket as Http1Socket;
-  return response ? response.headersSent : parser?.incoming?.complete === false;
 }
 
 function toProblem(error: ParseError, { headerSize, urlSize }: SizeLimits): Problem {

@@ -10,13 +10,13 @@ import {
 } from "./legitimate-client.js";
 
 /** The maximum memory growth of the service during an attack, in bytes. */
-const maxMemoryGrowth = 128 * 1024 * 1024;
+const maxMemoryGrowth = 256 * 1024 * 1024;
 
 /**
  * The maximum CPU work that a call of the legitimate client may wait for, in multiples of the
  * cost of one call. Most attacks cause less than 200, the worst 750, on any machine.
  */
-const defaultMaxWork = 1_500;
+const maxWork = 10_000;
 
 /**
  * How often an attack runs at most. If the system preempts the legitimate client during a
@@ -38,7 +38,7 @@ interface AttackedService extends ServiceProcess {
    * Runs an attack and expects that the legitimate client gets its responses without long
    * delays. May repeat the attack, which must clean up after itself.
    */
-  runAttack<T>(attack: (client: LegitimateClient) => Promise<T>, maxWork?: number): Promise<T>;
+  runAttack<T>(attack: (client: LegitimateClient) => Promise<T>): Promise<T>;
 }
 
 interface Outcome<T> extends LegitimateClientReport {
@@ -76,10 +76,7 @@ export function useAttackedService(
   }
 
   return Object.assign(service, {
-    async runAttack<T>(
-      attack: (client: LegitimateClient) => Promise<T>,
-      maxWork = defaultMaxWork,
-    ): Promise<T> {
+    async runAttack<T>(attack: (client: LegitimateClient) => Promise<T>): Promise<T> {
       let outcome = await attackOnce(attack);
       for (let attempt = 1; attempt < maxAttempts && outcome.work > maxWork; attempt++) {
         outcome = await attackOnce(attack);
@@ -94,11 +91,18 @@ export function useAttackedService(
   });
 }
 
-function print({ failures, responses, work, slowest, memoryGrowth }: Outcome<unknown>): void {
+function print({
+  failures,
+  responses,
+  work,
+  cpuTime,
+  slowest,
+  memoryGrowth,
+}: Outcome<unknown>): void {
   const { currentTestName = "" } = expect.getState();
   process.stdout.write(
     `${currentTestName}: the legitimate client got ${responses.join(" + ")} responses and ${failures.length} failures, ` +
-      `waited for the work of ${work} calls at most (${slowest} ms); ` +
+      `waited for the work of ${work} calls at most (${cpuTime} ms of CPU time, ${slowest} ms); ` +
       `${(memoryGrowth / 1024 / 1024).toFixed(1)} MiB more memory\n`,
   );
 }

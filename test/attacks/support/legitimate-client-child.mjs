@@ -116,7 +116,9 @@ process.on("message", async ({ waitFor }) => {
     await stopped;
     const responses = loops.map((loop) => loop.responses);
     const work = callCost > 0 ? Math.round(maxWork / callCost) : 0;
-    process.send({ failures, responses, work, slowest: Math.round(slowest) });
+    // A clock tick is 10 ms.
+    const cpuTime = 10 * maxWork;
+    process.send({ failures, responses, work, cpuTime, slowest: Math.round(slowest) });
     persistentAgent.destroy();
     process.disconnect();
   } else {

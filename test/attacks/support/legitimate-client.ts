@@ -11,6 +11,8 @@ export interface LegitimateClientReport {
    * cost of one call. Always 0 except on Linux.
    */
   readonly work: number;
+  /** The same in milliseconds. For information only, because machines differ. */
+  readonly cpuTime: number;
   /** The maximum latency in milliseconds. For information only, because machines differ. */
   readonly slowest: number;
 }

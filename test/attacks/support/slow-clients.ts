@@ -1,5 +1,4 @@
 import { connect as connectHttp2, type OutgoingHttpHeaders } from "node:http2";
-import { Health } from "../../../gen/grpc/health/v1/health_pb.js";
 import { AccessService } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { EventService } from "../../../gen/latchkey/v1/event_service_pb.js";
@@ -73,23 +72,6 @@ async function completeHttp2Call(connection: RawConnection, key: string): Promis
   return connection;
 }
 
-/** Opens a stream that stays open in both directions. */
-async function openStream(
-  connection: RawConnection,
-  key: string,
-  path: string,
-): Promise<RawConnection> {
-  await completeHttp2Call(connection, key);
-  const headers = { "svc-api-key": key, te: "trailers", "content-type": "application/grpc" };
-  connection.write(
-    Buffer.concat([
-      frame(frameType.headers, endHeaders, 3, request(path, headers, "POST")),
-      frame(frameType.data, 0, 3, Buffer.alloc(5)),
-    ]),
-  );
-  return connection;
-}
-
 function openHttp2Tls({ port }: Target): RawConnection {
   const connection = openRawTls(port, "h2");
   connection.write(preface());
@@ -102,7 +84,6 @@ function withFirstBytes(connection: RawConnection, bytes: string | Uint8Array): 
   return connection;
 }
 
-const healthWatchPath = rpcPath(Health.method.watch);
 export const streamCheckAccessPath = rpcPath(AccessService.method.streamCheckAccess);
 const createApplicationPath = rpcPath(ApplicationService.method.createApplication);
 const watchEventsPath = rpcPath(EventService.method.watchEvents);
@@ -143,10 +124,6 @@ export const slowHeaders: Readonly<
     const connection = await completeHttp2Call(openRawHttp2(port), firstKey);
     return drip(withFirstBytes(connection, headersFrame.subarray(0, 100)), () => "");
   },
-  "over HTTP/2, with an open server stream": async ({ port, firstKey }) =>
-    dripBytes(await openStream(openRawHttp2(port), firstKey, healthWatchPath), headersFrame),
-  "over HTTP/2, with an open bidirectional stream": async ({ port, firstKey }) =>
-    dripBytes(await openStream(openRawHttp2(port), firstKey, streamCheckAccessPath), headersFrame),
 };
 
 /** Sends a body byte by byte over HTTP/1.1. */

@@ -1,5 +1,5 @@
 import { connect, type Socket } from "node:net";
-import { frame, frameType, preface } from "./http2-frames.js";
+import { preface } from "./http2-frames.js";
 import { type Frame, takeFrames } from "./http2-wire.js";
 
 export interface RawConnection {
@@ -11,10 +11,10 @@ export interface RawConnection {
   write(bytes: Uint8Array | string): void;
 }
 
-/** Opens a TCP connection for arbitrary bytes. */
-export function openRaw(port: number): RawConnection {
+/** Opens a TCP connection for arbitrary bytes. On Linux every address in 127.0.0.0/8 is local. */
+export function openRaw(port: number, localAddress = "127.0.0.1"): RawConnection {
   const started = performance.now();
-  const socket = connect({ port, host: "127.0.0.1", noDelay: true });
+  const socket = connect({ port, host: "127.0.0.1", localAddress, noDelay: true });
   const chunks: Buffer[] = [];
   socket.on("data", (chunk) => chunks.push(chunk));
   socket.on("error", () => {});
@@ -59,28 +59,4 @@ export function onFrames({ socket }: RawConnection, callback: (frames: readonly 
     rest = takeFrames(rest.length === 0 ? chunk : Buffer.concat([rest, chunk]), frames);
     callback(frames);
   });
-}
-
-/** Acknowledges every ping of the server. */
-export function acknowledgePings(connection: RawConnection): void {
-  onFrames(connection, (frames) => {
-    for (const { type, isLast: isAck, payload } of frames) {
-      if (type === "PING" && !isAck) {
-        connection.write(frame(frameType.ping, 1, 0, payload));
-      }
-    }
-  });
-}
-
-/**
- * Waits until the server has checked its connections at least twice: two checks pass
- * before it closes a connection that sends many frames but no request.
- */
-export async function waitForConnectionChecks(port: number): Promise<void> {
-  const connection = openRawHttp2(port);
-  const update = frame(frameType.windowUpdate, 0, 0, Buffer.from([0, 0, 0, 1]));
-  const updates = Buffer.concat(Array.from({ length: 1_000 }, () => update));
-  const timer = setInterval(() => connection.write(updates), 50);
-  await connection.ended;
-  clearInterval(timer);
 }

@@ -148,14 +148,6 @@ describe("with a certificate", () => {
     expect(responses.map(({ status }) => status)).toEqual(Array(count).fill(200));
   });
 
-  it("serves requests after one whose Upgrade is ignored", async () => {
-    const requestHead = "GET /healthz HTTP/1.1\r\nhost: a\r\n";
-    const upgrade = `${requestHead}connection: upgrade\r\nupgrade: websocket\r\n\r\n`;
-    const text = `${requestHead}\r\n${upgrade}${upgrade}${requestHead}connection: close\r\n\r\n`;
-    const responses = parseResponses(await exchange(text));
-    expect(responses.map(({ status }) => status)).toEqual(Array(4).fill(200));
-  });
-
   it.each<[what: string, text: string, status: number, code: string]>([
     ["malformed HTTP", "nonsense\r\n\r\n", 400, "invalid_request"],
     [

@@ -6,7 +6,7 @@ import { compact } from "../../../lib/bytes.js";
 import { createSemaphore } from "../../../lib/concurrency.js";
 import { waitForNextTick } from "../../../lib/event-loop.js";
 import type { Timeout } from "../../../lib/timeout.js";
-import { hasTooManyChunks, scheduleBody, tooManyChunks } from "../../http/body-limits.js";
+import { hasTooManyChunks, tooManyChunks, waitToParse } from "../../http/body-limits.js";
 import type { Exchange } from "../../http/exchange.js";
 import type { Http2Exchange } from "../../http/http2-exchange.js";
 import { envelopeSize } from "../protocols/protocol.js";
@@ -36,7 +36,7 @@ export async function* limitBodyMemory(
     }
     yield compact(part);
   }
-  await new Promise<void>((resolve) => scheduleBody(exchange.connection, size, resolve));
+  await waitToParse(size);
 }
 
 /** Computes the memory of a message. A message over the limit takes none, because the library rejects it. */

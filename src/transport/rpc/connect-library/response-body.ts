@@ -30,7 +30,6 @@ export function sendStream(
   if (!universal.body) {
     return universal;
   }
-  const { connection } = exchange;
   const { response } = exchange.native();
   const source = universal.body[Symbol.asyncIterator]();
   let writeTimer: NodeJS.Timeout | undefined;
@@ -41,7 +40,6 @@ export function sendStream(
     const result = await source.next();
     if (!result.done && !isClosed) {
       writeTimer = setTimeout(abort, writeTimeoutMs);
-      connection.recordProgress();
     }
     return result;
   }
