@@ -135,13 +135,16 @@ describe("rules with conditions", () => {
 
 describe("endless pipelined requests", () => {
   it("do not delay other clients", async () => {
-    await service.runAttack(async () => {
+    await service.runAttack(async (client) => {
       const connections = Array.from({ length: 8 }, () => openRaw(service.port));
       for (const { socket, write } of connections) {
         socket.resume();
         write("GET /applications/key HTTP/1.1\r\nhost: a\r\n\r\n".repeat(100_000));
       }
-      await Promise.all(connections.map(({ ended }) => ended));
+      await client.waitForResponses(10);
+      for (const { socket } of connections) {
+        socket.destroy();
+      }
     });
   });
 });

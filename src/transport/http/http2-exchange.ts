@@ -21,8 +21,6 @@ const neverIndexed = ["x-request-id"];
  */
 const cancelWindowMs = 100;
 
-const ignore = () => {};
-
 /** A request and its response over HTTP/2. */
 export class Http2Exchange extends Exchange {
   readonly version = "2.0";
@@ -119,8 +117,6 @@ export class Http2Exchange extends Exchange {
       waitForTrailers: true,
     });
     this.endStream(trailers, body);
-    // Otherwise Node sends the trailers only after the body, in another packet.
-    stream._final(ignore);
   }
 
   /** Starts a streamed response, unless it has started. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2Session } from "node:http2";
-import { type AddressInfo, Socket } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { Limits } from "../../config/limits.js";
 import { afterPendingIo } from "../../lib/event-loop.js";
@@ -92,8 +92,6 @@ export function createListener(options: ListenerOptions): Listener {
   }
 
   server.on("request", onRequest);
-  // An HTTP/2 server with a request listener also emits a request for each stream.
-  server.removeAllListeners("stream");
   // Otherwise Node sends 100 Continue before the headers are checked.
   server.on("checkContinue", onRequest);
   // An unknown expectation is ignored.
@@ -143,11 +141,8 @@ function readAsStream(socket: TLSSocket): void {
 }
 
 /** Closes HTTP/1.1 connections without open requests, or with unread responses. Streams may be silent. */
-function closeIfInactive(socket: Socket | Http2Session): void {
-  if (
-    socket instanceof Socket &&
-    (!http1ConnectionOf(socket).isBusy || socket.writableLength > 0)
-  ) {
+function closeIfInactive(socket: Socket): void {
+  if (!http1ConnectionOf(socket).isBusy || socket.writableLength > 0) {
     socket.destroy();
   }
 }

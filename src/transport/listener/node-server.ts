@@ -1,5 +1,6 @@
 import { createServer as createHttp1Server, type Server as Http1Server } from "node:http";
-import { createServer as createHttp2Server, createSecureServer } from "node:http2";
+import { createServer as createHttp2Server } from "node:http2";
+import { createServer as createHttpsServer } from "node:https";
 import type { Server, Socket } from "node:net";
 import type { SecureContextOptions } from "node:tls";
 import type { Limits } from "../../config/limits.js";
@@ -22,40 +23,53 @@ export function createNodeServer(limits: Limits, tls: Tls | undefined): Server {
 }
 
 function createPlainServer(limits: Limits): Http1Server {
-  const http1 = createHttp1Server({ ...http1OptionsFor(limits), ...tcpOptionsFor(limits) });
-  http1.timeout = limits.bodyTimeout;
-  const http2 = createHttp2Server(http2OptionsFor(limits));
-  // A TLS server emits both kinds of events itself.
-  http2.on("session", (session) => http1.emit("session", session));
-  detectProtocol(http1, http2, limits.headerTimeout);
+  const http1 = createHttp1Server(http1OptionsFor(limits));
+  detectProtocol(http1, createHttp2Side(http1, limits), limits.headerTimeout);
   return http1;
 }
 
 function createTlsServer(limits: Limits, { contents, watch }: Tls): Server {
-  const secure = createSecureServer({
-    ...http2OptionsFor(limits),
-    ...tcpOptionsFor(limits),
+  const secure = createHttpsServer({
+    ...http1OptionsFor(limits),
     ...contextOf(contents),
+    ALPNProtocols: ["h2", "http/1.1"],
     handshakeTimeout: limits.headerTimeout,
-    allowHTTP1: true,
     requestCert: contents.clientCa !== undefined,
   });
+  const http2 = createHttp2Side(secure, limits);
+  const serveHttp1 = takeListeners(secure, "secureConnection");
+  secure.on("secureConnection", (socket) =>
+    socket.alpnProtocol === "h2" ? http2.emit("connection", socket) : serveHttp1(socket),
+  );
   secure.on("listening", () => {
     // Open connections keep their certificate.
     const stop = watch?.((changed) => secure.setSecureContext(contextOf(changed)));
     secure.on("close", () => stop?.());
   });
-  // A secure server reads these options from its properties only.
-  return Object.assign(secure, http1OptionsFor(limits), { timeout: limits.bodyTimeout });
+  return secure;
+}
+
+/** Creates the HTTP/2 server that gets its connections from an HTTP/1.1 server, which emits its sessions. */
+function createHttp2Side(http1: Http1Server, limits: Limits): Server {
+  http1.timeout = limits.bodyTimeout;
+  const http2 = createHttp2Server(http2OptionsFor(limits));
+  http2.on("session", (session) => http1.emit("session", session));
+  return http2;
+}
+
+/** Removes the listeners that pass a connection to HTTP/1.1. Returns a function that calls them. */
+function takeListeners(http1: Http1Server, event: string): (socket: Socket) => void {
+  const listeners = http1.listeners(event);
+  http1.removeAllListeners(event);
+  return (socket) => {
+    for (const listener of listeners) {
+      listener.call(http1, socket);
+    }
+  };
 }
 
 function contextOf({ cert, key, clientCa }: TlsContents): SecureContextOptions {
   return { cert, key, ...(clientCa && { ca: clientCa }), minVersion: "TLSv1.2" };
-}
-
-/** TCP probes close the connections of clients that have disappeared, even if a silent stream is open. */
-function tcpOptionsFor({ bodyTimeout }: Limits) {
-  return { keepAlive: true, keepAliveInitialDelay: bodyTimeout };
 }
 
 function http1OptionsFor({ headerTimeout, bodyTimeout, idleTimeout, headerSize }: Limits) {
@@ -67,6 +81,9 @@ function http1OptionsFor({ headerTimeout, bodyTimeout, idleTimeout, headerSize }
     // The dispatcher refuses a request without a Host header, with a problem body.
     requireHostHeader: false,
     maxHeaderSize: headerSize,
+    // TCP probes close the connections of clients that have disappeared, even if a silent stream is open.
+    keepAlive: true,
+    keepAliveInitialDelay: bodyTimeout,
   };
 }
 
@@ -88,8 +105,7 @@ const preface = "PRI";
 
 /** Passes connections that start with the HTTP/2 preface to `http2`, and all others to `http1`. Closes connections that stay silent. */
 export function detectProtocol(http1: Http1Server, http2: Server, timeoutMs: number): void {
-  const http1Listeners = http1.listeners("connection") as ((socket: Socket) => void)[];
-  http1.removeAllListeners("connection");
+  const serveHttp1 = takeListeners(http1, "connection");
   http1.on("connection", (socket: Socket) => {
     if (socket.destroyed) {
       return;
@@ -120,9 +136,7 @@ export function detectProtocol(http1: Http1Server, http2: Server, timeoutMs: num
         http2.emit("connection", socket);
       } else {
         socket.unshift(start);
-        for (const listener of http1Listeners) {
-          listener.call(http1, socket);
-        }
+        serveHttp1(socket);
       }
     };
     socket.on("readable", detect);
