@@ -3,28 +3,34 @@ import type { Duplex } from "node:stream";
 
 /** The requests of an HTTP/1.1 connection. Clients may send several without waiting (pipelining). */
 export class Http1Connection {
-  private openRequests = 0;
+  /** The incomplete responses in the order of their requests. */
+  private readonly open = new Set<ServerResponse>();
   /** The response to the last request, while either of them is incomplete. */
   private last: ServerResponse | undefined;
+  /** Called when the responses to all requests are complete. */
+  private onIdle: (() => void) | undefined;
 
   /** Whether a response is incomplete. */
   get isBusy(): boolean {
-    return this.openRequests > 0;
+    return this.open.size > 0;
   }
 
   /** Adds a request and its response. */
   add(response: ServerResponse): void {
-    this.openRequests++;
+    this.open.add(response);
     this.last = response;
-    response.on("close", this.onResponseClose);
+    response.on("close", () => this.closed(response));
   }
 
-  private readonly onResponseClose = (): void => {
-    this.openRequests--;
-    if (this.last?.req.complete && !this.isBusy) {
-      this.last = undefined;
+  private closed(response: ServerResponse): void {
+    this.open.delete(response);
+    if (!this.isBusy) {
+      if (this.last?.req.complete) {
+        this.last = undefined;
+      }
+      this.onIdle?.();
     }
-  };
+  }
 
   /** Whether no other request has followed so far. */
   isLast(response: ServerResponse): boolean {
@@ -32,12 +38,19 @@ export class Http1Connection {
   }
 
   /**
-   * Whether a response to malformed input may be written to the socket. It would corrupt a response that has
-   * started, and a request that has been refused has its response already, even if its body is malformed.
+   * Responds to malformed input, now or after the requests before it, or drops the connection. A response in
+   * progress would be corrupted, and a request that was refused early has its response already.
    */
-  get acceptsRawResponse(): boolean {
-    const { last, openRequests } = this;
-    return last === undefined || (openRequests === 1 && !last.headersSent);
+  respondToMalformed(respond: () => void, drop: () => void): void {
+    const { open, last } = this;
+    const [first] = open;
+    if (last === undefined || (last === first && !last.req.complete && !last.headersSent)) {
+      respond();
+    } else if (last.req.complete && first && (first.writableEnded || !first.headersSent)) {
+      this.onIdle ??= respond;
+    } else {
+      drop();
+    }
   }
 }
 

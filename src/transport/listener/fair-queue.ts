@@ -4,7 +4,7 @@ import { coalescePerTick } from "../../lib/event-loop.js";
 export type StartCall<Call> = (connection: object, call: Call) => void;
 
 /** Calls that start per tick. */
-const callsPerTick = 16;
+const callsPerTick = 32;
 
 /** Up to this many calls need no count per tick, so that light load costs nothing. */
 const uncountedCalls = 8;

@@ -38,10 +38,8 @@ export function createMalformedRequestHandler(
   limits: SizeLimits,
   onMalformedRequest?: OnMalformedRequest,
 ) {
-  return (error: ParseError, socket: Duplex): void => {
-    const { isBusy, acceptsRawResponse } = http1ConnectionOf(socket);
-    if (error.code === "ECONNRESET" || !socket.writable || !acceptsRawResponse) {
-      socket.destroy();
+  function respond(error: ParseError, socket: Duplex, isBusy: boolean): void {
+    if (!socket.writable) {
       return;
     }
     const problem = toProblem(error, limits);
@@ -59,6 +57,18 @@ export function createMalformedRequestHandler(
     if (!isBusy) {
       onMalformedRequest?.(requestId, problem.status);
     }
+  }
+
+  return (error: ParseError, socket: Duplex): void => {
+    if (error.code === "ECONNRESET" || !socket.writable) {
+      socket.destroy();
+      return;
+    }
+    const connection = http1ConnectionOf(socket);
+    connection.respondToMalformed(
+      () => respond(error, socket, connection.isBusy),
+      () => socket.destroy(),
+    );
   };
 }
 

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
@@ -135,6 +136,20 @@ describe("pipelined requests", () => {
     const responses = await receive(count);
     expect(responses.map(({ status }) => status)).toEqual(responses.map(() => 200));
     expect(responses).toHaveLength(count);
+  });
+
+  it.each<[what: string, request: RequestOptions]>([
+    ["without a body", get],
+    ["with a body", { path: "/applications", type: "application/json", body: "{}" }],
+  ])("%s get their responses before malformed input is refused", async (_what, request) => {
+    const { socket, text } = openConnection();
+    const closed = once(socket, "close");
+    socket.write(
+      Buffer.concat([serialize(request), serialize(get), Buffer.from("nonsense\r\n\r\n")]),
+    );
+    await closed;
+    const status = request === get ? 200 : 400;
+    expect(parseResponses(text()).map((response) => response.status)).toEqual([status, 200, 400]);
   });
 
   it("are all served, even hundreds of them", async () => {
