@@ -5,14 +5,14 @@
  *
  * It reports each change as a line of JSON before it starts and after it was acknowledged.
  */
-import { randomUUID } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { writeSync } from "node:fs";
 import { newId } from "../../../dist/src/lib/uuid.js";
 import { openLmdbStore } from "../../../dist/src/store/lmdb/store.js";
 
 const [, , path, tenantId] = process.argv;
 const report = (value) => writeSync(1, `${JSON.stringify(value)}\n`);
-const hash = () => Buffer.from(randomUUID());
+const hash = () => randomBytes(32);
 const audit = (kind) => ({
   entriesFor: ({ id, applicationId }) => ({
     events: [

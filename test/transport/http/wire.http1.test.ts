@@ -84,7 +84,17 @@ function countCompleteResponses(text: string): number {
 
 const get: RequestOptions = { method: "GET", path: "/applications/key" };
 
-/** Whether Node leaves the body of an upgrade in the data after the headers. */
+describe("a request with a body", () => {
+  it("is served although its Upgrade is ignored", async () => {
+    const { socket, receive } = openConnection();
+    const headers = ["connection: upgrade", "upgrade: h2c"];
+    const call = { path: getApplicationByKeyPath, type: "application/json", body: "{}", headers };
+    for (let count = 1; count <= 2; count++) {
+      socket.write(serialize(call));
+      expect((await receive(count)).at(-1)?.status).toBe(200);
+    }
+  });
+});
 
 describe("pipelined requests", () => {
   it("get their responses in order over REST, Connect and gRPC-Web", async () => {
