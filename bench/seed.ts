@@ -5,6 +5,7 @@ import type * as keyFormat from "../src/contract/key-format.js";
 import type * as uuid from "../src/lib/uuid.js";
 import type * as stores from "../src/store/open-store.js";
 import type { Store } from "../src/store/port/store.js";
+import { audit } from "../test/support/store/audit.js";
 import { type Bootstrapped, bootstrap, loadBuilt, type StoreEnvironment } from "./servers.js";
 
 /** The keys of the requests. */
@@ -115,13 +116,16 @@ async function createApplicationFactory(
   return async (application) => {
     const id = newId(Date.now());
     const key = generateKey(kindFor(application.type), id);
-    await store.applications.create({
-      ...application,
-      id,
-      tenantId: first.tenant_id,
-      createdBy: first.application_id,
-      key: { id: newId(Date.now()), hash: keyring.hash(key) },
-    });
+    await store.applications.create(
+      {
+        ...application,
+        id,
+        tenantId: first.tenant_id,
+        createdBy: first.application_id,
+        key: { id: newId(Date.now()), hash: keyring.hash(key) },
+      },
+      audit.created,
+    );
     return { id, key };
   };
 }

@@ -3587,6 +3587,7 @@ export const openapi = {
                 "application.enabled",
                 "application.deleted",
                 "application.sessions_revoked",
+                "application.imported",
                 "application.expiring",
                 "application.expired",
                 "last_manager.expiring",
@@ -3595,8 +3596,8 @@ export const openapi = {
                 "key.deleted",
                 "key.expiring",
                 "key.expired",
-                "session.created",
                 "session.authorized",
+                "session.imported",
                 "session.deleted",
                 "access.denied"
               ],
@@ -7168,6 +7169,7 @@ export const openapi = {
               "application.enabled",
               "application.deleted",
               "application.sessions_revoked",
+              "application.imported",
               "application.expiring",
               "application.expired",
               "last_manager.expiring",
@@ -7176,15 +7178,15 @@ export const openapi = {
               "key.deleted",
               "key.expiring",
               "key.expired",
-              "session.created",
               "session.authorized",
+              "session.imported",
               "session.deleted",
               "access.denied"
             ],
             "examples": [
               "application.updated"
             ],
-            "description": "The kind of event. `application.expiring` and `key.expiring` are recorded a week and a day before the expiry, `application.expired` and `key.expired` after it. `last_manager.expiring` and `last_manager.expired` follow them if the tenant is left without an enabled application that can create and update applications. `access.denied` records refused calls of any method."
+            "description": "The kind of event. `application.expiring` and `key.expiring` are recorded a week and a day before the expiry, `application.expired` and `key.expired` after it. `last_manager.expiring` and `last_manager.expired` follow them if the tenant is left without an enabled application that can create and update applications. `application.imported` and `session.imported` are recorded if an import replaces a stored one. `access.denied` records refused calls of any method. Opening a session is not recorded: see ListSessions."
           },
           "at": {
             "type": "string",

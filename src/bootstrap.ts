@@ -51,16 +51,12 @@ export async function bootstrap({
       key: { id: keyId, hash: keyring.hash(key) },
     },
     {
-      entriesFor: (record) => ({
-        events: [
-          {
-            tenantId: record.tenantId,
-            kind: "application.created",
-            outcome: "success",
-            target: { applicationId: id, keyId },
-            after: stateOf(record),
-          },
-        ],
+      eventFor: (record) => ({
+        tenantId: record.tenantId,
+        kind: "application.created",
+        outcome: "success",
+        target: { applicationId: id, keyId },
+        after: stateOf(record),
       }),
     },
   );

@@ -16,6 +16,7 @@ import { aGrant, anApplication, aSession, hour } from "../contract/store/fixture
 import { characters } from "../support/generators/characters.js";
 import { startServer, type TestServer } from "../support/service/server.js";
 import { overrideStore } from "../support/service/store.js";
+import { audit } from "../support/store/audit.js";
 
 // The new pepper and the old one, as during a rotation.
 const keyring = createKeyring(["new", "old"]);
@@ -53,7 +54,7 @@ async function createKeys(store: Store): Promise<Record<string, string>> {
       ...{ id, type: "private", name, key: { id: newId(Date.now()), hash: hashedBy.hash(key) } },
       ...fields,
     });
-    return store.applications.create(application);
+    return store.applications.create(application, audit.created);
   }
 
   async function createSession(name: string, owner: Parameters<typeof aSession>[0], ttl = hour) {
@@ -75,12 +76,12 @@ async function createKeys(store: Store): Promise<Record<string, string>> {
   await createApplication("of another kind", { type: "private" }, "pub");
   const expiring = await createApplication("expired", { expiresAt });
   const { id: sessionId } = await createSession("pending", shop);
-  await store.sessions.authorize(aGrant(await createSession("authorized", shop)));
+  await store.sessions.authorize(aGrant(await createSession("authorized", shop)), audit.authorized);
   await createSession("brief", shop, 1);
   await createSession("of the expired", expiring);
   const deleted = await createApplication("deleted");
   await createSession("of the deleted", deleted);
-  await store.applications.delete(deleted.tenantId, deleted.id);
+  await store.applications.delete(deleted.tenantId, deleted.id, audit.deleted);
   server.clock.advance(1);
 
   created["another secret"] = generateKey("prv", shop.id);

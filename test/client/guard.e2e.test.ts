@@ -16,6 +16,7 @@ import type { Store } from "../../src/store/port/store.js";
 import { startProxy, type TcpProxy } from "../support/http/tcp-proxy.js";
 import { isFullSuite } from "../support/jest/suite.js";
 import { engines, startServer, type TestServer } from "../support/service/server.js";
+import { audit } from "../support/store/audit.js";
 
 const read = "token:read";
 const use = "token:use";
@@ -259,7 +260,10 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
       const record = (await server.store.applications.find(id)) as ApplicationRecord;
       const { tenantId, name, type, keys, rules, permissions } = record;
       const same = { id, tenantId, name, type, key: keys[0] as KeyRecord, rules };
-      await other.store.applications.create({ ...same, permissions: granted ?? permissions });
+      await other.store.applications.create(
+        { ...same, permissions: granted ?? permissions },
+        audit.created,
+      );
     }
     proxy.retarget(other.port);
     await checkUntil(() => guard.check(subject.key, read), isMissing);

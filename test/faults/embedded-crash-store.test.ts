@@ -5,6 +5,7 @@ import type { Store } from "../../src/store/port/store.js";
 import { repetitions } from "../support/jest/suite.js";
 import { useLmdbFolder } from "../support/lmdb/folder.js";
 import { useChildren } from "../support/service/child-process.js";
+import { audit } from "../support/store/audit.js";
 import { createRandom } from "./support/random.js";
 
 const folder = useLmdbFolder();
@@ -125,7 +126,9 @@ async function expectSession(
     ...{ sessionId: id, tenantId, nonceHashes: [session.nonceHash] },
     ...{ authorizedBy: application.id, permissions: [], rules: [] },
   };
-  expect(await store.sessions.authorize(grant)).toBe(isNonceUsed ? "used" : "authorized");
+  expect(await store.sessions.authorize(grant, audit.authorized)).toBe(
+    isNonceUsed ? "used" : "authorized",
+  );
   const { items } = await store.events.list({ tenantId, target: id, size: 100 });
   expect(items.map(({ kind }) => kind)).toEqual(isNonceUsed ? ["authorized"] : []);
 }

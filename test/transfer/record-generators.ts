@@ -136,7 +136,7 @@ export const anyEvent = fc
   .tuple(
     anyRecord(EventRecordSchema, {
       id: fc.uuid({ version: 7 }),
-      kind: fc.constantFrom("application.updated", "key.regenerated", "session.created"),
+      kind: fc.constantFrom("application.updated", "key.regenerated", "session.authorized"),
       outcome: fc.constantFrom("success", "denied"),
       rules: sessionRules,
     }) as Arbitrary<EventRecord>,

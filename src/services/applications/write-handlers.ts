@@ -132,17 +132,17 @@ export function createWriteHandlers({
       const wasDeleted = await applications.delete(
         tenantId,
         id,
-        (current) =>
-          refuseFor(current, () => {
-            checkMayAdminister(caller, current);
-            checkVersion(current, request.ifMatch);
-          }),
         audit(context, {
           kind: "application.deleted",
           target: () => ({ applicationId: id }),
           before: stateOf,
           response: () => ({}),
         }),
+        (current) =>
+          refuseFor(current, () => {
+            checkMayAdminister(caller, current);
+            checkVersion(current, request.ifMatch);
+          }),
       );
       if (!wasDeleted) {
         throw applicationNotFound(id);

@@ -10,17 +10,16 @@ import type {
   ChangeCaller,
   ChangeContext,
   NewResponse,
+  WriteContext,
 } from "../../store/port/change-context.js";
 import { CallerChanged } from "../../store/port/errors.js";
-import type { CredentialState, NewEvent, Principal } from "../../store/port/events.js";
+import type { CredentialState, Principal } from "../../store/port/events.js";
 import type { ApplicationRecord, KeyRecord, SessionRecord } from "../../store/port/records.js";
 
 /** A change as the audit log describes it. */
-export interface AuditedChange<R> {
+export interface AuditedChange<R> extends Write<R> {
   /** For example `application.updated`. */
   readonly kind: string;
-  /** Whether the change revokes access. */
-  readonly revokes?: boolean;
   target(outcome: R): Principal;
   /** The state before the change; read after the change has run. */
   before?(outcome: R): CredentialState | undefined;
@@ -28,11 +27,17 @@ export interface AuditedChange<R> {
   after?(outcome: R): CredentialState;
   /** The expiry that the change sets. */
   endsAt?(outcome: R): number | undefined;
+}
+
+/** A write that the audit log does not describe. */
+interface Write<R> {
+  /** Whether it revokes access. */
+  readonly revokes?: boolean;
   /** The response to the caller, which may be stored for idempotent retries. */
   response(outcome: R): object;
 }
 
-/** Creates the entries that the store writes with a change: its event, and its response if that is stored. */
+/** Creates the context of a change: its preconditions, its event, and its response if that is stored. */
 export type Audit = <R>(context: CallContext, change: AuditedChange<R>) => ChangeContext<R>;
 
 type CallContext = Pick<HandlerContext, "values" | "method">;
@@ -51,8 +56,7 @@ export const storedResponseKey = createContextKey<StoredResponse | undefined>(un
 export function createAudit(addressOf: AddressOf): Audit {
   return (context, change) => {
     const { call, caller } = callOf(context);
-    const { requestId, cancellation, peer } = call;
-    const storedResponse = context.values.get(storedResponseKey);
+    const { requestId, peer } = call;
     const { method } = context;
     const callFields = {
       tenantId: caller.application.tenantId,
@@ -65,21 +69,31 @@ export function createAudit(addressOf: AddressOf): Audit {
     } as const;
 
     return {
-      caller: changeCallerOf(caller),
-      idempotencyId: storedResponse?.id,
-      revokes: change.revokes,
-      isCanceled: () => cancellation.reason !== undefined,
-      entriesFor(outcome) {
-        const event: NewEvent = {
-          ...callFields,
-          target: change.target(outcome),
-          before: change.before?.(outcome),
-          after: change.after?.(outcome),
-          endsAt: change.endsAt?.(outcome),
-        };
-        return { events: [event], response: storedResponse?.seal(change.response(outcome)) };
-      },
+      ...writeContextOf(context, change),
+      eventFor: (outcome) => ({
+        ...callFields,
+        target: change.target(outcome),
+        before: change.before?.(outcome),
+        after: change.after?.(outcome),
+        endsAt: change.endsAt?.(outcome),
+      }),
     };
+  };
+}
+
+/** The context of a write without an event. */
+export function writeContextOf<R>(
+  context: CallContext,
+  { revokes, response }: Write<R>,
+): WriteContext<R> {
+  const { call, caller } = callOf(context);
+  const storedResponse = context.values.get(storedResponseKey);
+  return {
+    caller: changeCallerOf(caller),
+    idempotencyId: storedResponse?.id,
+    revokes,
+    isCanceled: () => call.cancellation.reason !== undefined,
+    responseFor: (outcome) => storedResponse?.seal(response(outcome)),
   };
 }
 

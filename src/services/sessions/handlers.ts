@@ -27,7 +27,7 @@ import type { Clock, Store } from "../../store/port/store.js";
 import { readExpiry, toTimestamp } from "../../validation/time.js";
 import { createUpdateApplication } from "../applications/update-application.js";
 import { createCursors, defaultPageSize } from "../cursors.js";
-import { type Audit, stateOf } from "../events/audit.js";
+import { type Audit, stateOf, writeContextOf } from "../events/audit.js";
 import type { RateLimits } from "../rate-limits/rate-limits.js";
 
 interface SessionHandlerOptions {
@@ -80,11 +80,7 @@ function createSessionSetupHandlers({
           ttl: settings.sessionTtl,
           quota,
         },
-        audit(context, {
-          kind: "session.created",
-          target: () => ({ applicationId: application.id, sessionId: id }),
-          response,
-        }),
+        writeContextOf(context, { response }),
       );
       const session = await creating.catch((error) => {
         if (error instanceof SessionQuotaReached) {
@@ -190,13 +186,13 @@ function createManageHandlers({
       const wasDeleted = await sessions.delete(
         caller.application.tenantId,
         id,
-        ({ application }) => checkMayAdminister(caller, application),
         audit(context, {
           kind: "session.deleted",
           target: ({ applicationId }) => ({ applicationId, sessionId: id }),
           before: (session) => stateOf(session),
           response: () => ({}),
         }),
+        ({ application }) => checkMayAdminister(caller, application),
       );
       if (!wasDeleted) {
         throw sessionNotFound(id);

@@ -13,7 +13,6 @@ import type { Clock } from "../port/store.js";
 import type { ApplicationIndex, ExpirationIndex, ForeignKeyIndex } from "./application-index.js";
 import { createApplicationList, createApplicationSearch } from "./application-queries.js";
 import type { ChangeWriter } from "./change-writer.js";
-import type { ChangeLog } from "./changes.js";
 import { type Environment, Refused, refuseOnThrow } from "./environment.js";
 import type { ApplicationRecords } from "./records.js";
 import type { SessionIndex } from "./session-index.js";
@@ -28,7 +27,6 @@ interface ApplicationStoreParts {
   readonly expirations: ExpirationIndex;
   readonly foreignKeys: ForeignKeyIndex;
   readonly sessions: SessionIndex;
-  readonly changeLog: ChangeLog;
   readonly changeWriter: ChangeWriter;
   readonly clock: Clock;
 }
@@ -40,7 +38,6 @@ export function createApplicationStore({
   expirations,
   foreignKeys,
   sessions,
-  changeLog,
   changeWriter,
   clock,
 }: ApplicationStoreParts): ApplicationStore {
@@ -143,16 +140,14 @@ export function createApplicationStore({
           if (record.sessionEpoch !== current.sessionEpoch) {
             sessions.scheduleSweep(id);
           }
-          const kind = changed.keys ? "regenerated" : "updated";
-          changeLog.append(tenantId, { kind, applicationId: id, at: now });
           changeWriter.record(context, record);
           return record;
         }),
-        context?.revokes ? "revocation" : "ordinary",
+        context.revokes ? "revocation" : "ordinary",
       );
     },
 
-    async delete(tenantId, id, check, context) {
+    async delete(tenantId, id, context, check) {
       return write(
         changeWriter.withPreconditions(context, (now) => {
           const record = findInTenant(tenantId, id, now);
@@ -171,7 +166,6 @@ export function createApplicationStore({
           expirations.update(record, undefined);
           foreignKeys.update(record, undefined);
           sessions.scheduleSweep(id);
-          changeLog.append(tenantId, { kind: "deleted", applicationId: id, at: now });
           changeWriter.record(context, record);
           return true;
         }),

@@ -4,6 +4,7 @@ import type {
   ChangeContext,
   NewResponse,
   ResponseStore,
+  WriteContext,
 } from "../port/change-context.js";
 import { AlreadyApplied, StoreUnavailable } from "../port/errors.js";
 import { isUnexpired } from "../port/records.js";
@@ -22,12 +23,15 @@ export interface ChangeWriter {
    * {@link AlreadyApplied} if its response is already stored.
    */
   withPreconditions<R>(
-    context: ChangeContext<never> | undefined,
+    context: WriteContext<never> | undefined,
     change: (now: number) => R,
   ): () => R | Refused;
 
-  /** Writes the events and the response, inside `write` and after the change. */
-  record<R>(context: ChangeContext<R> | undefined, outcome: R): void;
+  /** Writes the event and the response, inside `write` and after the change. */
+  record<R>(context: ChangeContext<R>, outcome: R): void;
+
+  /** Writes the response, inside `write` and after the change. */
+  storeResponse<R>(context: WriteContext<R> | undefined, outcome: R): void;
 }
 
 interface ChangeWriterParts {
@@ -51,13 +55,21 @@ export function createChangeWriter(parts: ChangeWriterParts): ChangeWriter {
     return isSessionValid(found, now) ? found : undefined;
   }
 
-  function check(context: ChangeContext<never>, now: number): undefined {
+  function check(context: WriteContext<never>, now: number): undefined {
     if (context.isCanceled?.()) {
       throw new StoreUnavailable("The change was canceled before it was written.");
     }
     context.caller?.check(findCaller(context.caller, now), now);
     if (context.idempotencyId !== undefined && responses.has(context.idempotencyId)) {
       throw new AlreadyApplied("The change was already made, and its response is stored.");
+    }
+  }
+
+  function storeResponse<R>(context: WriteContext<R> | undefined, outcome: R): void {
+    const id = context?.idempotencyId;
+    const response = runCallback(() => context?.responseFor?.(outcome));
+    if (response && id !== undefined) {
+      responses.put(id, response);
     }
   }
 
@@ -71,17 +83,11 @@ export function createChangeWriter(parts: ChangeWriterParts): ChangeWriter {
     },
 
     record(context, outcome) {
-      if (!context) {
-        return;
-      }
-      const { events: newEvents, response } = runCallback(() => context.entriesFor(outcome));
-      for (const event of newEvents) {
-        events.append(event);
-      }
-      if (response && context.idempotencyId !== undefined) {
-        responses.put(context.idempotencyId, response);
-      }
+      events.append(runCallback(() => context.eventFor(outcome)));
+      storeResponse(context, outcome);
     },
+
+    storeResponse,
   };
 }
 

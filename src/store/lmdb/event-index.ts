@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { writeId } from "../../lib/uuid.js";
 import type { EventQuery, NewEvent, Principal } from "../port/events.js";
 import { emptyValue } from "./row-keys.js";
@@ -10,7 +9,6 @@ import type { Tables } from "./tables.js";
  *     tenant, 0, time, number           all events of a tenant
  *     tenant, 1, id, time, number       by each id of the target
  *     tenant, 2, id, time, number       by each id of the actor
- *     tenant, 3, kind, time, number     by a truncated hash of the kind
  *
  * The time makes a period one range of the index, even if the clock was set
  * back while events were written.
@@ -18,11 +16,9 @@ import type { Tables } from "./tables.js";
 const all = 0;
 const byTarget = 1;
 const byActor = 2;
-const byKind = 3;
 const tenantSize = 16;
 const headSize = tenantSize + 1;
 const idSize = 16;
-const kindSize = 8;
 const numberSize = 8;
 const positionSize = 8 + numberSize;
 
@@ -87,14 +83,11 @@ function idsOf(principal: Principal | undefined): string[] {
 
 const keyOfAll = newKey(0);
 const keyOfId = newKey(idSize);
-const keyOfKind = newKey(kindSize);
 
-/** Hot path: most events have six keys. The buffers are reused, because lmdb copies them. */
+/** Hot path: most events have five keys. The buffers are reused, because lmdb copies them. */
 function forEachKey(event: NewEvent, position: EventPosition, visit: (key: Buffer) => void): void {
-  const { tenantId, kind, target, actor } = event;
+  const { tenantId, target, actor } = event;
   visit(writeKey(keyOfAll, tenantId, all, position));
-  keyOfKind.set(hashOf(kind), headSize);
-  visit(writeKey(keyOfKind, tenantId, byKind, position));
   for (const id of idsOf(target)) {
     writeId(id, keyOfId, headSize);
     visit(writeKey(keyOfId, tenantId, byTarget, position));
@@ -106,17 +99,12 @@ function forEachKey(event: NewEvent, position: EventPosition, visit: (key: Buffe
 }
 
 /** A new key at a position of the most selective index. */
-function keyFor({ tenantId, target, actor, kind }: IndexQuery, position: EventPosition): Buffer {
+function keyFor({ tenantId, target, actor }: IndexQuery, position: EventPosition): Buffer {
   const id = target ?? actor;
   if (id !== undefined) {
     const key = newKey(idSize);
     writeId(id, key, headSize);
     return writeKey(key, tenantId, target === undefined ? byActor : byTarget, position);
-  }
-  if (kind !== undefined) {
-    const key = newKey(kindSize);
-    key.set(digest(kind), headSize);
-    return writeKey(key, tenantId, byKind, position);
   }
   return writeKey(newKey(0), tenantId, all, position);
 }
@@ -138,20 +126,4 @@ function writeKey(
   key.writeUInt32BE(Math.floor(number / 2 ** 32), key.length - numberSize);
   key.writeUInt32BE(number >>> 0, key.length - numberSize + 4);
   return key;
-}
-
-const hashes = new Map<string, Uint8Array>();
-
-/** The cached hash of a written kind: there are only a few kinds. */
-function hashOf(kind: string): Uint8Array {
-  let hash = hashes.get(kind);
-  if (!hash) {
-    hash = digest(kind);
-    hashes.set(kind, hash);
-  }
-  return hash;
-}
-
-function digest(kind: string): Uint8Array {
-  return createHash("sha256").update(kind).digest().subarray(0, kindSize);
 }

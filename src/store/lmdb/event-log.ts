@@ -5,21 +5,33 @@ import {
   matchesEventFilter,
   type NewEvent,
 } from "../port/events.js";
-import type { Clock } from "../port/store.js";
+import { type Clock, createPageBudget } from "../port/store.js";
 import type { EventKey } from "../port/transfer.js";
 import type { Environment } from "./environment.js";
 import type { EventIndex } from "./event-index.js";
-import { createNumberedLog, type LogEntry, type NumberedLog } from "./numbered-log.js";
-import { numberKey } from "./row-keys.js";
+import { numberKey, numberOf } from "./row-keys.js";
 import { decodeEvent, encodeEvent, eventHeader } from "./rows.js";
 
-/** The audit log of all tenants. */
-export interface EventLog extends NumberedLog<LoggedEvent> {
+/**
+ * The audit log of all tenants, in the commit order of all processes. Events are
+ * numbered from one without gaps. Old events are pruned, but never the newest,
+ * so that no number is used twice.
+ */
+export interface EventLog {
   /** Appends an event in the transaction of the change that it reports. */
   append(event: NewEvent): void;
 
   /** Appends an imported event unchanged, and returns its number. */
   restore(event: EventRecord): number;
+
+  /** The number of the oldest stored event, or 1 if there is none. */
+  first(): number;
+
+  /** The number of the newest event, or zero. */
+  last(): number;
+
+  /** Up to `limit` events after a number, in order. Fewer if they are large. */
+  after(number: number, limit: number): LoggedEvent[];
 
   find(number: number): LoggedEvent | undefined;
 
@@ -31,31 +43,50 @@ export interface EventLog extends NumberedLog<LoggedEvent> {
 
   /** The numbers of all events of a tenant at one time, by event id. */
   numbersAt(event: Omit<EventKey, "id">): Map<string, number>;
+
+  needsPruning(): boolean;
+
+  /** Removes up to `limit` events that are past their retention. */
+  prune(limit: number): void;
 }
 
-export interface LoggedEvent extends LogEntry {
+export interface LoggedEvent {
+  readonly number: number;
+  readonly tenantId: string;
+  readonly at: number;
   /** In bytes. */
   readonly size: number;
-  /** Parses the event, which most readers of the log do not need. */
+  /** Decodes the event, which most readers of the log do not need. */
   event(): EventRecord;
 }
 
 export function createEventLog(
-  environment: Environment,
+  { tables: { events: table }, attempt }: Environment,
   index: EventIndex,
   clock: Clock,
   retention: number,
 ): EventLog {
-  const table = environment.tables.events;
-  const { add, ...log } = createNumberedLog(environment, clock, {
-    table,
-    retention,
-    open: openRow,
-    onPrune: ({ event, loggedAt: at, number }) => index.remove(event(), { at, number }),
-  });
+  /** The newest number, as cached by a write attempt. */
+  let newest = { attempt: 0, number: 0 };
 
-  function addEvent(event: EventRecord): number {
-    const number = add(encodeEvent(event));
+  function last(): number {
+    for (const key of table.getKeys({ reverse: true, limit: 1 })) {
+      return numberOf(key);
+    }
+    return 0;
+  }
+
+  /** Finding the newest event takes longer than writing one, so writes of one attempt share the lookup. */
+  function nextNumber(): number {
+    const current = attempt();
+    const number = (newest.attempt === current ? newest.number : last()) + 1;
+    newest = { attempt: current, number };
+    return number;
+  }
+
+  function add(event: EventRecord): number {
+    const number = nextNumber();
+    table.put(numberKey(number), encodeEvent(event));
     index.add(event, { at: event.at, number });
     return number;
   }
@@ -65,23 +96,51 @@ export function createEventLog(
     return row && eventHeader.id(row);
   }
 
-  return {
-    ...log,
+  function after(number: number, limit: number): LoggedEvent[] {
+    const budget = createPageBudget();
+    const events: LoggedEvent[] = [];
+    for (const { key, value } of table.getRange({ start: numberKey(number + 1), limit })) {
+      if (!budget.tryAdd(value.length)) {
+        break;
+      }
+      events.push(openRow(numberOf(key), value));
+    }
+    return events;
+  }
 
+  /** An event that was written while the clock was far ahead must not block pruning. */
+  function isOld({ at }: LoggedEvent): boolean {
+    return Math.abs(clock() - at) > retention;
+  }
+
+  function prunable(limit: number): LoggedEvent[] {
+    const newest = last();
+    const events = after(0, limit);
+    const firstKept = events.findIndex((event) => !isOld(event) || event.number === newest);
+    return firstKept < 0 ? events : events.slice(0, firstKept);
+  }
+
+  return {
     append(event) {
       const at = clock();
-      addEvent({ ...event, id: newId(at), at });
+      add({ ...event, id: newId(at), at });
     },
 
-    restore: addEvent,
+    restore: add,
 
-    numberOf({ tenantId, at, id }) {
-      return index.numbersAt(tenantId, at).find((number) => idAt(number) === id);
+    first() {
+      for (const key of table.getKeys({ limit: 1 })) {
+        return numberOf(key);
+      }
+      return 1;
     },
 
-    numbersAt({ tenantId, at }) {
-      const numbers = index.numbersAt(tenantId, at);
-      return new Map(numbers.map((number) => [idAt(number) ?? "", number]));
+    last,
+    after,
+
+    find(number) {
+      const row = table.get(numberKey(number));
+      return row && openRow(number, row);
     },
 
     has(filter) {
@@ -92,9 +151,22 @@ export function createEventLog(
       });
     },
 
-    find(number) {
-      const row = table.get(numberKey(number));
-      return row && openRow(number, row);
+    numberOf({ tenantId, at, id }) {
+      return index.numbersAt(tenantId, at).find((number) => idAt(number) === id);
+    },
+
+    numbersAt({ tenantId, at }) {
+      const numbers = index.numbersAt(tenantId, at);
+      return new Map(numbers.map((number) => [idAt(number) ?? "", number]));
+    },
+
+    needsPruning: () => prunable(1).length > 0,
+
+    prune(limit) {
+      for (const { event, at, number } of prunable(limit)) {
+        table.remove(numberKey(number));
+        index.remove(event(), { at, number });
+      }
     },
   };
 }
@@ -103,7 +175,7 @@ function openRow(number: number, row: Buffer): LoggedEvent {
   return {
     number,
     tenantId: eventHeader.tenantId(row),
-    loggedAt: eventHeader.at(row),
+    at: eventHeader.at(row),
     size: row.length,
     event: () => decodeEvent(row),
   };

@@ -12,7 +12,6 @@ import {
   isReportable,
   isUsableCheckpoint,
   matchesEventFilter,
-  maxEventBatch,
   type NewEvent,
 } from "../port/events.js";
 import { type Clock, createPageBudget } from "../port/store.js";
@@ -20,7 +19,6 @@ import type { ApplicationIndex } from "./application-index.js";
 import { type Environment, runCallback } from "./environment.js";
 import type { EventIndex, EventPosition } from "./event-index.js";
 import type { EventLog, LoggedEvent } from "./event-log.js";
-import { createLogFeed } from "./feed.js";
 import type { ApplicationRecords } from "./records.js";
 import { parseExpirationKey, timeBytes, timeOf } from "./row-keys.js";
 
@@ -28,15 +26,8 @@ export function createEventStore(
   environment: Environment,
   log: EventLog,
   index: EventIndex,
-  addExpirationEvents: EventStore["addExpirationEvents"],
+  { follow, addExpirationEvents }: Pick<EventStore, "follow" | "addExpirationEvents">,
 ): EventStore {
-  const followLog = createLogFeed(environment, log, {
-    maxBatchSize: maxEventBatch,
-    continuesWith: () => true,
-    // Continue with the oldest event that is left.
-    restart: (position) => Math.min(Math.max(position, log.first() - 1), log.last()),
-  });
-
   return {
     async add(events) {
       await environment.write(() => {
@@ -48,11 +39,7 @@ export function createEventStore(
 
     list: createEventList(environment, log, index),
 
-    async *follow(options) {
-      for await (const { entries, missed, position } of followLog(options)) {
-        yield { events: entries.map(({ event }) => event()), missed, position };
-      }
-    },
+    follow,
 
     addExpirationEvents,
   };
@@ -60,6 +47,9 @@ export function createEventStore(
 
 /** Events read per tick of the event loop. */
 const maxEventsPerTick = 200;
+
+/** Events read for a page. If few of them match, the page is not full. */
+const maxEventsPerPage = 10_000;
 
 interface Found {
   readonly event: EventRecord;
@@ -83,7 +73,7 @@ function createEventList({ read }: Environment, log: EventLog, index: EventIndex
       const found: Found[] = [];
       let position = start;
       for (const number of numbers) {
-        const { size, loggedAt: at, event: readEvent } = log.find(number) as LoggedEvent;
+        const { size, at, event: readEvent } = log.find(number) as LoggedEvent;
         if (!budget.tryAdd(size)) {
           return { found, next: position };
         }
@@ -102,7 +92,7 @@ function createEventList({ read }: Environment, log: EventLog, index: EventIndex
     const items: EventRecord[] = [];
     let last: EventPosition | undefined;
     let position = startOf(query);
-    while (position) {
+    for (let read = 0; position && read < maxEventsPerPage; read += maxEventsPerTick) {
       signal?.throwIfAborted();
       const wanted = isCoveredByIndex(query) ? query.size + 1 - items.length : maxEventsPerTick;
       const { found, next } = readBatch(query, position, Math.min(wanted, maxEventsPerTick));
@@ -118,13 +108,13 @@ function createEventList({ read }: Environment, log: EventLog, index: EventIndex
         await yieldToEventLoop();
       }
     }
-    return { items };
+    return { items, ...(position && { next: formatPosition(position) }) };
   };
 }
 
-/** Whether the index finds only matches, apart from hash collisions of kinds. */
+/** Whether the index finds only matches. */
 function isCoveredByIndex({ target, actor, kind }: EventQuery): boolean {
-  return [target, actor, kind].filter((part) => part !== undefined).length <= 1;
+  return kind === undefined && (target === undefined || actor === undefined);
 }
 
 /** The position to start before, or undefined for an invalid `after`. */

@@ -1,145 +1,255 @@
 import { waitForNextTick } from "../../lib/event-loop.js";
-import type { FollowOptions } from "../port/changes.js";
+import {
+  type Change,
+  type ChangeFeed,
+  changeOf,
+  changeRetention,
+  maxChangeBatch,
+} from "../port/changes.js";
+import {
+  type EventRecord,
+  type EventStore,
+  type FollowOptions,
+  maxEventBatch,
+} from "../port/events.js";
+import type { Clock } from "../port/store.js";
 import type { Environment } from "./environment.js";
-import type { LogEntry, NumberedLog } from "./numbered-log.js";
+import type { EventLog } from "./event-log.js";
+import type { ExpiredLog } from "./expired-log.js";
 
 /** Entries of all tenants read per tick of the event loop. */
 const maxEntriesPerTick = 1_000;
 
-interface LogBatch<E> {
-  readonly entries: readonly E[];
+/** A position in the audit log, and one among the expired records. */
+interface Position {
+  readonly event: number;
+  readonly expired: number;
+}
+
+/** An event or an expired record. */
+interface Entry {
+  readonly tenantId: string;
+  readonly at: number;
+  /** After this entry. */
+  readonly position: Position;
+  readonly event?: () => EventRecord;
+  readonly change: () => Change | undefined;
+}
+
+/** Entries of all tenants after a position. */
+interface Reading {
+  readonly entries: readonly Entry[];
+  /** After these entries. */
+  readonly position: Position;
+  /** Whether nothing follows. */
+  readonly isEnd: boolean;
+}
+
+interface Batch<T> {
+  readonly items: readonly T[];
   readonly missed: boolean;
   readonly position: string;
   /** The time up to which nothing is missing. Absent if more follows at once. */
   readonly completeUntil?: number | undefined;
 }
 
-/** The entries of a tenant after a position. */
-interface Reading<E> {
-  readonly entries: readonly E[];
-  readonly missed: boolean;
-  readonly position: number;
-  readonly completeUntil?: number;
-}
-
-interface LogFeedOptions<E> {
+/** What a kind of follower receives. */
+interface View<T> {
   readonly maxBatchSize: number;
-  /** Whether following can continue with this next entry. */
-  readonly continuesWith: (entry: E) => boolean;
+  readonly includesExpired: boolean;
+  /** The age in milliseconds of the oldest entry to continue with. */
+  readonly maxAge: number;
+  /** The item of an entry, if it has one. */
+  itemOf(entry: Entry): T | undefined;
   /** The position to continue from after a gap. */
-  readonly restart: (position: number) => number;
+  restart(position: Position): Position;
 }
 
-/** Follows a log. A follower is only a position: a slow reader costs nothing, and may find a gap. */
-export function createLogFeed<E extends LogEntry>(
-  environment: Environment,
-  log: NumberedLog<E>,
-  { maxBatchSize, continuesWith, restart }: LogFeedOptions<E>,
-) {
-  const watch = createLogWatch(environment, log);
+interface Feed {
+  readonly changes: ChangeFeed;
+  readonly followEvents: EventStore["follow"];
+}
 
-  /** Reads from a position, or starts at the end of the log. */
-  function readFrom(position: number | undefined, tenantId: string): Reading<E> {
+/**
+ * Follows the audit log and the expired records. A follower is only a position:
+ * a slow reader costs nothing, and may find a gap.
+ */
+export function createFeed(
+  environment: Environment,
+  log: EventLog,
+  expired: ExpiredLog,
+  clock: Clock,
+): Feed {
+  /** Reads entries after a position. Returns `undefined` if some of them were pruned, or it is invalid. */
+  function readAfter(from: Position): Reading | undefined {
+    const end = { event: log.last(), expired: expired.last() };
+    const events = from.event === end.event ? [] : log.after(from.event, maxEntriesPerTick);
+    const isGap = from.event !== end.event && events[0]?.number !== from.event + 1;
+    if (isGap || from.expired < expired.lastRemoved() || from.expired > end.expired) {
+      return undefined;
+    }
+    let position = from;
+    const entries: Entry[] = events.map(({ tenantId, at, number, event }) => {
+      position = { ...position, event: number };
+      return { tenantId, at, position, event, change: () => changeOf(event()) };
+    });
+    for (const { tenantId, number, change } of expired.after(from.expired, maxEntriesPerTick)) {
+      position = { ...position, expired: number };
+      entries.push({ tenantId, at: change.at, position, change: () => change });
+    }
+    const isEnd = position.event === end.event && position.expired === end.expired;
+    return { entries, position, isEnd };
+  }
+
+  const endOfLogs = (): Position => ({ event: log.last(), expired: expired.last() });
+  const watch = createWatch(environment, readAfter);
+
+  /** Reads the items of a tenant after a position, or starts at the end. */
+  function readItems<T>(view: View<T>, from: Position | undefined, tenantId: string) {
     const now = performance.now();
     return environment.read(() => {
-      const last = log.last();
-      const { reached, ...reading } = read(position ?? last, last, tenantId);
-      return { ...reading, position: reached, ...(reached === last && { completeUntil: now }) };
+      const end = endOfLogs();
+      const start = view.includesExpired
+        ? (from ?? end)
+        : { ...(from ?? end), expired: end.expired };
+      const reading = readAfter(start);
+      const firstEvent = reading?.entries.find(({ event }) => event);
+      if (!reading || (firstEvent && clock() - firstEvent.at > view.maxAge)) {
+        return { items: [], missed: true, position: view.restart(start) };
+      }
+      const items: T[] = [];
+      for (const entry of reading.entries) {
+        const item = entry.tenantId === tenantId ? view.itemOf(entry) : undefined;
+        if (item !== undefined && items.push(item) === view.maxBatchSize) {
+          return { items, missed: false, position: entry.position };
+        }
+      }
+      const { position, isEnd } = reading;
+      return { items, missed: false, position, ...(isEnd && { completeUntil: now }) };
     });
   }
 
-  function read(position: number, last: number, tenantId: string) {
-    if (position === last) {
-      return { entries: [], missed: false, reached: last };
-    }
-    const all = log.after(position, maxEntriesPerTick);
-    const [next] = all;
-    if (next?.number !== position + 1 || !continuesWith(next)) {
-      return { entries: [], missed: true, reached: restart(position) };
-    }
-    const entries = all.filter((entry) => entry.tenantId === tenantId).slice(0, maxBatchSize);
-    const furthest = entries.length === maxBatchSize ? entries.at(-1) : all.at(-1);
-    return { entries, missed: false, reached: furthest?.number ?? last };
-  }
-
-  return async function* follow(options: FollowOptions): AsyncGenerator<LogBatch<E>, void> {
-    const { tenantId, after, heartbeat, signal } = options;
+  async function* follow<T>(
+    view: View<T>,
+    { tenantId, after, heartbeat, signal }: FollowOptions,
+  ): AsyncGenerator<Batch<T>, void> {
     let position = after === undefined ? undefined : parsePosition(after);
     let nextHeartbeat = performance.now();
     while (!signal.aborted) {
-      const reading = readFrom(position, tenantId);
+      const reading = readItems(view, position, tenantId);
       position = reading.position;
-      const { entries, missed, completeUntil } = reading;
-      if (entries.length > 0 || missed || performance.now() >= nextHeartbeat) {
+      const { items, missed, completeUntil } = reading;
+      if (items.length > 0 || missed || performance.now() >= nextHeartbeat) {
         nextHeartbeat = performance.now() + heartbeat;
-        yield { entries, missed, position: String(position), completeUntil };
+        yield { items, missed, position: formatPosition(position), completeUntil };
       } else if (completeUntil === undefined) {
         await waitForNextTick();
       } else {
         position = await watch.wait({ tenantId, position, deadline: nextHeartbeat, signal });
       }
     }
+  }
+
+  const changeView: View<Change> = {
+    maxBatchSize: maxChangeBatch,
+    includesExpired: true,
+    // Dropping a cache costs less than many changes.
+    maxAge: changeRetention,
+    itemOf: ({ change }) => change(),
+    // A follower that missed changes drops its entire cache, so the remaining ones are of no use.
+    restart: endOfLogs,
+  };
+
+  const eventView: View<EventRecord> = {
+    maxBatchSize: maxEventBatch,
+    includesExpired: false,
+    maxAge: Number.POSITIVE_INFINITY,
+    itemOf: ({ event }) => event?.(),
+    // Continue with the oldest event that is left.
+    restart: ({ event, expired }) => ({
+      event: Math.min(Math.max(event, log.first() - 1), log.last()),
+      expired,
+    }),
+  };
+
+  return {
+    changes: {
+      async *follow(options) {
+        for await (const { items, ...batch } of follow(changeView, options)) {
+          yield { changes: items, ...batch };
+        }
+      },
+    },
+
+    async *followEvents(options) {
+      for await (const { items, missed, position } of follow(eventView, options)) {
+        yield { events: items, missed, position };
+      }
+    },
   };
 }
 
+function formatPosition({ event, expired }: Position): string {
+  return `${event}-${expired}`;
+}
+
 /** An invalid position becomes one that the log never reaches. */
-function parsePosition(text: string): number {
-  return /^\d{1,15}$/.test(text) ? Number(text) : Number.MAX_SAFE_INTEGER;
+function parsePosition(text: string): Position {
+  const [, event, expired] = /^(\d{1,15})-(\d{1,16})$/.exec(text) ?? [];
+  return event === undefined
+    ? { event: Number.MAX_SAFE_INTEGER, expired: Number.MAX_SAFE_INTEGER }
+    : { event: Number(event), expired: Number(expired) };
 }
 
 /** Milliseconds between polls, for entries of other processes. */
 const pollInterval = 10;
 
-/** Entries read per poll. */
-const maxPerPoll = 1_000;
-
 interface Wait {
   readonly tenantId: string;
-  /** The number of the last entry that the waiter has read. */
-  readonly position: number;
+  /** The position that the waiter has read. */
+  readonly position: Position;
   /** By `performance.now()`. */
   readonly deadline: number;
   readonly signal: AbortSignal;
 }
 
-/** Wakes waiters when any process adds entries to a log. */
-interface LogWatch {
+/** Wakes waiters when any process adds entries. */
+interface Watch {
   /**
    * Resolves when the tenant may have entries after the position, at the
    * deadline, or on abort. The result is a position after the entries of other
    * tenants. It never rejects: if the log cannot be read, the waiter's own read
    * will fail.
    */
-  wait(wait: Wait): Promise<number>;
+  wait(wait: Wait): Promise<Position>;
 }
 
 /**
- * All waiters share one poll of the log, every few milliseconds and after each
- * write of this process. Without waiters nothing runs.
+ * All waiters share one poll, every few milliseconds and after each write of
+ * this process. Without waiters nothing runs.
  */
-function createLogWatch(
+function createWatch(
   { read, onWrite }: Environment,
-  log: Pick<NumberedLog<LogEntry>, "after">,
-): LogWatch {
+  readAfter: (position: Position) => Reading | undefined,
+): Watch {
   interface Waiter extends Wait {
-    position: number;
+    position: Position;
     wake(): void;
   }
   const waiting = new Set<Waiter>();
   let timer: NodeJS.Timeout | undefined;
-  /** The last entry that was polled. No waiter is behind it. */
-  let polled = 0;
+  /** What was polled. No waiter is behind it. */
+  let polled: Position = { event: 0, expired: 0 };
   let isPollQueued = false;
 
   function poll(): void {
     try {
-      const entries = read(() => log.after(polled, maxPerPoll));
-      const first = entries[0]?.number ?? polled + 1;
-      if (first > polled + 1) {
+      const reading = read(() => readAfter(polled));
+      if (reading) {
+        advance(reading);
+      } else {
         // Some were pruned before they were read.
         wakeAll();
-      } else {
-        advance(new Map(entries.map(({ tenantId, number }) => [tenantId, number])), entries.length);
       }
     } catch {
       wakeAll();
@@ -147,15 +257,16 @@ function createLogWatch(
   }
 
   /** Moves past new entries, and wakes the waiters of their tenants. */
-  function advance(lastOfTenant: ReadonlyMap<string, number>, count: number): void {
-    polled += count;
+  function advance({ entries, position }: Reading): void {
+    polled = position;
+    const tenants = new Set(entries.map(({ tenantId }) => tenantId));
     const now = performance.now();
     for (const waiter of waiting) {
-      if ((lastOfTenant.get(waiter.tenantId) ?? 0) > waiter.position) {
+      if (tenants.has(waiter.tenantId)) {
         waiter.wake();
         continue;
       }
-      waiter.position = Math.max(waiter.position, polled);
+      waiter.position = latest(waiter.position, polled);
       if (now >= waiter.deadline) {
         waiter.wake();
       }
@@ -209,5 +320,12 @@ function createLogWatch(
         add(waiter);
       });
     },
+  };
+}
+
+function latest(one: Position, other: Position): Position {
+  return {
+    event: Math.max(one.event, other.event),
+    expired: Math.max(one.expired, other.expired),
   };
 }

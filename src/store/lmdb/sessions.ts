@@ -17,7 +17,6 @@ import {
 } from "../port/sessions.js";
 import type { Clock } from "../port/store.js";
 import type { ChangeWriter } from "./change-writer.js";
-import type { ChangeLog } from "./changes.js";
 import { type Environment, Refused, refuseOnThrow } from "./environment.js";
 import type { ApplicationRecords, SessionRecords } from "./records.js";
 import type { SessionIndex } from "./session-index.js";
@@ -27,7 +26,6 @@ interface SessionStoreParts {
   readonly sessions: SessionRecords;
   readonly applications: ApplicationRecords;
   readonly index: SessionIndex;
-  readonly changeLog: ChangeLog;
   readonly changeWriter: ChangeWriter;
   readonly clock: Clock;
   readonly takeExpired: SessionStore["takeExpired"];
@@ -38,7 +36,6 @@ export function createSessionStore({
   sessions,
   applications,
   index,
-  changeLog,
   changeWriter,
   clock,
   takeExpired,
@@ -91,7 +88,7 @@ export function createSessionStore({
             expiresAt: now + session.ttl,
           });
           index.add(created);
-          changeWriter.record(context, created);
+          changeWriter.storeResponse(context, created);
           return created;
         }),
       );
@@ -136,8 +133,6 @@ export function createSessionStore({
             index.remove(session);
           }
           index.add(authorized);
-          const { id: sessionId, applicationId, tenantId } = session;
-          changeLog.append(tenantId, { kind: "authorized", applicationId, sessionId, at: now });
           changeWriter.record(context, authorized);
           return "authorized";
         }),
@@ -146,7 +141,7 @@ export function createSessionStore({
 
     list: createSessionList(environment, sessions, applications, index, clock),
 
-    async delete(tenantId, id, check, context) {
+    async delete(tenantId, id, context, check) {
       return write(
         changeWriter.withPreconditions(context, (now) => {
           const found = findInTenant(tenantId, id, now);
@@ -160,8 +155,6 @@ export function createSessionStore({
           const { session } = found;
           sessions.remove(id);
           index.remove(session);
-          const { applicationId } = session;
-          changeLog.append(tenantId, { kind: "deleted", applicationId, sessionId: id, at: now });
           changeWriter.record(context, session);
           return true;
         }),

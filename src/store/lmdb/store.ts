@@ -7,11 +7,12 @@ import {
 } from "./application-index.js";
 import { createApplicationStore } from "./applications.js";
 import { createChangeWriter, createResponses } from "./change-writer.js";
-import { createChangeFeed, createChangeLog } from "./changes.js";
 import { openEnvironment } from "./environment.js";
 import { createEventIndex } from "./event-index.js";
 import { createEventLog } from "./event-log.js";
 import { createEventStore, createExpirationEvents } from "./events.js";
+import { createExpiredLog } from "./expired-log.js";
+import { createFeed } from "./feed.js";
 import { createRecords } from "./records.js";
 import { applicationLayout, sessionLayout } from "./rows.js";
 import { createSessionIndex } from "./session-index.js";
@@ -49,9 +50,10 @@ export async function openLmdbStore({
   const expirations = createExpirationIndex(tables);
   const foreignKeys = createForeignKeyIndex(tables);
   const sessionIndex = createSessionIndex(tables);
-  const changeLog = createChangeLog(environment, clock);
+  const expiredLog = createExpiredLog(tables, clock);
   const eventIndex = createEventIndex(tables);
   const eventLog = createEventLog(environment, eventIndex, clock, eventRetention);
+  const feed = createFeed(environment, eventLog, expiredLog, clock);
   const responses = createResponses(environment, clock);
   const applications = createRecords(tables.applications, applicationLayout);
   const sessions = createRecords(tables.sessions, sessionLayout);
@@ -62,7 +64,7 @@ export async function openLmdbStore({
     sessions,
     clock,
   });
-  const common = { environment, changeLog, clock };
+  const common = { environment, clock };
   const parts = {
     ...common,
     applications,
@@ -74,7 +76,8 @@ export async function openLmdbStore({
   };
   const sweeper = startSweeper({
     ...parts,
-    prunable: [changeLog, eventLog, responses],
+    expiredLog,
+    prunable: [eventLog, responses],
     interval: sweepInterval,
   });
 
@@ -97,13 +100,17 @@ export async function openLmdbStore({
       index: sessionIndex,
       takeExpired: sweeper.takeExpired,
     }),
-    changes: createChangeFeed(environment, changeLog),
-    events: createEventStore(
-      environment,
-      eventLog,
-      eventIndex,
-      createExpirationEvents(environment, applications, index, eventLog, clock),
-    ),
+    changes: feed.changes,
+    events: createEventStore(environment, eventLog, eventIndex, {
+      follow: feed.followEvents,
+      addExpirationEvents: createExpirationEvents(
+        environment,
+        applications,
+        index,
+        eventLog,
+        clock,
+      ),
+    }),
     responses,
     transfer: createTransfer({ ...parts, events: eventLog }),
     now: clock,

@@ -1,12 +1,12 @@
 import { idFromBytes } from "../../lib/uuid.js";
-import { expiredRetention, isUnexpired } from "../port/records.js";
+import { isUnexpired } from "../port/records.js";
 import { isRevoked, withApplications } from "../port/sessions.js";
 import type { Clock } from "../port/store.js";
 import type { ApplicationIndex, ExpirationIndex, ForeignKeyIndex } from "./application-index.js";
-import type { ChangeLog } from "./changes.js";
 import type { Environment } from "./environment.js";
+import type { ExpiredLog } from "./expired-log.js";
 import type { ApplicationRecords, SessionRecords } from "./records.js";
-import { after, emptyValue, timeBytes, timeKey, trailingId } from "./row-keys.js";
+import { after, timeBytes, trailingId } from "./row-keys.js";
 import type { SessionIndex } from "./session-index.js";
 import type { Tables } from "./tables.js";
 
@@ -29,7 +29,7 @@ interface SweeperOptions {
   readonly expirations: ExpirationIndex;
   readonly foreignKeys: ForeignKeyIndex;
   readonly sessionIndex: SessionIndex;
-  readonly changeLog: ChangeLog;
+  readonly expiredLog: ExpiredLog;
   readonly prunable: readonly Prunable[];
   readonly clock: Clock;
   /** Milliseconds between sweeps: expiry is reported with at most this delay. */
@@ -45,7 +45,7 @@ interface SweeperOptions {
 export function startSweeper(options: SweeperOptions) {
   const { environment, applications, sessions, index, expirations, foreignKeys, sessionIndex } =
     options;
-  const { changeLog, prunable, clock, interval } = options;
+  const { expiredLog, prunable, clock, interval } = options;
   const { read, tables, reserve } = environment;
   let stopped = false;
   let sweeping: Promise<void> | undefined;
@@ -68,12 +68,9 @@ export function startSweeper(options: SweeperOptions) {
       const id = idFromBytes(trailingId(key));
       const record = sessions.find(id);
       if (record) {
-        const { tenantId, applicationId, expiresAt: at } = record;
-        changeLog.append(tenantId, { kind: "expired", applicationId, sessionId: id, at });
+        expiredLog.append(record);
         sessionIndex.expire(record);
-        if (canKeepExpired) {
-          tables.expiredSessions.put(timeKey(clock() + expiredRetention, id), emptyValue);
-        } else {
+        if (!canKeepExpired) {
           removeSession(id);
         }
         expired++;
@@ -88,23 +85,10 @@ export function startSweeper(options: SweeperOptions) {
       const id = idFromBytes(trailingId(key));
       const record = applications.find(id);
       if (record) {
-        const { tenantId, expiresAt: at = clock() } = record;
-        changeLog.append(tenantId, { kind: "expired", applicationId: id, at });
-        tables.expiredApplications.put(timeKey(clock() + expiredRetention, id), emptyValue);
+        expiredLog.append(record);
         index.remove(record);
       }
       tables.applicationExpirations.remove(key);
-    }
-  }
-
-  function removeExpiredSessions(): void {
-    for (const key of due(tables.expiredSessions)) {
-      const id = idFromBytes(trailingId(key));
-      // An import may have replaced it.
-      if (!isUnexpired(sessions.find(id), clock())) {
-        removeSession(id);
-      }
-      tables.expiredSessions.remove(key);
     }
   }
 
@@ -116,17 +100,26 @@ export function startSweeper(options: SweeperOptions) {
     }
   }
 
-  function removeExpiredApplications(): void {
-    for (const key of due(tables.expiredApplications)) {
-      const id = idFromBytes(trailingId(key));
-      const record = applications.find(id);
-      if (!isUnexpired(record, clock())) {
-        expirations.update(record, undefined);
-        foreignKeys.update(record, undefined);
-        sessionIndex.scheduleSweep(id);
-        applications.remove(id);
+  function removeExpired(): void {
+    const entries = expiredLog.due(batchSize);
+    for (const { change } of entries) {
+      if (change.sessionId === undefined) {
+        removeExpiredApplication(change.applicationId);
+      } else if (!isUnexpired(sessions.find(change.sessionId), clock())) {
+        // An import may have replaced it.
+        removeSession(change.sessionId);
       }
-      tables.expiredApplications.remove(key);
+    }
+    expiredLog.remove(entries);
+  }
+
+  function removeExpiredApplication(id: string): void {
+    const record = applications.find(id);
+    if (!isUnexpired(record, clock())) {
+      expirations.update(record, undefined);
+      foreignKeys.update(record, undefined);
+      sessionIndex.scheduleSweep(id);
+      applications.remove(id);
     }
   }
 
@@ -151,25 +144,28 @@ export function startSweeper(options: SweeperOptions) {
     }
   }
 
-  async function repeat<T>(
-    table: Tables["sessionExpirations"],
-    work: () => T,
-    onDone: (done: T) => void = () => {},
-  ): Promise<void> {
-    while (!stopped && read(() => due(table, 1).length > 0)) {
-      onDone(await write(work));
+  async function repeat(hasWork: () => boolean, work: () => Promise<void>): Promise<void> {
+    while (!stopped && read(hasWork)) {
+      await work();
     }
   }
 
   async function sweep(): Promise<void> {
-    const { sessionExpirations, applicationExpirations, expiredSessions, expiredApplications } =
-      tables;
-    await repeat(sessionExpirations, expireSessions, (expired) => {
-      expiredCount += expired;
-    });
-    await repeat(applicationExpirations, expireApplications);
-    await repeat(expiredSessions, removeExpiredSessions);
-    await repeat(expiredApplications, removeExpiredApplications);
+    const { sessionExpirations, applicationExpirations } = tables;
+    await repeat(
+      () => due(sessionExpirations, 1).length > 0,
+      async () => {
+        expiredCount += await write(expireSessions);
+      },
+    );
+    await repeat(
+      () => due(applicationExpirations, 1).length > 0,
+      () => write(expireApplications),
+    );
+    await repeat(
+      () => expiredLog.due(1).length > 0,
+      () => write(removeExpired),
+    );
     await repeatBounded(() => tables.sessionSweeps.getKeysCount({ limit: 1 }) > 0, removeRevoked);
     for (const { needsPruning, prune } of prunable) {
       await repeatBounded(needsPruning, () => prune(batchSize));

@@ -26,9 +26,8 @@ export interface Tables {
   /** Expiry, id of unexpired records: the sweeper's work list. */
   readonly applicationExpirations: Database<Buffer, Buffer>;
   readonly sessionExpirations: Database<Buffer, Buffer>;
-  /** Removal time, id of expired records that are still stored. */
-  readonly expiredApplications: Database<Buffer, Buffer>;
-  readonly expiredSessions: Database<Buffer, Buffer>;
+  /** Number → expired application or session that is still stored. */
+  readonly expired: Database<Buffer, Buffer>;
   /** Expiry, application, key (`noKeyId` for the application itself), until the record is removed. */
   readonly expirations: Database<Buffer, Buffer>;
   /** Hash, application of each imported key. */
@@ -45,8 +44,6 @@ export interface Tables {
   readonly openSessions: Database<Buffer, Buffer>;
   /** Application whose sessions are to be swept → the last key of `sessionsByApplication` that was swept. */
   readonly sessionSweeps: Database<Buffer, Buffer>;
-  /** Number → change of a credential. */
-  readonly changes: Database<string, Buffer>;
   /** Number → audit event. */
   readonly events: Database<Buffer, Buffer>;
   /** Tenant, attribute, time, number of each event. */
@@ -70,8 +67,7 @@ export function openTables(root: RootDatabase<Buffer, Buffer>, meta: Meta): Tabl
     counts: root.openDB("counts", { ...byId, encoding: "string" }),
     applicationExpirations: root.openDB("application-expirations", byKey),
     sessionExpirations: root.openDB("session-expirations", byKey),
-    expiredApplications: root.openDB("expired-applications", byKey),
-    expiredSessions: root.openDB("expired-sessions", byKey),
+    expired: root.openDB("expired", byKey),
     expirations: root.openDB("expirations", byKey),
     foreignKeys: root.openDB("foreign-keys", byKey),
     tenantExpirations: root.openDB("tenant-expirations", byKey),
@@ -80,7 +76,6 @@ export function openTables(root: RootDatabase<Buffer, Buffer>, meta: Meta): Tabl
     sessionsByApplication: root.openDB("sessions-by-application", byKey),
     openSessions: root.openDB("open-sessions", byKey),
     sessionSweeps: root.openDB("session-sweeps", byKey),
-    changes: root.openDB("changes", { ...byKey, encoding: "string" }),
     events: root.openDB("events", byKey),
     eventIndex: root.openDB("event-index", byKey),
     responses: root.openDB("responses", byKey),

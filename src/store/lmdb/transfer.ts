@@ -1,8 +1,8 @@
 import { waitForNextTick } from "../../lib/event-loop.js";
 import type { EventRecord } from "../port/events.js";
 import {
-  hasDifferentKeys,
   type ImportContext,
+  importEvent,
   isWritten,
   mergeApplication,
   mergeSession,
@@ -20,7 +20,6 @@ import { applicationIdsOf, isSessionValid, withApplications } from "../port/sess
 import type { Clock } from "../port/store.js";
 import type { ImportOptions, ImportOutcome, TransferStore } from "../port/transfer.js";
 import type { ApplicationIndex, ExpirationIndex, ForeignKeyIndex } from "./application-index.js";
-import type { ChangeLog } from "./changes.js";
 import type { Environment } from "./environment.js";
 import { createRestoredEvents, type EventLog } from "./event-log.js";
 import type { ApplicationRecords, SessionRecords } from "./records.js";
@@ -34,7 +33,6 @@ interface TransferParts {
   readonly expirations: ExpirationIndex;
   readonly foreignKeys: ForeignKeyIndex;
   readonly sessionIndex: SessionIndex;
-  readonly changeLog: ChangeLog;
   readonly events: EventLog;
   readonly clock: Clock;
 }
@@ -48,7 +46,7 @@ interface Importer<R> {
 export function createTransfer(parts: TransferParts): TransferStore {
   const { environment, applications, sessions, index, expirations, foreignKeys, sessionIndex } =
     parts;
-  const { changeLog, events, clock } = parts;
+  const { events, clock } = parts;
   const { read, write } = environment;
 
   /** Reads valid records after an id. Skips long runs of invalid ones batch by batch. */
@@ -135,9 +133,8 @@ export function createTransfer(parts: TransferParts): TransferStore {
     if (before && before.sessionEpoch !== after.sessionEpoch) {
       sessionIndex.scheduleSweep(after.id);
     }
-    if (before && outcome === "replaced") {
-      const kind = hasDifferentKeys(before, after) ? "regenerated" : "updated";
-      changeLog.append(after.tenantId, { kind, applicationId: after.id, at: clock() });
+    if (outcome === "replaced") {
+      events.append(importEvent(after));
     }
   }
 
@@ -158,11 +155,8 @@ export function createTransfer(parts: TransferParts): TransferStore {
       sessionIndex.remove(before);
     }
     sessionIndex.add(after);
-    if (before && outcome === "replaced") {
-      const { id: sessionId, applicationId, tenantId, authorizedAt } = after;
-      const isNew = authorizedAt !== undefined && before.authorizedAt === undefined;
-      const kind = isNew ? "authorized" : "updated";
-      changeLog.append(tenantId, { kind, applicationId, sessionId, at: clock() });
+    if (outcome === "replaced") {
+      events.append(importEvent(after));
     }
   }
 

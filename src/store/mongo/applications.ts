@@ -35,7 +35,7 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
   const find = createLookup(documents, time, freshRead, toApplication);
 
   /** Reads an application together with the current time. */
-  async function readNow(tenantId: string, id: string, session: ClientSession | undefined) {
+  async function readNow(tenantId: string, id: string, session: ClientSession) {
     const filter = { _id: uuid(id), tenant_id: uuid(tenantId), ...notExpired(time) };
     const pipeline = [{ $match: filter }, { $replaceWith: { document: "$$ROOT", now: time() } }];
     type Read = { document: ApplicationDocument; now: Date };
@@ -54,7 +54,7 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
   });
 
   return {
-    async create(application, audit) {
+    async create(application, context) {
       const created_at = time();
       // The computed times replace this one.
       const fields = toApplicationDocument(newApplication(application, 0), 1);
@@ -62,7 +62,7 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
         $mergeObjects: [{ $literal: key }, { created_at }],
       }));
       const computed = { created_at, idle_since: created_at, keys };
-      const created = await transactions.change(application.id, audit, async (session) =>
+      const created = await transactions.change(application.id, context, async (session) =>
         toApplication(await insert(documents, fields, computed, session)),
       );
       return created as ApplicationRecord;
@@ -93,32 +93,33 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
 
     list: (query, signal) => listApplications(options, query, signal),
 
-    async update(tenantId, id, change, audit) {
+    async update(tenantId, id, change, context) {
       let before: ApplicationRecord | undefined;
-      const changed = await transactions.change(id, audit, async (session, confirmReads) => {
-        for (;;) {
-          const read = await readNow(tenantId, id, session);
-          if (!read) {
-            await confirmReads();
-            return undefined;
-          }
-          before = read.current;
-          const filter = unchanged(before);
-          const wanted = change(before, read.now);
-          if (stopsManaging(before, wanted)) {
-            await lockOtherManager(documents, before, time, session);
-          }
-          const fields = changedFields(before, wanted);
-          const after = await callDriver(() =>
-            documents.findOneAndUpdate(filter, [{ $set: { ...fields, modified_at: time() } }], {
-              returnDocument: "after",
-              ...limitsOf(documents, session),
-            }),
-          );
-          if (after) {
-            return toApplication(after);
-          }
+      const changed = await transactions.change(id, context, async (session, confirmReads) => {
+        const read = await readNow(tenantId, id, session);
+        if (!read) {
+          await confirmReads();
+          return undefined;
         }
+        before = read.current;
+        const wanted = change(before, read.now);
+        if (stopsManaging(before, wanted)) {
+          await lockOtherManager(documents, before, time, session);
+        }
+        const fields = changedFields(before, wanted);
+        const filter = unchanged(before);
+        const after = await callDriver(() =>
+          documents.findOneAndUpdate(filter, [{ $set: { ...fields, modified_at: time() } }], {
+            returnDocument: "after",
+            ...limitsOf(documents, session),
+          }),
+        );
+        if (!after) {
+          // It has expired since it was read. Any other change would conflict.
+          await confirmReads();
+          return undefined;
+        }
+        return toApplication(after);
       });
       if (changed && before && changed.sessionEpoch > before.sessionEpoch) {
         sessionCleanup.start(uuid(id), changed.sessionEpoch);
@@ -126,26 +127,27 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
       return changed;
     },
 
-    async delete(tenantId, id, check, audit) {
-      const deleted = await transactions.change(id, audit, async (session, confirmReads) => {
-        for (;;) {
-          const read = await readNow(tenantId, id, session);
-          if (!read) {
-            await confirmReads();
-            return undefined;
-          }
-          check?.(read.current);
-          if (isManager(read.current)) {
-            await lockOtherManager(documents, read.current, time, session);
-          }
-          const filter = unchanged(read.current);
-          const { deletedCount } = await callDriver(() =>
-            documents.deleteOne(filter, limitsOf(documents, session)),
-          );
-          if (deletedCount === 1) {
-            return read.current;
-          }
+    async delete(tenantId, id, context, check) {
+      const deleted = await transactions.change(id, context, async (session, confirmReads) => {
+        const read = await readNow(tenantId, id, session);
+        if (!read) {
+          await confirmReads();
+          return undefined;
         }
+        const { current } = read;
+        check?.(current);
+        if (isManager(current)) {
+          await lockOtherManager(documents, current, time, session);
+        }
+        const { deletedCount } = await callDriver(() =>
+          documents.deleteOne(unchanged(current), limitsOf(documents, session)),
+        );
+        if (deletedCount === 0) {
+          // It has expired since it was read.
+          await confirmReads();
+          return undefined;
+        }
+        return current;
       });
       if (deleted) {
         sessionCleanup.start(uuid(id));
@@ -166,7 +168,7 @@ async function lockOtherManager(
   documents: Collection<ApplicationDocument>,
   application: ApplicationRecord,
   time: Time,
-  session: ClientSession | undefined,
+  session: ClientSession,
 ): Promise<void> {
   const other = await findOtherManager(documents, application, notExpiredByIndex(time), session);
   if (!other) {

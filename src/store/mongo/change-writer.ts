@@ -1,4 +1,4 @@
-/** Writes a change, its events and its stored response in one transaction. */
+/** Writes a change, its event and its stored response in one transaction. */
 import { Binary, type ClientSession, type Collection, MongoError } from "mongodb";
 import type { MaybePromise } from "../../lib/async.js";
 import type {
@@ -7,8 +7,10 @@ import type {
   ChangeContext,
   NewResponse,
   ResponseStore,
+  WriteContext,
 } from "../port/change-context.js";
 import { AlreadyApplied, StoreUnavailable } from "../port/errors.js";
+import type { ApplicationRecord } from "../port/records.js";
 import type { FreshRead } from "./connect.js";
 import { notExpired, type Time } from "./documents.js";
 import { callDriver, limitsOf } from "./driver-call.js";
@@ -17,28 +19,38 @@ import type { RunTransaction } from "./transaction-retry.js";
 
 export interface Transactions {
   /**
-   * Runs a change and writes its audit entries in one transaction; without
-   * audit entries, runs it directly. Nothing takes effect if the work returns
-   * `undefined` or throws. The work may run more than once. It must send its
-   * commands in the session, one after the other. Throws {@link AlreadyApplied}.
+   * Runs a change and writes its event, if any, and its response in one
+   * transaction. Nothing takes effect if the work returns `undefined` or throws.
+   * The work may run more than once. It must send its commands in the session,
+   * one after the other. Throws {@link AlreadyApplied}.
    */
   change<R>(
     /** The id of the changed record. */
     subject: string,
-    audit: ChangeContext<R> | undefined,
+    context: WriteContext<R> & Partial<ChangeContext<R>>,
     work: ChangeWork<R>,
-    /** Called after every attempt, committed or not. */
-    onAttemptEnd?: () => void,
+    options?: ChangeOptions<R>,
   ): Promise<R | undefined>;
+
+  /** Checks the caller of a write without a transaction, given an application that was just read. */
+  checkCaller(caller: ChangeCaller, read: ApplicationRecord): Promise<void>;
+}
+
+interface ChangeOptions<R> {
+  /** Reads outside the transaction, during its last write. If it returns false, the change is undone. */
+  readonly isValid?: (outcome: R) => Promise<boolean>;
+  /** Called after every attempt, committed or not. */
+  readonly onAttemptEnd?: () => void;
 }
 
 /**
  * A new primary may roll back data that a transaction has read. Work that
- * returns `undefined` because of its reads, and has written nothing, must first
- * await `confirmReads`. If the work throws, {@link Transactions.change} does so.
+ * returns `undefined` because of its reads must first await `confirmReads`,
+ * which commits what it wrote. If the work throws, {@link Transactions.change}
+ * does so, so it must not throw after a write.
  */
 export type ChangeWork<R> = (
-  session: ClientSession | undefined,
+  session: ClientSession,
   confirmReads: () => Promise<void>,
 ) => Promise<R | undefined>;
 
@@ -57,40 +69,24 @@ const maxCallerAge = 20;
 export function createTransactions(parts: TransactionParts): Transactions {
   const { runTransaction, events, responses, findCaller, now } = parts;
 
-  async function checkCaller(caller: ChangeCaller): Promise<void> {
-    const found = await findCaller(caller);
+  async function checkCaller(caller: ChangeCaller, read?: ApplicationRecord): Promise<void> {
+    const { applicationId, sessionId } = caller;
+    const isRead = read?.id === applicationId && sessionId === undefined;
+    const found = isRead ? { application: read } : await findCaller(caller);
     // Only replaced keys expire before their application.
     const hasExpiry = found?.application.keys.some(({ expiresAt }) => expiresAt !== undefined);
     caller.check(found, hasExpiry ? await now() : 0);
   }
 
-  /** Checks the caller during the last write of its change, and again if that write was slow. */
-  async function checkWhile(caller: ChangeCaller, writing: () => Promise<void>): Promise<void> {
-    const startedAt = performance.now();
-    // A transaction must not end during a write.
-    const [checked, written] = await Promise.allSettled([checkCaller(caller), writing()]);
-    for (const outcome of [written, checked]) {
-      if (outcome.status === "rejected") {
-        throw outcome.reason;
-      }
-    }
-    if (performance.now() - startedAt > maxCallerAge) {
-      await checkCaller(caller);
-    }
-  }
-
   return {
-    async change(subject, audit, work, onAttemptEnd) {
-      if (!audit) {
-        return work(undefined, alreadyConfirmed).finally(onAttemptEnd);
-      }
-      const { idempotencyId } = audit;
-      const isCanceled = () => audit.isCanceled?.() ?? false;
+    async change(subject, context, work, { isValid, onAttemptEnd } = {}) {
+      const { caller, idempotencyId } = context;
+      const isCanceled = () => context.isCanceled?.() ?? false;
       const workAndAudit = async (session: ClientSession, commit: () => Promise<void>) => {
         const confirmReads = async () => {
           await commit();
-          if (audit.caller) {
-            await checkCaller(audit.caller);
+          if (caller) {
+            await checkCaller(caller);
           }
         };
         if (idempotencyId !== undefined && (await responses.isStored(idempotencyId, session))) {
@@ -102,19 +98,39 @@ export function createTransactions(parts: TransactionParts): Transactions {
         if (outcome === undefined) {
           return undefined;
         }
-        const entries = audit.entriesFor(outcome);
+        const event = context.eventFor?.(outcome);
+        const response = idempotencyId === undefined ? undefined : context.responseFor?.(outcome);
         const writeAudit = async () => {
-          await events.insert(entries.events, session);
-          if (idempotencyId !== undefined && entries.response) {
-            await responses.store(idempotencyId, entries.response, session);
+          await events.insert(event ? [event] : [], session);
+          if (idempotencyId !== undefined && response) {
+            await responses.store(idempotencyId, response, session);
           }
         };
-        await (audit.caller ? checkWhile(audit.caller, writeAudit) : writeAudit());
+        const startedAt = performance.now();
+        // A transaction must not end during a write.
+        const [written, checked, valid] = await Promise.allSettled([
+          writeAudit(),
+          caller && checkCaller(caller),
+          isValid?.(outcome) ?? true,
+        ]);
+        for (const settled of [written, checked, valid]) {
+          if (settled.status === "rejected") {
+            throw settled.reason;
+          }
+        }
+        if (valid.status === "fulfilled" && !valid.value) {
+          return undefined;
+        }
+        if (caller && performance.now() - startedAt > maxCallerAge) {
+          await checkCaller(caller);
+        }
         await commit();
         return outcome;
       };
       return runTransaction(workAndAudit, { subject, isCanceled, onAttemptEnd });
     },
+
+    checkCaller,
   };
 }
 
@@ -132,9 +148,6 @@ async function confirmIfRejected<R>(
     throw error;
   }
 }
-
-/** Without a transaction, reads return only majority-committed data. */
-async function alreadyConfirmed(): Promise<void> {}
 
 interface ResponseDocument {
   readonly _id: Binary;

@@ -23,8 +23,6 @@ export interface CollectionSpec {
   readonly indexes: readonly Index[];
   /** The `$jsonSchema` of the documents. */
   readonly schema: Document;
-  /** More options of `create` and `collMod`. */
-  readonly options?: Document;
 }
 
 export const applicationsName = "applications";
@@ -48,9 +46,10 @@ export const managerFilter = {
 /** Matches applications with keys that another system created. */
 export const foreignFilter = { "keys.foreign": true } as const;
 
+/** A minute longer than expired records are needed: the scan for the oldest expirations may be slow. */
 const ttlIndex: Index = {
   key: byExpiry,
-  options: { expireAfterSeconds: expiredRetention / 1_000 },
+  options: { expireAfterSeconds: expiredRetention / 1_000 + 60 },
 };
 
 /** One index for each search filter and each sort order. */
@@ -109,8 +108,6 @@ export const credentialCollections: readonly CollectionSpec[] = [
       ...expirationIndexes,
       ...searchIndexSpecs,
     ],
-    // The change feed finds the tenant of a deleted document in its pre-image.
-    options: { changeStreamPreAndPostImages: { enabled: true } },
     schema: recordSchema(ApplicationRecordSchema, {
       derived: {
         folded_name: { bsonType: "string" },
@@ -126,7 +123,6 @@ export const credentialCollections: readonly CollectionSpec[] = [
   {
     name: sessionsName,
     indexes: [ttlIndex, tenantIndex, applicationIndex, authorizerIndex, openSessionIndex],
-    options: { changeStreamPreAndPostImages: { enabled: true } },
     schema: recordSchema(SessionRecordSchema, { optional: { version } }),
   },
 ];
@@ -138,7 +134,6 @@ export const checkpointsName = "checkpoints";
 export const byTenantNewest = { tenant_id: 1, _id: -1 } as const;
 export const byTenantAndTarget = { tenant_id: 1, targets: 1, _id: -1 } as const;
 export const byTenantAndActor = { tenant_id: 1, actors: 1, _id: -1 } as const;
-export const byTenantAndKind = { tenant_id: 1, kind: 1, _id: -1 } as const;
 
 /** The retention of events is in milliseconds. */
 export const eventCollections = (eventRetention: number): CollectionSpec[] => [
@@ -149,7 +144,6 @@ export const eventCollections = (eventRetention: number): CollectionSpec[] => [
       { key: byTenantNewest, options: {} },
       { key: byTenantAndTarget, options: {} },
       { key: byTenantAndActor, options: {} },
-      { key: byTenantAndKind, options: {} },
     ],
     // All ids of the actor and of the target, for queries.
     schema: recordSchema(EventRecordSchema, { derived: { actors: ids, targets: ids } }),

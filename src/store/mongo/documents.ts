@@ -9,7 +9,6 @@ import { heldPermissions } from "../../contract/grants.js";
 import { createConverter } from "../../contract/plain.js";
 import { idFromBytes } from "../../lib/uuid.js";
 import { foldName, lastUseOf } from "../port/applications.js";
-import type { Change } from "../port/changes.js";
 import type {
   ApplicationChange,
   ApplicationFields,
@@ -121,16 +120,6 @@ export function toApplication(document: ApplicationDocument): ApplicationRecord 
 export function toSession(document: SessionDocument): SessionRecord {
   const { version = 1, authorized_at } = document;
   return Object.assign(sessionRecord(document), { version: version + (authorized_at ? 1 : 0) });
-}
-
-/** The subject of a change. Only documents of sessions have an application id. */
-export function subjectOf(
-  id: Binary,
-  application: Binary | undefined,
-): Pick<Change, "applicationId" | "sessionId"> {
-  return application
-    ? { applicationId: fromUuid(application), sessionId: fromUuid(id) }
-    : { applicationId: fromUuid(id) };
 }
 
 export function uuid(id: string): UUID {

@@ -1,18 +1,12 @@
-import type { Collection, Db, Document } from "mongodb";
+import type { Collection, Document } from "mongodb";
 import type { EventPage, EventQuery, EventRecord, EventStore } from "../port/events.js";
 import { type Clock, createPageBudget } from "../port/store.js";
-import {
-  byTenantAndActor,
-  byTenantAndKind,
-  byTenantAndTarget,
-  byTenantNewest,
-} from "./collections.js";
+import { byTenantAndActor, byTenantAndTarget, byTenantNewest } from "./collections.js";
 import type { FreshRead } from "./connect.js";
-import { type Time, uuid } from "./documents.js";
+import { fromUuid, type Time, uuid } from "./documents.js";
 import { callDriver, limitsOf } from "./driver-call.js";
 import { decodeEvent, type EventDocument, firstIdAt } from "./event-documents.js";
 import { createExpirationEvents, type ExpirationEventsOptions } from "./expirations.js";
-import { createEventFeed } from "./feeds/event-feed.js";
 
 interface EventListOptions {
   readonly documents: Collection<EventDocument>;
@@ -30,23 +24,46 @@ const maxClockSkew = 10 * 60_000;
 /** Events per response of the server, which is at most 16 MB. */
 const batchSize = 32;
 
-function createEventList(options: EventListOptions): EventStore["list"] {
+/** The maximum number of events that a page reads, if no index contains the entire filter. */
+const maxCandidates = 10_000;
+
+export function createEventList(
+  options: EventListOptions,
+  candidates = maxCandidates,
+): EventStore["list"] {
   const { documents, freshRead } = options;
 
   return async (query, signal) => {
     const { size } = query;
-    const filter = { ...toFilter(query), ...timeRange(query, options) };
-    const found = documents.find<Uint8Array>(filter, {
+    const { index, indexed, others } = toFilter(query);
+    const { _id, ...times } = timeRange(query, options);
+    const common = {
       sort: { _id: -1 },
-      limit: size + 1,
-      hint: indexFor(query),
-      batchSize,
-      raw: true,
+      hint: index,
       signal,
       ...limitsOf(documents),
       ...freshRead(),
+    } as const;
+
+    /** The last event that the page may read. Absent if it may read all. */
+    async function findLast(): Promise<string | undefined> {
+      const projection = { _id: 1 };
+      const last = { ...common, projection, skip: candidates - 1 };
+      const found = await callDriver(() => documents.findOne({ ...indexed, _id }, last));
+      return found ? fromUuid(found._id) : undefined;
+    }
+
+    const last = Object.keys(others).length > 0 ? await findLast() : undefined;
+    const range = last === undefined ? _id : { ..._id, $gte: uuid(last) };
+    const filter = { ...indexed, _id: range, ...others, ...times };
+    const found = documents.find<Uint8Array>(filter, {
+      ...common,
+      limit: size + 1,
+      batchSize,
+      raw: true,
     });
-    return callDriver(() => readPage(found, size));
+    const page = await callDriver(() => readPage(found, size));
+    return page.next === undefined && last !== undefined ? { ...page, next: last } : page;
   };
 }
 
@@ -63,24 +80,26 @@ async function readPage(found: AsyncIterable<Uint8Array>, size: number): Promise
   return { items };
 }
 
-function toFilter({ tenantId, target, actor, kind }: EventQuery): Document {
-  return {
-    tenant_id: uuid(tenantId),
-    ...(target !== undefined && { targets: uuid(target) }),
-    ...(actor !== undefined && { actors: uuid(actor) }),
-    ...(kind !== undefined && { kind }),
-  };
+interface IndexedFilter {
+  readonly index: Document;
+  /** The part of the filter that the index contains. */
+  readonly indexed: Document;
+  readonly others: Document;
 }
 
-/** The most selective index. */
-function indexFor({ target, actor, kind }: EventQuery): Document {
-  if (target !== undefined) {
-    return byTenantAndTarget;
+/** Splits a filter by the index that finds the fewest events. */
+function toFilter({ tenantId, target, actor, kind }: EventQuery): IndexedFilter {
+  const tenant = { tenant_id: uuid(tenantId) };
+  const ofTarget = target === undefined ? undefined : { targets: uuid(target) };
+  const ofActor = actor === undefined ? undefined : { actors: uuid(actor) };
+  const ofKind = kind === undefined ? {} : { kind };
+  if (ofTarget) {
+    const others = { ...ofActor, ...ofKind };
+    return { index: byTenantAndTarget, indexed: { ...tenant, ...ofTarget }, others };
   }
-  if (actor !== undefined) {
-    return byTenantAndActor;
-  }
-  return kind === undefined ? byTenantNewest : byTenantAndKind;
+  return ofActor
+    ? { index: byTenantAndActor, indexed: { ...tenant, ...ofActor }, others: ofKind }
+    : { index: byTenantNewest, indexed: tenant, others: ofKind };
 }
 
 /**
@@ -105,18 +124,12 @@ function timeRange(query: EventQuery, { time, clock, retention }: EventListOptio
   };
 }
 
-interface MongoEventStore extends EventStore {
-  /** Ends all subscriptions. */
-  close(): Promise<void>;
-}
-
 interface EventStoreOptions extends EventListOptions, ExpirationEventsOptions {
-  readonly db: Db;
+  readonly follow: EventStore["follow"];
 }
 
-export function createEventStore(options: EventStoreOptions): MongoEventStore {
-  const { runTransaction, db, time, events } = options;
-  const feed = createEventFeed(db, time);
+export function createEventStore(options: EventStoreOptions): EventStore {
+  const { runTransaction, events } = options;
 
   return {
     async add(added) {
@@ -130,8 +143,7 @@ export function createEventStore(options: EventStoreOptions): MongoEventStore {
     },
 
     list: createEventList(options),
-    follow: feed.follow,
+    follow: options.follow,
     addExpirationEvents: createExpirationEvents(options),
-    close: feed.close,
   };
 }

@@ -7,10 +7,13 @@ import {
   type Filter,
   MongoBulkWriteError,
 } from "mongodb";
+import type { NewEvent } from "../port/events.js";
 import { isWritten } from "../port/import.js";
 import type { ImportOptions, ImportOutcome } from "../port/transfer.js";
 import { fromUuid, uuid } from "./documents.js";
 import { callDriver, limitsOf } from "./driver-call.js";
+import type { EventWriter } from "./event-documents.js";
+import type { RunTransaction } from "./transaction-retry.js";
 
 /** For each target id, the kinds of the events found. */
 export type FoundEvents = ReadonlyMap<string, readonly string[]>;
@@ -27,64 +30,99 @@ export interface Importer<D extends Document, R> {
   toDocument(record: R, existing: D | undefined): Document;
   /** Matches the existing document unless it has changed since it was read. */
   unchanged(existing: D): Document;
+  /** The event of a replacement. Absent if documents are never replaced. */
+  readonly eventFor?: (record: R) => NewEvent;
+}
+
+/** What an attempt writes. */
+interface Writes {
+  readonly inserts: AnyBulkWriteOperation<Document>[];
+  readonly replacements: AnyBulkWriteOperation<Document>[];
+  /** One for each replacement. */
+  readonly events: NewEvent[];
 }
 
 /**
- * Reads the existing documents, decides, and writes with one command. If another
+ * Reads the existing documents, decides, and writes new documents with one
+ * command, and replacements with their events in one transaction. If another
  * writer interferes, the affected records are read and decided again. A record
  * that occurs twice is decided a second time after its first write.
  */
-export async function importDocuments<
-  D extends Document & { readonly _id: Binary },
-  R extends { readonly id: string },
->(
-  { documents, findEvents, decide, toDocument, unchanged }: Importer<D, R>,
-  records: readonly R[],
-  { dryRun }: Pick<ImportOptions, "dryRun">,
-): Promise<ImportOutcome[]> {
-  const outcomes: ImportOutcome[] = [];
-  let pending = [...records.keys()];
-  while (pending.length > 0) {
-    const existing = await findExisting(
-      documents,
-      pending.map((index) => idAt(records, index)),
-    );
-    // Read after the documents: deleting a record adds its event in the same transaction.
-    const absent = pending
-      .map((index) => records[index] as R)
-      .filter(({ id }) => !existing.has(id));
-    const events = (absent.length > 0 && (await findEvents?.(absent))) || noEvents;
-    const writes = new Map<string, AnyBulkWriteOperation<Document>>();
-    const written: number[] = [];
-    const repeated: number[] = [];
-    for (const index of pending) {
-      const record = records[index] as R;
-      if (writes.has(record.id) && !dryRun) {
-        repeated.push(index);
-        continue;
-      }
-      const current = existing.get(record.id);
-      const outcome = decide(current, record, events);
-      // "same" on a retry means that the previous attempt wrote it: keep its outcome.
-      if (outcome !== "same" || outcomes[index] === undefined) {
-        outcomes[index] = outcome;
-      }
-      if (isWritten(outcome)) {
-        const document = toDocument(record, current);
-        writes.set(
-          record.id,
-          current
-            ? { replaceOne: { filter: unchanged(current), replacement: document } }
-            : { insertOne: { document } },
-        );
-        written.push(index);
-      }
+export function createImport(runTransaction: RunTransaction, eventWriter: EventWriter) {
+  /** Returns false if another writer interfered. */
+  async function writeAll(
+    documents: Collection,
+    { inserts, replacements, events }: Writes,
+  ): Promise<boolean> {
+    const areInserted = inserts.length === 0 || (await insertAll(documents, inserts));
+    if (replacements.length === 0) {
+      return areInserted;
     }
-    const isDone =
-      dryRun || (await writeAll(documents as unknown as Collection, [...writes.values()]));
-    pending = isDone ? repeated : [...written, ...repeated];
+    const areReplaced = await runTransaction(async (session, commit) => {
+      const options = { ordered: false, ...limitsOf(documents, session) };
+      const { matchedCount } = await callDriver(() => documents.bulkWrite(replacements, options));
+      if (matchedCount < replacements.length) {
+        return false;
+      }
+      await eventWriter.insert(events, session);
+      await commit();
+      return true;
+    });
+    return areInserted && areReplaced;
   }
-  return outcomes;
+
+  return async <D extends Document & { readonly _id: Binary }, R extends { readonly id: string }>(
+    { documents, findEvents, decide, toDocument, unchanged, eventFor }: Importer<D, R>,
+    records: readonly R[],
+    { dryRun }: Pick<ImportOptions, "dryRun">,
+  ): Promise<ImportOutcome[]> => {
+    const outcomes: ImportOutcome[] = [];
+    let pending = [...records.keys()];
+    while (pending.length > 0) {
+      const existing = await findExisting(
+        documents,
+        pending.map((index) => idAt(records, index)),
+      );
+      // Read after the documents: deleting a record adds its event in the same transaction.
+      const absent = pending
+        .map((index) => records[index] as R)
+        .filter(({ id }) => !existing.has(id));
+      const events = (absent.length > 0 && (await findEvents?.(absent))) || noEvents;
+      const writes: Writes = { inserts: [], replacements: [], events: [] };
+      const ids = new Set<string>();
+      const written: number[] = [];
+      const repeated: number[] = [];
+      for (const index of pending) {
+        const record = records[index] as R;
+        if (ids.has(record.id) && !dryRun) {
+          repeated.push(index);
+          continue;
+        }
+        const current = existing.get(record.id);
+        const outcome = decide(current, record, events);
+        // "same" on a retry means that the previous attempt wrote it: keep its outcome.
+        if (outcome !== "same" || outcomes[index] === undefined) {
+          outcomes[index] = outcome;
+        }
+        if (isWritten(outcome)) {
+          const document = toDocument(record, current);
+          if (current) {
+            writes.replacements.push({
+              replaceOne: { filter: unchanged(current), replacement: document },
+            });
+            writes.events.push(...(eventFor ? [eventFor(record)] : []));
+          } else {
+            writes.inserts.push({ insertOne: { document } });
+          }
+          ids.add(record.id);
+          written.push(index);
+        }
+      }
+      const isDone = dryRun || (await writeAll(documents as unknown as Collection, writes));
+      pending = isDone ? repeated : [...written, ...repeated];
+    }
+    return outcomes;
+  };
 }
 
 function idAt(records: readonly { readonly id: string }[], index: number): string {
@@ -102,20 +140,15 @@ async function findExisting<D extends Document & { readonly _id: Binary }>(
 
 const duplicateKey = 11_000;
 
-/** Returns false if another writer interfered. */
-async function writeAll(
+/** Returns false if another writer has added one of them. */
+async function insertAll(
   documents: Collection,
-  writes: AnyBulkWriteOperation<Document>[],
+  inserts: AnyBulkWriteOperation<Document>[],
 ): Promise<boolean> {
-  if (writes.length === 0) {
-    return true;
-  }
   try {
     const options = { ordered: false, ...limitsOf(documents) };
-    const { insertedCount, matchedCount } = await callDriver(() =>
-      documents.bulkWrite(writes, options),
-    );
-    return insertedCount + matchedCount === writes.length;
+    await callDriver(() => documents.bulkWrite(inserts, options));
+    return true;
   } catch (error) {
     const errors = error instanceof MongoBulkWriteError ? [error.writeErrors].flat() : [];
     if (errors.length === 0 || errors.some(({ code }) => code !== duplicateKey)) {

@@ -80,12 +80,11 @@ function checkVersion(name: string, options: Document = {}): void {
   }
 }
 
-function optionsOf({ schema, options }: CollectionSpec): Document {
+function optionsOf({ schema }: CollectionSpec): Document {
   return {
     validator: { $jsonSchema: { title: schemaTitle, ...schema } },
     validationLevel: "strict",
     validationAction: "error",
-    ...options,
   };
 }
 

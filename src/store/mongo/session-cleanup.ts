@@ -7,9 +7,6 @@ import type { SessionDocument } from "./documents.js";
 import { callDriver, limitsOf } from "./driver-call.js";
 import { type CheckpointDocument, checkpointBefore } from "./expirations.js";
 
-/** The expiry of revoked sessions that are due for deletion; see {@link createSessionCleanup}. */
-export const cleanupMarker = new Date(0);
-
 /** Sessions per command, and commands per cleanup. */
 const batchSize = 1_000;
 const maxBatches = 1_000;
@@ -25,24 +22,20 @@ export interface SessionCleanup {
   close(): Promise<void>;
 }
 
-/**
- * Cleanup only saves disk space and reads, so callers do not wait for it and errors are ignored. The change
- * feed would report deleted sessions, so their expiry is set to {@link cleanupMarker} instead: the TTL index
- * deletes them, and the feed ignores both events (see feeds/change-stream-filter.ts).
- */
+/** Cleanup only saves disk space and reads, so callers do not wait for it and errors are ignored. */
 export function createSessionCleanup(documents: Collection<SessionDocument>): SessionCleanup {
   const running = new Set<Promise<void>>();
   let isClosed = false;
 
   async function cleanUp(sessions: Document, hint: Document) {
-    const revoked = { ...sessions, expires_at: { $gt: cleanupMarker } };
+    // Continues after the previous batch, so that sessions opened since are not read again.
     let after: Document = {};
     for (let batch = 0; batch < maxBatches && !isClosed; batch++) {
       const found = await documents
-        .find({ ...revoked, ...after }, { ...listing, hint, ...limitsOf(documents) })
+        .find({ ...sessions, ...after }, { ...listing, hint, ...limitsOf(documents) })
         .toArray();
       const ids = found.map(({ _id }) => _id);
-      await documents.updateMany({ _id: { $in: ids } }, markForCleanup, limitsOf(documents));
+      await documents.deleteMany({ _id: { $in: ids } }, limitsOf(documents));
       if (ids.length < batchSize) {
         return;
       }
@@ -86,8 +79,6 @@ const listing = {
   limit: batchSize,
   batchSize: batchSize + 1,
 } as const;
-
-const markForCleanup = { $set: { expires_at: cleanupMarker } };
 
 interface ExpiredSessionsOptions {
   readonly documents: Collection<SessionDocument>;

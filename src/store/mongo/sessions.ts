@@ -1,4 +1,4 @@
-import type { Collection, Document } from "mongodb";
+import type { ClientSession, Collection, Document } from "mongodb";
 import { isId } from "../../lib/uuid.js";
 import type { ApplicationStore } from "../port/applications.js";
 import { StoreUnavailable } from "../port/errors.js";
@@ -67,28 +67,41 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
   }
 
   return {
-    async create(session, audit) {
-      const { quota } = session;
+    async create(session, context = {}) {
+      const { caller, idempotencyId } = context;
       let releaseQuota = () => {};
-      const work: ChangeWork<SessionRecord> = async (transaction) => {
+      const end = () => {
+        releaseQuota();
+        releaseQuota = () => {};
+      };
+
+      async function insertSession(transaction?: ClientSession) {
         const application = await applications.find(session.applicationId);
         if (application?.tenantId !== session.tenantId) {
           return undefined;
         }
-        if (quota !== undefined) {
-          releaseQuota = await quotas.reserve(application, quota);
+        if (session.quota !== undefined) {
+          releaseQuota = await quotas.reserve(application, session.quota);
+        }
+        if (caller && !transaction) {
+          await transactions.checkCaller(caller, application);
+        }
+        if (context.isCanceled?.()) {
+          throw new StoreUnavailable("The call was canceled.");
         }
         // If the sessions are revoked meanwhile, this one is created as revoked.
         const fields = sessionFields(copySession({ ...session, epoch: application.sessionEpoch }));
         const now = time();
         const timestamps = { created_at: now, expires_at: { $add: [now, session.ttl] } };
         return toSession(await insert(documents, fields, timestamps, transaction));
-      };
-      // Released between attempts: others would wait for the reservation and delay the next attempt.
-      return transactions.change(session.id, audit, work, () => {
-        releaseQuota();
-        releaseQuota = () => {};
-      });
+      }
+
+      // A single write needs no transaction. If the rights of the caller change during it, revoking
+      // its sessions afterwards includes this one.
+      return idempotencyId === undefined
+        ? insertSession().finally(end)
+        : // Released between attempts: others would wait for the reservation and delay the next attempt.
+          transactions.change(session.id, context, insertSession, { onAttemptEnd: end });
     },
 
     find,
@@ -108,7 +121,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       return (await find(id)) ? undefined : withValidApplications(toSession(document), findStored);
     },
 
-    async authorize(grant, audit) {
+    async authorize(grant, context) {
       const { sessionId, tenantId, nonceHashes, ...granted } = grant;
       const filter = {
         _id: uuid(sessionId),
@@ -120,7 +133,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       let isUsed = false;
       const authorized = await transactions.change(
         sessionId,
-        audit,
+        context,
         async (transaction, confirmReads) => {
           const spent = await callDriver(() =>
             documents.findOneAndUpdate(
@@ -130,9 +143,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
             ),
           );
           if (spent) {
-            // Checked last: a nonce used on a revoked session grants nothing.
-            const session = toSession(spent);
-            return (await isAuthorizable(session)) ? session : undefined;
+            return toSession(spent);
           }
           const found = await callDriver(() =>
             documents.findOne(filter, limitsOf(documents, transaction)),
@@ -142,6 +153,8 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
           await confirmReads();
           return undefined;
         },
+        // Checked last: a nonce used on a revoked session grants nothing.
+        { isValid: isAuthorizable },
       );
       if (authorized) {
         return "authorized";
@@ -151,11 +164,11 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
 
     list: (query, signal) => listSessions(options, query, signal),
 
-    async delete(tenantId, id, check, audit) {
+    async delete(tenantId, id, context, check) {
       const filter = { _id: uuid(id), tenant_id: uuid(tenantId), ...notExpired(time) };
-      const deleted = await transactions.change(id, audit, async (transaction, confirmReads) => {
+      const work: ChangeWork<SessionRecord> = async (transaction, confirmReads) => {
         if (check) {
-          // Before the first write: throwing later would not undo a change without a transaction.
+          // Before the write: work that throws must not have written anything.
           const current = await callDriver(() =>
             documents.findOne(filter, limitsOf(documents, transaction)),
           );
@@ -168,15 +181,16 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
         const found = await callDriver(() =>
           documents.findOneAndDelete(filter, limitsOf(documents, transaction)),
         );
-        const session = found && toSession(found);
-        if (!session) {
+        if (!found) {
           await confirmReads();
+          return undefined;
         }
-        // Checked last: deleting a revoked session returns "not found".
-        return session && (await withValidApplications(session, applications.find))
-          ? session
-          : undefined;
-      });
+        return toSession(found);
+      };
+      // Checked last: deleting a revoked session returns "not found".
+      const isValid = async (session: SessionRecord) =>
+        (await withValidApplications(session, applications.find)) !== undefined;
+      const deleted = await transactions.change(id, context, work, { isValid });
       return deleted !== undefined;
     },
 

@@ -16,7 +16,7 @@ import { databaseTime, timeFromClock } from "./documents.js";
 import { callDriver, limitsOf, maxTimeOf } from "./driver-call.js";
 import { createEventWriter } from "./event-documents.js";
 import { createEventStore } from "./events.js";
-import { createChangeFeed } from "./feeds/change-feed.js";
+import { createFeed } from "./feeds/feed.js";
 import { createFindCaller } from "./lookup.js";
 import { createRateCounts, rateCountsName } from "./rate-counts.js";
 import { createExpiredCount, createSessionCleanup } from "./session-cleanup.js";
@@ -95,12 +95,10 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
     }),
   });
 
-  const toTimestamp = clock ?? ((wallTime: Date) => wallTime.getTime());
-  const changes = createChangeFeed({ db, time, freshRead, toTimestamp });
-
+  const feed = createFeed({ db, time, freshRead });
   const events = createEventStore({
     runTransaction,
-    db,
+    follow: feed.followEvents,
     documents: db.collection(eventsName),
     applications: db.collection(applicationsName),
     checkpoints: db.collection(checkpointsName),
@@ -116,7 +114,7 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
     id,
     applications,
     sessions,
-    changes,
+    changes: { follow: feed.followChanges },
     events,
     responses,
     rateCounts: createRateCounts(db.collection(rateCountsName), time),
@@ -124,6 +122,8 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
       applications: db.collection(applicationsName),
       sessions: db.collection(sessionsName),
       events: db.collection(eventsName),
+      eventWriter,
+      runTransaction,
       time,
       now,
     }),
@@ -138,8 +138,7 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
     },
 
     async close() {
-      await changes.close();
-      await events.close();
+      await feed.close();
       await sessionCleanup.close();
       await client.close();
     },

@@ -59,9 +59,10 @@ export function createTransactionRunner(client: MongoClient): RunTransaction {
     const startedAt = performance.now();
     const deadline = startedAt + retryTimeout;
     const isTooLate = () => performance.now() > deadline || isCanceled();
+    let lastError: unknown;
     const run = () =>
       concurrency(() => {
-        throwIf(isTooLate());
+        throwIf(isTooLate(), lastError);
         return runOnce(client, isTooLate, work).finally(onAttemptEnd);
       });
     for (let attempt = 1; ; attempt++) {
@@ -71,6 +72,7 @@ export function createTransactionRunner(client: MongoClient): RunTransaction {
         if (!hasLabel(error, "TransientTransactionError")) {
           throw error;
         }
+        lastError = error;
         throwIf(isTooLate(), error);
         if (isConflict(error) && performance.now() > startedAt + conflictTimeout) {
           await abortAbandoned();

@@ -4,6 +4,7 @@ import type { MaybePromise } from "../../lib/async.js";
 import type { EventRecord } from "../port/events.js";
 import {
   type ImportContext,
+  importEvent,
   isWritten,
   mergeApplication,
   mergeSession,
@@ -30,14 +31,22 @@ import {
   uuid,
 } from "./documents.js";
 import { callDriver, limitsOf } from "./driver-call.js";
-import { type EventDocument, toEvent, toEventDocument } from "./event-documents.js";
-import { type FoundEvents, type Importer, importDocuments } from "./import.js";
+import {
+  type EventDocument,
+  type EventWriter,
+  toEvent,
+  toEventDocument,
+} from "./event-documents.js";
+import { createImport, type FoundEvents, type Importer } from "./import.js";
 import { findOwners, toBase64 } from "./lookup.js";
+import type { RunTransaction } from "./transaction-retry.js";
 
 interface TransferParts {
   readonly applications: Collection<ApplicationDocument>;
   readonly sessions: Collection<SessionDocument>;
   readonly events: Collection<EventDocument>;
+  readonly eventWriter: EventWriter;
+  readonly runTransaction: RunTransaction;
   readonly time: Time;
   /** The store's clock. */
   readonly now: () => MaybePromise<number>;
@@ -45,6 +54,7 @@ interface TransferParts {
 
 export function createTransfer(parts: TransferParts): TransferStore {
   const { applications, sessions, events, time, now } = parts;
+  const importAll = createImport(parts.runTransaction, parts.eventWriter);
 
   /** The unexpired applications with these ids. */
   async function findApplications(ids: Iterable<string>): Promise<Map<string, ApplicationRecord>> {
@@ -115,7 +125,7 @@ export function createTransfer(parts: TransferParts): TransferStore {
       const imported = applicationImporter(applications, owners, await now(), options.replace);
       const findRemovalEvents = (absent: readonly ApplicationFields[]) =>
         findEvents(absent, removalsOfApplication);
-      return importDocuments({ ...imported, findEvents: findRemovalEvents }, records, options);
+      return importAll({ ...imported, findEvents: findRemovalEvents }, records, options);
     },
 
     async importSessions(records, options) {
@@ -124,10 +134,10 @@ export function createTransfer(parts: TransferParts): TransferStore {
       const imported = sessionImporter(sessions, owners, current, options.replace);
       const findRemovalEvents = (absent: readonly SessionFields[]) =>
         findEvents(absent, [...new Set(absent.flatMap(removalsOfSession))]);
-      return importDocuments({ ...imported, findEvents: findRemovalEvents }, records, options);
+      return importAll({ ...imported, findEvents: findRemovalEvents }, records, options);
     },
 
-    importEvents: (records, options) => importDocuments(eventImporter(events), records, options),
+    importEvents: (records, options) => importAll(eventImporter(events), records, options),
   };
 }
 
@@ -209,6 +219,7 @@ function applicationImporter(
         newVersion(now, existing),
       ),
     unchanged: ({ _id, version }) => ({ _id, version }),
+    eventFor: importEvent,
   };
 }
 
@@ -233,6 +244,7 @@ function sessionImporter(
       return toSessionDocument(mergeSession(existing, record), newVersion(now, existing));
     },
     unchanged: ({ _id, expires_at, authorized_at = null }) => ({ _id, expires_at, authorized_at }),
+    eventFor: importEvent,
   };
 }
 

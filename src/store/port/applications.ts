@@ -6,7 +6,7 @@ export interface ApplicationStore {
   /** Adds an application. Throws if the id exists. */
   create(
     application: NewApplication,
-    context?: ChangeContext<ApplicationRecord>,
+    context: ChangeContext<ApplicationRecord>,
   ): Promise<ApplicationRecord>;
 
   /** Whether the store has no application. */
@@ -39,14 +39,13 @@ export interface ApplicationStore {
    * and the store's time. It may be called again on a conflict, and nothing is
    * written if it throws. Returns `undefined` if the tenant has no such
    * application. Throws {@link LastManager} if the tenant would be left without
-   * an enabled application that can create and update others. With an audit
-   * context, this also holds for concurrent changes.
+   * an enabled application that can create and update others.
    */
   update(
     tenantId: string,
     id: string,
     change: (current: ApplicationRecord, now: number) => ApplicationChange,
-    context?: ChangeContext<ApplicationRecord>,
+    context: ChangeContext<ApplicationRecord>,
   ): Promise<ApplicationRecord | undefined>;
 
   /**
@@ -57,8 +56,8 @@ export interface ApplicationStore {
   delete(
     tenantId: string,
     id: string,
+    context: ChangeContext<ApplicationRecord>,
     check?: (current: ApplicationRecord) => void,
-    context?: ChangeContext<ApplicationRecord>,
   ): Promise<boolean>;
 
   /**

@@ -2,11 +2,8 @@ import { AlreadyApplied, CallerChanged } from "./errors.js";
 import type { NewEvent } from "./events.js";
 import type { ApplicationRecord, SessionRecord } from "./records.js";
 
-/**
- * The preconditions of a change, and the audit events and response that are
- * written with it in one atomic step.
- */
-export interface ChangeContext<R> {
+/** The preconditions of a write, and the response that is stored with it in one atomic step. */
+export interface WriteContext<R> {
   /** The change is written only while the caller is still authorized. */
   readonly caller?: ChangeCaller | undefined;
 
@@ -19,8 +16,14 @@ export interface ChangeContext<R> {
   /** Whether the call was canceled: the change is then not tried, nor retried. */
   isCanceled?(): boolean;
 
-  /** Returns the events and the response for the outcome of the change. Called again if the change is retried. */
-  entriesFor(outcome: R): ChangeEntries;
+  /** Returns the response to store under {@link idempotencyId}. Called again if the change is retried. */
+  responseFor?(outcome: R): NewResponse | undefined;
+}
+
+/** The context of a change that the audit log records, in the same atomic step. */
+export interface ChangeContext<R> extends WriteContext<R> {
+  /** Returns the event for the outcome of the change. Called again if the change is retried. */
+  eventFor(outcome: R): NewEvent;
 }
 
 /** The caller of a change, whose authority is checked again when it is written. */
@@ -41,12 +44,6 @@ export interface CallerRecords {
   readonly session?: SessionRecord | undefined;
   /** The application that authorized that session. */
   readonly authorizer?: ApplicationRecord | undefined;
-}
-
-interface ChangeEntries {
-  readonly events: readonly NewEvent[];
-  /** The response to store under {@link ChangeContext.idempotencyId}. */
-  readonly response?: NewResponse | undefined;
 }
 
 /** A stored response, encrypted so that only its caller can read it. */

@@ -1,3 +1,6 @@
+import type { EventRecord, FollowOptions } from "./events.js";
+
+/** The credential changes of a tenant: its audit log as far as it changes credentials, and expirations. */
 export interface ChangeFeed {
   /**
    * Follows changes of the credentials of a tenant, from a position or from the
@@ -11,14 +14,6 @@ export interface ChangeFeed {
    * signal aborts.
    */
   follow(options: FollowOptions): AsyncIterable<ChangeBatch>;
-}
-
-export interface FollowOptions {
-  readonly tenantId: string;
-  /** The position of an earlier batch of the same data. */
-  readonly after?: string | undefined;
-  readonly heartbeat: number;
-  readonly signal: AbortSignal;
 }
 
 export interface ChangeBatch {
@@ -37,7 +32,7 @@ export interface ChangeBatch {
 
 export const maxChangeBatch = 1_000;
 
-/** Milliseconds for which changes are stored, for readers that reconnect. */
+/** Milliseconds for which a reader can continue from a position after it disconnected. */
 export const changeRetention = 10 * 60_000;
 
 /** A change that invalidates cached state of a credential. */
@@ -48,4 +43,28 @@ export interface Change {
   readonly sessionId?: string | undefined;
   /** When it took effect. For an expiry, the time that was set. */
   readonly at: number;
+}
+
+const kindsOfChange: Readonly<Record<string, Change["kind"]>> = {
+  "application.updated": "updated",
+  "application.disabled": "updated",
+  "application.enabled": "updated",
+  "application.sessions_revoked": "updated",
+  "application.imported": "updated",
+  "application.deleted": "deleted",
+  "key.regenerated": "regenerated",
+  "key.deleted": "regenerated",
+  "session.authorized": "authorized",
+  "session.imported": "updated",
+  "session.deleted": "deleted",
+};
+
+/** The credential change that an event of the audit log records, if any. Expirations are found by time. */
+export function changeOf({ kind, outcome, target, at }: EventRecord): Change | undefined {
+  const kindOfChange = kindsOfChange[kind];
+  const { applicationId, sessionId } = target;
+  if (outcome !== "success" || kindOfChange === undefined || applicationId === undefined) {
+    return undefined;
+  }
+  return { kind: kindOfChange, applicationId, ...(sessionId !== undefined && { sessionId }), at };
 }

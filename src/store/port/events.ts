@@ -5,8 +5,15 @@ import {
   type PrincipalRecord,
 } from "../../../gen/latchkey/store/v1/records_pb.js";
 import { createConverter, type Plain } from "../../contract/plain.js";
-import type { FollowOptions } from "./changes.js";
 import { expiredRetention } from "./records.js";
+
+export interface FollowOptions {
+  readonly tenantId: string;
+  /** The position of an earlier batch of the same data. */
+  readonly after?: string | undefined;
+  readonly heartbeat: number;
+  readonly signal: AbortSignal;
+}
 
 /** The audit log of a tenant. The operator sets its retention. */
 export interface EventStore {
@@ -15,7 +22,8 @@ export interface EventStore {
 
   /**
    * Lists events of a tenant, newest first. Large events make a page smaller
-   * than requested, which bounds its memory. Only the last page may be empty.
+   * than requested, which bounds its memory. If few events match, a page may be
+   * empty although more follow, which bounds its time.
    * Throws the reason of the signal when it aborts.
    */
   list(query: EventQuery, signal?: AbortSignal): Promise<EventPage>;

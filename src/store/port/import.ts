@@ -6,7 +6,7 @@ import {
 } from "../../../gen/latchkey/store/v1/records_pb.js";
 import { createConverter } from "../../contract/plain.js";
 import { asBuffer } from "../../lib/bytes.js";
-import type { EventRecord } from "./events.js";
+import type { EventRecord, NewEvent } from "./events.js";
 import {
   type ApplicationFields,
   type ApplicationRecord,
@@ -102,11 +102,6 @@ export function outcomeOfEvent(
     return "added";
   }
   return isDeepStrictEqual(eventContent(stored), eventContent(record)) ? "same" : "differs";
-}
-
-/** Whether two applications have different keys. Last use does not count. */
-export function hasDifferentKeys(one: ApplicationFields, other: ApplicationFields): boolean {
-  return !isDeepStrictEqual(contentWithoutUses(one).keys, contentWithoutUses(other).keys);
 }
 
 /** All fields of a record in a form that can be compared: engines return different classes of bytes and maps. */
@@ -206,4 +201,17 @@ function lastChangeOf({
 
 function earlierOf(one: number | undefined, other: number | undefined): number | undefined {
   return one === undefined || other === undefined ? (one ?? other) : Math.min(one, other);
+}
+
+/** The event of a stored record that an import replaces, so that followers learn of it. */
+export function importEvent(record: ApplicationFields | SessionFields): NewEvent {
+  const isSession = "applicationId" in record;
+  return {
+    tenantId: record.tenantId,
+    kind: isSession ? "session.imported" : "application.imported",
+    outcome: "success",
+    target: isSession
+      ? { applicationId: record.applicationId, sessionId: record.id }
+      : { applicationId: record.id },
+  };
 }

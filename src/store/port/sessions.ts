@@ -1,6 +1,6 @@
 import type { MaybePromise } from "../../lib/async.js";
 import type { ApplicationStore } from "./applications.js";
-import type { ChangeContext } from "./change-context.js";
+import type { ChangeContext, WriteContext } from "./change-context.js";
 import { SessionQuotaReached } from "./errors.js";
 import {
   type ApplicationRecord,
@@ -17,11 +17,12 @@ export interface SessionStore {
    * its application does not exist. Throws {@link SessionQuotaReached} if the
    * application has reached its quota. Expired and revoked sessions do not
    * count. Concurrent processes may exceed the quota slightly, but a session
-   * below the quota is never refused.
+   * below the quota is never refused. The audit log does not record it: anyone
+   * with a public key could fill the log.
    */
   create(
     session: NewSession,
-    context?: ChangeContext<SessionRecord>,
+    context?: WriteContext<SessionRecord>,
   ): Promise<SessionRecord | undefined>;
 
   /** Finds a session with its application and its authorizer. */
@@ -40,7 +41,7 @@ export interface SessionStore {
    */
   authorize(
     grant: SessionGrant,
-    context?: ChangeContext<SessionRecord>,
+    context: ChangeContext<SessionRecord>,
   ): Promise<"authorized" | "used" | "unknown">;
 
   /** Lists sessions of a tenant, newest (greatest id) first. Aborts like {@link ApplicationStore.list}. */
@@ -53,8 +54,8 @@ export interface SessionStore {
   delete(
     tenantId: string,
     id: string,
+    context: ChangeContext<SessionRecord>,
     check?: (current: SessionWithApplication) => void,
-    context?: ChangeContext<SessionRecord>,
   ): Promise<boolean>;
 
   /**

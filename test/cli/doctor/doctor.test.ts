@@ -20,6 +20,7 @@ import { useMongo } from "../../support/mongo/mongo.js";
 import { uri } from "../../support/mongo/uri.js";
 import { withTempFolder } from "../../support/service/run-latchkey.js";
 import { startServer } from "../../support/service/server.js";
+import { audit } from "../../support/store/audit.js";
 import { useCli } from "../run-cli.js";
 
 const cli = useCli();
@@ -59,7 +60,10 @@ async function expectManagerWarning(
   getReport: () => Promise<Report>,
 ): Promise<void> {
   const create = (fields: Partial<NewApplication>) =>
-    applications.create(anApplication({ permissions: managerPermissions, ...fields }));
+    applications.create(
+      anApplication({ permissions: managerPermissions, ...fields }),
+      audit.created,
+    );
   const [sooner, later] = [Date.UTC(2098, 0), Date.UTC(2099, 0)];
   const { tenantId: managed } = await create({ expiresAt: sooner });
   await create({ tenantId: managed });

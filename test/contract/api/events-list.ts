@@ -61,13 +61,13 @@ export function describeListEvents({ server, api, expectRefused }: ApiSubject): 
       await api().regenerateApplicationKey(root.key, shop);
       const [key] = (await api().listApplicationKeys(root.key, shop)).data;
       const kinds = async (target = "") => toKinds((await list(tenant, { target })).data);
-      const sessionKinds = ["session.authorized", "session.created"];
+      const sessionKinds = ["session.authorized"];
       expect(await kinds(shop.id)).toEqual([
         "key.regenerated",
         ...sessionKinds,
         "application.created",
       ]);
-      expect(await kinds(shop.id.toUpperCase())).toHaveLength(4);
+      expect(await kinds(shop.id.toUpperCase())).toHaveLength(3);
       expect(await kinds(sessionId)).toEqual(sessionKinds);
       expect(await kinds(key?.id)).toEqual(["key.regenerated"]);
       expect(await kinds(newId(0))).toEqual([]);
@@ -122,7 +122,7 @@ export function describeListEvents({ server, api, expectRefused }: ApiSubject): 
       expect(await names({ until: at(1, 1) })).toEqual(["one", "public one"]);
       expect(await names({ since: at(3), until: at(1) })).toEqual([]);
       const anyTime = { since: timestampFromMs(-1e12), until: timestampFromMs(253402300799999) };
-      expect(await names(anyTime)).toHaveLength(4);
+      expect(await names(anyTime)).toHaveLength(3);
     });
 
     it("returns nothing of other tenants, neither by id nor by cursor", async () => {

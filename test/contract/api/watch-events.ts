@@ -98,8 +98,7 @@ export function describeWatchEvents({ engine, connect }: WatchSuiteOptions): voi
       const { received } = await readUntil(watcher, "application.deleted");
       expect(toKinds(received)).toEqual([
         ...["application.disabled", "application.enabled"],
-        ...["session.created", "session.authorized"],
-        "application.deleted",
+        ...["session.authorized", "application.deleted"],
       ]);
       const { data } = await api.listEvents(tenant.root.key, { size: received.length });
       expect(received).toEqual(data.toReversed());
@@ -146,25 +145,25 @@ export function describeWatchEvents({ engine, connect }: WatchSuiteOptions): voi
       const target = shop.id.toUpperCase();
       const watchers = [
         await watch(tenant, { target }),
-        await watch(tenant, { actor: shop.id }),
+        await watch(tenant, { actor: backend.id }),
         await watch(tenant, { kind: "application.enabled" }),
         await watch(tenant, { target, actor: root.applicationId, kind: "application.enabled" }),
       ];
       await disable(tenant, backend);
+      await enable(tenant, backend);
       await disable(tenant, shop);
       await enable(tenant, shop);
-      await api.createSession(shop.key);
-      await enable(tenant, backend);
-      const last = ["session.created", "session.created", "application.enabled"];
+      await tenant.openSession(tokenRead);
+      const last = ["session.authorized", "session.authorized", "application.enabled"];
       const received = await Promise.all(
         watchers.map(async (watcher, index) =>
           toKinds((await readUntil(watcher, last[index] ?? "application.enabled")).received),
         ),
       );
       expect(received).toEqual([
-        ["application.disabled", "application.enabled", "session.created"],
-        ["session.created"],
-        ["application.enabled"],
+        ["application.disabled", "application.enabled", "session.authorized"],
+        ["session.authorized"],
+        ["application.enabled", "application.enabled"],
         ["application.enabled"],
       ]);
     });

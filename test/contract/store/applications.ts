@@ -5,6 +5,7 @@ import { newId } from "../../../src/lib/uuid.js";
 import type { ApplicationRecord } from "../../../src/store/port/records.js";
 import { characters } from "../../support/generators/characters.js";
 import { repetitions } from "../../support/jest/suite.js";
+import { audit } from "../../support/store/audit.js";
 import {
   aKey,
   anApplication,
@@ -27,7 +28,7 @@ export function describeApplications(subject: () => Subject): void {
       const { store, clock } = subject();
       const expiresAt = clock.now() + hour;
       const given = anApplication({ ...grants, createdBy: randomUUID(), expiresAt });
-      const created = await store.applications.create(given);
+      const created = await store.applications.create(given, audit.created);
       const version = expect.any(Number);
       expect(contentOf(created)).toEqual({ ...expectedContent(given, clock.now()), version });
       clock.advance(1);
@@ -42,7 +43,7 @@ export function describeApplications(subject: () => Subject): void {
         createdBy: undefined,
         expiresAt: undefined,
       });
-      const created = await store.applications.create(given);
+      const created = await store.applications.create(given, audit.created);
       const found = must(await store.applications.find(given.id));
       for (const record of [created, found]) {
         for (const name of [
@@ -65,8 +66,10 @@ export function describeApplications(subject: () => Subject): void {
 
     it("is never overwritten by another with the same id", async () => {
       const { store } = subject();
-      const first = await store.applications.create(anApplication());
-      await expect(store.applications.create(anApplication({ id: first.id }))).rejects.toThrow();
+      const first = await store.applications.create(anApplication(), audit.created);
+      await expect(
+        store.applications.create(anApplication({ id: first.id }), audit.created),
+      ).rejects.toThrow();
       expect(await store.applications.find(first.id)).toEqual(first);
     });
 
@@ -92,10 +95,23 @@ export function describeApplications(subject: () => Subject): void {
             },
           ],
         };
-        const { id, tenantId } = await store.applications.create(anApplication(unusual));
+        const { id, tenantId } = await store.applications.create(
+          anApplication(unusual),
+          audit.created,
+        );
         expect(await store.applications.find(id)).toMatchObject(unusual);
-        await store.applications.update(tenantId, id, () => ({ ...grants, modifiedBy: id }));
-        await store.applications.update(tenantId, id, () => ({ ...unusual, modifiedBy: id }));
+        await store.applications.update(
+          tenantId,
+          id,
+          () => ({ ...grants, modifiedBy: id }),
+          audit.updated,
+        );
+        await store.applications.update(
+          tenantId,
+          id,
+          () => ({ ...unusual, modifiedBy: id }),
+          audit.updated,
+        );
         expect(await store.applications.find(id)).toMatchObject(unusual);
       }
     });
@@ -106,7 +122,7 @@ export function describeApplications(subject: () => Subject): void {
       const slices = times(8, (index) => allBytes.slice(index * 32, (index + 1) * 32));
       for (const hash of [...slices, new Uint8Array(32), randomBytes(32)]) {
         const key = aKey({ hash });
-        const application = await store.applications.create(anApplication({ key }));
+        const application = await store.applications.create(anApplication({ key }), audit.created);
         const [found] = must(await store.applications.find(application.id)).keys;
         expect(found?.hash).toBeInstanceOf(Uint8Array);
         expect(Buffer.compare(must(found).hash, hash)).toBe(0);
@@ -119,10 +135,18 @@ export function describeApplications(subject: () => Subject): void {
     it("stores a thousand rules in order", async () => {
       const { store } = subject();
       const rules = times(1_000, (index) => ({ ...rule, priority: index + 1 }));
-      const { id, tenantId } = await store.applications.create(anApplication({ rules }));
+      const { id, tenantId } = await store.applications.create(
+        anApplication({ rules }),
+        audit.created,
+      );
       expect((await store.applications.find(id))?.rules).toEqual(rules);
       const reversed = rules.toReversed();
-      await store.applications.update(tenantId, id, () => ({ rules: reversed, modifiedBy: id }));
+      await store.applications.update(
+        tenantId,
+        id,
+        () => ({ rules: reversed, modifiedBy: id }),
+        audit.updated,
+      );
       expect((await store.applications.find(id))?.rules).toEqual(reversed);
       const page = await store.applications.list({ tenantId, size: 1, from: { page: 1 } });
       expect(page.items[0]?.rules).toEqual(reversed);
@@ -132,7 +156,7 @@ export function describeApplications(subject: () => Subject): void {
   describe("an update", () => {
     it("replaces the given fields, and records who changed it and when", async () => {
       const { store, clock } = subject();
-      const created = await store.applications.create(anApplication(grants));
+      const created = await store.applications.create(anApplication(grants), audit.created);
       const { id, tenantId } = created;
       clock.advance(5);
       const change = {
@@ -146,7 +170,7 @@ export function describeApplications(subject: () => Subject): void {
         allowedCidrs: ["192.0.2.0/24", "2001:db8::/32"],
         modifiedBy: randomUUID(),
       };
-      const updated = await store.applications.update(tenantId, id, () => change);
+      const updated = await store.applications.update(tenantId, id, () => change, audit.updated);
       const version = expect.any(Number);
       const modifiedAt = clock.now();
       expect(contentOf(updated)).toEqual({ ...contentOf(created), ...change, modifiedAt, version });
@@ -164,9 +188,14 @@ export function describeApplications(subject: () => Subject): void {
         allowedOrigins: ["https://shop.example"],
         allowedCidrs: ["192.0.2.0/24"],
       });
-      const created = await store.applications.create(given);
+      const created = await store.applications.create(given, audit.created);
       const modifiedBy = randomUUID();
-      await store.applications.update(given.tenantId, given.id, () => ({ modifiedBy }));
+      await store.applications.update(
+        given.tenantId,
+        given.id,
+        () => ({ modifiedBy }),
+        audit.updated,
+      );
       const modifiedAt = clock.now();
       const found = await store.applications.find(given.id);
       const version = expect.any(Number);
@@ -175,10 +204,13 @@ export function describeApplications(subject: () => Subject): void {
 
     it("changes the version each time, even if nothing else differs", async () => {
       const { store } = subject();
-      const { id, tenantId, version } = await store.applications.create(anApplication());
+      const { id, tenantId, version } = await store.applications.create(
+        anApplication(),
+        audit.created,
+      );
       const versions = new Set([version]);
       for (let count = 1; count < 5; count++) {
-        await store.applications.update(tenantId, id, () => ({ modifiedBy: id }));
+        await store.applications.update(tenantId, id, () => ({ modifiedBy: id }), audit.updated);
         versions.add(must(await store.applications.find(id)).version);
       }
       expect(versions.size).toBe(5);
@@ -186,29 +218,37 @@ export function describeApplications(subject: () => Subject): void {
 
     it("passes the time of the change to the callback", async () => {
       const { store, clock } = subject();
-      const { id, tenantId } = await store.applications.create(anApplication());
+      const { id, tenantId } = await store.applications.create(anApplication(), audit.created);
       clock.advance(7);
       const change = (_: ApplicationRecord, now: number) => ({ name: `${now}`, modifiedBy: id });
-      const updated = await store.applications.update(tenantId, id, change);
+      const updated = await store.applications.update(tenantId, id, change, audit.updated);
       expect(updated).toMatchObject({ name: `${clock.now()}`, modifiedAt: clock.now() });
     });
 
     it("passes the current record to the callback", async () => {
       const { store } = subject();
-      const { id, tenantId } = await store.applications.create(anApplication({ name: "a" }));
+      const { id, tenantId } = await store.applications.create(
+        anApplication({ name: "a" }),
+        audit.created,
+      );
       const append = (current: { name: string }) => ({ name: `${current.name}b`, modifiedBy: id });
-      await store.applications.update(tenantId, id, append);
-      await store.applications.update(tenantId, id, append);
+      await store.applications.update(tenantId, id, append, audit.updated);
+      await store.applications.update(tenantId, id, append, audit.updated);
       expect((await store.applications.find(id))?.name).toBe("abb");
     });
 
     it("changes nothing and rethrows the error if its callback throws", async () => {
       const { store } = subject();
-      const created = await store.applications.create(anApplication());
+      const created = await store.applications.create(anApplication(), audit.created);
       const error = Object.assign(new Error("refused"), { code: 7 });
-      const refused = store.applications.update(created.tenantId, created.id, () => {
-        throw error;
-      });
+      const refused = store.applications.update(
+        created.tenantId,
+        created.id,
+        () => {
+          throw error;
+        },
+        audit.updated,
+      );
       await expect(refused).rejects.toBe(error);
       expect(await store.applications.find(created.id)).toEqual(created);
     });
@@ -217,7 +257,9 @@ export function describeApplications(subject: () => Subject): void {
       const { store } = subject();
       let calls = 0;
       const change = () => ({ name: `${calls++}`, modifiedBy: randomUUID() });
-      expect(await store.applications.update(randomUUID(), randomUUID(), change)).toBeUndefined();
+      expect(
+        await store.applications.update(randomUUID(), randomUUID(), change, audit.updated),
+      ).toBeUndefined();
       expect(calls).toBe(0);
     });
   });
@@ -225,24 +267,31 @@ export function describeApplications(subject: () => Subject): void {
   describe("a deletion", () => {
     it("removes the application, and returns whether it existed", async () => {
       const { store } = subject();
-      const { id, tenantId } = await store.applications.create(anApplication());
-      expect(await store.applications.delete(tenantId, id)).toBe(true);
+      const { id, tenantId } = await store.applications.create(anApplication(), audit.created);
+      expect(await store.applications.delete(tenantId, id, audit.deleted)).toBe(true);
       expect(await store.applications.find(id)).toBeUndefined();
-      expect(await store.applications.delete(tenantId, id)).toBe(false);
+      expect(await store.applications.delete(tenantId, id, audit.deleted)).toBe(false);
       const change = () => ({ modifiedBy: id });
-      expect(await store.applications.update(tenantId, id, change)).toBeUndefined();
+      expect(await store.applications.update(tenantId, id, change, audit.updated)).toBeUndefined();
     });
 
     it("passes the current record to its check", async () => {
       const { store } = subject();
-      const { id, tenantId } = await store.applications.create(anApplication());
-      const updated = await store.applications.update(tenantId, id, () => ({ modifiedBy: id }));
+      const { id, tenantId } = await store.applications.create(anApplication(), audit.created);
+      const updated = await store.applications.update(
+        tenantId,
+        id,
+        () => ({ modifiedBy: id }),
+        audit.updated,
+      );
       const checked: unknown[] = [];
       const check = (current: ApplicationRecord) => void checked.push(contentOf(current));
-      expect(await store.applications.delete(tenantId, id, check)).toBe(true);
+      expect(await store.applications.delete(tenantId, id, audit.deleted, check)).toBe(true);
       expect(checked).toEqual([contentOf(updated)]);
-      expect(await store.applications.delete(tenantId, id, check)).toBe(false);
-      expect(await store.applications.delete(randomUUID(), randomUUID(), check)).toBe(false);
+      expect(await store.applications.delete(tenantId, id, audit.deleted, check)).toBe(false);
+      expect(
+        await store.applications.delete(randomUUID(), randomUUID(), audit.deleted, check),
+      ).toBe(false);
       expect(checked).toHaveLength(1);
     });
 
@@ -251,7 +300,7 @@ export function describeApplications(subject: () => Subject): void {
       const { application, session } = await createWithSession(store);
       const { id, tenantId } = application;
       const error = Object.assign(new Error("refused"), { code: 7 });
-      const refused = store.applications.delete(tenantId, id, () => {
+      const refused = store.applications.delete(tenantId, id, audit.deleted, () => {
         throw error;
       });
       await expect(refused).rejects.toBe(error);
@@ -261,9 +310,9 @@ export function describeApplications(subject: () => Subject): void {
 
     it("leaves other applications", async () => {
       const { store } = subject();
-      const { id, tenantId } = await store.applications.create(anApplication());
-      const other = await store.applications.create(anApplication({ tenantId }));
-      await store.applications.delete(tenantId, id);
+      const { id, tenantId } = await store.applications.create(anApplication(), audit.created);
+      const other = await store.applications.create(anApplication({ tenantId }), audit.created);
+      await store.applications.delete(tenantId, id, audit.deleted);
       expect(await store.applications.find(other.id)).toEqual(other);
     });
   });

@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import type { ChangeContext, NewResponse } from "../../../src/store/port/change-context.js";
 import type { ApplicationRecord, SessionRecord } from "../../../src/store/port/records.js";
 import type { Store } from "../../../src/store/port/store.js";
+import { audit } from "../../support/store/audit.js";
 import { anEvent } from "./event-fixtures.js";
 import { aGrant, anApplication, aSession, createWithSession, hour } from "./fixtures.js";
 
@@ -20,12 +21,12 @@ interface AuditedChange {
   tookEffect(): Promise<boolean>;
 }
 
-/** Every kind of change that can have audit events. */
+/** Every kind of change that has an audit event. */
 export const auditedChanges: Record<string, (store: Store) => Promise<AuditedChange>> = {
   async "creation of an application"(store) {
     const application = anApplication();
     const { id, tenantId } = application;
-    const taken = await store.applications.create(anApplication());
+    const taken = await store.applications.create(anApplication(), audit.created);
     return {
       tenantId,
       id,
@@ -36,9 +37,12 @@ export const auditedChanges: Record<string, (store: Store) => Promise<AuditedCha
   },
 
   async "update of an application"(store) {
-    const { id, tenantId } = await store.applications.create(anApplication());
+    const { id, tenantId } = await store.applications.create(anApplication(), audit.created);
     const change = () => ({ name: "till", modifiedBy: id });
-    const expired = await store.applications.create(anApplication({ tenantId, expiresAt: 0 }));
+    const expired = await store.applications.create(
+      anApplication({ tenantId, expiresAt: 0 }),
+      audit.created,
+    );
     return {
       tenantId,
       id,
@@ -54,32 +58,17 @@ export const auditedChanges: Record<string, (store: Store) => Promise<AuditedCha
   },
 
   async "deletion of an application"(store) {
-    const { id, tenantId } = await store.applications.create(anApplication());
+    const { id, tenantId } = await store.applications.create(anApplication(), audit.created);
     return {
       tenantId,
       id,
-      make: ({ applications }, context) => applications.delete(tenantId, id, undefined, context),
+      make: ({ applications }, context) => applications.delete(tenantId, id, context),
       refusals: [
-        (context) => store.applications.delete(tenantId, id, refuse, context),
-        (context) => store.applications.delete(randomUUID(), id, undefined, context),
-        (context) => store.applications.delete(tenantId, randomUUID(), undefined, context),
+        (context) => store.applications.delete(tenantId, id, context, refuse),
+        (context) => store.applications.delete(randomUUID(), id, context),
+        (context) => store.applications.delete(tenantId, randomUUID(), context),
       ],
       tookEffect: async () => (await store.applications.find(id)) === undefined,
-    };
-  },
-
-  async "creation of a session"(store) {
-    const application = await store.applications.create(anApplication());
-    const session = aSession(application);
-    return {
-      tenantId: application.tenantId,
-      id: session.id,
-      make: ({ sessions }, context) => sessions.create(session, context),
-      refusals: [
-        (context) => store.sessions.create({ ...session, applicationId: randomUUID() }, context),
-        (context) => store.sessions.create({ ...session, tenantId: randomUUID() }, context),
-      ],
-      tookEffect: async () => (await store.sessions.find(session.id)) !== undefined,
     };
   },
 
@@ -87,7 +76,7 @@ export const auditedChanges: Record<string, (store: Store) => Promise<AuditedCha
     const { application, session } = await createWithSession(store);
     const used = aSession(application);
     await store.sessions.create(used);
-    await store.sessions.authorize(aGrant(used));
+    await store.sessions.authorize(aGrant(used), audit.authorized);
     const grant = aGrant(session);
     return {
       tenantId: session.tenantId,
@@ -112,12 +101,30 @@ export const auditedChanges: Record<string, (store: Store) => Promise<AuditedCha
     return {
       tenantId,
       id,
-      make: ({ sessions }, context) => sessions.delete(tenantId, id, undefined, context),
+      make: ({ sessions }, context) => sessions.delete(tenantId, id, context),
       refusals: [
-        (context) => store.sessions.delete(randomUUID(), id, undefined, context),
-        (context) => store.sessions.delete(tenantId, randomUUID(), undefined, context),
+        (context) => store.sessions.delete(randomUUID(), id, context),
+        (context) => store.sessions.delete(tenantId, randomUUID(), context),
       ],
       tookEffect: async () => (await store.sessions.find(id)) === undefined,
+    };
+  },
+};
+
+/** Changes that the audit log does not record. */
+export const unauditedChanges: typeof auditedChanges = {
+  async "creation of a session"(store) {
+    const application = await store.applications.create(anApplication(), audit.created);
+    const session = aSession(application);
+    return {
+      tenantId: application.tenantId,
+      id: session.id,
+      make: ({ sessions }, context) => sessions.create(session, context),
+      refusals: [
+        (context) => store.sessions.create({ ...session, applicationId: randomUUID() }, context),
+        (context) => store.sessions.create({ ...session, tenantId: randomUUID() }, context),
+      ],
+      tookEffect: async () => (await store.sessions.find(session.id)) !== undefined,
     };
   },
 };
@@ -138,10 +145,9 @@ export function aResponse(fields: Partial<NewResponse> = {}): NewResponse {
 export function aChangeContext(idempotencyId?: string, response = aResponse()): AnyContext {
   return {
     idempotencyId,
-    entriesFor({ id, tenantId, version }) {
-      const event = anEvent({ tenantId, target: { applicationId: id }, endsAt: version });
-      return { events: [event], ...(idempotencyId && { response }) };
-    },
+    eventFor: ({ id, tenantId, version }) =>
+      anEvent({ tenantId, target: { applicationId: id }, endsAt: version }),
+    responseFor: () => (idempotencyId === undefined ? undefined : response),
   };
 }
 
@@ -151,7 +157,7 @@ export async function storeResponse(
   idempotencyId: string,
   response: NewResponse,
 ): Promise<void> {
-  const { id, tenantId } = await store.applications.create(anApplication());
-  const context = { idempotencyId, entriesFor: () => ({ events: [], response }) };
-  await store.applications.delete(tenantId, id, undefined, context);
+  const { id, tenantId } = await store.applications.create(anApplication(), audit.created);
+  const context = { ...audit.deleted, idempotencyId, responseFor: () => response };
+  await store.applications.delete(tenantId, id, context);
 }

@@ -4,6 +4,7 @@ import { changeRetention, maxChangeBatch } from "../../../src/store/port/changes
 import type { ApplicationRecord, SessionRecord } from "../../../src/store/port/records.js";
 import { useFollowers } from "../../support/api/followers.js";
 import { repetitions } from "../../support/jest/suite.js";
+import { audit } from "../../support/store/audit.js";
 import {
   aGrant,
   aKey,
@@ -53,12 +54,12 @@ export function describeChanges(subject: () => Subject): void {
 
     it("does not get earlier changes", async () => {
       const { store } = subject();
-      const application = await store.applications.create(anApplication());
+      const application = await store.applications.create(anApplication(), audit.created);
       const { id, tenantId } = application;
       await update(store, application);
       const follower = follow(store, tenantId);
       expect((await follower.next()).changes).toEqual([]);
-      await store.applications.delete(tenantId, id);
+      await store.applications.delete(tenantId, id, audit.deleted);
       expect((await follower.next()).changes).toEqual([expectedChange("deleted", id)]);
     });
 
@@ -67,8 +68,13 @@ export function describeChanges(subject: () => Subject): void {
       const { id } = application;
       await update(store, application);
       await replaceKeys(store, application, aKey());
-      await store.applications.update(tenantId, id, () => ({ rules: [], modifiedBy: id }));
-      await store.applications.delete(tenantId, id);
+      await store.applications.update(
+        tenantId,
+        id,
+        () => ({ rules: [], modifiedBy: id }),
+        audit.updated,
+      );
+      await store.applications.delete(tenantId, id, audit.deleted);
       const kinds = ["updated", "regenerated", "updated", "deleted"] as const;
       const changes = await follower.until(({ kind }) => kind === "deleted");
       expect(changes).toEqual(kinds.map((kind) => expectedChange(kind, id)));
@@ -77,7 +83,7 @@ export function describeChanges(subject: () => Subject): void {
     it("gets the authorization of a session", async () => {
       const { store, application, session, writeMarker, markerChange, readUntilMarker } =
         await createFollowed();
-      await store.sessions.authorize(aGrant(session));
+      await store.sessions.authorize(aGrant(session), audit.authorized);
       await writeMarker();
       expect(await readUntilMarker()).toEqual([
         expectedChange("authorized", application.id, session.id),
@@ -88,7 +94,7 @@ export function describeChanges(subject: () => Subject): void {
     it("gets the deletion of a session", async () => {
       const { store, application, session, tenantId, writeMarker, markerChange, readUntilMarker } =
         await createFollowed();
-      await store.sessions.delete(tenantId, session.id);
+      await store.sessions.delete(tenantId, session.id, audit.sessionDeleted);
       await writeMarker();
       expect(await readUntilMarker()).toEqual([
         expectedChange("deleted", application.id, session.id),
@@ -99,7 +105,7 @@ export function describeChanges(subject: () => Subject): void {
     it("gets nothing for a creation", async () => {
       const { store, application, tenantId, writeMarker, markerChange, readUntilMarker } =
         await createFollowed();
-      await store.applications.create(anApplication({ tenantId }));
+      await store.applications.create(anApplication({ tenantId }), audit.created);
       await store.sessions.create(aSession(application));
       await writeMarker();
       expect(await readUntilMarker()).toEqual([markerChange]);
@@ -109,21 +115,28 @@ export function describeChanges(subject: () => Subject): void {
       const { store, application, session, follower, writeMarker, markerChange, readUntilMarker } =
         await createFollowed();
       const { id, tenantId } = application;
-      await store.sessions.authorize(aGrant(session));
+      await store.sessions.authorize(aGrant(session), audit.authorized);
       await follower.until(({ kind }) => kind === "authorized");
 
       const refuse = () => {
         throw new Error("refused");
       };
-      await expect(store.applications.update(tenantId, id, refuse)).rejects.toThrow();
+      await expect(
+        store.applications.update(tenantId, id, refuse, audit.updated),
+      ).rejects.toThrow();
       await update(store, { tenantId: application.tenantId, id: randomUUID() });
-      await store.applications.delete(tenantId, randomUUID());
-      await store.applications.delete(randomUUID(), id);
-      await expect(store.applications.delete(tenantId, id, refuse)).rejects.toThrow();
-      await store.sessions.delete(tenantId, randomUUID());
-      await store.sessions.delete(randomUUID(), session.id);
-      await store.sessions.authorize(aGrant(session));
-      await store.sessions.authorize(aGrant(session, { nonceHashes: [randomBytes(32)] }));
+      await store.applications.delete(tenantId, randomUUID(), audit.deleted);
+      await store.applications.delete(randomUUID(), id, audit.deleted);
+      await expect(
+        store.applications.delete(tenantId, id, audit.deleted, refuse),
+      ).rejects.toThrow();
+      await store.sessions.delete(tenantId, randomUUID(), audit.sessionDeleted);
+      await store.sessions.delete(randomUUID(), session.id, audit.sessionDeleted);
+      await store.sessions.authorize(aGrant(session), audit.authorized);
+      await store.sessions.authorize(
+        aGrant(session, { nonceHashes: [randomBytes(32)] }),
+        audit.authorized,
+      );
       await writeMarker();
       expect(await readUntilMarker()).toEqual([markerChange]);
     });
@@ -132,8 +145,8 @@ export function describeChanges(subject: () => Subject): void {
       const { store, writeMarker, markerChange, readUntilMarker } = await createFollowed();
       const { application, session } = await createWithSession(store);
       await update(store, application);
-      await store.sessions.authorize(aGrant(session));
-      await store.applications.delete(application.tenantId, application.id);
+      await store.sessions.authorize(aGrant(session), audit.authorized);
+      await store.applications.delete(application.tenantId, application.id, audit.deleted);
       await writeMarker();
       expect(await readUntilMarker()).toEqual([markerChange]);
     });
@@ -156,7 +169,7 @@ export function describeChanges(subject: () => Subject): void {
       for (const other of others) {
         await other.next();
       }
-      const create = () => store.applications.create(anApplication({ tenantId }));
+      const create = () => store.applications.create(anApplication({ tenantId }), audit.created);
       const created = await Promise.all(times(20, create));
       await Promise.all(created.map((application) => update(store, application)));
       await writeMarker();
@@ -234,7 +247,7 @@ export function describeChanges(subject: () => Subject): void {
       await follower.next();
       const after = follower.position();
       follower.stop();
-      await store.applications.delete(tenantId, application.id);
+      await store.applications.delete(tenantId, application.id, audit.deleted);
       await writeMarker();
       for (const reader of [store, await another()]) {
         const resumed = follow(reader, tenantId, { after });
@@ -327,7 +340,10 @@ export function describeChanges(subject: () => Subject): void {
       const { store, clock, tenantId } = followed;
       await followed.sweep?.();
       const expiresAt = clock.now() + minute;
-      const expiring = await store.applications.create(anApplication({ tenantId, expiresAt }));
+      const expiring = await store.applications.create(
+        anApplication({ tenantId, expiresAt }),
+        audit.created,
+      );
       return { ...followed, expiring };
     }
 
@@ -362,7 +378,7 @@ export function describeChanges(subject: () => Subject): void {
       const session = aSession(application, { ttl: minute / 4 });
       await store.sessions.create(session);
       const expiresAt = clock.now() + minute / 2;
-      await store.sessions.authorize(aGrant(session, { expiresAt }));
+      await store.sessions.authorize(aGrant(session, { expiresAt }), audit.authorized);
       const authorized = must(await store.sessions.find(session.id)).session;
       await follower.next();
       clock.advance(minute / 4);
@@ -376,7 +392,7 @@ export function describeChanges(subject: () => Subject): void {
     it("is reported to a follower that resumes, and to no other tenant", async () => {
       const { store, clock, expiring, tenantId, follower, writeMarker, readUntilMarker } =
         await createExpiring();
-      const foreign = await store.applications.create(anApplication());
+      const foreign = await store.applications.create(anApplication(), audit.created);
       const other = follow(store, foreign.tenantId);
       await other.next();
       follower.stop();

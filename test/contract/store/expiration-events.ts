@@ -4,6 +4,7 @@ import { managerPermissions } from "../../../src/store/port/applications.js";
 import type { Expiration, NewEvent } from "../../../src/store/port/events.js";
 import type { ApplicationRecord, KeyRecord } from "../../../src/store/port/records.js";
 import type { Store } from "../../../src/store/port/store.js";
+import { audit } from "../../support/store/audit.js";
 import { anEvent, day, listEvents } from "./event-fixtures.js";
 import { anApplication, must, times } from "./fixtures.js";
 import type { Subject } from "./subject.js";
@@ -24,15 +25,21 @@ async function addDueEvents({ events }: Store, lead: number): Promise<void> {
 
 /** Tests check a millisecond before an expiration is due, and when it is due. */
 export function describeExpirationEvents(subject: () => Subject): void {
-  async function listReported(tenantId: string) {
+  /** Lists the events of expirations. */
+  async function listExpirations(tenantId: string) {
     const events = await listEvents(subject().store, { tenantId });
+    return events.filter(({ endsAt }) => endsAt !== undefined);
+  }
+
+  async function listReported(tenantId: string) {
+    const events = await listExpirations(tenantId);
     return events.map(({ target, endsAt }) => ({ ...target, endsAt }));
   }
 
   async function createExpiring(tenantId: string = randomUUID(), after = 30 * day) {
     const { store, clock } = subject();
     const expiresAt = clock.now() + after;
-    return store.applications.create(anApplication({ tenantId, expiresAt }));
+    return store.applications.create(anApplication({ tenantId, expiresAt }), audit.created);
   }
 
   /** Imports applications that expire after the given times, which is faster than creating them. */
@@ -53,16 +60,21 @@ export function describeExpirationEvents(subject: () => Subject): void {
   async function rotate({ id, tenantId }: ApplicationRecord, expiresAt: number) {
     const { store } = subject();
     const key = { id: randomUUID(), hash: randomBytes(32) };
-    const updated = await store.applications.update(tenantId, id, ({ keys: [old] }, now) => ({
-      keys: [{ ...key, createdAt: now }, withExpiry(must(old), expiresAt)],
-      modifiedBy: id,
-    }));
+    const updated = await store.applications.update(
+      tenantId,
+      id,
+      ({ keys: [old] }, now) => ({
+        keys: [{ ...key, createdAt: now }, withExpiry(must(old), expiresAt)],
+        modifiedBy: id,
+      }),
+      audit.updated,
+    );
     return must(must(updated).keys[1]);
   }
 
   async function createWithExpiringKey() {
     const { store, clock } = subject();
-    const application = await store.applications.create(anApplication());
+    const application = await store.applications.create(anApplication(), audit.created);
     const endsAt = clock.now() + 30 * day;
     const { id: keyId } = await rotate(application, endsAt);
     return { application, keyId, endsAt };
@@ -138,7 +150,12 @@ export function describeExpirationEvents(subject: () => Subject): void {
       it("reports the expiry of a disabled application", async () => {
         const { store, clock } = await startReporting();
         const { id, tenantId } = await createExpiring();
-        await store.applications.update(tenantId, id, () => ({ disabled: true, modifiedBy: id }));
+        await store.applications.update(
+          tenantId,
+          id,
+          () => ({ disabled: true, modifiedBy: id }),
+          audit.updated,
+        );
         clock.advance(30 * day - lead);
         await addDueEvents(store, lead);
         expect(await listReported(tenantId)).toHaveLength(1);
@@ -151,17 +168,20 @@ export function describeExpirationEvents(subject: () => Subject): void {
         let last: ApplicationRecord | undefined;
         for (const after of [30 * day, 31 * day]) {
           const expiresAt = clock.now() + after;
-          last = await store.applications.create(anApplication({ ...manager, expiresAt }));
-          await store.applications.create(anApplication({ tenantId, expiresAt }));
+          last = await store.applications.create(
+            anApplication({ ...manager, expiresAt }),
+            audit.created,
+          );
+          await store.applications.create(anApplication({ tenantId, expiresAt }), audit.created);
         }
-        const disabled = await store.applications.create(anApplication(manager));
+        const disabled = await store.applications.create(anApplication(manager), audit.created);
         const disable = () => ({ disabled: true, modifiedBy: disabled.id });
-        await store.applications.update(tenantId, disabled.id, disable);
+        await store.applications.update(tenantId, disabled.id, disable, audit.updated);
         clock.advance(30 * day - lead);
         await addDueEvents(store, lead);
         clock.advance(day);
         await addDueEvents(store, lead);
-        const events = await listEvents(store, { tenantId });
+        const events = await listExpirations(tenantId);
         const ofLastManager = events.filter(({ kind }) => kind === "last manager");
         expect(ofLastManager).toMatchObject([{ target: { applicationId: last?.id } }]);
         expect(events).toHaveLength(4);
@@ -170,12 +190,17 @@ export function describeExpirationEvents(subject: () => Subject): void {
       it("does not report deleted applications and keys", async () => {
         const { store, clock } = await startReporting();
         const { id, tenantId } = await createExpiring();
-        await store.applications.delete(tenantId, id);
+        await store.applications.delete(tenantId, id, audit.deleted);
         const { application } = await createWithExpiringKey();
-        await store.applications.update(application.tenantId, application.id, ({ keys }) => ({
-          keys: keys.slice(0, 1),
-          modifiedBy: application.id,
-        }));
+        await store.applications.update(
+          application.tenantId,
+          application.id,
+          ({ keys }) => ({
+            keys: keys.slice(0, 1),
+            modifiedBy: application.id,
+          }),
+          audit.updated,
+        );
         clock.advance(30 * day - lead);
         await addDueEvents(store, lead);
         expect(await listReported(tenantId)).toEqual([]);
@@ -186,10 +211,15 @@ export function describeExpirationEvents(subject: () => Subject): void {
         const { store, clock } = await startReporting();
         const { application, keyId, endsAt } = await createWithExpiringKey();
         const { id: applicationId, tenantId } = application;
-        await store.applications.update(tenantId, applicationId, ({ keys }) => ({
-          keys: keys.map((key) => (key.id === keyId ? withExpiry(key, endsAt + day) : key)),
-          modifiedBy: applicationId,
-        }));
+        await store.applications.update(
+          tenantId,
+          applicationId,
+          ({ keys }) => ({
+            keys: keys.map((key) => (key.id === keyId ? withExpiry(key, endsAt + day) : key)),
+            modifiedBy: applicationId,
+          }),
+          audit.updated,
+        );
         clock.advance(30 * day - lead);
         await addDueEvents(store, lead);
         expect(await listReported(tenantId)).toEqual([]);

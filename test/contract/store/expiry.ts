@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { newId } from "../../../src/lib/uuid.js";
+import { audit } from "../../support/store/audit.js";
 import {
   aGrant,
   anApplication,
@@ -16,9 +17,9 @@ export function describeExpiry(subject: () => Subject): void {
   async function createExpiring() {
     const { store, clock } = subject();
     const expiresAt = clock.now() + hour;
-    const expiring = await store.applications.create(anApplication({ expiresAt }));
+    const expiring = await store.applications.create(anApplication({ expiresAt }), audit.created);
     const { id, tenantId } = expiring;
-    const lasting = await store.applications.create(anApplication({ tenantId }));
+    const lasting = await store.applications.create(anApplication({ tenantId }), audit.created);
     const session = aSession(expiring, { ttl: 2 * hour });
     await store.sessions.create(session);
     clock.advance(hour - 1);
@@ -38,7 +39,7 @@ export function describeExpiry(subject: () => Subject): void {
       expect(await store.applications.findExpired(id)).toBeUndefined();
       clock.advance(1);
       expect(await store.applications.findExpired(id)).toEqual(expiring);
-      await store.applications.delete(tenantId, lasting.id);
+      await store.applications.delete(tenantId, lasting.id, audit.deleted);
       for (const other of [lasting.id, newId(Date.now())]) {
         expect(await store.applications.findExpired(other)).toBeUndefined();
       }
@@ -78,7 +79,8 @@ export function describeExpiry(subject: () => Subject): void {
 
     it("can be updated until it expires", async () => {
       const { store, clock, id, tenantId } = await createExpiring();
-      const update = () => store.applications.update(tenantId, id, () => ({ modifiedBy: id }));
+      const update = () =>
+        store.applications.update(tenantId, id, () => ({ modifiedBy: id }), audit.updated);
       expect(await update()).toBeDefined();
       clock.advance(1);
       expect(await update()).toBeUndefined();
@@ -86,7 +88,12 @@ export function describeExpiry(subject: () => Subject): void {
 
     it("keeps its expiry through an update", async () => {
       const { store, clock, id, tenantId } = await createExpiring();
-      await store.applications.update(tenantId, id, () => ({ name: "till", modifiedBy: id }));
+      await store.applications.update(
+        tenantId,
+        id,
+        () => ({ name: "till", modifiedBy: id }),
+        audit.updated,
+      );
       expect(await store.applications.find(id)).toBeDefined();
       clock.advance(1);
       expect(await store.applications.find(id)).toBeUndefined();
@@ -95,10 +102,13 @@ export function describeExpiry(subject: () => Subject): void {
     it("can be deleted until it expires", async () => {
       const { store, clock, id, tenantId } = await createExpiring();
       const expiresAt = clock.now() + 1;
-      const other = await store.applications.create(anApplication({ tenantId, expiresAt }));
-      expect(await store.applications.delete(tenantId, id)).toBe(true);
+      const other = await store.applications.create(
+        anApplication({ tenantId, expiresAt }),
+        audit.created,
+      );
+      expect(await store.applications.delete(tenantId, id, audit.deleted)).toBe(true);
       clock.advance(1);
-      expect(await store.applications.delete(tenantId, other.id)).toBe(false);
+      expect(await store.applications.delete(tenantId, other.id, audit.deleted)).toBe(false);
     });
 
     it("can open sessions until it expires", async () => {
@@ -113,7 +123,7 @@ export function describeExpiry(subject: () => Subject): void {
       expect(await store.sessions.find(session.id)).toBeDefined();
       clock.advance(1);
       expect(await store.sessions.find(session.id)).toBeUndefined();
-      expect(await store.sessions.authorize(aGrant(session))).toBe("unknown");
+      expect(await store.sessions.authorize(aGrant(session), audit.authorized)).toBe("unknown");
     });
 
     it("is found as expired with its sessions afterwards", async () => {
@@ -128,7 +138,7 @@ export function describeExpiry(subject: () => Subject): void {
     it("is not found if it expired before its creation", async () => {
       const { store, clock } = subject();
       const expiresAt = clock.now();
-      const { id } = await store.applications.create(anApplication({ expiresAt }));
+      const { id } = await store.applications.create(anApplication({ expiresAt }), audit.created);
       expect(await store.applications.find(id)).toBeUndefined();
     });
   });
@@ -151,7 +161,7 @@ export function describeExpiry(subject: () => Subject): void {
       clock.advance(1);
       const { created: session, application } = one;
       expect(await store.sessions.findExpired(session.id)).toEqual({ session, application });
-      await store.applications.delete(two.application.tenantId, two.application.id);
+      await store.applications.delete(two.application.tenantId, two.application.id, audit.deleted);
       for (const id of [two.session.id, newId(Date.now())]) {
         expect(await store.sessions.findExpired(id)).toBeUndefined();
       }
@@ -161,10 +171,12 @@ export function describeExpiry(subject: () => Subject): void {
       const { store, clock } = subject();
       const [one, two] = [await createWithSession(store), await createWithSession(store)];
       clock.advance(hour - 1);
-      expect(await store.sessions.authorize(aGrant(one.session))).toBe("authorized");
+      expect(await store.sessions.authorize(aGrant(one.session), audit.authorized)).toBe(
+        "authorized",
+      );
       clock.advance(1);
-      expect(await store.sessions.authorize(aGrant(two.session))).toBe("unknown");
-      expect(await store.sessions.authorize(aGrant(one.session))).toBe("unknown");
+      expect(await store.sessions.authorize(aGrant(two.session), audit.authorized)).toBe("unknown");
+      expect(await store.sessions.authorize(aGrant(one.session), audit.authorized)).toBe("unknown");
     });
 
     it.each([
@@ -175,7 +187,10 @@ export function describeExpiry(subject: () => Subject): void {
       const { store, clock } = subject();
       const { session, created } = await createWithSession(store);
       const expiresAt = created.expiresAt + change;
-      await store.sessions.authorize(aGrant(session, change ? { expiresAt } : {}));
+      await store.sessions.authorize(
+        aGrant(session, change ? { expiresAt } : {}),
+        audit.authorized,
+      );
       clock.advance(hour + change - 1);
       expect(await store.sessions.find(session.id)).toBeDefined();
       clock.advance(1);

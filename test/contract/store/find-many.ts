@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { newId } from "../../../src/lib/uuid.js";
+import { audit } from "../../support/store/audit.js";
 import {
   aGrant,
   anApplication,
@@ -17,8 +18,11 @@ export function describeFindMany(subject: () => Subject): void {
     it("returns records in the order of the ids, including duplicates and other tenants", async () => {
       const { store } = subject();
       const { applications } = store;
-      const one = await applications.create(anApplication(grants));
-      const two = await applications.create(anApplication({ name: "till", type: "private" }));
+      const one = await applications.create(anApplication(grants), audit.created);
+      const two = await applications.create(
+        anApplication({ name: "till", type: "private" }),
+        audit.created,
+      );
       expect(await applications.findMany([two.id, one.id])).toEqual([two, one]);
       const several = [one.id, two.id, one.id, one.id];
       expect(await applications.findMany(several)).toEqual([one, two, one, one]);
@@ -32,9 +36,9 @@ export function describeFindMany(subject: () => Subject): void {
     it("returns undefined for a missing id", async () => {
       const { store } = subject();
       const { applications } = store;
-      const existing = await applications.create(anApplication());
-      const deleted = await applications.create(anApplication());
-      await applications.delete(deleted.tenantId, deleted.id);
+      const existing = await applications.create(anApplication(), audit.created);
+      const deleted = await applications.create(anApplication(), audit.created);
+      await applications.delete(deleted.tenantId, deleted.id, audit.deleted);
       const ids = [deleted.id, existing.id, newId(Date.now()), newId(0)];
       expect(await applications.findMany(ids)).toEqual([undefined, existing, undefined, undefined]);
     });
@@ -43,8 +47,8 @@ export function describeFindMany(subject: () => Subject): void {
       const { store, clock } = subject();
       const { applications } = store;
       const expiresAt = clock.now() + hour;
-      const expiring = await applications.create(anApplication({ expiresAt }));
-      const lasting = await applications.create(anApplication());
+      const expiring = await applications.create(anApplication({ expiresAt }), audit.created);
+      const lasting = await applications.create(anApplication(), audit.created);
       const ids = [expiring.id, lasting.id];
       clock.advance(hour - 1);
       expect(await applications.findMany(ids)).toEqual([expiring, lasting]);
@@ -55,9 +59,14 @@ export function describeFindMany(subject: () => Subject): void {
     it("returns the current state", async () => {
       const { store } = subject();
       const { applications } = store;
-      const { id, tenantId } = await applications.create(anApplication());
+      const { id, tenantId } = await applications.create(anApplication(), audit.created);
       const before = must((await applications.findMany([id]))[0]);
-      await applications.update(tenantId, id, () => ({ name: "another", modifiedBy: id }));
+      await applications.update(
+        tenantId,
+        id,
+        () => ({ name: "another", modifiedBy: id }),
+        audit.updated,
+      );
       const [after] = await applications.findMany([id]);
       expect(after).toEqual(await applications.find(id));
       expect([before.name, after?.name]).toEqual(["shop", "another"]);
@@ -67,7 +76,9 @@ export function describeFindMany(subject: () => Subject): void {
       const { store } = subject();
       const { applications } = store;
       const created = await Promise.all(
-        times(300, (index) => applications.create(anApplication({ name: `shop ${index}` }))),
+        times(300, (index) =>
+          applications.create(anApplication({ name: `shop ${index}` }), audit.created),
+        ),
       );
       const found = await applications.findMany(created.map(({ id }) => id));
       expect(found.map((record) => record?.name)).toEqual(created.map(({ name }) => name));
@@ -81,7 +92,7 @@ export function describeFindMany(subject: () => Subject): void {
       const two = await createWithSession(store);
       const sibling = aSession(one.application);
       await store.sessions.create(sibling);
-      await store.sessions.authorize(aGrant(sibling));
+      await store.sessions.authorize(aGrant(sibling), audit.authorized);
       const ids = [two.session.id, sibling.id, one.session.id, two.session.id];
       const found = await store.sessions.findMany(ids);
       const foundSingly = await Promise.all(ids.map((id) => store.sessions.find(id)));
@@ -101,7 +112,11 @@ export function describeFindMany(subject: () => Subject): void {
       const { store } = subject();
       const existing = await createWithSession(store);
       const deleted = await createWithSession(store);
-      await store.applications.delete(deleted.application.tenantId, deleted.application.id);
+      await store.applications.delete(
+        deleted.application.tenantId,
+        deleted.application.id,
+        audit.deleted,
+      );
       const ids = [deleted.session.id, newId(Date.now()), existing.session.id];
       const { created: session, application } = existing;
       const found = { session, application };
@@ -111,10 +126,17 @@ export function describeFindMany(subject: () => Subject): void {
     it("returns sessions until they or their applications expire", async () => {
       const { store, clock } = subject();
       const { applications, sessions } = store;
-      const owner = await applications.create(anApplication({ expiresAt: clock.now() + hour }));
+      const owner = await applications.create(
+        anApplication({ expiresAt: clock.now() + hour }),
+        audit.created,
+      );
       const orphan = aSession(owner, { ttl: 2 * hour });
-      const brief = aSession(await applications.create(anApplication()), { ttl: hour });
-      const lasting = aSession(await applications.create(anApplication()), { ttl: 2 * hour });
+      const brief = aSession(await applications.create(anApplication(), audit.created), {
+        ttl: hour,
+      });
+      const lasting = aSession(await applications.create(anApplication(), audit.created), {
+        ttl: 2 * hour,
+      });
       for (const session of [orphan, brief, lasting]) {
         await sessions.create(session);
       }

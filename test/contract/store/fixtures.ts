@@ -17,6 +17,7 @@ import {
   type SessionWithApplication,
 } from "../../../src/store/port/records.js";
 import type { Store } from "../../../src/store/port/store.js";
+import { audit } from "../../support/store/audit.js";
 
 export const hour = 3_600_000;
 
@@ -92,14 +93,19 @@ export function aGrant(session: NewSession, fields: Partial<SessionGrant> = {}):
 
 /** Creates an application and a session of it. */
 export async function createWithSession(store: Store, ttl = hour) {
-  const application = await store.applications.create(anApplication());
+  const application = await store.applications.create(anApplication(), audit.created);
   const session = aSession(application, { ttl });
   const created = must(await store.sessions.create(session));
   return { application, session, created };
 }
 
 export function update(store: Store, { tenantId, id }: Pick<ApplicationRecord, "tenantId" | "id">) {
-  return store.applications.update(tenantId, id, () => ({ name: "till", modifiedBy: id }));
+  return store.applications.update(
+    tenantId,
+    id,
+    () => ({ name: "till", modifiedBy: id }),
+    audit.updated,
+  );
 }
 
 /** Replaces the keys of an application. */
@@ -108,10 +114,15 @@ export function replaceKeys(
   { tenantId, id }: Pick<ApplicationRecord, "tenantId" | "id">,
   ...keys: NewKey[]
 ) {
-  return store.applications.update(tenantId, id, (_, createdAt) => ({
-    keys: keys.map((key) => ({ createdAt, ...key })),
-    modifiedBy: id,
-  }));
+  return store.applications.update(
+    tenantId,
+    id,
+    (_, createdAt) => ({
+      keys: keys.map((key) => ({ createdAt, ...key })),
+      modifiedBy: id,
+    }),
+    audit.regenerated,
+  );
 }
 
 /** The content of a new application, without its version. */
@@ -151,7 +162,9 @@ export function newestFirst(ids: Iterable<string>): string[] {
 /** Creates applications with many rules, so that a list of them is long. */
 export async function createLarge({ applications }: Store, tenantId: string, count: number) {
   const rules = times(30, (index) => ({ ...rule, priority: index + 1 }));
-  await Promise.all(times(count, () => applications.create(anApplication({ tenantId, rules }))));
+  await Promise.all(
+    times(count, () => applications.create(anApplication({ tenantId, rules }), audit.created)),
+  );
 }
 
 export function times<T>(count: number, make: (index: number) => T): T[] {

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
 import type { KeyRecord } from "../../../src/store/port/records.js";
 import type { Store } from "../../../src/store/port/store.js";
+import { audit } from "../../support/store/audit.js";
 import { aKey, anApplication, hour, must, times } from "./fixtures.js";
 import type { Subject } from "./subject.js";
 import { anImportedApplication, exportAll, importAll } from "./transfer-fixtures.js";
@@ -56,25 +57,40 @@ export function describeForeignKeys(subject: () => Subject): void {
     it("is found as long as it is listed, and not after it is replaced", async () => {
       const { store, application, newest, older } = await importForeign();
       const { tenantId, id } = application;
-      await store.applications.update(tenantId, id, (_, createdAt) => ({
-        keys: [{ ...aKey(), createdAt }, newest],
-        modifiedBy: id,
-      }));
+      await store.applications.update(
+        tenantId,
+        id,
+        (_, createdAt) => ({
+          keys: [{ ...aKey(), createdAt }, newest],
+          modifiedBy: id,
+        }),
+        audit.updated,
+      );
       expect(await store.applications.findForeign([newest.hash])).toBe(id);
       expect(await store.applications.findForeign([older.hash])).toBeUndefined();
-      await store.applications.update(tenantId, id, (_, createdAt) => ({
-        keys: [{ ...aKey(), createdAt }],
-        modifiedBy: id,
-      }));
+      await store.applications.update(
+        tenantId,
+        id,
+        (_, createdAt) => ({
+          keys: [{ ...aKey(), createdAt }],
+          modifiedBy: id,
+        }),
+        audit.updated,
+      );
       expect(await store.applications.findForeign([newest.hash])).toBeUndefined();
     });
 
     it("is not affected by other changes, and removed with its application", async () => {
       const { store, application, newest } = await importForeign();
       const { tenantId, id } = application;
-      await store.applications.update(tenantId, id, () => ({ name: "till", modifiedBy: id }));
+      await store.applications.update(
+        tenantId,
+        id,
+        () => ({ name: "till", modifiedBy: id }),
+        audit.updated,
+      );
       expect(await store.applications.findForeign([newest.hash])).toBe(id);
-      await store.applications.delete(tenantId, id);
+      await store.applications.delete(tenantId, id, audit.deleted);
       expect(await store.applications.findForeign([newest.hash])).toBeUndefined();
     });
 
@@ -96,7 +112,7 @@ export function describeForeignKeys(subject: () => Subject): void {
       const both = await importAll(store, { applications: [second, third] }, { replace: true });
       expect(both.applications).toEqual(["taken", "taken"]);
       expect(await store.applications.findForeign([newest.hash])).toBe(application.id);
-      await store.applications.delete(application.tenantId, application.id);
+      await store.applications.delete(application.tenantId, application.id, audit.deleted);
       const one = await importAll(store, { applications: [second, third] });
       expect(one.applications).toEqual(["added", "taken"]);
       expect(await store.applications.findForeign([newest.hash])).toBe(second.id);
@@ -133,7 +149,7 @@ export function describeForeignKeys(subject: () => Subject): void {
     it("is never a key of a created application", async () => {
       const { store } = subject();
       const application = anApplication();
-      await store.applications.create(application);
+      await store.applications.create(application, audit.created);
       expect(await store.applications.findForeign([application.key.hash])).toBeUndefined();
     });
   });

@@ -7,6 +7,7 @@ import type {
   SessionFields,
   SessionRecord,
 } from "../../../src/store/port/records.js";
+import { audit } from "../../support/store/audit.js";
 
 import { anEvent } from "./event-fixtures.js";
 import {
@@ -29,7 +30,7 @@ export function describeImportRevocations(subject: () => Subject): void {
   /** Creates an application, and returns it as exported. */
   async function createExported(fields: Parameters<typeof anApplication>[0] = {}) {
     const { store, clock } = subject();
-    const { id } = await store.applications.create(anApplication(fields));
+    const { id } = await store.applications.create(anApplication(fields), audit.created);
     clock.advance(minute);
     return exportOne(id);
   }
@@ -45,7 +46,12 @@ export function describeImportRevocations(subject: () => Subject): void {
     const { store, clock } = subject();
     const { tenantId, id: modifiedBy } = record;
     clock.advance(minute);
-    await store.applications.update(tenantId, modifiedBy, () => ({ ...fields, modifiedBy }));
+    await store.applications.update(
+      tenantId,
+      modifiedBy,
+      () => ({ ...fields, modifiedBy }),
+      audit.updated,
+    );
     return must(await store.applications.find(record.id));
   }
 
@@ -153,11 +159,11 @@ export function describeImportRevocations(subject: () => Subject): void {
       const { sessions } = await exportAll(store);
       const before = must(sessions.find(({ id }) => id === session.id));
       const grant = aGrant(session);
-      expect(await store.sessions.authorize(grant)).toBe("authorized");
+      expect(await store.sessions.authorize(grant, audit.authorized)).toBe("authorized");
       const authorized = must(await store.sessions.find(session.id)).session;
       expect(await importSession(before)).toBe("kept");
       expect(must(await store.sessions.find(session.id)).session).toEqual(authorized);
-      expect(await store.sessions.authorize(grant)).toBe("used");
+      expect(await store.sessions.authorize(grant, audit.authorized)).toBe("used");
     });
 
     it("uses the earlier expiry of a session", async () => {
@@ -257,10 +263,10 @@ export function describeImportRevocations(subject: () => Subject): void {
     const { store } = subject();
     const kind = sessionId === undefined ? "application.deleted" : "session.deleted";
     const target = { applicationId, sessionId };
-    const context = { entriesFor: () => ({ events: [anEvent({ tenantId, kind, target })] }) };
+    const context = { eventFor: () => anEvent({ tenantId, kind, target }) };
     const existed = await (sessionId === undefined
-      ? store.applications.delete(tenantId, applicationId, undefined, context)
-      : store.sessions.delete(tenantId, sessionId, undefined, context));
+      ? store.applications.delete(tenantId, applicationId, context)
+      : store.sessions.delete(tenantId, sessionId, context));
     expect(existed).toBe(true);
   }
 }

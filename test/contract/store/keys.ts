@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
+import { audit } from "../../support/store/audit.js";
 import {
   aKey,
   anApplication,
@@ -15,14 +16,14 @@ export function describeKeys(subject: () => Subject): void {
     it("start with the key of its creation, with the same time", async () => {
       const { store, clock } = subject();
       const key = aKey();
-      const { id } = await store.applications.create(anApplication({ key }));
+      const { id } = await store.applications.create(anApplication({ key }), audit.created);
       const { keys } = contentOf(await store.applications.find(id));
       expect(keys).toEqual([{ ...key, createdAt: clock.now() }]);
     });
 
     it("can be several, each with its own times, in the given order", async () => {
       const { store, clock } = subject();
-      const { id, tenantId } = await store.applications.create(anApplication());
+      const { id, tenantId } = await store.applications.create(anApplication(), audit.created);
       const now = clock.now();
       const keys = [
         { ...aKey(), createdAt: now },
@@ -30,10 +31,15 @@ export function describeKeys(subject: () => Subject): void {
         { ...aKey(), createdAt: now - 2, lastUsedAt: now },
         { ...aKey(), createdAt: now - 9, expiresAt: now + 1 },
       ];
-      const updated = await store.applications.update(tenantId, id, () => ({
-        keys,
-        modifiedBy: id,
-      }));
+      const updated = await store.applications.update(
+        tenantId,
+        id,
+        () => ({
+          keys,
+          modifiedBy: id,
+        }),
+        audit.updated,
+      );
       const page = await store.applications.list({ tenantId, size: 1, from: { page: 1 } });
       for (const record of [updated, await store.applications.find(id), page.items[0]]) {
         expect(contentOf(record).keys).toEqual(keys.map((key) => ({ ...key, hash: key.hash })));
@@ -43,14 +49,22 @@ export function describeKeys(subject: () => Subject): void {
     it("include existing keys if a change adds another", async () => {
       const { store, clock } = subject();
       const first = aKey();
-      const { id, tenantId } = await store.applications.create(anApplication({ key: first }));
+      const { id, tenantId } = await store.applications.create(
+        anApplication({ key: first }),
+        audit.created,
+      );
       const createdAt = clock.now();
       clock.advance(5);
       const second = aKey();
-      await store.applications.update(tenantId, id, ({ keys }, now) => ({
-        keys: [{ ...second, createdAt: now }, ...keys],
-        modifiedBy: id,
-      }));
+      await store.applications.update(
+        tenantId,
+        id,
+        ({ keys }, now) => ({
+          keys: [{ ...second, createdAt: now }, ...keys],
+          modifiedBy: id,
+        }),
+        audit.updated,
+      );
       const { keys } = contentOf(await store.applications.find(id));
       expect(keys).toEqual([
         { ...second, createdAt: createdAt + 5 },
@@ -60,18 +74,23 @@ export function describeKeys(subject: () => Subject): void {
 
     it("are not affected by other changes", async () => {
       const { store, clock } = subject();
-      const application = await store.applications.create(anApplication());
+      const application = await store.applications.create(anApplication(), audit.created);
       const { id, tenantId } = application;
       const expiresAt = clock.now() + hour;
       const expiring = { ...aKey(), expiresAt };
       const before = contentOf(await replaceKeys(store, application, aKey(), expiring));
-      await store.applications.update(tenantId, id, () => ({ name: "till", modifiedBy: id }));
+      await store.applications.update(
+        tenantId,
+        id,
+        () => ({ name: "till", modifiedBy: id }),
+        audit.updated,
+      );
       expect(contentOf(await store.applications.find(id)).keys).toEqual(before.keys);
     });
 
     it("may be expired while the application is not", async () => {
       const { store, clock } = subject();
-      const application = await store.applications.create(anApplication());
+      const application = await store.applications.create(anApplication(), audit.created);
       const expiring = { ...aKey(), expiresAt: clock.now() + hour };
       await replaceKeys(store, application, expiring);
       clock.advance(hour);
@@ -86,12 +105,17 @@ export function describeKeys(subject: () => Subject): void {
       const { application, session } = await createWithSession(store);
       const { id, tenantId } = application;
       for (const disabled of [true, false]) {
-        await store.applications.update(tenantId, id, () => ({ disabled, modifiedBy: id }));
+        await store.applications.update(
+          tenantId,
+          id,
+          () => ({ disabled, modifiedBy: id }),
+          audit.updated,
+        );
         expect(await store.applications.find(id)).toMatchObject({ disabled });
         const found = must(await store.sessions.find(session.id));
         expect(found.application).toMatchObject({ disabled });
         // Other updates do not change it.
-        await store.applications.update(tenantId, id, () => ({ modifiedBy: id }));
+        await store.applications.update(tenantId, id, () => ({ modifiedBy: id }), audit.updated);
         expect(await store.applications.find(id)).toMatchObject({ disabled });
       }
     });
@@ -103,7 +127,7 @@ export function describeKeys(subject: () => Subject): void {
 
     it("are empty by default", async () => {
       const { store } = subject();
-      const { id } = await store.applications.create(anApplication());
+      const { id } = await store.applications.create(anApplication(), audit.created);
       const found = must(await store.applications.find(id));
       expect(found).toMatchObject({ allowedOrigins: [], allowedCidrs: [] });
     });
@@ -115,7 +139,7 @@ export function describeKeys(subject: () => Subject): void {
         { allowedCidrs },
         { allowedOrigins, allowedCidrs },
       ]) {
-        const { id } = await store.applications.create(anApplication(given));
+        const { id } = await store.applications.create(anApplication(given), audit.created);
         const expected = { allowedOrigins: [], allowedCidrs: [], ...given };
         expect(await store.applications.find(id)).toMatchObject(expected);
       }
@@ -124,13 +148,18 @@ export function describeKeys(subject: () => Subject): void {
     it("can be removed and set again, one kind at a time", async () => {
       const { store } = subject();
       const given = { allowedOrigins, allowedCidrs };
-      const { id, tenantId } = await store.applications.create(anApplication(given));
+      const { id, tenantId } = await store.applications.create(anApplication(given), audit.created);
       for (const [change, expected] of [
         [{ allowedOrigins: [] }, { allowedOrigins: [], allowedCidrs }],
         [{ allowedCidrs: [] }, { allowedOrigins: [], allowedCidrs: [] }],
         [{ allowedOrigins }, { allowedOrigins, allowedCidrs: [] }],
       ]) {
-        await store.applications.update(tenantId, id, () => ({ ...change, modifiedBy: id }));
+        await store.applications.update(
+          tenantId,
+          id,
+          () => ({ ...change, modifiedBy: id }),
+          audit.updated,
+        );
         expect(await store.applications.find(id)).toMatchObject(must(expected));
       }
     });

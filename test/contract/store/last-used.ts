@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
 import { type ListPosition, listPositionOf } from "../../../src/store/port/applications.js";
 import { useFollowers } from "../../support/api/followers.js";
+import { audit } from "../../support/store/audit.js";
 import { aKey, anApplication, contentOf, grants, must, replaceKeys, times } from "./fixtures.js";
 import { followWithMarker } from "./follower-fixtures.js";
 import type { Subject } from "./subject.js";
@@ -12,7 +13,7 @@ export function describeLastUsed(subject: () => Subject): void {
   /** Creates an application with two keys. `lastUses` returns the last use of the application and of each key. */
   async function createWithKeys() {
     const { store, clock } = subject();
-    const created = await store.applications.create(anApplication(grants));
+    const created = await store.applications.create(anApplication(grants), audit.created);
     const keys = [aKey(), aKey()] as const;
     const application = must(await replaceKeys(store, created, ...keys));
     const { id } = application;
@@ -59,7 +60,7 @@ export function describeLastUsed(subject: () => Subject): void {
 
     it("can be in a batch in any order", async () => {
       const { store, id, keys, lastUses, now } = await createWithKeys();
-      const other = await store.applications.create(anApplication());
+      const other = await store.applications.create(anApplication(), audit.created);
       await store.applications.recordUses([
         { applicationId: id, keyId: keys[0].id, at: now + 2 },
         { applicationId: other.id, at: now + 9 },
@@ -82,8 +83,8 @@ export function describeLastUsed(subject: () => Subject): void {
 
     it("is ignored for a missing application or key", async () => {
       const { store, id, keys, lastUses, now } = await createWithKeys();
-      const deleted = await store.applications.create(anApplication());
-      await store.applications.delete(deleted.tenantId, deleted.id);
+      const deleted = await store.applications.create(anApplication(), audit.created);
+      await store.applications.delete(deleted.tenantId, deleted.id, audit.deleted);
       await store.applications.recordUses([
         { applicationId: deleted.id, at: now },
         { applicationId: randomUUID(), keyId: randomUUID(), at: now },
@@ -98,7 +99,12 @@ export function describeLastUsed(subject: () => Subject): void {
       const { store, application, id, keys, lastUses, now } = await createWithKeys();
       await store.applications.recordUses([{ applicationId: id, keyId: keys[0].id, at: now }]);
       const { tenantId } = application;
-      await store.applications.update(tenantId, id, () => ({ name: "till", modifiedBy: id }));
+      await store.applications.update(
+        tenantId,
+        id,
+        () => ({ name: "till", modifiedBy: id }),
+        audit.updated,
+      );
       expect(await lastUses()).toEqual([now, now, undefined]);
     });
 
@@ -119,9 +125,9 @@ export function describeLastUsed(subject: () => Subject): void {
       const { store, clock } = subject();
       const { applications } = store;
       const tenantId = randomUUID();
-      const first = await applications.create(anApplication({ tenantId }));
+      const first = await applications.create(anApplication({ tenantId }), audit.created);
       clock.advance(10);
-      const second = await applications.create(anApplication({ tenantId }));
+      const second = await applications.create(anApplication({ tenantId }), audit.created);
       const listInOrder = async () => {
         const found: string[] = [];
         let from: { page: number } | ListPosition = { page: 1 };
@@ -141,7 +147,7 @@ export function describeLastUsed(subject: () => Subject): void {
       expect(await listInOrder()).toEqual([first.id, second.id]);
       await recordUse(clock.now() + 1);
       expect(await listInOrder()).toEqual([second.id, first.id]);
-      await applications.delete(tenantId, first.id);
+      await applications.delete(tenantId, first.id, audit.deleted);
       expect(await listInOrder()).toEqual([second.id]);
     });
   });

@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { newId } from "../../../src/lib/uuid.js";
 import type { Store } from "../../../src/store/port/store.js";
 import { repetitions } from "../../support/jest/suite.js";
+import { audit } from "../../support/store/audit.js";
 import { anApplication, idsOf, newestFirst, times } from "./fixtures.js";
 import type { Subject } from "./subject.js";
 
@@ -15,7 +16,9 @@ const numRuns = repetitions({ quick: 10, full: 25 });
 export function describeLists(subject: () => Subject): void {
   /** Creates applications of one tenant, and returns their ids, newest first. */
   async function create(store: Store, tenantId: string, count: number): Promise<string[]> {
-    const created = times(count, () => store.applications.create(anApplication({ tenantId })));
+    const created = times(count, () =>
+      store.applications.create(anApplication({ tenantId }), audit.created),
+    );
     return newestFirst(idsOf(await Promise.all(created)));
   }
 
@@ -61,7 +64,7 @@ export function describeLists(subject: () => Subject): void {
       const expiring = [0, 3, 4, 8];
       for (const [index, id] of ids.entries()) {
         const expiresAt = expiring.includes(index) ? clock.now() + 1 : undefined;
-        await store.applications.create(anApplication({ id, tenantId, expiresAt }));
+        await store.applications.create(anApplication({ id, tenantId, expiresAt }), audit.created);
       }
       clock.advance(1);
       const alive = ids.filter((_, index) => !expiring.includes(index));
@@ -115,7 +118,7 @@ export function describeLists(subject: () => Subject): void {
         idsOf((await store.applications.list({ tenantId, size: 9, from: { after: id } })).items);
       expect(await listAfter(lastId)).toEqual(ids);
       expect(await listAfter(firstId)).toEqual([]);
-      await store.applications.delete(tenantId, ids[0] ?? "");
+      await store.applications.delete(tenantId, ids[0] ?? "", audit.deleted);
       expect(await listAfter(ids[0] ?? "")).toEqual(ids.slice(1));
     });
 
@@ -139,7 +142,7 @@ export function describeLists(subject: () => Subject): void {
           if (typeof next === "number") {
             const [id = ""] = [...remaining].slice(next);
             remaining.delete(id);
-            await store.applications.delete(tenantId, id || randomUUID());
+            await store.applications.delete(tenantId, id || randomUUID(), audit.deleted);
           }
         }
         expect(listed).toEqual(newestFirst(new Set(listed)));
@@ -209,12 +212,12 @@ export function describeLists(subject: () => Subject): void {
           if ("create" in step) {
             const expiresAt = step.create === null ? undefined : clock.now() + step.create;
             const given = anApplication({ tenantId, expiresAt });
-            await store.applications.create(given);
+            await store.applications.create(given, audit.created);
             model.set(given.id, expiresAt ?? Number.POSITIVE_INFINITY);
           } else if ("remove" in step) {
             const id = [...model.keys()][step.remove];
             if (id) {
-              await store.applications.delete(tenantId, id);
+              await store.applications.delete(tenantId, id, audit.deleted);
             }
             if (id) {
               model.delete(id);

@@ -1,17 +1,17 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
 import { managerPermissions } from "../../../src/store/port/applications.js";
-import type { ChangeContext } from "../../../src/store/port/change-context.js";
 import { LastManager } from "../../../src/store/port/errors.js";
 import type { ApplicationRecord, NewApplication } from "../../../src/store/port/records.js";
 import type { Store } from "../../../src/store/port/store.js";
 import { useFollowers } from "../../support/api/followers.js";
 import { repetitions } from "../../support/jest/suite.js";
+import { audit } from "../../support/store/audit.js";
 import { anApplication, hour, must, rule, times } from "./fixtures.js";
 import { expectedChange, followWithMarker } from "./follower-fixtures.js";
 import type { Subject } from "./subject.js";
 
-const context: ChangeContext<ApplicationRecord> = { entriesFor: () => ({ events: [] }) };
+const context = audit.updated;
 
 type Change = (store: Store, manager: ApplicationRecord) => Promise<unknown>;
 
@@ -25,7 +25,7 @@ const removePermissions: Change = ({ applications }, { id, tenantId }) =>
     context,
   );
 const remove: Change = ({ applications }, { id, tenantId }) =>
-  applications.delete(tenantId, id, undefined, context);
+  applications.delete(tenantId, id, context);
 
 const changes: Readonly<Record<string, Change>> = {
   disable,
@@ -40,6 +40,7 @@ export function describeManagers(subject: () => Subject): void {
   function createManager(fields: Partial<NewApplication> = {}): Promise<ApplicationRecord> {
     return subject().store.applications.create(
       anApplication({ type: "management", permissions: managerPermissions, ...fields }),
+      audit.created,
     );
   }
 
@@ -55,9 +56,11 @@ export function describeManagers(subject: () => Subject): void {
       const { tenantId } = last;
       await store.applications.create(
         anApplication({ tenantId, permissions: ["application:create"] }),
+        audit.created,
       );
       await store.applications.create(
         anApplication({ tenantId, permissions: ["application:update"] }),
+        audit.created,
       );
       await createManager();
       await expect(change(store, last)).rejects.toThrow(LastManager);
@@ -74,6 +77,7 @@ export function describeManagers(subject: () => Subject): void {
           permissions: ["application:update"],
           rules: [{ ...rule, permissions: ["application:create"] }],
         }),
+        audit.created,
       );
       await change(store, one);
       expect(await isManaging(one)).toBe(false);
@@ -108,7 +112,7 @@ export function describeManagers(subject: () => Subject): void {
       const { store } = subject();
       const one = await createManager();
       const { tenantId } = one;
-      const { id } = await store.applications.create(anApplication({ tenantId }));
+      const { id } = await store.applications.create(anApplication({ tenantId }), audit.created);
       const given = { permissions: managerPermissions, disabled: true, modifiedBy: id };
       await store.applications.update(tenantId, id, () => given, context);
       await expect(remove(store, one)).rejects.toThrow(LastManager);

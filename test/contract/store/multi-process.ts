@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
+import { audit } from "../../support/store/audit.js";
 import { aGrant, aKey, anApplication, aSession, idsOf, replaceKeys } from "./fixtures.js";
 import type { Subject } from "./subject.js";
 
@@ -17,7 +18,7 @@ export function describeMultiProcess(subject: () => Subject): void {
         [store, other],
         [other, store],
       ] as const) {
-        const created = await writer.applications.create(anApplication());
+        const created = await writer.applications.create(anApplication(), audit.created);
         const { id, tenantId } = created;
         expect(await reader.applications.find(id)).toEqual(created);
         const page = await reader.applications.list({ tenantId, size: 9, from: { page: 1 } });
@@ -29,11 +30,11 @@ export function describeMultiProcess(subject: () => Subject): void {
         const session = aSession(created);
         await writer.sessions.create(session);
         expect((await reader.sessions.find(session.id))?.session.permissions).toEqual([]);
-        await writer.sessions.authorize(aGrant(session));
+        await writer.sessions.authorize(aGrant(session), audit.authorized);
         expect((await reader.sessions.find(session.id))?.session.authorizedBy).toBe(id);
-        expect(await reader.sessions.authorize(aGrant(session))).toBe("used");
+        expect(await reader.sessions.authorize(aGrant(session), audit.authorized)).toBe("used");
 
-        await writer.applications.delete(tenantId, id);
+        await writer.applications.delete(tenantId, id, audit.deleted);
         expect(await reader.applications.find(id)).toBeUndefined();
         expect(await reader.sessions.find(session.id)).toBeUndefined();
         const empty = await reader.applications.list({ tenantId, size: 9, from: { page: 1 } });
@@ -44,7 +45,7 @@ export function describeMultiProcess(subject: () => Subject): void {
     it("never see a replaced key again", async () => {
       const { store, another } = subject();
       const other = await another();
-      const application = await store.applications.create(anApplication());
+      const application = await store.applications.create(anApplication(), audit.created);
       const { id } = application;
       for (let round = 0; round < 6; round++) {
         const key = aKey();
@@ -66,7 +67,7 @@ export function describeMultiProcess(subject: () => Subject): void {
     it("keeps acknowledged writes for the next process", async () => {
       const { reopen } = subject();
       const store = await reopen();
-      const created = await store.applications.create(anApplication());
+      const created = await store.applications.create(anApplication(), audit.created);
       const session = aSession(created);
       await store.sessions.create(session);
       await store.close();

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { waitForNextTick } from "../../../src/lib/event-loop.js";
 import type { Store } from "../../../src/store/port/store.js";
+import { audit } from "../../support/store/audit.js";
 import {
   aGrant,
   aKey,
@@ -26,7 +27,10 @@ export function describeRaces(subject: () => Subject): void {
       const { store } = subject();
       const { session } = await createWithSession(store);
       const outcomes = await race(50, (store, index) =>
-        store.sessions.authorize(aGrant(session, { permissions: [`by:${index}`], rules: [] })),
+        store.sessions.authorize(
+          aGrant(session, { permissions: [`by:${index}`], rules: [] }),
+          audit.authorized,
+        ),
       );
       expect(outcomes.filter((outcome) => outcome === "used")).toHaveLength(49);
       const winner = outcomes.indexOf("authorized");
@@ -36,14 +40,14 @@ export function describeRaces(subject: () => Subject): void {
 
     it("acknowledge each update, and the last one stays complete", async () => {
       const { store } = subject();
-      const { id, tenantId } = await store.applications.create(anApplication());
+      const { id, tenantId } = await store.applications.create(anApplication(), audit.created);
       const changes = times(20, (index) => ({
         name: `by ${index}`,
         keys: [{ ...aKey(), createdAt: index }],
         modifiedBy: anApplication().id,
       }));
       const outcomes = await race(20, (store, index) =>
-        store.applications.update(tenantId, id, () => must(changes[index])),
+        store.applications.update(tenantId, id, () => must(changes[index]), audit.updated),
       );
       for (const [index, outcome] of outcomes.entries()) {
         expect(contentOf(outcome)).toMatchObject(must(changes[index]));
@@ -56,12 +60,17 @@ export function describeRaces(subject: () => Subject): void {
 
     it("lose no update", async () => {
       const { store } = subject();
-      const { id, tenantId } = await store.applications.create(anApplication());
+      const { id, tenantId } = await store.applications.create(anApplication(), audit.created);
       await race(20, (store, index) =>
-        store.applications.update(tenantId, id, ({ permissions }) => ({
-          permissions: [...permissions, `by:${index}`],
-          modifiedBy: id,
-        })),
+        store.applications.update(
+          tenantId,
+          id,
+          ({ permissions }) => ({
+            permissions: [...permissions, `by:${index}`],
+            modifiedBy: id,
+          }),
+          audit.updated,
+        ),
       );
       const found = must(await store.applications.find(id));
       expect([...found.permissions].sort()).toEqual(times(20, (index) => `by:${index}`).sort());
@@ -69,16 +78,21 @@ export function describeRaces(subject: () => Subject): void {
 
     it("are not affected by an update that throws", async () => {
       const { store } = subject();
-      const { id, tenantId } = await store.applications.create(anApplication());
+      const { id, tenantId } = await store.applications.create(anApplication(), audit.created);
       const error = new Error("refused");
       const outcomes = await race(20, (store, index) =>
         store.applications
-          .update(tenantId, id, ({ permissions }) => {
-            if (index % 3 === 0) {
-              throw error;
-            }
-            return { permissions: [...permissions, `by:${index}`], modifiedBy: id };
-          })
+          .update(
+            tenantId,
+            id,
+            ({ permissions }) => {
+              if (index % 3 === 0) {
+                throw error;
+              }
+              return { permissions: [...permissions, `by:${index}`], modifiedBy: id };
+            },
+            audit.updated,
+          )
           .catch((thrown) => thrown),
       );
       expect(outcomes.filter((outcome) => outcome === error)).toHaveLength(7);
@@ -87,8 +101,10 @@ export function describeRaces(subject: () => Subject): void {
 
     it("delete an application once", async () => {
       const { store } = subject();
-      const { id, tenantId } = await store.applications.create(anApplication());
-      const outcomes = await race(20, (store) => store.applications.delete(tenantId, id));
+      const { id, tenantId } = await store.applications.create(anApplication(), audit.created);
+      const outcomes = await race(20, (store) =>
+        store.applications.delete(tenantId, id, audit.deleted),
+      );
       expect(outcomes.filter(Boolean)).toHaveLength(1);
       const page = await store.applications.list({ tenantId, size: 1, from: { page: 1 } });
       expect(page).toEqual({ items: [], more: false, total: 0 });
@@ -96,11 +112,11 @@ export function describeRaces(subject: () => Subject): void {
 
     it("do not restore an application that another deletes", async () => {
       const { store } = subject();
-      const { id, tenantId } = await store.applications.create(anApplication());
+      const { id, tenantId } = await store.applications.create(anApplication(), audit.created);
       await race<unknown>(20, (store, index) =>
         index === 10
-          ? store.applications.delete(tenantId, id)
-          : store.applications.update(tenantId, id, () => ({ modifiedBy: id })),
+          ? store.applications.delete(tenantId, id, audit.deleted)
+          : store.applications.update(tenantId, id, () => ({ modifiedBy: id }), audit.updated),
       );
       expect(await store.applications.find(id)).toBeUndefined();
       const page = await store.applications.list({ tenantId, size: 1, from: { page: 1 } });
@@ -109,20 +125,20 @@ export function describeRaces(subject: () => Subject): void {
 
     it("leave no session of an application that another deletes", async () => {
       const { store } = subject();
-      const application = await store.applications.create(anApplication());
+      const application = await store.applications.create(anApplication(), audit.created);
       const { id, tenantId } = application;
       const sessions = times(20, () => aSession(application));
       await race(20, async (store, index) => {
         if (index === 10) {
-          return store.applications.delete(tenantId, id);
+          return store.applications.delete(tenantId, id, audit.deleted);
         }
         const session = must(sessions[index]);
         await store.sessions.create(session);
-        return store.sessions.authorize(aGrant(session));
+        return store.sessions.authorize(aGrant(session), audit.authorized);
       });
       for (const session of sessions) {
         expect(await store.sessions.find(session.id)).toBeUndefined();
-        expect(await store.sessions.authorize(aGrant(session))).toBe("unknown");
+        expect(await store.sessions.authorize(aGrant(session), audit.authorized)).toBe("unknown");
       }
     });
 
@@ -148,7 +164,7 @@ export function describeRaces(subject: () => Subject): void {
       };
       const comparison = compareRepeatedly();
       for (const one of all) {
-        await store.applications.create(one);
+        await store.applications.create(one, audit.created);
       }
       isDone = true;
       await comparison;
@@ -157,8 +173,10 @@ export function describeRaces(subject: () => Subject): void {
 
     it("count each creation", async () => {
       const { store } = subject();
-      const { tenantId } = await store.applications.create(anApplication());
-      await race(30, (store) => store.applications.create(anApplication({ tenantId })));
+      const { tenantId } = await store.applications.create(anApplication(), audit.created);
+      await race(30, (store) =>
+        store.applications.create(anApplication({ tenantId }), audit.created),
+      );
       const page = await store.applications.list({ tenantId, size: 100, from: { page: 1 } });
       expect(page).toMatchObject({ more: false, total: 31 });
       expect(page.items).toHaveLength(31);

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
 import type { SessionQuery } from "../../../src/store/port/sessions.js";
 import type { Store } from "../../../src/store/port/store.js";
+import { audit } from "../../support/store/audit.js";
 import {
   aGrant,
   anApplication,
@@ -31,7 +32,7 @@ export function describeSessionLists(subject: () => Subject): void {
   describe("a list of sessions", () => {
     it("is empty without sessions", async () => {
       const { store } = subject();
-      const { id, tenantId } = await store.applications.create(anApplication());
+      const { id, tenantId } = await store.applications.create(anApplication(), audit.created);
       const none = { ids: [], more: false };
       expect(await list(store, { tenantId })).toEqual(none);
       expect(await list(store, { tenantId, applicationId: id })).toEqual(none);
@@ -41,16 +42,16 @@ export function describeSessionLists(subject: () => Subject): void {
     it("has the same records as find", async () => {
       const { store } = subject();
       const { session } = await createWithSession(store);
-      await store.sessions.authorize(aGrant(session));
+      await store.sessions.authorize(aGrant(session), audit.authorized);
       const { items } = await store.sessions.list({ tenantId: session.tenantId, size: 1 });
       expect(items).toEqual([await store.sessions.find(session.id)]);
     });
 
     it("contains the sessions of one tenant or application, newest first", async () => {
       const { store } = subject();
-      const one = await store.applications.create(anApplication());
+      const one = await store.applications.create(anApplication(), audit.created);
       const { tenantId } = one;
-      const two = await store.applications.create(anApplication({ tenantId }));
+      const two = await store.applications.create(anApplication({ tenantId }), audit.created);
       const otherTenant = await createWithSession(store);
       const [ofOne, ofTwo] = [await openSessions(store, one, 5), await openSessions(store, two, 4)];
       const all = newestFirst([...ofOne, ...ofTwo]);
@@ -64,7 +65,7 @@ export function describeSessionLists(subject: () => Subject): void {
 
     it.each(["tenant", "application"])("is paginated for a %s", async (of) => {
       const { store } = subject();
-      const application = await store.applications.create(anApplication());
+      const application = await store.applications.create(anApplication(), audit.created);
       const { id, tenantId } = application;
       const expected = await openSessions(store, application, 7);
       const owner = { tenantId, ...(of === "application" && { applicationId: id }) };
@@ -85,23 +86,23 @@ export function describeSessionLists(subject: () => Subject): void {
 
     it("continues after a deleted session", async () => {
       const { store } = subject();
-      const application = await store.applications.create(anApplication());
+      const application = await store.applications.create(anApplication(), audit.created);
       const { tenantId } = application;
       const ids = await openSessions(store, application, 5);
       const after = must(ids[2]);
-      await store.sessions.delete(tenantId, after);
+      await store.sessions.delete(tenantId, after, audit.sessionDeleted);
       expect(await list(store, { tenantId, after })).toEqual({ ids: ids.slice(3), more: false });
     });
 
     it("can be filtered by authorization", async () => {
       const { store } = subject();
-      const application = await store.applications.create(anApplication());
+      const application = await store.applications.create(anApplication(), audit.created);
       const { id: applicationId, tenantId } = application;
       const unauthorized = await openSessions(store, application, 3);
       const sessions = times(3, () => aSession(application));
       for (const session of sessions) {
         await store.sessions.create(session);
-        await store.sessions.authorize(aGrant(session));
+        await store.sessions.authorize(aGrant(session), audit.authorized);
       }
       const authorized = newestFirst(sessions.map(({ id }) => id));
       for (const query of [{ tenantId }, { tenantId, applicationId }]) {
@@ -118,19 +119,19 @@ export function describeSessionLists(subject: () => Subject): void {
 
     it("lists the sessions that one application authorized", async () => {
       const { store } = subject();
-      const shop = await store.applications.create(anApplication());
+      const shop = await store.applications.create(anApplication(), audit.created);
       const { id: applicationId, tenantId } = shop;
-      const other = await store.applications.create(anApplication({ tenantId }));
+      const other = await store.applications.create(anApplication({ tenantId }), audit.created);
       const backends = [
-        await store.applications.create(anApplication({ tenantId })),
-        await store.applications.create(anApplication({ tenantId })),
+        await store.applications.create(anApplication({ tenantId }), audit.created),
+        await store.applications.create(anApplication({ tenantId }), audit.created),
       ];
       await openSessions(store, shop, 2);
       for (const { id: authorizedBy } of backends) {
         const sessions = [...times(3, () => aSession(shop)), aSession(other)];
         for (const session of sessions) {
           await store.sessions.create(session);
-          await store.sessions.authorize(aGrant(session, { authorizedBy }));
+          await store.sessions.authorize(aGrant(session, { authorizedBy }), audit.authorized);
         }
         const ids = newestFirst(sessions.map(({ id }) => id));
         const ofShop = newestFirst(sessions.slice(0, 3).map(({ id }) => id));
@@ -159,13 +160,16 @@ export function describeSessionLists(subject: () => Subject): void {
     it("omits expired and revoked sessions", async () => {
       const { store, clock } = subject();
       const { applications, sessions } = store;
-      const active = await applications.create(anApplication());
+      const active = await applications.create(anApplication(), audit.created);
       const { tenantId } = active;
       const expiresAt = clock.now() + hour;
-      const expired = await applications.create(anApplication({ tenantId, expiresAt }));
+      const expired = await applications.create(
+        anApplication({ tenantId, expiresAt }),
+        audit.created,
+      );
       const [deleted, revoked] = [
-        await applications.create(anApplication({ tenantId })),
-        await applications.create(anApplication({ tenantId })),
+        await applications.create(anApplication({ tenantId }), audit.created),
+        await applications.create(anApplication({ tenantId }), audit.created),
       ];
       for (const owner of [expired, deleted, revoked]) {
         await sessions.create(aSession(owner, { ttl: 2 * hour }));
@@ -179,10 +183,10 @@ export function describeSessionLists(subject: () => Subject): void {
         await sessions.create(session);
       }
       expect((await list(store, { tenantId })).ids).toHaveLength(6);
-      await applications.delete(tenantId, deleted.id);
+      await applications.delete(tenantId, deleted.id, audit.deleted);
       const revoke = () => ({ sessionEpoch: 1, modifiedBy: active.id });
-      await applications.update(tenantId, revoked.id, revoke);
-      await sessions.delete(tenantId, removed.id);
+      await applications.update(tenantId, revoked.id, revoke, audit.updated);
+      await sessions.delete(tenantId, removed.id, audit.sessionDeleted);
       clock.advance(hour);
       const remaining = { ids: [lasting.id], more: false };
       expect(await list(store, { tenantId, size: 1 })).toEqual(remaining);

@@ -2,6 +2,7 @@ import { describe, expect, it } from "@jest/globals";
 import { SessionQuotaReached } from "../../../src/store/port/errors.js";
 import type { ApplicationRecord, NewSession } from "../../../src/store/port/records.js";
 import type { Store } from "../../../src/store/port/store.js";
+import { audit } from "../../support/store/audit.js";
 import { aGrant, anApplication, aSession, hour, must, times } from "./fixtures.js";
 import type { Subject } from "./subject.js";
 import { anImportedSession } from "./transfer-fixtures.js";
@@ -38,14 +39,19 @@ async function fillQuota(store: Store, application: ApplicationRecord, ttl = hou
 export function describeSessionQuotas(subject: () => Subject): void {
   async function createWithFullQuota(ttl = hour) {
     const { store, clock } = subject();
-    const application = await store.applications.create(anApplication());
+    const application = await store.applications.create(anApplication(), audit.created);
     return { store, clock, application, opened: await fillQuota(store, application, ttl) };
   }
 
   const newest = (opened: readonly NewSession[]) => must(opened.at(-1));
 
   function setEpoch(store: Store, { tenantId, id }: ApplicationRecord, sessionEpoch: number) {
-    return store.applications.update(tenantId, id, () => ({ sessionEpoch, modifiedBy: id }));
+    return store.applications.update(
+      tenantId,
+      id,
+      () => ({ sessionEpoch, modifiedBy: id }),
+      audit.updated,
+    );
   }
 
   describe("a quota of sessions", () => {
@@ -61,7 +67,7 @@ export function describeSessionQuotas(subject: () => Subject): void {
     it("is per application", async () => {
       const { store, application } = await createWithFullQuota();
       const { tenantId } = application;
-      const other = await store.applications.create(anApplication({ tenantId }));
+      const other = await store.applications.create(anApplication({ tenantId }), audit.created);
       await fillQuota(store, other);
     });
 
@@ -76,7 +82,7 @@ export function describeSessionQuotas(subject: () => Subject): void {
 
     it("does not count deleted sessions", async () => {
       const { store, application, opened } = await createWithFullQuota();
-      await store.sessions.delete(application.tenantId, newest(opened).id);
+      await store.sessions.delete(application.tenantId, newest(opened).id, audit.sessionDeleted);
       expect(await openOrWait(store, application)).toMatchObject({ ttl: hour });
       expect(await openOrWait(store, application)).toBe(hour);
     });
@@ -95,8 +101,11 @@ export function describeSessionQuotas(subject: () => Subject): void {
       const { store, clock, application, opened } = await createWithFullQuota();
       const [early, late] = [must(opened[0]), must(opened[1])];
       const sooner = clock.now() + 1_000;
-      await store.sessions.authorize(aGrant(early, { expiresAt: sooner }));
-      await store.sessions.authorize(aGrant(late, { expiresAt: clock.now() + 9 * hour }));
+      await store.sessions.authorize(aGrant(early, { expiresAt: sooner }), audit.authorized);
+      await store.sessions.authorize(
+        aGrant(late, { expiresAt: clock.now() + 9 * hour }),
+        audit.authorized,
+      );
       expect(await openOrWait(store, application)).toBe(1_000);
       clock.advance(1_000);
       expect(await openOrWait(store, application, { ttl: 9 * hour })).toMatchObject({});
@@ -117,20 +126,24 @@ export function describeSessionQuotas(subject: () => Subject): void {
     it("counts sessions of all processes that share the data", async () => {
       const { store, another } = subject();
       const other = await another();
-      const application = await store.applications.create(anApplication());
+      const application = await store.applications.create(anApplication(), audit.created);
       const first = await openOrWait(other, application);
       await openOrWait(store, application);
       await openOrWait(other, application);
       expect(await openOrWait(store, application)).toBe(hour);
       expect(await openOrWait(other, application)).toBe(hour);
-      await other.sessions.delete(application.tenantId, (first as NewSession).id);
+      await other.sessions.delete(
+        application.tenantId,
+        (first as NewSession).id,
+        audit.sessionDeleted,
+      );
       expect(await openOrWait(store, application)).toMatchObject({ ttl: hour });
       expect(await openOrWait(other, application)).toBe(hour);
     });
 
     it("is not exceeded by concurrent creates in one process", async () => {
       const { store } = subject();
-      const application = await store.applications.create(anApplication());
+      const application = await store.applications.create(anApplication(), audit.created);
       const outcomes = await Promise.all(times(20, () => openOrWait(store, application)));
       expect(outcomes.filter((outcome) => typeof outcome !== "number")).toHaveLength(quota);
     });
@@ -140,7 +153,7 @@ export function describeSessionQuotas(subject: () => Subject): void {
       const record = anImportedSession(application, { expiresAt: clock.now() + hour });
       const options = { replace: false, dryRun: false };
       expect(await store.transfer.importSessions([record], options)).toEqual(["added"]);
-      await store.sessions.delete(application.tenantId, newest(opened).id);
+      await store.sessions.delete(application.tenantId, newest(opened).id, audit.sessionDeleted);
       expect(await openOrWait(store, application)).toBe(hour);
     });
   });
@@ -148,14 +161,22 @@ export function describeSessionQuotas(subject: () => Subject): void {
   describe("the session quota of an application", () => {
     it("is stored, changed and removed", async () => {
       const { store } = subject();
-      const created = await store.applications.create(anApplication({ sessionQuota: 5 }));
+      const created = await store.applications.create(
+        anApplication({ sessionQuota: 5 }),
+        audit.created,
+      );
       const { id, tenantId } = created;
       const quotaAfter = async (sessionQuota: number | null | undefined) => {
-        await store.applications.update(tenantId, id, () => ({
-          name: "till",
-          ...(sessionQuota !== undefined && { sessionQuota }),
-          modifiedBy: id,
-        }));
+        await store.applications.update(
+          tenantId,
+          id,
+          () => ({
+            name: "till",
+            ...(sessionQuota !== undefined && { sessionQuota }),
+            modifiedBy: id,
+          }),
+          audit.updated,
+        );
         return (await store.applications.find(id))?.sessionQuota;
       };
       expect(created.sessionQuota).toBe(5);

@@ -1,15 +1,21 @@
 import { describe, expect, it } from "@jest/globals";
 import type { ApplicationRecord } from "../../../src/store/port/records.js";
 import type { Store } from "../../../src/store/port/store.js";
+import { audit } from "../../support/store/audit.js";
 import { aGrant, anApplication, aSession, createWithSession, hour, must } from "./fixtures.js";
 import type { Subject } from "./subject.js";
 
 /** Revokes all sessions of an application. */
 function revoke(store: Store, { tenantId, id }: ApplicationRecord) {
-  return store.applications.update(tenantId, id, ({ sessionEpoch }) => ({
-    sessionEpoch: sessionEpoch + 1,
-    modifiedBy: id,
-  }));
+  return store.applications.update(
+    tenantId,
+    id,
+    ({ sessionEpoch }) => ({
+      sessionEpoch: sessionEpoch + 1,
+      modifiedBy: id,
+    }),
+    audit.updated,
+  );
 }
 
 export function describeSessionRevocations(subject: () => Subject): void {
@@ -19,14 +25,14 @@ export function describeSessionRevocations(subject: () => Subject): void {
       const { application, session } = await createWithSession(store);
       const authorized = aSession(application);
       await store.sessions.create(authorized);
-      await store.sessions.authorize(aGrant(authorized));
+      await store.sessions.authorize(aGrant(authorized), audit.authorized);
       expect(await revoke(store, application)).toMatchObject({ sessionEpoch: 1 });
       const { tenantId } = application;
       for (const revoked of [session, authorized]) {
         expect(await store.sessions.find(revoked.id)).toBeUndefined();
         expect(await store.sessions.findMany([revoked.id])).toEqual([undefined]);
-        expect(await store.sessions.authorize(aGrant(revoked))).toBe("unknown");
-        expect(await store.sessions.delete(tenantId, revoked.id)).toBe(false);
+        expect(await store.sessions.authorize(aGrant(revoked), audit.authorized)).toBe("unknown");
+        expect(await store.sessions.delete(tenantId, revoked.id, audit.sessionDeleted)).toBe(false);
       }
       expect(await store.sessions.list({ tenantId, size: 9 })).toEqual({ items: [], more: false });
     });
@@ -34,7 +40,7 @@ export function describeSessionRevocations(subject: () => Subject): void {
     it("are not found as expired after their expiry or that of their application", async () => {
       const { store, clock } = subject();
       const expiresAt = clock.now() + hour;
-      const expiring = await store.applications.create(anApplication({ expiresAt }));
+      const expiring = await store.applications.create(anApplication({ expiresAt }), audit.created);
       const orphan = aSession(expiring, { ttl: 2 * hour });
       await store.sessions.create(orphan);
       await revoke(store, expiring);
@@ -53,14 +59,21 @@ export function describeSessionRevocations(subject: () => Subject): void {
         const session = aSession(application);
         expect(await store.sessions.create(session)).toMatchObject({ epoch });
         expect(must(await store.sessions.find(session.id)).session.epoch).toBe(epoch);
-        expect(await store.sessions.authorize(aGrant(session))).toBe("authorized");
+        expect(await store.sessions.authorize(aGrant(session), audit.authorized)).toBe(
+          "authorized",
+        );
         expect(must(await store.sessions.find(session.id)).session.epoch).toBe(epoch);
         await revoke(store, application);
         expect(await store.sessions.find(session.id)).toBeUndefined();
-        await store.applications.update(application.tenantId, application.id, () => ({
-          sessionEpoch: epoch,
-          modifiedBy: application.id,
-        }));
+        await store.applications.update(
+          application.tenantId,
+          application.id,
+          () => ({
+            sessionEpoch: epoch,
+            modifiedBy: application.id,
+          }),
+          audit.updated,
+        );
       }
     });
 

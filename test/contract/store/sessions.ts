@@ -3,6 +3,7 @@ import { describe, expect, it } from "@jest/globals";
 import { newId } from "../../../src/lib/uuid.js";
 import type { NewApplication } from "../../../src/store/port/records.js";
 import type { Store } from "../../../src/store/port/store.js";
+import { audit } from "../../support/store/audit.js";
 import {
   aGrant,
   aKey,
@@ -27,8 +28,12 @@ async function createAuthorized(store: Store, fields: Partial<NewApplication> = 
   const { tenantId } = application;
   const authorizer = await store.applications.create(
     anApplication({ tenantId, type: "private", ...fields }),
+    audit.created,
   );
-  await store.sessions.authorize(aGrant(session, { authorizedBy: authorizer.id }));
+  await store.sessions.authorize(
+    aGrant(session, { authorizedBy: authorizer.id }),
+    audit.authorized,
+  );
   return { application, authorizer, session };
 }
 
@@ -36,7 +41,7 @@ export function describeSessions(subject: () => Subject): void {
   describe("a session", () => {
     it("has no grants at first, and expires after its time to live", async () => {
       const { store, clock } = subject();
-      const application = await store.applications.create(anApplication(grants));
+      const application = await store.applications.create(anApplication(grants), audit.created);
       const { ttl, ...given } = aSession(application, { ttl: 180_000 });
       const created = await store.sessions.create({ ...given, ttl });
       expect(contentOf(created)).toEqual({
@@ -62,7 +67,7 @@ export function describeSessions(subject: () => Subject): void {
       const { application, session } = await createWithSession(store);
       const { id, tenantId } = application;
       const change = () => ({ name: "another", modifiedBy: id });
-      const updated = await store.applications.update(tenantId, id, change);
+      const updated = await store.applications.update(tenantId, id, change, audit.updated);
       expect((await store.sessions.find(session.id))?.application).toEqual(updated);
     });
 
@@ -75,8 +80,8 @@ export function describeSessions(subject: () => Subject): void {
 
     it("is not created for a missing application", async () => {
       const { store } = subject();
-      const deleted = await store.applications.create(anApplication());
-      await store.applications.delete(deleted.tenantId, deleted.id);
+      const deleted = await store.applications.create(anApplication(), audit.created);
+      await store.applications.delete(deleted.tenantId, deleted.id, audit.deleted);
       for (const owner of [deleted, anApplication()]) {
         const session = aSession(owner);
         expect(await store.sessions.create(session)).toBeUndefined();
@@ -89,8 +94,8 @@ export function describeSessions(subject: () => Subject): void {
       const { application, session } = await createWithSession(store);
       const authorized = aSession(application);
       await store.sessions.create(authorized);
-      await store.sessions.authorize(aGrant(authorized));
-      await store.applications.delete(application.tenantId, application.id);
+      await store.sessions.authorize(aGrant(authorized), audit.authorized);
+      await store.applications.delete(application.tenantId, application.id, audit.deleted);
       expect(await store.sessions.find(session.id)).toBeUndefined();
       expect(await store.sessions.find(authorized.id)).toBeUndefined();
     });
@@ -110,8 +115,13 @@ export function describeSessions(subject: () => Subject): void {
       const { session, created } = await createWithSession(store);
       clock.advance(7);
       const { tenantId } = session;
-      const { id: authorizedBy } = await store.applications.create(anApplication({ tenantId }));
-      expect(await store.sessions.authorize(aGrant(session, { authorizedBy }))).toBe("authorized");
+      const { id: authorizedBy } = await store.applications.create(
+        anApplication({ tenantId }),
+        audit.created,
+      );
+      expect(
+        await store.sessions.authorize(aGrant(session, { authorizedBy }), audit.authorized),
+      ).toBe("authorized");
       const found = await store.sessions.find(session.id);
       const authorizedAt = clock.now();
       const version = expect.any(Number);
@@ -125,7 +135,7 @@ export function describeSessions(subject: () => Subject): void {
       for (const change of [hour, -hour / 2]) {
         const { session } = await createWithSession(store);
         const expiresAt = clock.now() + hour + change;
-        await store.sessions.authorize(aGrant(session, { expiresAt }));
+        await store.sessions.authorize(aGrant(session, { expiresAt }), audit.authorized);
         expect((await store.sessions.find(session.id))?.session.expiresAt).toBe(expiresAt);
       }
     });
@@ -136,7 +146,7 @@ export function describeSessions(subject: () => Subject): void {
       const found = await store.sessions.find(session.id);
       expect(contentOf(found?.authorizer)).toEqual(contentOf(authorizer));
       const disable = () => ({ disabled: true, modifiedBy: authorizer.id });
-      await store.applications.update(authorizer.tenantId, authorizer.id, disable);
+      await store.applications.update(authorizer.tenantId, authorizer.id, disable, audit.updated);
       expect((await store.sessions.find(session.id))?.authorizer?.disabled).toBe(true);
       expect((await store.sessions.findMany([session.id]))[0]?.authorizer?.disabled).toBe(true);
     });
@@ -144,12 +154,14 @@ export function describeSessions(subject: () => Subject): void {
     it("is revoked when the authorizer is deleted", async () => {
       const { store } = subject();
       const { authorizer, application, session } = await createAuthorized(store);
-      await store.applications.delete(authorizer.tenantId, authorizer.id);
+      await store.applications.delete(authorizer.tenantId, authorizer.id, audit.deleted);
       expect(await store.sessions.find(session.id)).toBeUndefined();
       expect(await store.sessions.findMany([session.id])).toEqual([undefined]);
       expect(await store.sessions.findExpired(session.id)).toBeUndefined();
-      expect(await store.sessions.authorize(aGrant(session))).toBe("unknown");
-      expect(await store.sessions.delete(application.tenantId, session.id)).toBe(false);
+      expect(await store.sessions.authorize(aGrant(session), audit.authorized)).toBe("unknown");
+      expect(
+        await store.sessions.delete(application.tenantId, session.id, audit.sessionDeleted),
+      ).toBe(false);
       const query = { tenantId: application.tenantId, size: 9 };
       expect((await store.sessions.list(query)).items).toEqual([]);
       const other = aSession(application);
@@ -172,10 +184,10 @@ export function describeSessions(subject: () => Subject): void {
     it("uses up the nonce", async () => {
       const { store } = subject();
       const { session } = await createWithSession(store);
-      await store.sessions.authorize(aGrant(session));
+      await store.sessions.authorize(aGrant(session), audit.authorized);
       const before = await store.sessions.find(session.id);
       const second = aGrant(session, { permissions: ["token:read"], rules: [] });
-      expect(await store.sessions.authorize(second)).toBe("used");
+      expect(await store.sessions.authorize(second, audit.authorized)).toBe("used");
       expect(await store.sessions.find(session.id)).toEqual(before);
     });
 
@@ -184,8 +196,12 @@ export function describeSessions(subject: () => Subject): void {
       const { session } = await createWithSession(store);
       const others = times(3, () => randomBytes(32));
       const nonceHashes = [...others.slice(0, 2), session.nonceHash, ...others.slice(2)];
-      expect(await store.sessions.authorize(aGrant(session, { nonceHashes }))).toBe("authorized");
-      expect(await store.sessions.authorize(aGrant(session, { nonceHashes }))).toBe("used");
+      expect(
+        await store.sessions.authorize(aGrant(session, { nonceHashes }), audit.authorized),
+      ).toBe("authorized");
+      expect(
+        await store.sessions.authorize(aGrant(session, { nonceHashes }), audit.authorized),
+      ).toBe("used");
     });
 
     it("returns `unknown` for a wrong nonce, and changes nothing", async () => {
@@ -204,12 +220,16 @@ export function describeSessions(subject: () => Subject): void {
       ];
       const before = await store.sessions.find(session.id);
       for (const nonceHashes of wrong) {
-        expect(await store.sessions.authorize(aGrant(session, { nonceHashes }))).toBe("unknown");
+        expect(
+          await store.sessions.authorize(aGrant(session, { nonceHashes }), audit.authorized),
+        ).toBe("unknown");
       }
       expect(await store.sessions.find(session.id)).toEqual(before);
-      expect(await store.sessions.authorize(aGrant(session))).toBe("authorized");
+      expect(await store.sessions.authorize(aGrant(session), audit.authorized)).toBe("authorized");
       for (const nonceHashes of wrong) {
-        expect(await store.sessions.authorize(aGrant(session, { nonceHashes }))).toBe("unknown");
+        expect(
+          await store.sessions.authorize(aGrant(session, { nonceHashes }), audit.authorized),
+        ).toBe("unknown");
       }
     });
 
@@ -217,9 +237,9 @@ export function describeSessions(subject: () => Subject): void {
       const { store } = subject();
       const { application, session } = await createWithSession(store);
       const ofMissing = aGrant(session, { sessionId: newId(Date.now()) });
-      expect(await store.sessions.authorize(ofMissing)).toBe("unknown");
-      await store.applications.delete(application.tenantId, application.id);
-      expect(await store.sessions.authorize(aGrant(session))).toBe("unknown");
+      expect(await store.sessions.authorize(ofMissing, audit.authorized)).toBe("unknown");
+      await store.applications.delete(application.tenantId, application.id, audit.deleted);
+      expect(await store.sessions.authorize(aGrant(session), audit.authorized)).toBe("unknown");
     });
 
     it("stores unusual texts and a thousand rules unchanged", async () => {
@@ -236,7 +256,10 @@ export function describeSessions(subject: () => Subject): void {
         conditions: [must(conditions[index % conditions.length])],
         priority: index + 1,
       }));
-      await store.sessions.authorize(aGrant(session, { permissions: unusualTexts, rules }));
+      await store.sessions.authorize(
+        aGrant(session, { permissions: unusualTexts, rules }),
+        audit.authorized,
+      );
       const found = must(await store.sessions.find(session.id)).session;
       expect(found.permissions).toEqual(unusualTexts);
       expect(found.rules).toStrictEqual(rules);
@@ -250,13 +273,13 @@ export function describeSessions(subject: () => Subject): void {
       const { tenantId } = application;
       const authorized = aSession(application);
       await store.sessions.create(authorized);
-      await store.sessions.authorize(aGrant(authorized));
+      await store.sessions.authorize(aGrant(authorized), audit.authorized);
       for (const { id } of [session, authorized]) {
-        expect(await store.sessions.delete(tenantId, id)).toBe(true);
+        expect(await store.sessions.delete(tenantId, id, audit.sessionDeleted)).toBe(true);
         expect(await store.sessions.find(id)).toBeUndefined();
-        expect(await store.sessions.delete(tenantId, id)).toBe(false);
+        expect(await store.sessions.delete(tenantId, id, audit.sessionDeleted)).toBe(false);
       }
-      expect(await store.sessions.authorize(aGrant(session))).toBe("unknown");
+      expect(await store.sessions.authorize(aGrant(session), audit.authorized)).toBe("unknown");
       clock.advance(hour);
       expect(await store.sessions.findExpired(session.id)).toBeUndefined();
     });
@@ -266,7 +289,7 @@ export function describeSessions(subject: () => Subject): void {
       const { application, session } = await createWithSession(store);
       const other = aSession(application);
       await store.sessions.create(other);
-      await store.sessions.delete(application.tenantId, session.id);
+      await store.sessions.delete(application.tenantId, session.id, audit.sessionDeleted);
       expect(await store.sessions.find(other.id)).toBeDefined();
       expect(await store.applications.find(application.id)).toEqual(application);
     });
@@ -275,10 +298,16 @@ export function describeSessions(subject: () => Subject): void {
       const { store, clock } = subject();
       const [one, two] = [await createWithSession(store), await createWithSession(store)];
       const { id, tenantId } = two.application;
-      await store.applications.delete(tenantId, id);
-      expect(await store.sessions.delete(tenantId, two.session.id)).toBe(false);
+      await store.applications.delete(tenantId, id, audit.deleted);
+      expect(await store.sessions.delete(tenantId, two.session.id, audit.sessionDeleted)).toBe(
+        false,
+      );
       clock.advance(hour);
-      const expired = store.sessions.delete(one.application.tenantId, one.session.id);
+      const expired = store.sessions.delete(
+        one.application.tenantId,
+        one.session.id,
+        audit.sessionDeleted,
+      );
       expect(await expired).toBe(false);
     });
   });

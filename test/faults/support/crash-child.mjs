@@ -14,19 +14,15 @@ const [, , path, tenantId] = process.argv;
 const report = (value) => writeSync(1, `${JSON.stringify(value)}\n`);
 const hash = () => randomBytes(32);
 const audit = (kind) => ({
-  entriesFor: ({ id, applicationId }) => ({
-    events: [
-      {
-        tenantId,
-        kind,
-        outcome: "success",
-        actor: {},
-        target: applicationId ? { applicationId, sessionId: id } : { applicationId: id },
-        method: "test",
-        requestId: "test",
-        address: "",
-      },
-    ],
+  eventFor: ({ id, applicationId }) => ({
+    tenantId,
+    kind,
+    outcome: "success",
+    actor: {},
+    target: applicationId ? { applicationId, sessionId: id } : { applicationId: id },
+    method: "test",
+    requestId: "test",
+    address: "",
   }),
 });
 
@@ -75,7 +71,7 @@ async function runLifecycle(round) {
   await change("authorized", session.id, nonceHash.toString(), authorize, id);
   if (round % 3 === 0) {
     await change("deleted", id, "", () =>
-      store.applications.delete(tenantId, id, undefined, audit("deleted")),
+      store.applications.delete(tenantId, id, audit("deleted")),
     );
   }
 }

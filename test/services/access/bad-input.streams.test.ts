@@ -26,6 +26,7 @@ import { parseGrpcMessages } from "../../support/http/http2-wire.js";
 import { callRaw, detailsOf, envelope, type StreamResponse } from "../../support/http/raw-grpc.js";
 import { startServer, type TestServer } from "../../support/service/server.js";
 import { overrideStore } from "../../support/service/store.js";
+import { audit } from "../../support/store/audit.js";
 import { until } from "../../support/until.js";
 
 const target = useBadInputTarget();
@@ -353,7 +354,7 @@ describe("a client that does not read", () => {
     const { applications } = base.store;
     await Promise.all(
       Array.from({ length: 900 }, () =>
-        applications.update(tenantId, id, () => ({ modifiedBy: id })),
+        applications.update(tenantId, id, () => ({ modifiedBy: id }), audit.updated),
       ),
     );
     session.destroy();

@@ -30,6 +30,7 @@ import { repetitions } from "../../support/jest/suite.js";
 import { openChangeLog } from "../../support/lmdb/change-log.js";
 import { useLmdbFolder } from "../../support/lmdb/folder.js";
 import { scriptCommand, useChildren } from "../../support/service/child-process.js";
+import { audit } from "../../support/store/audit.js";
 import { until } from "../../support/until.js";
 
 const folder = useLmdbFolder();
@@ -39,9 +40,11 @@ const followEvents = useEventFollowers();
 
 /** Updates an application of a new tenant several times. */
 async function updateRepeatedly(store: Store, count: number): Promise<void> {
-  const { id, tenantId } = await store.applications.create(anApplication());
+  const { id, tenantId } = await store.applications.create(anApplication(), audit.created);
   const change = () => ({ modifiedBy: id });
-  await Promise.all(times(count, () => store.applications.update(tenantId, id, change)));
+  await Promise.all(
+    times(count, () => store.applications.update(tenantId, id, change, audit.updated)),
+  );
 }
 
 /** Opens a store that sweeps, and its change log. */
@@ -64,20 +67,23 @@ describe("a change in LMDB", () => {
     const { id, tenantId } = application;
     const start = now();
     const expiresAt = start + 60;
-    const expiring = await store.applications.create(anApplication({ tenantId, expiresAt }));
+    const expiring = await store.applications.create(
+      anApplication({ tenantId, expiresAt }),
+      audit.created,
+    );
     const short = aSession(application, { ttl: 50 });
     await store.sessions.create(short);
     const follower = follow(store, tenantId);
     await follower.next();
 
     advance(10);
-    await store.applications.update(tenantId, id, () => ({ modifiedBy: id }));
+    await store.applications.update(tenantId, id, () => ({ modifiedBy: id }), audit.updated);
     advance(10);
-    await store.sessions.authorize(aGrant(session));
+    await store.sessions.authorize(aGrant(session), audit.authorized);
     advance(80);
     const isLast = ({ applicationId }: { applicationId: string }) => applicationId === expiring.id;
     const changes = await follower.until(isLast);
-    await store.applications.delete(tenantId, id);
+    await store.applications.delete(tenantId, id, audit.deleted);
     changes.push(...(await follower.next()).changes);
     expect(changes).toEqual([
       { kind: "updated", applicationId: id, at: start + 10 },
@@ -92,7 +98,10 @@ describe("a change in LMDB", () => {
     const { now, advance } = createTestClock();
     const store = await folder.open({ clock: now });
     const expiresAt = now() + 1;
-    const { id, tenantId } = await store.applications.create(anApplication({ expiresAt }));
+    const { id, tenantId } = await store.applications.create(
+      anApplication({ expiresAt }),
+      audit.created,
+    );
     const follower = follow(store, tenantId);
     await follower.next();
     advance(2 * changeRetention);
@@ -106,7 +115,7 @@ describe("a change in LMDB", () => {
     const { application } = await createWithSession(store);
     const { id, tenantId } = application;
     await updateRepeatedly(store, 2_500);
-    await store.applications.delete(tenantId, id);
+    await store.applications.delete(tenantId, id, audit.deleted);
     const follower = follow(store, tenantId, { after: "0" });
     const first = await follower.next();
     expect(first).toMatchObject({ changes: [], missed: false, position: "1000" });
@@ -124,7 +133,7 @@ describe("a change in LMDB", () => {
     const { position } = await follower.next();
     const pending = follower.next();
     await updateRepeatedly(store, 100);
-    await store.applications.delete(tenantId, id);
+    await store.applications.delete(tenantId, id, audit.deleted);
     const expected = { changes: [{ kind: "deleted" }], missed: false, position: "101" };
     expect(await pending).toMatchObject(expected);
     expect(await follow(store, tenantId, { after: position }).next()).toMatchObject(expected);
@@ -153,14 +162,14 @@ describe("the log of changes in LMDB", () => {
     const { tenantId, id } = application;
     const first = follow(store, tenantId);
     await first.next();
-    await store.applications.update(tenantId, id, () => ({ modifiedBy: id }));
+    await store.applications.update(tenantId, id, () => ({ modifiedBy: id }), audit.updated);
     await first.next();
     first.stop();
     await store.close();
     const next = await folder.open();
     const second = follow(next, tenantId, { after: first.position() });
     expect(await second.next()).toMatchObject({ changes: [], missed: false });
-    await next.applications.delete(tenantId, id);
+    await next.applications.delete(tenantId, id, audit.deleted);
     expect(await second.next()).toMatchObject({ changes: [{ kind: "deleted" }], position: "2" });
   });
 

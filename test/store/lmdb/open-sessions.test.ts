@@ -5,6 +5,7 @@ import type { Store } from "../../../src/store/port/store.js";
 import { aGrant, anApplication, aSession, hour, must } from "../../contract/store/fixtures.js";
 import { createTestClock } from "../../support/clock.js";
 import { useLmdbFolder } from "../../support/lmdb/folder.js";
+import { audit } from "../../support/store/audit.js";
 import { until } from "../../support/until.js";
 
 const folder = useLmdbFolder();
@@ -30,22 +31,30 @@ describe("the count of open sessions in LMDB", () => {
     const clock = createTestClock(Date.UTC(2100, 0));
     const store = await folder.open({ clock: clock.now, sweepInterval: 5 });
     const [one, other] = [
-      await store.applications.create(anApplication()),
-      await store.applications.create(anApplication()),
+      await store.applications.create(anApplication(), audit.created),
+      await store.applications.create(anApplication(), audit.created),
     ];
     const opened = await fillQuota(store, one, 1_000);
-    await store.sessions.authorize(aGrant(must(opened[0]), { expiresAt: clock.now() + 2 * hour }));
+    await store.sessions.authorize(
+      aGrant(must(opened[0]), { expiresAt: clock.now() + 2 * hour }),
+      audit.authorized,
+    );
     await fillQuota(store, other);
     clock.advance(1_000);
     await until(async () => (await store.sessions.takeExpired()) > 0);
     expect(await fillQuota(store, one)).toHaveLength(quota - 1);
 
-    await store.applications.update(one.tenantId, one.id, () => ({
-      sessionEpoch: 1,
-      modifiedBy: one.id,
-    }));
+    await store.applications.update(
+      one.tenantId,
+      one.id,
+      () => ({
+        sessionEpoch: 1,
+        modifiedBy: one.id,
+      }),
+      audit.updated,
+    );
     expect(await fillQuota(store, one)).toHaveLength(quota);
-    await store.applications.delete(other.tenantId, other.id);
+    await store.applications.delete(other.tenantId, other.id, audit.deleted);
     expect(await fillQuota(store, one)).toHaveLength(0);
   });
 });

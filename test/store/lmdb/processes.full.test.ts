@@ -5,6 +5,7 @@ import { useFollowers } from "../../support/api/followers.js";
 import { openChangeLog } from "../../support/lmdb/change-log.js";
 import { useLmdbFolder, useLmdbProcesses } from "../../support/lmdb/folder.js";
 import { useChildren } from "../../support/service/child-process.js";
+import { audit } from "../../support/store/audit.js";
 import { hangTimeout } from "../../support/until.js";
 
 jest.setTimeout(2 * hangTimeout);
@@ -50,7 +51,7 @@ describe("a write that LMDB acknowledged", () => {
 describe("processes that share the data in LMDB", () => {
   it("report missed changes if another process prunes the log", async () => {
     const store = await folder.open();
-    const { id } = await store.applications.create(anApplication());
+    const { id } = await store.applications.create(anApplication(), audit.created);
     const follower = follow(store, anApplication().tenantId);
     await follower.next();
     const waited = follower.next();

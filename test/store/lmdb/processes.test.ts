@@ -9,6 +9,7 @@ import { useFollowers } from "../../support/api/followers.js";
 import { itIf } from "../../support/jest/suite.js";
 import { useLmdbFolder, useLmdbProcesses } from "../../support/lmdb/folder.js";
 import { useChildren } from "../../support/service/child-process.js";
+import { audit } from "../../support/store/audit.js";
 import { hangTimeout } from "../../support/until.js";
 
 jest.setTimeout(2 * hangTimeout);
@@ -75,7 +76,7 @@ describe("processes that share the data in LMDB", () => {
     run("replaceKeys", id);
     const found = must(await store.applications.find(id));
     expect(Buffer.from(must(found.keys[0]).hash)).toEqual(Buffer.alloc(32, "replaced"));
-    await store.applications.delete(found.tenantId, id);
+    await store.applications.delete(found.tenantId, id, audit.deleted);
     expect(run("replaceKeys", id).status).toBe(1);
   });
 
@@ -97,7 +98,7 @@ describe("processes that share the data in LMDB", () => {
 
   it("open exactly as many sessions as a quota allows", async () => {
     const store = await folder.open();
-    const { id } = await store.applications.create(anApplication());
+    const { id } = await store.applications.create(anApplication(), audit.created);
     const others = times(2, () => start(child("openSessions", JSON.stringify({ id, quota: 30 }))));
     for (const other of others) {
       await other.line(0);
@@ -112,7 +113,10 @@ describe("processes that share the data in LMDB", () => {
 
   it("report changes in the order in which they took effect", async () => {
     const store = await folder.open();
-    const { id, tenantId } = await store.applications.create(anApplication({ name: "0" }));
+    const { id, tenantId } = await store.applications.create(
+      anApplication({ name: "0" }),
+      audit.created,
+    );
     const follower = follow(store, tenantId);
     await follower.next();
     const others = times(2, () => start(child("alternate", id)));
@@ -123,7 +127,7 @@ describe("processes that share the data in LMDB", () => {
       other.write("now\n");
     }
     await Promise.all(others.map((other) => other.line(1)));
-    await store.applications.delete(tenantId, id);
+    await store.applications.delete(tenantId, id, audit.deleted);
     const changes = await follower.until(({ kind }) => kind === "deleted");
     const expected = times(100, (index) => (index % 2 ? "regenerated" : "updated"));
     expect(changes.map(({ kind }) => kind)).toEqual([...expected, "deleted"]);
@@ -131,16 +135,18 @@ describe("processes that share the data in LMDB", () => {
 
   it("can read while one blocks all writes, which time out", async () => {
     const unlimited = await folder.open();
-    const { id, tenantId } = await unlimited.applications.create(anApplication());
+    const { id, tenantId } = await unlimited.applications.create(anApplication(), audit.created);
     const store = await folder.open({ writeTimeout: 2_000 });
     const other = start(child("hold"));
     await other.line(0);
-    const late = await store.applications.delete(tenantId, id).catch((error) => error);
+    const late = await store.applications
+      .delete(tenantId, id, audit.deleted)
+      .catch((error) => error);
     expect(late).toBeInstanceOf(StoreUnavailable);
     expect(late.cause).toBeDefined();
     expect(await store.applications.find(id)).toBeDefined();
     await other.kill();
-    expect(await unlimited.applications.create(anApplication())).toBeDefined();
+    expect(await unlimited.applications.create(anApplication(), audit.created)).toBeDefined();
     // The write that timed out is not applied later.
     expect(await store.applications.find(id)).toBeDefined();
   });
@@ -159,6 +165,6 @@ describe("LMDB on a full disk", () => {
     for (const id of created) {
       expect(await store.applications.find(id)).toBeDefined();
     }
-    expect(await store.applications.create(anApplication())).toBeDefined();
+    expect(await store.applications.create(anApplication(), audit.created)).toBeDefined();
   });
 });

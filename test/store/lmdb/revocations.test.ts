@@ -18,6 +18,7 @@ import { canMount, fillDisk, whyNoMount, withSmallDisk } from "../../faults/supp
 import { createTestClock } from "../../support/clock.js";
 import { itIf } from "../../support/jest/suite.js";
 import { useLmdbFolder } from "../../support/lmdb/folder.js";
+import { audit } from "../../support/store/audit.js";
 import { until } from "../../support/until.js";
 
 const folder = useLmdbFolder();
@@ -39,7 +40,7 @@ async function prepareRevocations(store: Store) {
     (typeof created)[0],
     (typeof created)[0],
   ];
-  const context = { revokes: true, entriesFor: () => ({ events: [] }) };
+  const context = { ...audit.updated, revokes: true };
   const change = (
     { tenantId, id }: { tenantId: string; id: string },
     changed: { disabled: true } | { keys: [] },
@@ -49,10 +50,16 @@ async function prepareRevocations(store: Store) {
       applications.delete(
         deletedApplication.application.tenantId,
         deletedApplication.application.id,
+        audit.deleted,
       ),
     () => change(disabled.application, { disabled: true }),
     () => change(rekeyed.application, { keys: [] }),
-    () => sessions.delete(deletedSession.created.tenantId, deletedSession.created.id),
+    () =>
+      sessions.delete(
+        deletedSession.created.tenantId,
+        deletedSession.created.id,
+        audit.sessionDeleted,
+      ),
   ];
 }
 
@@ -61,7 +68,10 @@ function createUntilRefused(store: Store) {
   return async () => {
     for (;;) {
       try {
-        await store.applications.create(anApplication({ tenantId, rules, key: aKey() }));
+        await store.applications.create(
+          anApplication({ tenantId, rules, key: aKey() }),
+          audit.created,
+        );
       } catch (error) {
         return error;
       }
@@ -95,7 +105,7 @@ describe("revocations on the embedded store", () => {
     const revocations = await prepareRevocations(store);
     const order: string[] = [];
     const create = () =>
-      store.applications.create(anApplication()).then(() => order.push("create"));
+      store.applications.create(anApplication(), audit.created).then(() => order.push("create"));
     const creates = times(50, create);
     await Promise.all([
       ...creates,
@@ -112,11 +122,11 @@ describe("revocations on the embedded store", () => {
     const revoking = Promise.all(
       times(2, async () => {
         while (!isDone) {
-          await store.sessions.delete(application.tenantId, randomUUID());
+          await store.sessions.delete(application.tenantId, randomUUID(), audit.sessionDeleted);
         }
       }),
     );
-    await store.applications.create(anApplication());
+    await store.applications.create(anApplication(), audit.created);
     isDone = true;
     await revoking;
   });
@@ -140,12 +150,12 @@ describe("revocations on the embedded store", () => {
   const recovers = "leave the store writable once sweeps have freed space in its file";
   itIf(canMount(), recovers, whyNoMount, () =>
     withStoreOnSmallDisk(async (store, disk, clock) => {
-      const application = await store.applications.create(anApplication());
+      const application = await store.applications.create(anApplication(), audit.created);
       const isRefused = async () => {
         const session = aSession(application, { ttl: hour });
         try {
           await store.sessions.create(session);
-          await store.sessions.authorize(aGrant(session, { rules }));
+          await store.sessions.authorize(aGrant(session, { rules }), audit.authorized);
           return false;
         } catch {
           return true;

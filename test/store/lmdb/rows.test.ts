@@ -7,11 +7,13 @@ import fc from "fast-check";
 import { type Database, open } from "lmdb";
 import { applicationTypes } from "../../../src/contract/grants.js";
 import { newId } from "../../../src/lib/uuid.js";
-import { type ChangeLog, createChangeLog } from "../../../src/store/lmdb/changes.js";
 import { type Environment, openEnvironment } from "../../../src/store/lmdb/environment.js";
+import { createEventIndex } from "../../../src/store/lmdb/event-index.js";
+import { createEventLog, type EventLog } from "../../../src/store/lmdb/event-log.js";
 import { openLmdbStore } from "../../../src/store/lmdb/store.js";
 import { StoreUnavailable } from "../../../src/store/port/errors.js";
 import { expiredRetention } from "../../../src/store/port/records.js";
+import { anEvent } from "../../contract/store/event-fixtures.js";
 import {
   aGrant,
   aKey,
@@ -30,17 +32,18 @@ import {
 import { createTestClock } from "../../support/clock.js";
 import { characters } from "../../support/generators/characters.js";
 import { useLmdbFolder } from "../../support/lmdb/folder.js";
+import { audit } from "../../support/store/audit.js";
 import { until } from "../../support/until.js";
 
 const folder = useLmdbFolder();
 
-/** Opens the tables of the store directly to count their rows, except metadata and the change log. */
+/** Opens the tables of the store directly to count their rows, except metadata and the audit log. */
 function openTables() {
   const path = folder.path();
   const database = open({ path, noSubdir: false, overlappingSync: false, maxDbs: 32 });
   const names = [...database.getKeys()]
     .map(String)
-    .filter((name) => !["meta", "changes"].includes(name));
+    .filter((name) => !["meta", "events", "event-index"].includes(name));
   const tables = names.map((name) => database.openDB({ name, keyEncoding: "binary" }));
   function rows(): Record<string, number> {
     database.resetReadTxn();
@@ -67,7 +70,7 @@ describe("the LMDB store", () => {
     await folder.open({ clock: now, sweepInterval: 5 });
     const tables = openTables();
 
-    const staying = await store.applications.create(anApplication());
+    const staying = await store.applications.create(anApplication(), audit.created);
     const { tenantId } = staying;
     const [lasting, prolonged, shortened] = [
       aSession(staying, { ttl: 3 * hour }),
@@ -77,13 +80,19 @@ describe("the LMDB store", () => {
     for (const session of [lasting, prolonged, shortened]) {
       await store.sessions.create(session);
     }
-    await store.sessions.authorize(aGrant(prolonged, { expiresAt: now() + 3 * hour }));
-    await store.sessions.authorize(aGrant(shortened, { expiresAt: now() + hour }));
+    await store.sessions.authorize(
+      aGrant(prolonged, { expiresAt: now() + 3 * hour }),
+      audit.authorized,
+    );
+    await store.sessions.authorize(
+      aGrant(shortened, { expiresAt: now() + hour }),
+      audit.authorized,
+    );
     const expiresAt = now() + hour;
     await Promise.all(
       times(300, async () => {
-        await store.applications.create(anApplication({ tenantId, expiresAt }));
-        await store.applications.create(anApplication({ expiresAt }));
+        await store.applications.create(anApplication({ tenantId, expiresAt }), audit.created);
+        await store.applications.create(anApplication({ expiresAt }), audit.created);
         await store.sessions.create(aSession(staying));
       }),
     );
@@ -101,7 +110,7 @@ describe("the LMDB store", () => {
     };
     expect(tables.rows()).toMatchObject({ applications: 601, sessions: 303 });
     advance(hour);
-    const expired = { "expired-applications": 600, "expired-sessions": 301 };
+    const expired = { expired: 901 };
     const retained = { applications: 601, expirations: 600 };
     const retainedSessions = {
       sessions: 303,
@@ -124,11 +133,14 @@ describe("the LMDB store", () => {
     const store = await folder.open();
     const tables = openTables();
     for (const expiresAt of [undefined, Date.now() + hour]) {
-      const { id, tenantId } = await store.applications.create(anApplication({ expiresAt }));
+      const { id, tenantId } = await store.applications.create(
+        anApplication({ expiresAt }),
+        audit.created,
+      );
       const session = aSession({ id, tenantId });
       await store.sessions.create(session);
-      await store.sessions.delete(tenantId, session.id);
-      await store.applications.delete(tenantId, id);
+      await store.sessions.delete(tenantId, session.id, audit.sessionDeleted);
+      await store.applications.delete(tenantId, id, audit.deleted);
     }
     expect(tables.rows()).toEqual({});
     await tables.close();
@@ -137,20 +149,22 @@ describe("the LMDB store", () => {
   it("sweeps the sessions that a deleted application authorized, and leaves others", async () => {
     const store = await folder.open();
     const tables = openTables();
-    const application = await store.applications.create(anApplication());
+    const application = await store.applications.create(anApplication(), audit.created);
     const { tenantId } = application;
     const [deleted, staying] = [
-      await store.applications.create(anApplication({ tenantId, type: "private" })),
-      await store.applications.create(anApplication({ tenantId, type: "private" })),
+      await store.applications.create(anApplication({ tenantId, type: "private" }), audit.created),
+      await store.applications.create(anApplication({ tenantId, type: "private" }), audit.created),
     ];
     for (const { id: authorizedBy } of [deleted, staying]) {
       const sessions = times(250, () => aSession(application));
       await Promise.all(sessions.map((session) => store.sessions.create(session)));
       await Promise.all(
-        sessions.map((session) => store.sessions.authorize(aGrant(session, { authorizedBy }))),
+        sessions.map((session) =>
+          store.sessions.authorize(aGrant(session, { authorizedBy }), audit.authorized),
+        ),
       );
     }
-    await store.applications.delete(tenantId, deleted.id);
+    await store.applications.delete(tenantId, deleted.id, audit.deleted);
     await folder.open({ sweepInterval: 5 });
     await until(async () => tables.rows().sessions === 250);
     // Each is listed by its application and by its authorizer.
@@ -167,12 +181,17 @@ describe("the LMDB store", () => {
   it("sweeps revoked sessions, and leaves those opened later", async () => {
     const store = await folder.open();
     const tables = openTables();
-    const application = await store.applications.create(anApplication());
+    const application = await store.applications.create(anApplication(), audit.created);
     const { id, tenantId } = application;
     const open = (count: number) =>
       Promise.all(times(count, () => store.sessions.create(aSession(application))));
     const revoke = (sessionEpoch: number) =>
-      store.applications.update(tenantId, id, () => ({ sessionEpoch, modifiedBy: id }));
+      store.applications.update(
+        tenantId,
+        id,
+        () => ({ sessionEpoch, modifiedBy: id }),
+        audit.updated,
+      );
     await open(450);
     await revoke(1);
     await open(230);
@@ -190,7 +209,7 @@ describe("the LMDB store", () => {
     });
     const { items } = await store.sessions.list({ tenantId, size: 1_000 });
     expect(idsOf(items)).toEqual(newestFirst(idsOf(last.map(must))));
-    await store.applications.delete(tenantId, id);
+    await store.applications.delete(tenantId, id, audit.deleted);
     await tables.waitForRows({});
     await tables.close();
   });
@@ -200,14 +219,17 @@ describe("the LMDB store", () => {
     const store = await folder.open({ clock: now, sweepInterval: 5 });
     const tables = openTables();
     const expiresAt = now() + hour;
-    const application = await store.applications.create(anApplication({ expiresAt }));
+    const application = await store.applications.create(
+      anApplication({ expiresAt }),
+      audit.created,
+    );
     const session = aSession(application, { ttl: 9 * hour });
     await store.sessions.create(session);
     advance(hour);
     await tables.waitForRows({
       applications: 1,
       expirations: 1,
-      "expired-applications": 1,
+      expired: 1,
       sessions: 1,
       "session-expirations": 1,
       "sessions-by-tenant": 1,
@@ -222,13 +244,13 @@ describe("the LMDB store", () => {
 
   it("lists sessions past any number of expired and revoked ones", async () => {
     const store = await folder.open();
-    const active = await store.applications.create(anApplication());
+    const active = await store.applications.create(anApplication(), audit.created);
     const { tenantId } = active;
     const first = must(await store.sessions.create(aSession(active, { id: newId(0) })));
-    const revoked = await store.applications.create(anApplication({ tenantId }));
+    const revoked = await store.applications.create(anApplication({ tenantId }), audit.created);
     await Promise.all(times(1_500, () => store.sessions.create(aSession(revoked))));
     const change = () => ({ sessionEpoch: 1, modifiedBy: active.id });
-    await store.applications.update(tenantId, revoked.id, change);
+    await store.applications.update(tenantId, revoked.id, change, audit.updated);
     let ticks = 0;
     const count = () => {
       ticks++;
@@ -245,7 +267,10 @@ describe("the LMDB store", () => {
     const store = await folder.open();
     const tables = openTables();
     const expiresAt = Date.now() + hour;
-    const application = await store.applications.create(anApplication({ expiresAt }));
+    const application = await store.applications.create(
+      anApplication({ expiresAt }),
+      audit.created,
+    );
     const countExpirations = () => tables.rows().expirations ?? 0;
     expect(countExpirations()).toBe(1);
     const [one, two, three] = times(3, (index) => ({ ...aKey(), expiresAt: expiresAt - index }));
@@ -256,14 +281,14 @@ describe("the LMDB store", () => {
     await replaceKeys(store, application, aKey());
     expect(countExpirations()).toBe(1);
     await replaceKeys(store, application, must(one));
-    await store.applications.delete(application.tenantId, application.id);
+    await store.applications.delete(application.tenantId, application.id, audit.deleted);
     expect(tables.rows()).toEqual({});
     await tables.close();
   });
 
   it("waits for pending writes when it closes", async () => {
     const store = await folder.open();
-    const calls = times(50, () => store.applications.create(anApplication()));
+    const calls = times(50, () => store.applications.create(anApplication(), audit.created));
     await store.close();
     const created = await Promise.all(calls);
     const next = await folder.open();
@@ -279,7 +304,7 @@ describe("the LMDB store", () => {
     const id = newId(Date.now());
     for (const call of [
       async () => store.applications.find(id),
-      () => store.applications.create(anApplication()),
+      () => store.applications.create(anApplication(), audit.created),
       async () => store.sessions.find(id),
       () => store.ping(),
     ]) {
@@ -290,7 +315,7 @@ describe("the LMDB store", () => {
   it("does not report a bug as unavailable data", async () => {
     const store = await folder.open();
     const wrong = anApplication({ key: aKey({ hash: null as unknown as Uint8Array }) });
-    const error = await store.applications.create(wrong).catch((error) => error);
+    const error = await store.applications.create(wrong, audit.created).catch((error) => error);
     expect(error).not.toBeInstanceOf(StoreUnavailable);
     expect(await store.applications.isEmpty()).toBe(true);
   });
@@ -328,7 +353,7 @@ describe("opening LMDB", () => {
   ])("refuses a folder of %s, and leaves it unchanged", async (_title, name, schema, described) => {
     const path = folder.path();
     const store = await folder.open();
-    const { id } = await store.applications.create(anApplication());
+    const { id } = await store.applications.create(anApplication(), audit.created);
     await store.close();
     const changeMeta = async (change: (meta: Database<string, string>) => Promise<unknown>) => {
       const database = open({ path, noSubdir: false, overlappingSync: false });
@@ -402,9 +427,11 @@ describe("a record in LMDB", () => {
       fc.asyncProperty(application, change, moment, async (given, changed, use) => {
         const newApplication = anApplication(given);
         const { id, tenantId } = newApplication;
-        const created = await store.applications.create(newApplication);
+        const created = await store.applications.create(newApplication, audit.created);
         const found = must(await store.applications.find(id));
-        const updated = must(await store.applications.update(tenantId, id, () => changed));
+        const updated = must(
+          await store.applications.update(tenantId, id, () => changed, audit.updated),
+        );
         await store.applications.recordUses([{ applicationId: id, at: use - 1 }]);
         const used = must(await store.applications.find(id));
         await store.applications.recordUses([{ applicationId: id, at: use }]);
@@ -427,7 +454,8 @@ describe("a record in LMDB", () => {
     const ids = await Promise.all(
       times(20, async (index) => {
         const name = "x".repeat(index * 500);
-        return (await store.applications.create(anApplication({ ...grants, name }))).id;
+        return (await store.applications.create(anApplication({ ...grants, name }), audit.created))
+          .id;
       }),
     );
     const found = await Promise.all(ids.map((id) => store.applications.find(id)));
@@ -438,11 +466,11 @@ describe("a record in LMDB", () => {
   it("is current when it is read often, whichever process changes it", async () => {
     const store = await folder.open();
     const other = await folder.open();
-    const { id, tenantId, keys } = await store.applications.create(anApplication());
+    const { id, tenantId, keys } = await store.applications.create(anApplication(), audit.created);
     const keyId = must(keys[0]).id;
     for (const round of times(30, (index) => index)) {
       const change = () => ({ name: `name ${round}`, disabled: round % 2 === 0, modifiedBy: id });
-      await other.applications.update(tenantId, id, change);
+      await other.applications.update(tenantId, id, change, audit.updated);
       await other.applications.recordUses([{ applicationId: id, at: round }]);
       for (const at of [round + 1_000, round]) {
         await other.applications.recordUses([{ applicationId: id, keyId, at }]);
@@ -461,11 +489,12 @@ describe("a record in LMDB", () => {
 
 describe("concurrent writes in LMDB", () => {
   let environment: Environment;
-  let log: ChangeLog;
+  let log: EventLog;
 
   beforeEach(async () => {
     environment = await openEnvironment(folder.path(), 60_000);
-    log = createChangeLog(environment, Date.now);
+    const index = createEventIndex(environment.tables);
+    log = createEventLog(environment, index, Date.now, hour);
   });
 
   afterEach(() => environment.close());
@@ -477,7 +506,7 @@ describe("concurrent writes in LMDB", () => {
   /** Writes a value and a log entry for an id. */
   function writeBoth(id: string, value: string): void {
     environment.tables.counts.put(id, value);
-    log.append(id, { kind: "updated", applicationId: id, at: 0 });
+    log.append(anEvent({ tenantId: id }));
   }
 
   it("share a transaction, and each returns its own result", async () => {

@@ -9,6 +9,7 @@ import {
 } from "../../contract/store/fixtures.js";
 import { countTicksUntil } from "../../support/event-loop.js";
 import { useLmdbFolder } from "../../support/lmdb/folder.js";
+import { audit } from "../../support/store/audit.js";
 
 const folder = useLmdbFolder();
 
@@ -27,7 +28,9 @@ async function scanEvents({ events }: Store): Promise<Scan> {
 
 async function scanApplications({ applications }: Store): Promise<Scan> {
   const { tenantId } = anApplication();
-  const creates = times(rows, () => applications.create(anApplication({ tenantId })));
+  const creates = times(rows, () =>
+    applications.create(anApplication({ tenantId }), audit.created),
+  );
   await Promise.all(creates);
   const filter = { namePrefix: "till", type: "public" } as const;
   return (signal) => applications.list({ tenantId, filter, size: 1, from: { page: 1 } }, signal);

@@ -27,6 +27,7 @@ import {
   startFailingMongo,
 } from "../../support/mongo/failing-mongo.js";
 import { longTimeouts, withOptions } from "../../support/mongo/uri.js";
+import { audit } from "../../support/store/audit.js";
 import { until } from "../../support/until.js";
 
 let failing: FailingMongo;
@@ -47,20 +48,20 @@ async function callAll(by = store): Promise<Record<string, unknown>> {
   const { id, tenantId } = owner;
   const session = aSession(owner);
   const calls = {
-    create: by.applications.create(anApplication()),
+    create: by.applications.create(anApplication(), audit.created),
     isEmpty: by.applications.isEmpty(),
     find: by.applications.find(id),
     findExpired: by.applications.findExpired(id),
     list: by.applications.list({ tenantId, size: 1, from: { page: 2 } }),
-    update: by.applications.update(tenantId, id, () => ({ modifiedBy: id })),
-    delete: by.applications.delete(tenantId, newId(Date.now())),
+    update: by.applications.update(tenantId, id, () => ({ modifiedBy: id }), audit.updated),
+    delete: by.applications.delete(tenantId, newId(Date.now()), audit.deleted),
     recordUses: by.applications.recordUses([{ applicationId: id, at: Date.now() }]),
     createSession: by.sessions.create(session),
     findSession: by.sessions.find(session.id),
     findExpiredSession: by.sessions.findExpired(session.id),
-    authorize: by.sessions.authorize(aGrant(session)),
+    authorize: by.sessions.authorize(aGrant(session), audit.authorized),
     listSessions: by.sessions.list({ tenantId, size: 1 }),
-    deleteSession: by.sessions.delete(tenantId, session.id),
+    deleteSession: by.sessions.delete(tenantId, session.id, audit.sessionDeleted),
     now: by.now(),
     ping: by.ping(),
   };
@@ -84,7 +85,7 @@ const allOutcomes = (outcome: "done" | "unavailable") =>
   );
 
 /** A change context that requires the caller to exist. */
-function contextBy(caller: ApplicationRecord, events: NewEvent[]): ChangeContext<unknown> {
+function contextBy(caller: ApplicationRecord, event: NewEvent): ChangeContext<unknown> {
   return {
     caller: {
       applicationId: caller.id,
@@ -94,15 +95,15 @@ function contextBy(caller: ApplicationRecord, events: NewEvent[]): ChangeContext
         }
       },
     },
-    entriesFor: () => ({ events }),
+    eventFor: () => event,
   };
 }
 
 it("completes a change when every read of its caller is slow", async () => {
-  const caller = await store.applications.create(anApplication());
+  const caller = await store.applications.create(anApplication(), audit.created);
   const lag = { failCommands: ["find"], blockConnection: true, blockTimeMS: 50 };
   await fail("alwaysOn", lag);
-  const creating = store.applications.create(anApplication(), contextBy(caller, [anEvent()]));
+  const creating = store.applications.create(anApplication(), contextBy(caller, anEvent()));
   const { id } = await creating.finally(() => fail("off"));
   expect(await store.applications.find(id)).toBeDefined();
 });
@@ -115,23 +116,66 @@ describe("a change whose caller is deleted during the last write", () => {
   });
 
   it.each(["an application", "a session"])("does not create %s", async (kind) => {
-    const caller = await store.applications.create(anApplication());
-    const events = [anEvent()];
-    const context = contextBy(caller, events);
+    const caller = await store.applications.create(anApplication(), audit.created);
+    const event = anEvent();
+    const context = contextBy(caller, event);
+    const idempotent = { idempotencyId: anIdempotencyId(), responseFor: () => aResponse() };
     const [application, session] = [anApplication(), aSession(owner)];
     const untilReceived = await failing.delayNext("update");
     const change = Promise.allSettled([
       kind === "an application"
         ? longTimeoutStore.applications.create(application, context)
-        : longTimeoutStore.sessions.create(session, context),
+        : longTimeoutStore.sessions.create(session, { ...context, ...idempotent }),
     ]);
     await untilReceived();
-    await store.applications.delete(caller.tenantId, caller.id);
+    await store.applications.delete(caller.tenantId, caller.id, audit.deleted);
     const [{ status, reason }] = (await change) as [PromiseRejectedResult];
     expect([status, reason]).toEqual(["rejected", expect.any(CallerChanged)]);
     expect(await store.applications.find(application.id)).toBeUndefined();
     expect(await store.sessions.find(session.id)).toBeUndefined();
-    expect(await listEvents(store, { tenantId: must(events[0]).tenantId })).toEqual([]);
+    expect(await listEvents(store, { tenantId: event.tenantId })).toEqual([]);
+  });
+});
+
+describe("the creation of a session", () => {
+  it("is one write, and is refused if the rights of its caller have changed", async () => {
+    const [caller, deleted] = [
+      await store.applications.create(anApplication(), audit.created),
+      await store.applications.create(anApplication(), audit.created),
+    ];
+    await store.applications.delete(deleted.tenantId, deleted.id, audit.deleted);
+    // A transaction could not be committed.
+    await fail("alwaysOn", { failCommands: ["commitTransaction"], errorCode: 112 });
+    try {
+      for (const opener of [caller, owner]) {
+        const { caller: by } = contextBy(caller, anEvent());
+        expect(await store.sessions.create(aSession(opener), { caller: by })).toBeDefined();
+      }
+      const refused = aSession(owner);
+      const { caller: by } = contextBy(deleted, anEvent());
+      const creating = store.sessions.create(refused, { caller: by });
+      await expect(creating).rejects.toBeInstanceOf(CallerChanged);
+      expect(await store.sessions.find(refused.id)).toBeUndefined();
+    } finally {
+      await fail("off");
+    }
+  });
+
+  it("checks the rights of its own application without another read", async () => {
+    const session = aSession(owner);
+    const check = () => {
+      throw new CallerChanged("The rights have changed.");
+    };
+    const creating = store.sessions.create(session, { caller: { applicationId: owner.id, check } });
+    await expect(creating).rejects.toBeInstanceOf(CallerChanged);
+    expect(await store.sessions.find(session.id)).toBeUndefined();
+  });
+
+  it("is not tried after its caller has canceled", async () => {
+    const session = aSession(owner);
+    const creating = store.sessions.create(session, { isCanceled: () => true });
+    await expect(creating).rejects.toBeInstanceOf(StoreUnavailable);
+    expect(await store.sessions.find(session.id)).toBeUndefined();
   });
 });
 
@@ -157,7 +201,7 @@ describe("a failing MongoDB", () => {
     const { application } = await createWithSession(store);
     const failCommands = ["findAndModify", "update", "delete"];
     await fail("alwaysOn", { failCommands, writeConcernError });
-    const deleting = store.applications.delete(application.tenantId, application.id);
+    const deleting = store.applications.delete(application.tenantId, application.id, audit.deleted);
     await expect(deleting).rejects.toThrow(StoreUnavailable);
     const outcomes = await callAll().finally(() => fail("off"));
     expect(outcomes).toMatchObject({
@@ -167,27 +211,13 @@ describe("a failing MongoDB", () => {
     });
   });
 
-  it("reports a write on retry if it failed after the write and before its response", async () => {
-    const { application, session } = await createWithSession(store);
-    const { id, tenantId } = application;
+  it("creates a session once if it failed after the write and before its response", async () => {
     const errorLabels = ["RetryableWriteError"];
     const writeConcernError = { code: 91, errmsg: "The server is going down.", errorLabels };
-    const failOnce = (command: string) =>
-      fail({ times: 1 }, { failCommands: [command], writeConcernError });
-
-    await failOnce("findAndModify");
-    expect(await store.sessions.authorize(aGrant(session))).toBe("authorized");
-    await failOnce("findAndModify");
-    let calls = 0;
-    const change = () => ({ name: `changed ${++calls}`, modifiedBy: id });
-    const changed = await store.applications.update(tenantId, id, change);
-    expect(changed).toMatchObject({ name: "changed 1" });
-    await failOnce("findAndModify");
-    expect(await store.applications.create(anApplication())).toBeDefined();
-    await failOnce("findAndModify");
-    expect(await store.sessions.delete(tenantId, session.id)).toBe(true);
-    await failOnce("delete");
-    expect(await store.applications.delete(tenantId, id)).toBe(true);
+    await fail({ times: 1 }, { failCommands: ["findAndModify"], writeConcernError });
+    const session = aSession(owner);
+    expect(await store.sessions.create(session)).toBeDefined();
+    expect(await store.sessions.find(session.id)).toBeDefined();
   });
 
   it("is unavailable while it is frozen, and recovers when resumed", async () => {
@@ -213,19 +243,21 @@ describe("a driver call", () => {
 });
 
 describe("an audited change on a failing MongoDB", () => {
-  /** An application whose name grows by one character with each change. Each change adds two events. */
+  /** An application whose name grows by one character with each change. Each change adds an event. */
   async function prepare() {
-    const { id, tenantId } = await store.applications.create(anApplication({ name: "" }));
+    const kind = "application.updated";
+    const { id, tenantId } = await store.applications.create(
+      anApplication({ name: "" }),
+      audit.created,
+    );
     const createContext = (
       idempotencyId?: string,
       isCanceled = () => false,
     ): ChangeContext<unknown> => ({
       idempotencyId,
       isCanceled,
-      entriesFor: () => ({
-        events: [anEvent({ tenantId }), anEvent({ tenantId })],
-        ...(idempotencyId !== undefined && { response: aResponse() }),
-      }),
+      eventFor: () => anEvent({ tenantId, kind }),
+      responseFor: () => aResponse(),
     });
     const changeThrough = ({ applications }: Store, context: ChangeContext<unknown>) =>
       applications.update(
@@ -240,15 +272,15 @@ describe("an audited change on a failing MongoDB", () => {
       /** Makes the change through another store, and calls `midway` after the record is written, before its events. */
       changeBy: (other: Store, midway: () => void) =>
         changeThrough(other, {
-          entriesFor(outcome) {
+          eventFor(outcome) {
             midway();
-            return createContext().entriesFor(outcome);
+            return createContext().eventFor(outcome);
           },
         }),
       /** The number of changes according to the record, and according to the events. */
       async counts() {
         const { name } = must(await store.applications.find(id));
-        return [name.length, (await listEvents(store, { tenantId })).length / 2];
+        return [name.length, (await listEvents(store, { tenantId, kind })).length];
       },
     };
   }

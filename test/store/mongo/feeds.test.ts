@@ -1,23 +1,24 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it, jest } from "@jest/globals";
 import fc from "fast-check";
-import { type ChangeStream, type Db, type Document, UUID } from "mongodb";
+import { type Db, ReadConcern, Timestamp, UUID } from "mongodb";
 import { newId } from "../../../src/lib/uuid.js";
-import { timeFromClock } from "../../../src/store/mongo/documents.js";
+import { databaseTime, timeFromClock } from "../../../src/store/mongo/documents.js";
 import { createEventIds, firstIdAt } from "../../../src/store/mongo/event-documents.js";
+import { createEventList } from "../../../src/store/mongo/events.js";
 import {
+  clusterTimeOf,
   clusterTimeOfOffset,
+  formatPosition,
   lastOrdinal,
   offsetOf,
-  openEventStream,
   parsePosition,
+  timestampOf,
 } from "../../../src/store/mongo/feeds/change-stream.js";
-import {
-  type ChangeEvent,
-  eventPipeline,
-} from "../../../src/store/mongo/feeds/change-stream-filter.js";
 import { scanExpiries } from "../../../src/store/mongo/feeds/expiry-scan.js";
+import { openInsertedEvents } from "../../../src/store/mongo/feeds/inserted-events.js";
 import { createSessionCleanup } from "../../../src/store/mongo/session-cleanup.js";
+import { type Change, changeRetention } from "../../../src/store/port/changes.js";
 import { StoreUnavailable } from "../../../src/store/port/errors.js";
 import type { ApplicationRecord, SessionRecord } from "../../../src/store/port/records.js";
 import type { Store } from "../../../src/store/port/store.js";
@@ -27,7 +28,6 @@ import {
   anApplication,
   aSession,
   createWithSession,
-  grants,
   hour,
   idsOf,
   must,
@@ -46,6 +46,7 @@ import { forEachConcurrently } from "../../support/concurrency.js";
 import { repetitions } from "../../support/jest/suite.js";
 import { useMongo, waitForChangeStreams } from "../../support/mongo/mongo.js";
 import { explainPlans, profile } from "../../support/mongo/query-plans.js";
+import { audit } from "../../support/store/audit.js";
 import { until } from "../../support/until.js";
 
 const { createDatabase, open, shared } = useMongo();
@@ -74,7 +75,7 @@ function sharedWithClock() {
 /** Creates an application and follows its tenant. */
 async function openFollowed(opened = sharedWithClock()) {
   const { db, store } = await opened;
-  const application = await store.applications.create(anApplication());
+  const application = await store.applications.create(anApplication(), audit.created);
   const { tenantId } = application;
   const followed = await followWithMarker(follow, store, tenantId);
   return { db, store, application, tenantId, ...followed };
@@ -87,67 +88,7 @@ const getCollection = (db: Db, name: string) =>
 const sweep = (db: Db, name: string, id: string) =>
   getCollection(db, name).deleteOne({ _id: new UUID(id) });
 
-const setPreImages = async (db: Db, enabled: boolean) => {
-  for (const collMod of collectionNames) {
-    await db.command({ collMod, changeStreamPreAndPostImages: { enabled } });
-  }
-};
-
 describe("a change in MongoDB", () => {
-  it("has a pre-image, also in collections that existed before", async () => {
-    const [fresh, old] = [createDatabase(), createDatabase()];
-    await open(fresh);
-    for (const name of collectionNames) {
-      await old.createCollection(name);
-    }
-    await Promise.all([open(old), open(old), open(old)]);
-    for (const db of [fresh, old]) {
-      for (const name of collectionNames) {
-        const [info] = await db.listCollections({ name }, { nameOnly: false }).toArray();
-        expect(info?.options?.changeStreamPreAndPostImages).toEqual({ enabled: true });
-      }
-    }
-  });
-
-  it("is reported to all tenants as possibly missed if it has no pre-image", async () => {
-    const { db, store, application, tenantId, follower, writeMarker, markerChange } =
-      await openFollowed();
-    const otherTenant = follow(store, randomUUID());
-    await otherTenant.next();
-    for (const work of [
-      () => update(store, application),
-      () => store.applications.delete(tenantId, application.id),
-    ]) {
-      await setPreImages(db, false);
-      await work();
-      for (const one of [follower, otherTenant]) {
-        expect(await one.next()).toMatchObject({ changes: [], missed: true });
-      }
-      await setPreImages(db, true);
-      await writeMarker();
-      expect(await follower.next()).toMatchObject({ changes: [markerChange], missed: false });
-    }
-  });
-
-  it("is reported when MongoDB logs it as a replacement", async () => {
-    const { db, application, follower } = await openFollowed();
-    const applications = db.collection<Document & { _id: UUID }>("applications");
-    const filter = { _id: new UUID(application.id) };
-    const document: Document = must((await applications.findOne(filter)) ?? undefined);
-    const changesOf = (kind: string) => [
-      expect.objectContaining({ kind, applicationId: application.id }),
-    ];
-    await applications.replaceOne(filter, { ...document, name: "till" });
-    expect((await follower.next()).changes).toEqual(changesOf("updated"));
-    const [key] = document.keys;
-    const used = { ...document, keys: [{ ...key, last_used_at: new Date() }] };
-    await applications.replaceOne(filter, used);
-    expect((await follower.next()).changes).toEqual(changesOf("updated"));
-    const replaced = { ...document, keys: [{ ...key, hash: document.tenant_id }] };
-    await applications.replaceOne(filter, replaced);
-    expect((await follower.next()).changes).toEqual(changesOf("regenerated"));
-  });
-
   it("is reported with the time in the record", async () => {
     const { store, application, follower } = await openFollowed();
     const { session } = await createWithSession(store);
@@ -155,62 +96,23 @@ describe("a change in MongoDB", () => {
     await theirs.next();
     clock.advance(5);
     const updated = must(await update(store, application));
-    await store.sessions.authorize(aGrant(session));
+    await store.sessions.authorize(aGrant(session), audit.authorized);
     const { authorizedAt } = must(await store.sessions.find(session.id)).session;
     clock.advance(5);
     expect((await follower.next()).changes).toMatchObject([{ at: updated.modifiedAt }]);
     expect((await theirs.next()).changes).toMatchObject([{ at: authorizedAt }]);
   });
-
-  it("is sent without hashes, rules and names", async () => {
-    const { db, store, application, tenantId } = await openFollowed();
-    const stream = db.watch<Document, ChangeEvent>(eventPipeline, {
-      fullDocumentBeforeChange: "whenAvailable",
-      maxAwaitTimeMS: 50,
-    });
-    await stream.tryNext();
-    const { session } = await createWithSession(store);
-    await store.sessions.authorize(aGrant(session));
-    await store.applications.update(tenantId, application.id, ({ keys }, now) => ({
-      ...grants,
-      keys: [{ id: session.id, hash: session.keyHash, createdAt: now }, ...keys],
-      modifiedBy: tenantId,
-    }));
-    await store.applications.delete(tenantId, application.id);
-    const fields = new Set<string>();
-    for (const operationType of ["update", "update", "delete"]) {
-      const event = await nextOf(stream);
-      expect(event).toMatchObject({ operationType });
-      for (const field of Object.keys(event)) {
-        fields.add(field);
-      }
-    }
-    await stream.close();
-    expect([...fields].sort()).toEqual([
-      ...["_id", "application_id", "authorized_at", "expires_at", "has_other_keys", "id"],
-      ...["modified_at", "operationType", "tenant_id", "wallTime"],
-    ]);
-  });
-
-  async function nextOf(stream: ChangeStream<Document, ChangeEvent>): Promise<ChangeEvent> {
-    return (await stream.tryNext()) ?? nextOf(stream);
-  }
 });
 
 describe("an expiration in MongoDB", () => {
-  it("is reported once when MongoDB deletes the document later", async () => {
-    const {
-      db,
-      store,
-      application,
-      tenantId,
-      follower,
-      writeMarker,
-      markerChange,
-      readUntilMarker,
-    } = await openFollowed();
+  it("is reported once, also when MongoDB deletes the document later", async () => {
+    const { db, store, tenantId, follower, writeMarker, markerChange, readUntilMarker } =
+      await openFollowed();
     const expiresAt = clock.now() + minute;
-    const { id } = await store.applications.create(anApplication({ tenantId, expiresAt }));
+    const { id } = await store.applications.create(
+      anApplication({ tenantId, expiresAt }),
+      audit.created,
+    );
     const { session } = await createWithSession(store, minute);
     const theirs = follow(store, session.tenantId);
     await theirs.next();
@@ -222,27 +124,27 @@ describe("an expiration in MongoDB", () => {
     await sweep(db, "sessions", session.id);
     await writeMarker();
     expect(await readUntilMarker()).toEqual([markerChange]);
-    await store.applications.delete(session.tenantId, session.applicationId);
+    await store.applications.delete(session.tenantId, session.applicationId, audit.deleted);
     expect((await theirs.next()).changes).toMatchObject([{ kind: "deleted" }]);
-
-    await store.applications.delete(tenantId, application.id);
-    const deleted = { kind: "deleted", applicationId: application.id, at: clock.now() };
-    expect((await follower.next()).changes).toEqual([deleted]);
   });
 
-  it("is reported once when MongoDB deletes the document at the same time", async () => {
-    const { db, store, tenantId, writeMarker, markerChange, readUntilMarker } =
-      await openFollowed();
-    for (let round = 0; round < repetitions({ quick: 6, full: 15 }); round++) {
-      const expiresAt = clock.now() + 1;
-      const { id } = await store.applications.create(anApplication({ tenantId, expiresAt }));
-      clock.advance(1);
-      await new Promise((resolve) => setTimeout(resolve, round));
-      await sweep(db, "applications", id);
-      await writeMarker();
-      const expired = { kind: "expired", applicationId: id, at: expiresAt };
-      expect(await readUntilMarker()).toEqual([expired, markerChange]);
+  it("is stored for longer than a follower can resume", async () => {
+    const { db } = await shared();
+    for (const name of collectionNames) {
+      const indexes = await db.collection(name).indexes();
+      const ttl = indexes.find(({ expireAfterSeconds }) => expireAfterSeconds !== undefined);
+      expect(must(ttl).key).toEqual({ expires_at: 1 });
+      expect(must(ttl).expireAfterSeconds).toBeGreaterThan(changeRetention / 1_000);
     }
+  });
+
+  it("is reported as possibly missed if the scans paused for longer than expired records are stored", async () => {
+    const { tenantId, follower, writeMarker, markerChange } = await openFollowed();
+    clock.advance(changeRetention + 1);
+    expect(await follower.next()).toMatchObject({ missed: true });
+    await writeMarker();
+    expect(await follower.next()).toMatchObject({ changes: [markerChange], missed: false });
+    expect(tenantId).toBeDefined();
   });
 
   it("is reported after its time by the database's clock", async () => {
@@ -254,7 +156,10 @@ describe("an expiration in MongoDB", () => {
     // On a slow machine it may expire before it is created.
     for (let ttl = 300; !expiring; ttl *= 2) {
       const expiresAt = (await store.now()) + ttl;
-      const created = await store.applications.create(anApplication({ tenantId, expiresAt }));
+      const created = await store.applications.create(
+        anApplication({ tenantId, expiresAt }),
+        audit.created,
+      );
       expiring = (await store.now()) < expiresAt ? created : undefined;
     }
     const { id, expiresAt: at } = expiring;
@@ -320,7 +225,7 @@ describe("a position in MongoDB", () => {
     await update(store, application);
     await follower.next();
     const after = follower.position();
-    await store.applications.delete(tenantId, application.id);
+    await store.applications.delete(tenantId, application.id, audit.deleted);
     await writeMarker();
     for (const other of [early, late]) {
       const changes = await readUntilMarker(follow(other, tenantId, { after }));
@@ -328,18 +233,45 @@ describe("a position in MongoDB", () => {
     }
   });
 
-  it("is refused if it precedes the start of an instance's stream", async () => {
-    const { db, tenantId, follower, writeMarker, markerChange, readUntilMarker } =
+  it("is valid on an instance whose stream and scans started later", async () => {
+    const { db, store, tenantId, follower, writeMarker, markerChange, readUntilMarker } =
       await openFollowed();
+    const expiresAt = clock.now() + 1;
+    const { id } = await store.applications.create(
+      anApplication({ tenantId, expiresAt }),
+      audit.created,
+    );
     const after = follower.position();
     await writeMarker();
-    await readUntilMarker();
+    clock.advance(1);
+    await follower.until(({ kind }) => kind === "expired");
     const other = await open(db, { clock: clock.now });
     await follow(other, tenantId).next();
     const resumed = follow(other, tenantId, { after });
-    expect(await resumed.next()).toMatchObject({ changes: [], missed: true });
+    const changes = await resumed.until(({ kind }) => kind === "expired");
+    expect(changes).toEqual([markerChange, { kind: "expired", applicationId: id, at: expiresAt }]);
+    await writeMarker();
+    expect(await readUntilMarker(resumed)).toEqual([markerChange]);
+  });
+
+  it("is continued with a separate stream if it precedes the events in memory", async () => {
+    const { db, store, application, tenantId, follower, writeMarker, markerChange } =
+      await openFollowed(openWithClock());
+    const { offset, scannedTo } = must(parsePosition(follower.position()));
+    const { t, i } = timestampOf(clusterTimeOfOffset(offset));
+    const earlier = clusterTimeOf(new Timestamp({ t: t - 300, i }));
+    const after = formatPosition({ offset: offsetOf(earlier, 0), scannedTo });
+    await update(store, application);
+    await writeMarker();
+    const resumed = follow(store, tenantId, { after });
+    const isMarker = ({ applicationId }: Change) => applicationId !== application.id;
+    expect(await resumed.until(isMarker)).toEqual([
+      expectedChange("updated", application.id),
+      markerChange,
+    ]);
     await writeMarker();
     expect(await resumed.next()).toMatchObject({ changes: [markerChange], missed: false });
+    await waitForChangeStreams(db, 1);
   });
 
   it("is refused if it is unknown to the server", async () => {
@@ -367,7 +299,7 @@ describe("a position in MongoDB", () => {
       [offset, false],
       [offsetOf(time, lastOrdinal), false],
     ] as const) {
-      const stream = openEventStream<ChangeEvent>(db, eventPipeline, start);
+      const stream = openInsertedEvents(db, start);
       const { event, offset: reached } = await stream.next();
       await stream.close();
       expect(event !== undefined).toBe(isBefore);
@@ -394,7 +326,10 @@ describe("the change stream", () => {
     const db = createDatabase();
     const store = await open(db);
     const last = follow(store, randomUUID());
-    const others = Array.from({ length: 10 }, () => follow(store, randomUUID(), { heartbeat: 1 }));
+    const others = [
+      ...times(10, () => follow(store, randomUUID(), { heartbeat: 1 })),
+      ...times(10, () => followEvents(store, randomUUID(), { heartbeat: 1 })),
+    ];
     await Promise.all([last, ...others].map((one) => one.next()));
     await waitForChangeStreams(db, 1);
     for (const one of others) {
@@ -447,6 +382,7 @@ describe("the change stream", () => {
   it("continues after collections are dropped or renamed, and reports that changes may be missing", async () => {
     for (const work of [
       (db: Db) => db.collection("sessions").drop(),
+      (db: Db) => db.collection("events").drop(),
       (db: Db) => db.collection("applications").rename("renamed"),
       (db: Db) => db.dropDatabase(),
     ]) {
@@ -454,7 +390,7 @@ describe("the change stream", () => {
       await work(db);
       expect(await follower.next()).toMatchObject({ changes: [], missed: true });
       const store = await open(db, { clock: clock.now });
-      const created = await store.applications.create(anApplication({ tenantId }));
+      const created = await store.applications.create(anApplication({ tenantId }), audit.created);
       await update(store, created);
       const changes = await follower.until(({ kind }) => kind === "updated");
       expect(changes).toMatchObject([{ kind: "updated", applicationId: created.id }]);
@@ -496,30 +432,28 @@ describe("the scan for expirations", () => {
       opened ??= openScanned();
       const { db, store } = await opened;
       const { applications, sessions } = store;
-      const owner = await applications.create(anApplication());
+      const owner = await applications.create(anApplication(), audit.created);
       const expirations = new Map<string, number>();
       for (const at of ofApplications) {
-        const { id } = await applications.create(anApplication({ expiresAt: start + at }));
+        const { id } = await applications.create(
+          anApplication({ expiresAt: start + at }),
+          audit.created,
+        );
         expirations.set(id, start + at);
       }
       for (const ttl of ofSessions) {
         const { id } = must(await sessions.create(aSession(owner, { ttl })));
         expirations.set(id, start + ttl);
       }
-      await applications.create(anApplication({ expiresAt: end + 1 }));
+      await applications.create(anApplication({ expiresAt: end + 1 }), audit.created);
       now = end;
 
       for (const limit of [1, 2, 3, 100]) {
         const found: [id: string, at: number][] = [];
         let from = start - 1;
         for (let isComplete = false; !isComplete; ) {
-          const scan = await scanExpiries(
-            db,
-            timeFromClock(() => now),
-            from,
-            {},
-            limit,
-          );
+          const time = timeFromClock(() => now);
+          const scan = await scanExpiries(db, time, from, { limit });
           found.push(
             ...scan.expiries.map(({ change }): [string, number] => [
               change.sessionId ?? change.applicationId,
@@ -552,13 +486,18 @@ async function createSessions({ sessions }: Store, application: ApplicationRecor
 }
 
 const revoke = (store: Store, { id, tenantId }: ApplicationRecord) =>
-  store.applications.update(tenantId, id, ({ sessionEpoch }) => ({
-    sessionEpoch: sessionEpoch + 1,
-    modifiedBy: id,
-  }));
+  store.applications.update(
+    tenantId,
+    id,
+    ({ sessionEpoch }) => ({
+      sessionEpoch: sessionEpoch + 1,
+      modifiedBy: id,
+    }),
+    audit.updated,
+  );
 
 const remove = (store: Store, { id, tenantId }: ApplicationRecord) =>
-  store.applications.delete(tenantId, id);
+  store.applications.delete(tenantId, id, audit.deleted);
 
 const countSessions = (db: Db, { id }: ApplicationRecord) =>
   db.collection("sessions").countDocuments({ application_id: new UUID(id) });
@@ -566,9 +505,9 @@ const countSessions = (db: Db, { id }: ApplicationRecord) =>
 /** Creates an application with sessions to revoke, another one, and a follower of their tenant. */
 async function createWithSessions() {
   const { db, store } = await shared();
-  const affected = await store.applications.create(anApplication());
+  const affected = await store.applications.create(anApplication(), audit.created);
   const { tenantId } = affected;
-  const other = await store.applications.create(anApplication({ tenantId }));
+  const other = await store.applications.create(anApplication({ tenantId }), audit.created);
   await createSessions(store, affected, 20);
   const unaffected = await createSessions(store, other, 3);
   return {
@@ -591,7 +530,7 @@ describe("revoked sessions in MongoDB", () => {
       const { db, store, affected, other, unaffected, writeMarker, markerChange, readUntilMarker } =
         await createWithSessions();
       await work(store, affected);
-      await until(async () => (await countSessions(db, affected)) === 0, 180_000);
+      await until(async () => (await countSessions(db, affected)) === 0);
       expect(await countSessions(db, other)).toBe(3);
       for (const { id } of unaffected) {
         expect(await store.sessions.find(id)).toBeDefined();
@@ -610,7 +549,7 @@ describe("revoked sessions in MongoDB", () => {
       session.tenantId,
     );
     await remove(store, application);
-    await until(async () => (await countSessions(db, application)) === 0, 180_000);
+    await until(async () => (await countSessions(db, application)) === 0);
     clock.advance(60_000);
     await writeMarker();
     expect(await readUntilMarker()).toEqual([
@@ -619,23 +558,11 @@ describe("revoked sessions in MongoDB", () => {
     ]);
   });
 
-  it("are filtered from the change stream by the server", async () => {
-    const { db, store, affected, writeMarker } = await createWithSessions();
-    const stream = db.watch(eventPipeline, { fullDocumentBeforeChange: "whenAvailable" });
-    await stream.tryNext();
-    await remove(store, affected);
-    await until(async () => (await countSessions(db, affected)) === 0, 180_000);
-    await writeMarker();
-    const events = [await stream.next(), await stream.next()];
-    await stream.close();
-    expect(events.map(({ operationType }) => operationType)).toEqual(["delete", "update"]);
-  });
-
   it("are deleted, but not sessions that were opened since", async () => {
     const { db, store, affected } = await createWithSessions();
     const revoked = must(await revoke(store, affected));
     const opened = await createSessions(store, revoked, 5);
-    await until(async () => (await countSessions(db, affected)) === 5, 180_000);
+    await until(async () => (await countSessions(db, affected)) === 5);
     const { items } = await store.sessions.list({
       tenantId: affected.tenantId,
       applicationId: affected.id,
@@ -646,7 +573,7 @@ describe("revoked sessions in MongoDB", () => {
 
   it("are all deleted, however many", async () => {
     const { db, store } = await shared();
-    const application = await store.applications.create(anApplication());
+    const application = await store.applications.create(anApplication(), audit.created);
     await store.sessions.create(aSession(application));
     const documents = db.collection<{ _id: UUID; application_id: UUID; expires_at: Date }>(
       "sessions",
@@ -654,9 +581,8 @@ describe("revoked sessions in MongoDB", () => {
     const application_id = new UUID(application.id);
     const { _id, ...fields } = must((await documents.findOne({ application_id })) ?? undefined);
     await documents.insertMany(times(2_499, () => ({ _id: new UUID(), ...fields })));
-    await store.applications.delete(application.tenantId, application.id);
-    const alive = { application_id, expires_at: { $gt: new Date(0) } };
-    await until(async () => (await documents.countDocuments(alive)) === 0);
+    await store.applications.delete(application.tenantId, application.id, audit.deleted);
+    await until(async () => (await documents.countDocuments({ application_id })) === 0);
   });
 
   it("remain without an error if the cleanup fails", async () => {
@@ -796,7 +722,7 @@ describe("an event in MongoDB", () => {
     }
   });
 
-  it("is found with an index for every filter", async () => {
+  it("is found with one of three indexes, whatever the filter", async () => {
     const { db, store } = await shared();
     const [tenantId, target, actor] = [randomUUID(), randomUUID(), randomUUID()];
     const principals = { target: { applicationId: target }, actor: { keyId: actor } };
@@ -807,25 +733,56 @@ describe("an event in MongoDB", () => {
         ...times(50, () => anEvent({ tenantId })),
       ]);
     }
-    for (const [query, index] of [
-      [{}, { tenant_id: 1, _id: -1 }],
-      [{ since: now }, { tenant_id: 1, _id: -1 }],
-      [{ kind: "rare" }, { tenant_id: 1, kind: 1, _id: -1 }],
-      [{ actor }, { tenant_id: 1, actors: 1, _id: -1 }],
-      [
-        { target, actor, kind: "rare" },
-        { tenant_id: 1, targets: 1, _id: -1 },
-      ],
+    const byTenant = { tenant_id: 1, _id: -1 };
+    const byActor = { tenant_id: 1, actors: 1, _id: -1 };
+    const byTarget = { tenant_id: 1, targets: 1, _id: -1 };
+    for (const [query, index, read] of [
+      [{}, byTenant, 3],
+      [{ since: now }, byTenant, 3],
+      [{ kind: "rare" }, byTenant, 204],
+      [{ actor }, byActor, 3],
+      [{ actor, kind: "rare" }, byActor, 4],
+      [{ target, actor, kind: "rare" }, byTarget, 4],
     ] as const) {
       const list = () => store.events.list({ tenantId, size: 2, ...query });
-      const [plan] = await explainPlans(db, list);
-      expect(must(plan).stages).toContain(`IXSCAN ${JSON.stringify(index)}`);
-      expect(must(plan).stages).not.toContain("SORT");
-      expect(must(plan).docsExamined).toBeLessThanOrEqual(3);
+      for (const plan of await explainPlans(db, list, "kind" in query ? 2 : 1)) {
+        expect(plan.stages).toContain(`IXSCAN ${JSON.stringify(index)}`);
+        expect(plan.stages).not.toContain("SORT");
+        expect(plan.docsExamined).toBeLessThanOrEqual(read);
+      }
     }
     const before = { tenantId, size: 2, until: now - 11 * 60_000 };
     const [plan] = await explainPlans(db, () => store.events.list(before));
     expect(must(plan).keysExamined).toBeLessThanOrEqual(1);
+  });
+
+  it("is found among many others in pages that each read a limited number", async () => {
+    const { db, store } = await shared();
+    const tenantId = randomUUID();
+    const wanted = times(3, () => anEvent({ tenantId, kind: "rare" }));
+    for (const event of wanted) {
+      await store.events.add([...times(25, () => anEvent({ tenantId })), event]);
+    }
+    await store.events.add(times(25, () => anEvent({ tenantId })));
+    const list = createEventList(
+      {
+        documents: db.collection("events"),
+        time: databaseTime,
+        freshRead: () => ({ readConcern: new ReadConcern("majority") }),
+        clock: Date.now,
+        retention: day,
+      },
+      10,
+    );
+    const found: string[] = [];
+    let pages = 0;
+    for (let after: string | undefined; pages === 0 || after !== undefined; pages++) {
+      const page = await list({ tenantId, kind: "rare", size: 5, after });
+      found.push(...page.items.map(({ kind }) => kind));
+      after = page.next;
+    }
+    expect(found).toEqual(["rare", "rare", "rare"]);
+    expect(pages).toBe(Math.ceil(103 / 10));
   });
 });
 

@@ -9,6 +9,7 @@ import { useMongo } from "../../support/mongo/mongo.js";
 import { uri, withOptions } from "../../support/mongo/uri.js";
 import { scrape } from "../../support/service/exposition.js";
 import { startServer } from "../../support/service/server.js";
+import { audit } from "../../support/store/audit.js";
 
 const { createDatabase, open, shared } = useMongo();
 
@@ -17,7 +18,7 @@ describe("opening a store", () => {
     (await db.collection(name).indexes()).map(({ key, expireAfterSeconds, unique }) =>
       JSON.stringify({ key, expireAfterSeconds, unique }),
     );
-  const sweep = '{"key":{"expires_at":1},"expireAfterSeconds":600}';
+  const sweep = '{"key":{"expires_at":1},"expireAfterSeconds":660}';
   const listing = '{"key":{"tenant_id":1,"_id":-1}}';
   const ofApplication = '{"key":{"application_id":1,"_id":-1}}';
   const ofOpenSessions = '{"key":{"application_id":1,"expires_at":1,"epoch":1}}';
@@ -91,7 +92,7 @@ describe("opening a store", () => {
 
   it("changes nothing that is up to date", async () => {
     const { db, store } = await shared();
-    const { id } = await store.applications.create(anApplication());
+    const { id } = await store.applications.create(anApplication(), audit.created);
     await db.setProfilingLevel("all");
     const again = await open(db);
     await db.setProfilingLevel("off");

@@ -7,7 +7,12 @@ import {
   listPositionOf,
   managerPermissions,
 } from "../../../src/store/port/applications.js";
-import type { ApplicationRecord, NewKey, NewSession } from "../../../src/store/port/records.js";
+import type {
+  ApplicationRecord,
+  NewApplication,
+  NewKey,
+  NewSession,
+} from "../../../src/store/port/records.js";
 import type { SessionQuery } from "../../../src/store/port/sessions.js";
 import type { Store } from "../../../src/store/port/store.js";
 import {
@@ -29,6 +34,7 @@ import { useFollowers } from "../../support/api/followers.js";
 import { useMongo } from "../../support/mongo/mongo.js";
 import { explainPlans, type Plan, profile } from "../../support/mongo/query-plans.js";
 import { uri, withOptions } from "../../support/mongo/uri.js";
+import { audit } from "../../support/store/audit.js";
 
 const { createDatabase, open, shared } = useMongo();
 const follow = useFollowers();
@@ -62,7 +68,8 @@ describe("a MongoDB store with many records", () => {
     db = createDatabase();
     store = await open(db);
     const now = await store.now();
-    const { create } = store.applications;
+    const create = (application: NewApplication) =>
+      store.applications.create(application, audit.created);
     // A scan of the collection would read the expired applications first.
     for (const [n, id] of ids.entries()) {
       await create(anApplication({ id, tenantId, ...(n < expired && { expiresAt: now }) }));
@@ -77,7 +84,7 @@ describe("a MongoDB store with many records", () => {
 
   /** An application with sessions, and a store that finishes the cleanup of sessions when it closes. */
   async function createForCleanup() {
-    const application = await store.applications.create(anApplication());
+    const application = await store.applications.create(anApplication(), audit.created);
     await Promise.all(times(3, () => store.sessions.create(aSession(application))));
     return { application, by: await open(db) };
   }
@@ -94,14 +101,19 @@ describe("a MongoDB store with many records", () => {
   async function createManagers() {
     const tenantId = randomUUID();
     const create = (permissions: readonly string[]) =>
-      store.applications.create(anApplication({ tenantId, permissions }));
+      store.applications.create(anApplication({ tenantId, permissions }), audit.created);
     const first = await create(managerPermissions);
     for (const permission of managerPermissions) {
       await Promise.all(times(15, () => create([permission])));
     }
     const disabled = await Promise.all(times(15, () => create(managerPermissions)));
     for (const { id } of disabled) {
-      await store.applications.update(tenantId, id, () => ({ disabled: true, modifiedBy: id }));
+      await store.applications.update(
+        tenantId,
+        id,
+        () => ({ disabled: true, modifiedBy: id }),
+        audit.updated,
+      );
     }
     await create(managerPermissions);
     return first;
@@ -109,12 +121,12 @@ describe("a MongoDB store with many records", () => {
 
   /** Creates an application with two open, two expired and two revoked sessions. */
   async function createWithSessions() {
-    const { id, tenantId } = await store.applications.create(anApplication());
+    const { id, tenantId } = await store.applications.create(anApplication(), audit.created);
     const createTwo = (ttl: number) =>
       Promise.all(times(2, () => store.sessions.create(aSession({ id, tenantId }, { ttl }))));
     await createTwo(hour);
     const revoke = () => ({ sessionEpoch: 1, modifiedBy: id });
-    const application = must(await store.applications.update(tenantId, id, revoke));
+    const application = must(await store.applications.update(tenantId, id, revoke, audit.updated));
     await createTwo(1);
     await createTwo(hour);
     return application;
@@ -138,8 +150,9 @@ describe("a MongoDB store with many records", () => {
   const readOne: IndexUse = ["aggregate applications", byId, 1, 1];
   const sweep: IndexUse[] = [
     ["find sessions", byApplication, 3, 3],
-    ["update sessions", byId, 4, 3],
+    ["delete sessions", byId, 4, 3],
   ];
+  const addEvent: IndexUse = ["update events", byId, 1, 1];
   const findOneSession: IndexUse = ["find sessions", byId, 1, 1];
   const countAll: IndexUse = ["aggregate applications", byTenant, 61, 0];
   const countExpired: IndexUse = ["aggregate applications", byExpiry, expired, expired];
@@ -203,26 +216,38 @@ describe("a MongoDB store with many records", () => {
       [["find applications", byTenant, 7, 6]],
     ],
     "create an application": [
-      () => store.applications.create(anApplication()),
-      [["findAndModify applications", byId, 1, 1]],
+      () => store.applications.create(anApplication(), audit.created),
+      [["findAndModify applications", byId, 1, 1], addEvent],
     ],
     "update an application": [
-      () => store.applications.update(tenantId, idAt(20), () => ({ modifiedBy: idAt(20) })),
-      [readOne, ["findAndModify applications", byId, 1, 1]],
+      () =>
+        store.applications.update(
+          tenantId,
+          idAt(20),
+          () => ({ modifiedBy: idAt(20) }),
+          audit.updated,
+        ),
+      [readOne, ["findAndModify applications", byId, 1, 1], addEvent],
     ],
     "delete an application and its sessions": [
       async ({ application, by }: Awaited<ReturnType<typeof createForCleanup>>) => {
-        await by.applications.delete(application.tenantId, application.id);
+        await by.applications.delete(application.tenantId, application.id, audit.deleted);
         await by.close();
       },
-      [readOne, ["delete applications", byId, 1, 1], ...sweep],
+      [readOne, ["delete applications", byId, 1, 1], addEvent, ...sweep],
       createForCleanup,
     ],
     "disable one of two managers among many non-managers": [
       ({ id, tenantId }: ApplicationRecord) =>
-        store.applications.update(tenantId, id, () => ({ disabled: true, modifiedBy: id })),
+        store.applications.update(
+          tenantId,
+          id,
+          () => ({ disabled: true, modifiedBy: id }),
+          audit.updated,
+        ),
       [
         readOne,
+        addEvent,
         ["find applications", byManaging, 2, 2],
         ["update applications", byId, 1, 1],
         ["findAndModify applications", byId, 1, 1],
@@ -233,10 +258,10 @@ describe("a MongoDB store with many records", () => {
       async ({ application, by }: Awaited<ReturnType<typeof createForCleanup>>) => {
         const { id, tenantId } = application;
         const change = () => ({ sessionEpoch: 1, modifiedBy: id });
-        await by.applications.update(tenantId, id, change);
+        await by.applications.update(tenantId, id, change, audit.updated);
         await by.close();
       },
-      [readOne, ["findAndModify applications", byId, 1, 1], ...sweep],
+      [readOne, ["findAndModify applications", byId, 1, 1], addEvent, ...sweep],
       createForCleanup,
     ],
     "record a use": [
@@ -286,17 +311,21 @@ describe("a MongoDB store with many records", () => {
       [["find sessions", byTenant, 7, 6], findOne],
     ],
     "delete a session": [
-      ({ id }: NewSession) => store.sessions.delete(owner.tenantId, id),
-      [["findAndModify sessions", byId, 1, 1], findOne],
+      ({ id }: NewSession) => store.sessions.delete(owner.tenantId, id, audit.sessionDeleted),
+      [["findAndModify sessions", byId, 1, 1], findOne, addEvent],
       createSession,
     ],
     "authorize a session": [
-      (session: NewSession) => store.sessions.authorize(aGrant(session)),
-      [["findAndModify sessions", byId, 1, 1], findOne],
+      (session: NewSession) => store.sessions.authorize(aGrant(session), audit.authorized),
+      [["findAndModify sessions", byId, 1, 1], findOne, addEvent],
       createSession,
     ],
     "authorize a session with a wrong nonce": [
-      () => store.sessions.authorize(aGrant({ ...sessionAt(2), nonceHash: Buffer.alloc(32) })),
+      () =>
+        store.sessions.authorize(
+          aGrant({ ...sessionAt(2), nonceHash: Buffer.alloc(32) }),
+          audit.authorized,
+        ),
       [["findAndModify sessions", byId, 1, 1], findOneSession],
     ],
   };
@@ -350,11 +379,18 @@ describe("a MongoDB store with many records", () => {
       const tenantId = randomUUID();
       const { applications } = store;
       const expiresAt = (await store.now()) + hour;
-      await Promise.all(times(60, () => applications.create(anApplication({ tenantId }))));
+      await Promise.all(
+        times(60, () => applications.create(anApplication({ tenantId }), audit.created)),
+      );
       const matching = times(4, () => anApplication({ tenantId, ...rare, expiresAt }));
       for (const one of matching) {
-        await applications.create(one);
-        await applications.update(tenantId, one.id, () => ({ disabled: true, modifiedBy: one.id }));
+        await applications.create(one, audit.created);
+        await applications.update(
+          tenantId,
+          one.id,
+          () => ({ disabled: true, modifiedBy: one.id }),
+          audit.updated,
+        );
       }
       // Simulates a last use long ago.
       const idle = { idle_since: new Date(1) };
@@ -472,37 +508,37 @@ describe("commands to MongoDB", () => {
     const entries = await profile(db, async () => {
       const { application, session } = await createWithSession(store);
       const { id, tenantId } = application;
-      await store.sessions.authorize(aGrant(session));
+      await store.sessions.authorize(aGrant(session), audit.authorized);
       await store.sessions.find(session.id);
-      await store.applications.update(tenantId, id, () => ({ modifiedBy: id }));
+      await store.applications.update(tenantId, id, () => ({ modifiedBy: id }), audit.updated);
       await store.applications.list({ tenantId, size: 1, from: { page: 2 } });
       await store.applications.isEmpty();
       await store.ping();
       await store.sessions.list({ tenantId, size: 1 });
-      await store.sessions.delete(tenantId, session.id);
-      await store.applications.delete(tenantId, id);
+      await store.sessions.delete(tenantId, session.id, audit.sessionDeleted);
+      await store.applications.delete(tenantId, id, audit.deleted);
     });
     const kinds = new Set<string>();
     for (const { op, command } of entries) {
-      // For a delete, the profiler shows the statement without the options of the command.
-      if (op === "remove") {
+      // For these, the profiler shows the statement without the options of the command.
+      if (op === "remove" || op === "update") {
         continue;
       }
       const [kind = ""] = Object.keys(command);
-      kinds.add(kind);
+      const isTransaction = command.autocommit === false;
+      kinds.add(isTransaction ? `${kind} in a transaction` : kind);
       expect(command.maxTimeMS).toBe(50_000);
-      if (kind === "findAndModify") {
-        expect(command.writeConcern).toEqual({
-          w: "majority",
-          j: true,
-          wtimeout: 50_000,
-        });
+      if (kind === "findAndModify" && !isTransaction) {
+        expect(command.writeConcern).toEqual({ w: "majority", j: true, wtimeout: 50_000 });
         expect(command.txnNumber).toBeDefined();
-      } else {
+      } else if (!isTransaction || command.startTransaction) {
         expect(command.readConcern).toMatchObject({ level: "majority" });
         expect(command.$readPreference?.mode ?? "primary").toBe("primary");
       }
     }
-    expect([...kinds].sort()).toEqual(["aggregate", "find", "findAndModify"]);
+    expect([...kinds].sort()).toEqual([
+      ...["aggregate", "aggregate in a transaction", "find"],
+      ...["findAndModify", "findAndModify in a transaction"],
+    ]);
   });
 });

@@ -7,7 +7,6 @@ import {
   SessionRecordSchema,
 } from "../../../gen/latchkey/store/v1/records_pb.js";
 import {
-  hasDifferentKeys,
   mergeApplication,
   mergeSession,
   outcomeOfApplication,
@@ -119,22 +118,6 @@ describe("a replaced record", () => {
       fc.property(anySession, anySession, (one, other) => {
         const merged = mergeSession(stored(one), other);
         expect(omit(merged, kept.session)).toEqual(omit(other, kept.session));
-      }),
-    );
-  });
-});
-
-describe("keys", () => {
-  it("differ in any field but their last use", () => {
-    const withKey = anyApplication.filter(({ keys }) => keys.length > 0);
-    fc.assert(
-      fc.property(withKey, (record) => {
-        const [key, ...more] = record.keys;
-        const change = (fields: object) => ({ ...record, keys: [{ ...key, ...fields }, ...more] });
-        const same = change({ lastUsedAt: 1 }) as typeof record;
-        expect(hasDifferentKeys(record, same)).toBe(false);
-        const other = change({ createdAt: (key?.createdAt ?? 0) + 1 }) as typeof record;
-        expect(hasDifferentKeys(record, other)).toBe(true);
       }),
     );
   });

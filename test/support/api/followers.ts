@@ -1,5 +1,5 @@
-import type { Change, ChangeBatch, FollowOptions } from "../../../src/store/port/changes.js";
-import type { EventBatch, EventRecord } from "../../../src/store/port/events.js";
+import type { Change, ChangeBatch } from "../../../src/store/port/changes.js";
+import type { EventBatch, EventRecord, FollowOptions } from "../../../src/store/port/events.js";
 import type { Store } from "../../../src/store/port/store.js";
 import { useCleanup } from "../cleanup.js";
 

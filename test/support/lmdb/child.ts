@@ -23,6 +23,7 @@ import {
   rule,
   times,
 } from "../../contract/store/fixtures.js";
+import { audit } from "../store/audit.js";
 import { openChangeLog } from "./change-log.js";
 
 const [, , task = "", path = "", argument = ""] = process.argv;
@@ -35,7 +36,7 @@ const tasks: Record<string, () => Promise<void>> = {
   /** Creates an application with the given id. */
   async create() {
     const store = await openLmdbStore({ path });
-    await store.applications.create(anApplication({ id: argument }));
+    await store.applications.create(anApplication({ id: argument }), audit.created);
     await store.close();
   },
 
@@ -54,7 +55,7 @@ const tasks: Record<string, () => Promise<void>> = {
     const session: NewSession = { ...given, nonceHash: Buffer.from(given.nonceHash, "hex") };
     report({ ready: true });
     await new Promise((resolve) => process.stdin.once("data", resolve));
-    const outcomes = times(25, () => store.sessions.authorize(aGrant(session)));
+    const outcomes = times(25, () => store.sessions.authorize(aGrant(session), audit.authorized));
     report({ outcomes: await Promise.all(outcomes) });
     await store.close();
     process.stdin.destroy();
@@ -83,18 +84,18 @@ const tasks: Record<string, () => Promise<void>> = {
     const store = await openLmdbStore({ path, sweepInterval: 20 });
     const work = async (): Promise<never> => {
       for (let round = 0; ; round++) {
-        const application = await store.applications.create(anApplication());
+        const application = await store.applications.create(anApplication(), audit.created);
         report({ created: application.id });
         const session = aSession(application);
         await store.sessions.create(session);
-        await store.sessions.authorize(aGrant(session));
+        await store.sessions.authorize(aGrant(session), audit.authorized);
         report({ authorized: session.id });
         await store.sessions.create(aSession(application, { ttl: 10 }));
         if (round % 3 > 0) {
           continue;
         }
         report({ deleting: application.id, with: session.id });
-        await store.applications.delete(application.tenantId, application.id);
+        await store.applications.delete(application.tenantId, application.id, audit.deleted);
         report({ deleted: application.id });
       }
     };
@@ -104,23 +105,21 @@ const tasks: Record<string, () => Promise<void>> = {
   /** Makes audited changes in the given tenant concurrently until it is killed. */
   async writeAuditedChanges() {
     const store = await openLmdbStore({ path });
-    const audit = (kind: string): ChangeContext<ApplicationRecord> => ({
-      entriesFor: ({ id, tenantId, name }) => {
-        const after = aState({ name });
-        return { events: [anEvent({ tenantId, kind, target: { applicationId: id }, after })] };
-      },
+    const auditAs = (kind: string): ChangeContext<ApplicationRecord> => ({
+      eventFor: ({ id, tenantId, name }) =>
+        anEvent({ tenantId, kind, target: { applicationId: id }, after: aState({ name }) }),
     });
     const work = async (): Promise<never> => {
       for (let round = 0; ; round++) {
         const given = anApplication({ tenantId: argument, name: "0" });
-        const { id, tenantId } = await store.applications.create(given, audit("created"));
+        const { id, tenantId } = await store.applications.create(given, auditAs("created"));
         for (let count = 1; count < 4; count++) {
           const change = () => ({ name: String(count), modifiedBy: id });
-          await store.applications.update(tenantId, id, change, audit("updated"));
+          await store.applications.update(tenantId, id, change, auditAs("updated"));
           report({ updated: id, to: count });
         }
         if (round % 2 > 0) {
-          await store.applications.delete(tenantId, id, undefined, audit("deleted"));
+          await store.applications.delete(tenantId, id, auditAs("deleted"));
           report({ deleted: id });
         }
       }
@@ -142,11 +141,16 @@ const tasks: Record<string, () => Promise<void>> = {
     report({ ready: true });
     await new Promise((resolve) => process.stdin.once("data", resolve));
     for (let count = 0; count < 50; count++) {
-      await store.applications.update(tenantId, id, ({ name }) => ({
-        name: String(Number(name) + 1),
-        ...(Number(name) % 2 === 1 && { keys: [{ ...aKey(), createdAt: Date.now() }] }),
-        modifiedBy: id,
-      }));
+      await store.applications.update(
+        tenantId,
+        id,
+        ({ name }) => ({
+          name: String(Number(name) + 1),
+          ...(Number(name) % 2 === 1 && { keys: [{ ...aKey(), createdAt: Date.now() }] }),
+          modifiedBy: id,
+        }),
+        audit.updated,
+      );
     }
     report({ done: true });
     await store.close();
@@ -160,7 +164,7 @@ const tasks: Record<string, () => Promise<void>> = {
     const log = openChangeLog(path);
     const { id, tenantId } = must(await store.applications.find(argument));
     for (let count = 0; count < 4; count++) {
-      await store.applications.update(tenantId, id, () => ({ modifiedBy: id }));
+      await store.applications.update(tenantId, id, () => ({ modifiedBy: id }), audit.updated);
     }
     now += changeRetention + 1;
     while (log.entries().length > 1) {
@@ -192,11 +196,11 @@ const tasks: Record<string, () => Promise<void>> = {
     const store = await openLmdbStore({ path });
     for (let number = 0; number < 5; number++) {
       report({ called: number });
-      await store.applications.create(anApplication());
+      await store.applications.create(anApplication(), audit.created);
       report({ acknowledged: number });
     }
     report({ called: "many" });
-    await Promise.all(times(32, () => store.applications.create(anApplication())));
+    await Promise.all(times(32, () => store.applications.create(anApplication(), audit.created)));
     report({ acknowledged: "many" });
     await store.close();
   },
@@ -209,7 +213,7 @@ const tasks: Record<string, () => Promise<void>> = {
     const failures: string[] = [];
     const create = async () => {
       const application = anApplication({ rules });
-      await store.applications.create(application).then(
+      await store.applications.create(application, audit.created).then(
         () => created.push(application.id),
         (error) =>
           failures.push(error instanceof StoreUnavailable && error.cause ? error.name : error),
@@ -236,7 +240,7 @@ const tasks: Record<string, () => Promise<void>> = {
   /** Creates an application and exits without closing the store. */
   async leave() {
     const store = await openLmdbStore({ path });
-    await store.applications.create(anApplication({ id: argument }));
+    await store.applications.create(anApplication({ id: argument }), audit.created);
   },
 };
 

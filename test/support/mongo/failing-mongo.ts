@@ -3,6 +3,7 @@ import { openMongoStore } from "../../../src/store/mongo/store.js";
 import type { ApplicationRecord } from "../../../src/store/port/records.js";
 import type { Store } from "../../../src/store/port/store.js";
 import { anApplication } from "../../contract/store/fixtures.js";
+import { audit } from "../store/audit.js";
 import { type Mongod, startMongod } from "./mongod.js";
 import { withOptions } from "./uri.js";
 
@@ -39,7 +40,7 @@ export async function startFailingMongo(): Promise<FailingMongo> {
     mongod,
     admin,
     store,
-    application: await store.applications.create(anApplication()),
+    application: await store.applications.create(anApplication(), audit.created),
     fail,
 
     async delayNext(command) {

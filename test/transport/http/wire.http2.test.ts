@@ -17,6 +17,7 @@ import {
 } from "../../support/http/http2-wire.js";
 import { envelope } from "../../support/http/raw-grpc.js";
 import { startServer, type TestServer } from "../../support/service/server.js";
+import { audit } from "../../support/store/audit.js";
 import { until } from "../../support/until.js";
 
 const getApplicationByKeyPath = rpcPath(ApplicationService.method.getApplicationByKey);
@@ -100,7 +101,10 @@ describe("a response over HTTP/2", () => {
 
   it("consists of headers without a length if its status is 204", async () => {
     const { tenantId } = root;
-    const { id } = await server.store.applications.create(anApplication({ tenantId }));
+    const { id } = await server.store.applications.create(
+      anApplication({ tenantId }),
+      audit.created,
+    );
     const stream = open({ method: "DELETE", path: `/applications/${id}` }, wire, true);
     const { headers } = await readResponse(stream);
     expect(headers[":status"]).toBe(204);

@@ -41,6 +41,7 @@ const sentences: Readonly<Record<string, string>> = {
   "application.enabled": "{target} was enabled by {actor}",
   "application.deleted": "{target} was deleted by {actor}",
   "application.sessions_revoked": "All sessions of {target} were revoked by {actor}",
+  "application.imported": "{target} was replaced by an import",
   "application.expiring": "{target} expires {end}",
   "application.expired": "{target} has expired",
   "last_manager.expiring":
@@ -50,8 +51,8 @@ const sentences: Readonly<Record<string, string>> = {
   "key.deleted": "A key of {target} was revoked by {actor}",
   "key.expiring": "A replaced key of {target} expires {end}",
   "key.expired": "A replaced key of {target} has expired",
-  "session.created": "A session of {target} was opened",
   "session.authorized": "A session of {target} was authorized by {actor}",
+  "session.imported": "A session of {target} was replaced by an import",
   "session.deleted": "A session of {target} was revoked by {actor}",
 };
 

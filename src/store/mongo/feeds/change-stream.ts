@@ -49,7 +49,6 @@ export function openEventStream<E extends StreamEvent>(
     return db.watch<Document, E>(pipeline, {
       ...options,
       startAtOperationTime,
-      fullDocumentBeforeChange: "whenAvailable",
       maxAwaitTimeMS,
       ...limitsOf({ db }),
     });
@@ -149,14 +148,6 @@ export function formatPosition({ offset, scannedTo }: Position): string {
 export function parsePosition(text: string): Position | undefined {
   const [, offset, scannedTo] = /^([0-9a-f]{24})\.([0-9]{1,16})$/.exec(text) ?? [];
   return offset && scannedTo ? { offset, scannedTo: Number(scannedTo) } : undefined;
-}
-
-/** The later of two positions, for each part. */
-export function latest(one: Position, other: Position): Position {
-  return {
-    offset: one.offset > other.offset ? one.offset : other.offset,
-    scannedTo: Math.max(one.scannedTo, other.scannedTo),
-  };
 }
 
 function hex(number: number): string {

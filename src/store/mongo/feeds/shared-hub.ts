@@ -1,45 +1,34 @@
-import { MongoServerError } from "mongodb";
 import { createSignal, type Signal } from "../../../lib/concurrency.js";
 import { StoreUnavailable } from "../../port/errors.js";
-
-/** Publishes from one change stream to many followers, and notifies the ones that joined. */
-export interface Hub {
-  leave(wakeup: Signal): void;
-  /** Why it has stopped. */
-  readonly failure: Error | undefined;
-  /** Stops, with an error for the followers. Resolves when all resources are closed. */
-  stop(reason?: Error): Promise<void>;
-}
+import type { Hub } from "./hub.js";
 
 /** The reference-counted hub of a store. It runs while it has followers. */
-interface SharedHub<H, P> {
-  /** Starts the hub if it is not running, from a position if possible. */
-  acquire(after: P): Lease<H>;
+interface SharedHub {
+  /** Starts the hub if it is not running. */
+  acquire(): Lease;
   /** Stops the hub and ends all subscriptions. */
   close(): Promise<void>;
 }
 
-interface Lease<H> {
-  readonly hub: Promise<H>;
+interface Lease {
+  readonly hub: Promise<Hub>;
   /** Stops the hub if this was the last lease. Idempotent. */
   release(): void;
 }
 
-interface Run<H> {
-  readonly starting: Promise<H>;
-  hub?: H;
+interface Run {
+  readonly starting: Promise<Hub>;
+  hub?: Hub;
   leases: number;
 }
 
-export function createSharedHub<H extends Hub, P>(
-  start: (after: P) => Promise<H>,
-): SharedHub<H, P> {
+export function createSharedHub(start: () => Promise<Hub>): SharedHub {
   const stopping = new Set<Promise<void>>();
-  let current: Run<H> | undefined;
+  let current: Run | undefined;
   let isClosed = false;
 
-  function startRun(after: P): Run<H> {
-    const run: Run<H> = { starting: start(after), leases: 0 };
+  function startRun(): Run {
+    const run: Run = { starting: start(), leases: 0 };
     run.starting.then(
       (hub) => {
         run.hub = hub;
@@ -50,11 +39,11 @@ export function createSharedHub<H extends Hub, P>(
   }
 
   /** The next follower starts a new hub. */
-  function abandon(run: Run<H>) {
+  function abandon(run: Run) {
     current = current === run ? undefined : current;
   }
 
-  function stop(run: Run<H>, reason?: Error) {
+  function stop(run: Run, reason?: Error) {
     abandon(run);
     const stopped = run.starting
       .then((hub) => hub.stop(reason))
@@ -65,12 +54,12 @@ export function createSharedHub<H extends Hub, P>(
   }
 
   return {
-    acquire(after) {
+    acquire() {
       if (isClosed) {
         throw closed();
       }
       if (!current || current.hub?.failure) {
-        current = startRun(after);
+        current = startRun();
       }
       const run = current;
       let isReleased = false;
@@ -102,18 +91,17 @@ export function createSharedHub<H extends Hub, P>(
 const closed = () => new StoreUnavailable("The store is closed.");
 
 /** Holds a lease on the hub during a subscription. `read` joins the hub with the wakeup, and yields batches. */
-export async function* followHub<H extends Hub, P, B>(
-  shared: SharedHub<H, P>,
-  after: P,
+export async function* followHub<B>(
+  shared: SharedHub,
   signal: AbortSignal,
-  read: (hub: H, wakeup: Signal) => AsyncIterable<B>,
+  read: (hub: Hub, wakeup: Signal) => AsyncIterable<B>,
 ): AsyncGenerator<B, void, void> {
   if (signal.aborted) {
     return;
   }
   const wakeup = createSignal();
-  const lease = shared.acquire(after);
-  let hub: H | undefined;
+  const lease = shared.acquire();
+  let hub: Hub | undefined;
   // Immediately on abort, even if the consumer never requests the next batch.
   const leave = () => {
     hub?.leave(wakeup);
@@ -130,11 +118,4 @@ export async function* followHub<H extends Hub, P, B>(
     signal.removeEventListener("abort", leave);
     leave();
   }
-}
-
-/** The server may end a stream, for example when it fell behind the oplog. A new subscription then succeeds. */
-export function toFailure(error: unknown, what: "changes" | "events"): Error {
-  return error instanceof MongoServerError
-    ? new StoreUnavailable(`MongoDB has stopped the stream of ${what}.`, { cause: error })
-    : (error as Error);
 }
