@@ -3539,7 +3539,7 @@ export const openapi = {
           "Events"
         ],
         "summary": "Lists the events of the tenant, newest first",
-        "description": "The operator sets the retention.\n\nTo get the next page, pass `pagination.next` of the response as `start`. A page of large events may hold fewer than requested.\n\nRequires the permission `event:read`, which only private applications, management applications, and sessions can hold.",
+        "description": "The operator sets the retention.\n\nTo get the next page, pass `pagination.next` of the response as `start`. A page may hold fewer events than requested, or none, although more follow: if the events are large, or if few of the newest 10,000 match. Continue until `next` is absent.\n\nRequires the permission `event:read`, which only private applications, management applications, and sessions can hold.",
         "x-required-permission": "event:read",
         "x-callers": [
           "private",

@@ -117,16 +117,19 @@ function createAuthenticatedPipeline(
       const observation = observe(call);
       return observation.unary(() =>
         withDeadline(call.cancellation, () =>
-          limitCalls(() =>
-            mapMaybePromise(admission.admit(call, observation), (admitted) =>
+          mapMaybePromise(
+            limitCalls(() => admission.admit(call, observation)),
+            (admitted) =>
+              // Not limited: other limits apply to calls that wait for their bodies.
               mapMaybePromise(receive(), (message) =>
-                mapMaybePromise(inspect(call, message), () =>
-                  admission.run(admitted, (authorized) =>
-                    handle(message, contextValuesOf(authorized)),
+                limitCalls(() =>
+                  mapMaybePromise(inspect(call, message), () =>
+                    admission.run(admitted, (authorized) =>
+                      handle(message, contextValuesOf(authorized)),
+                    ),
                   ),
                 ),
               ),
-            ),
           ),
         ),
       );

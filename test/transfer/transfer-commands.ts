@@ -106,7 +106,9 @@ export function useTransfer() {
         const path = join(folder, "latchkey.ndjson");
         const exported = await run(["export", "--output", path], source);
         expect(exported).toMatchObject({ code: 0, stdout: "" });
-        expect(exported.stderr).toMatch(/^exported 5 applications, 3 sessions and 3 events: .*\n$/);
+        expect(exported.stderr).toMatch(
+          /^exported 5 applications, 3 sessions and 12 events: .*\n$/,
+        );
         expect((await stat(path)).mode & 0o077).toBe(0);
         const piped = await run(["export"], source);
         expect(piped).toMatchObject({ code: 0, stderr: "" });
@@ -118,7 +120,7 @@ export function useTransfer() {
           const imported = await run(["import", path], target);
           expect(imported).toMatchObject({ code: 0, stderr: "" });
           expect(imported.stdout).toBe(
-            "applications  5 added\nsessions      3 added\nevents        3 added\n",
+            "applications  5 added\nsessions      3 added\nevents        12 added\n",
           );
           expect(normalize(await readStore(target))).toEqual(normalize(await readStore(source)));
           await withOpenStore(target, async (store) => {

@@ -441,7 +441,9 @@ export const EventService: GenService<{
    * Lists the events of the tenant, newest first. The operator sets the retention.
    *
    * To get the next page, pass `pagination.next` of the response as `start`. A
-   * page of large events may hold fewer than requested.
+   * page may hold fewer events than requested, or none, although more follow: if
+   * the events are large, or if few of the newest 10,000 match. Continue until
+   * `next` is absent.
    *
    * @generated from rpc latchkey.v1.EventService.ListEvents
    */

@@ -75,8 +75,12 @@ export function createExpiredLog({ expired, meta }: Tables, clock: Clock): Expir
     after,
 
     due(limit) {
-      const latest = (clock() - expiredRetention) * numbersPerMillisecond;
-      return after(0, limit).filter(({ number }) => number <= latest);
+      const now = clock();
+      // An entry that was added while the clock was far ahead must not block the removal of others.
+      return after(0, limit).filter(
+        ({ number }) =>
+          Math.abs(now - Math.floor(number / numbersPerMillisecond)) >= expiredRetention,
+      );
     },
 
     remove(entries) {

@@ -57,7 +57,7 @@ interface Batch<T> {
 interface View<T> {
   readonly maxBatchSize: number;
   readonly includesExpired: boolean;
-  /** The age in milliseconds of the oldest entry to continue with. */
+  /** The age in milliseconds of the oldest entry to resume with. */
   readonly maxAge: number;
   /** The item of an entry, if it has one. */
   itemOf(entry: Entry): T | undefined;
@@ -105,7 +105,12 @@ export function createFeed(
   const watch = createWatch(environment, readAfter);
 
   /** Reads the items of a tenant after a position, or starts at the end. */
-  function readItems<T>(view: View<T>, from: Position | undefined, tenantId: string) {
+  function readItems<T>(
+    view: View<T>,
+    from: Position | undefined,
+    tenantId: string,
+    maxAge: number,
+  ) {
     const now = performance.now();
     return environment.read(() => {
       const end = endOfLogs();
@@ -114,8 +119,10 @@ export function createFeed(
         : { ...(from ?? end), expired: end.expired };
       const reading = readAfter(start);
       const firstEvent = reading?.entries.find(({ event }) => event);
-      if (!reading || (firstEvent && clock() - firstEvent.at > view.maxAge)) {
-        return { items: [], missed: true, position: view.restart(start) };
+      if (!reading || (firstEvent && clock() - firstEvent.at > maxAge)) {
+        const position = view.restart(start);
+        const isEnd = position.event === end.event;
+        return { items: [], missed: true, position, ...(isEnd && { completeUntil: now }) };
       }
       const items: T[] = [];
       for (const entry of reading.entries) {
@@ -135,12 +142,19 @@ export function createFeed(
   ): AsyncGenerator<Batch<T>, void> {
     let position = after === undefined ? undefined : parsePosition(after);
     let nextHeartbeat = performance.now();
+    // Only at first: imported events may be old.
+    let { maxAge } = view;
+    let wasComplete = true;
     while (!signal.aborted) {
-      const reading = readItems(view, position, tenantId);
+      const reading = readItems(view, position, tenantId, maxAge);
+      maxAge = Number.POSITIVE_INFINITY;
       position = reading.position;
       const { items, missed, completeUntil } = reading;
-      if (items.length > 0 || missed || performance.now() >= nextHeartbeat) {
+      // An incomplete batch is followed by a complete one as soon as possible.
+      const isDue = performance.now() >= nextHeartbeat || (!wasComplete && completeUntil);
+      if (items.length > 0 || missed || isDue) {
         nextHeartbeat = performance.now() + heartbeat;
+        wasComplete = completeUntil !== undefined;
         yield { items, missed, position: formatPosition(position), completeUntil };
       } else if (completeUntil === undefined) {
         await waitForNextTick();
@@ -238,7 +252,7 @@ function createWatch(
   }
   const waiting = new Set<Waiter>();
   let timer: NodeJS.Timeout | undefined;
-  /** What was polled. No waiter is behind it. */
+  /** The position up to which was polled. Every waiter has read at least this far. */
   let polled: Position = { event: 0, expired: 0 };
   let isPollQueued = false;
 

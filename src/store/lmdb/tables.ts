@@ -3,7 +3,7 @@ import type { Database, RootDatabase } from "lmdb";
 import { idFromBytes, writeId } from "../../lib/uuid.js";
 
 /** The schema version of a data folder. Raise it when older code could no longer read or maintain the tables. */
-export const supportedSchema = 1;
+export const supportedSchema = 2;
 
 /** Folders of unreleased versions stored another number under `schema`, so the key differs. */
 const schemaKey = "schema-version";
@@ -26,7 +26,7 @@ export interface Tables {
   /** Expiry, id of unexpired records: the sweeper's work list. */
   readonly applicationExpirations: Database<Buffer, Buffer>;
   readonly sessionExpirations: Database<Buffer, Buffer>;
-  /** Number → expired application or session that is still stored. */
+  /** Number → expired application or session. Records are removed with their entry, if not before. */
   readonly expired: Database<Buffer, Buffer>;
   /** Expiry, application, key (`noKeyId` for the application itself), until the record is removed. */
   readonly expirations: Database<Buffer, Buffer>;

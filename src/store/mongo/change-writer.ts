@@ -63,8 +63,8 @@ interface TransactionParts {
   readonly now: () => MaybePromise<number>;
 }
 
-/** The caller is read again before the commit if the first read is older than this, in milliseconds. */
-const maxCallerAge = 20;
+/** The caller is read again before the write if the first read is older than this, in milliseconds. */
+export const maxCallerAge = 20;
 
 export function createTransactions(parts: TransactionParts): Transactions {
   const { runTransaction, events, responses, findCaller, now } = parts;

@@ -17,7 +17,7 @@ import {
   withApplications,
 } from "../port/sessions.js";
 import type { Store } from "../port/store.js";
-import type { ChangeWork, Transactions } from "./change-writer.js";
+import { type ChangeWork, maxCallerAge, type Transactions } from "./change-writer.js";
 import { byApplication, byAuthorizer, byTenant } from "./collections.js";
 import type { FreshRead } from "./connect.js";
 import {
@@ -75,13 +75,24 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
         releaseQuota = () => {};
       };
 
-      async function insertSession(transaction?: ClientSession) {
-        const application = await applications.find(session.applicationId);
-        if (application?.tenantId !== session.tenantId) {
+      /** Reserves a session of the quota. Reads the application again if that took long. */
+      async function findWithQuota(): Promise<ApplicationRecord | undefined> {
+        const found = await applications.find(session.applicationId);
+        if (found?.tenantId !== session.tenantId) {
           return undefined;
         }
+        const readAt = performance.now();
         if (session.quota !== undefined) {
-          releaseQuota = await quotas.reserve(application, session.quota);
+          releaseQuota = await quotas.reserve(found, session.quota);
+        }
+        const isOld = performance.now() - readAt > maxCallerAge;
+        return isOld ? applications.find(session.applicationId) : found;
+      }
+
+      async function insertSession(transaction?: ClientSession) {
+        const application = await findWithQuota();
+        if (!application) {
+          return undefined;
         }
         if (caller && !transaction) {
           await transactions.checkCaller(caller, application);

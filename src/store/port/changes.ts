@@ -1,6 +1,6 @@
 import type { EventRecord, FollowOptions } from "./events.js";
 
-/** The credential changes of a tenant: its audit log as far as it changes credentials, and expirations. */
+/** The credential changes of a tenant: the events of its audit log that change credentials, and expirations. */
 export interface ChangeFeed {
   /**
    * Follows changes of the credentials of a tenant, from a position or from the

@@ -19,6 +19,8 @@ export class Http1Connection {
   add(response: ServerResponse): void {
     this.open.add(response);
     this.last = response;
+    // Its headers arrived after all.
+    this.onIdle = undefined;
     response.on("close", () => this.closed(response));
   }
 

@@ -46,7 +46,7 @@ export function createListener(options: ListenerOptions): Listener {
   const connections = createConnections({ limits, trustedProxies });
   const server = createNodeServer(limits, tls);
   const { stopAccepting, close, isClosing } = createGracefulShutdown(server, connections);
-  const startStream = createFairQueue<Exchange>((exchange) => {
+  const startCall = createFairQueue<Exchange>((exchange) => {
     // The client may have disconnected while the call waited.
     if (!exchange.isClosed) {
       onExchange(exchange);
@@ -60,11 +60,28 @@ export function createListener(options: ListenerOptions): Listener {
     isClosing,
   };
 
+  /** Open responses to requests that did not wait for the previous response. */
+  let pipelined = 0;
+
   function onRequest(request: IncomingMessage, response: ServerResponse): void {
-    const connection = http1ConnectionOf(request.socket);
+    const { socket } = request;
+    const connection = http1ConnectionOf(socket);
+    const isPipelined = connection.isBusy;
+    if (socket.destroyed || (isPipelined && pipelined >= limits.calls)) {
+      socket.destroy();
+      return;
+    }
     connection.add(response);
-    // Never queued: clients wait for a response, and Node limits the requests of those that do not.
-    onExchange(new Http1Exchange(request, response, connection, context));
+    const exchange = new Http1Exchange(request, response, connection, context);
+    if (isPipelined) {
+      pipelined++;
+      response.on("close", () => {
+        pipelined--;
+      });
+      startCall(socket, exchange);
+    } else {
+      onExchange(exchange);
+    }
   }
 
   function onSession(session: Http2Session): void {
@@ -84,7 +101,7 @@ export function createListener(options: ListenerOptions): Listener {
     session.on("stream", (stream, headers, flags, rawHeaders: string[]) => {
       // A broken stream is closed as well, which the exchange handles.
       stream.on("error", ignore);
-      startStream(
+      startCall(
         session,
         new Http2Exchange(stream, headers, flags, rawHeaders, connection, context),
       );

@@ -60,7 +60,7 @@ export function createMalformedRequestHandler(
   }
 
   return (error: ParseError, socket: Duplex): void => {
-    if (error.code === "ECONNRESET" || !socket.writable) {
+    if (!isOfRequest(error) || !socket.writable) {
       socket.destroy();
       return;
     }
@@ -70,6 +70,11 @@ export function createMalformedRequestHandler(
       () => socket.destroy(),
     );
   };
+}
+
+/** Whether the input of a client caused the error. Others, such as a failed TLS handshake, get no response. */
+function isOfRequest({ code = "" }: ParseError): boolean {
+  return code.startsWith("HPE_") || code === "ERR_HTTP_REQUEST_TIMEOUT";
 }
 
 function toProblem(error: ParseError, { headerSize, urlSize }: SizeLimits): Problem {

@@ -163,7 +163,7 @@ export function describeWatchEvents({ engine, connect }: WatchSuiteOptions): voi
       expect(received).toEqual([
         ["application.disabled", "application.enabled", "session.authorized"],
         ["session.authorized"],
-        ["application.enabled", "application.enabled"],
+        ["application.enabled"],
         ["application.enabled"],
       ]);
     });

@@ -347,7 +347,7 @@ describe("opening LMDB", () => {
   });
 
   it.each([
-    ["a newer version", "schema-version", "2", "schema 2"],
+    ["a newer version", "schema-version", "3", "schema 3"],
     ["an unreleased version", "schema", "5", "schema 5 of an unreleased version"],
     ["the first unreleased version", "schema", "1", "schema 1 of an unreleased version"],
   ])("refuses a folder of %s, and leaves it unchanged", async (_title, name, schema, described) => {
@@ -362,11 +362,11 @@ describe("opening LMDB", () => {
     };
     await changeMeta((meta) => meta.put(name, schema));
     await expect(folder.open()).rejects.toThrow(
-      `The data folder ${path} has ${described}; this version reads schema 1. ` +
+      `The data folder ${path} has ${described}; this version reads schema 2. ` +
         "Set DATA_DIR to another folder, or run the version that wrote this one.",
     );
     await changeMeta((meta) =>
-      name === "schema" ? meta.remove(name) : meta.put("schema-version", "1"),
+      name === "schema" ? meta.remove(name) : meta.put("schema-version", "2"),
     );
     expect(await (await folder.open()).applications.find(id)).toBeDefined();
   });

@@ -140,6 +140,10 @@ const tasks: Record<string, () => Promise<void>> = {
     const { id, tenantId } = must(await store.applications.find(argument));
     report({ ready: true });
     await new Promise((resolve) => process.stdin.once("data", resolve));
+    const alternating: ChangeContext<ApplicationRecord> = {
+      eventFor: (record) =>
+        (Number(record.name) % 2 === 0 ? audit.regenerated : audit.updated).eventFor(record),
+    };
     for (let count = 0; count < 50; count++) {
       await store.applications.update(
         tenantId,
@@ -149,7 +153,7 @@ const tasks: Record<string, () => Promise<void>> = {
           ...(Number(name) % 2 === 1 && { keys: [{ ...aKey(), createdAt: Date.now() }] }),
           modifiedBy: id,
         }),
-        audit.updated,
+        alternating,
       );
     }
     report({ done: true });

@@ -30,7 +30,12 @@ function EventLog() {
       <section className="card" aria-label="Events" aria-busy={!events}>
         <Problem error={error} />
         {!events && !error && <p className="muted">Loading…</p>}
-        {events?.length === 0 && <NoEvents filter={filter} clear={() => change(noFilter)} />}
+        {events?.length === 0 && !hasNextPage && (
+          <NoEvents filter={filter} clear={() => change(noFilter)} />
+        )}
+        {events?.length === 0 && hasNextPage && (
+          <p className="muted">None of the newest events match. Load more to search older ones.</p>
+        )}
         <ol className="event-list">
           {events?.map((event) => (
             <EventItem key={event.id} event={event} />

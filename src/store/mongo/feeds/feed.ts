@@ -37,15 +37,17 @@ export interface Feed {
   close(): Promise<void>;
 }
 
-/** The number of followers that may catch up at the same time. Each needs a connection. */
+/** The number of followers of one kind that may catch up at the same time. Each needs a connection. */
 const maxCatchUps = 4;
 
 /** All followers share one stream, and one scan for expirations. */
 export function createFeed(source: FeedSource): Feed {
   const shared = createSharedHub(() => startHub(source));
-  const catchUpSlots = createSemaphore(maxCatchUps);
+  // Separate, so that exporters of old events do not delay guards.
+  const slotsOfEvents = createSemaphore(maxCatchUps);
+  const slotsOfChanges = createSemaphore(maxCatchUps);
 
-  const followWith = <B>(options: FollowOptions, read: Read<B>) =>
+  const followWith = <B>(options: FollowOptions, catchUpSlots: Semaphore, read: Read<B>) =>
     followHub(shared, options.signal, (hub, wakeup) =>
       read({
         source,
@@ -58,8 +60,8 @@ export function createFeed(source: FeedSource): Feed {
     );
 
   return {
-    followEvents: (options) => followWith(options, readEvents),
-    followChanges: (options) => followWith(options, readChanges),
+    followEvents: (options) => followWith(options, slotsOfEvents, readEvents),
+    followChanges: (options) => followWith(options, slotsOfChanges, readChanges),
     close: () => shared.close(),
   };
 }
