@@ -1,29 +1,29 @@
 import { open } from "lmdb";
-import type { Change } from "../../../src/store/port/changes.js";
+import { decodeEvent } from "../../../src/store/lmdb/rows.js";
+import { type Change, changeOf } from "../../../src/store/port/changes.js";
 
-interface LogEntry extends Change {
+/** An event, and the credential change that it records, if any. */
+interface LogEntry extends Partial<Change> {
   readonly number: number;
   readonly tenantId: string;
 }
 
 /**
- * Reads the change log of a store directly from its folder. Opening it hangs while this
+ * Reads the audit log of a store directly from its folder. Opening it hangs while this
  * process writes to the store.
  */
 export function openChangeLog(path: string) {
   const database = open({ path, noSubdir: false, overlappingSync: false });
-  const changes = database.openDB<string, Buffer>({
-    name: "changes",
-    encoding: "string",
-    keyEncoding: "binary",
-  });
+  const byKey = { encoding: "binary", keyEncoding: "binary" } as const;
+  const events = database.openDB<Buffer, Buffer>({ name: "events", ...byKey });
   return {
     entries(): LogEntry[] {
       database.resetReadTxn();
-      return Array.from(changes.getRange(), ({ key, value }) => ({
-        number: Number(key.readBigUInt64BE()),
-        ...JSON.parse(value),
-      }));
+      return Array.from(events.getRange(), ({ key, value }) => {
+        const event = decodeEvent(value);
+        const number = Number(key.readBigUInt64BE());
+        return { number, tenantId: event.tenantId, ...changeOf(event) };
+      });
     },
 
     close: () => database.close(),

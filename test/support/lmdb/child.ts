@@ -164,7 +164,9 @@ const tasks: Record<string, () => Promise<void>> = {
   /** Makes changes and waits until all but the last are pruned. */
   async pruneChanges() {
     let now = Date.now();
-    const store = await openLmdbStore({ path, clock: () => now, sweepInterval: 5 });
+    const eventRetention = changeRetention;
+    const options = { path, clock: () => now, sweepInterval: 5, eventRetention };
+    const store = await openLmdbStore(options);
     const log = openChangeLog(path);
     const { id, tenantId } = must(await store.applications.find(argument));
     for (let count = 0; count < 4; count++) {
