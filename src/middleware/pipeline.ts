@@ -103,7 +103,7 @@ function createAuthenticatedPipeline(
     authorize: createAuthorize(methods),
     withDeadline,
   });
-  const limitCalls = createCallLimit(limits.calls);
+  const callLimit = createCallLimit(limits.calls);
   const validate = ({ input }: DescMethod, message: Message) =>
     checkRequest(input, message, limits.listItems);
 
@@ -116,22 +116,22 @@ function createAuthenticatedPipeline(
     unary(call, receive, handle) {
       const observation = observe(call);
       return observation.unary(() =>
-        withDeadline(call.cancellation, () =>
-          mapMaybePromise(
-            limitCalls(() => admission.admit(call, observation)),
-            (admitted) =>
-              // Not limited: other limits apply to calls that wait for their bodies.
-              mapMaybePromise(receive(), (message) =>
-                limitCalls(() =>
-                  mapMaybePromise(inspect(call, message), () =>
-                    admission.run(admitted, (authorized) =>
-                      handle(message, contextValuesOf(authorized)),
-                    ),
+        withDeadline(call.cancellation, () => {
+          callLimit.check();
+          return mapMaybePromise(callLimit.count(admission.admit(call, observation)), (admitted) =>
+            // Not counted: other limits apply to calls that wait for their bodies.
+            mapMaybePromise(receive(), (message) => {
+              callLimit.check();
+              return callLimit.count(
+                mapMaybePromise(inspect(call, message), () =>
+                  admission.run(admitted, (authorized) =>
+                    handle(message, contextValuesOf(authorized)),
                   ),
                 ),
-              ),
-          ),
-        ),
+              );
+            }),
+          );
+        }),
       );
     },
 

@@ -6,7 +6,7 @@ import {
   type MessageInitShape,
   toBinary,
 } from "@bufbuild/protobuf";
-import { BinaryReader } from "@bufbuild/protobuf/wire";
+import { WireType } from "@bufbuild/protobuf/wire";
 import {
   ApplicationRecordSchema,
   EventRecordSchema,
@@ -92,23 +92,50 @@ function writeCommonHeader(
   row.writeUInt32BE(epoch, epochAt);
 }
 
-/** Decodes one list of strings in a message, and skips the other fields. */
+/** The offset of {@link readVarint}. A shared variable, because this is a hot path. */
+let offset = 0;
+
+/** Reads a varint of up to 28 bits. Longer ones are only skipped. */
+function readVarint(row: Buffer): number {
+  let value = 0;
+  let shift = 0;
+  let byte: number;
+  do {
+    byte = row[offset++] as number;
+    value |= (byte & 0x7f) << shift;
+    shift += 7;
+  } while (byte >= 0x80);
+  return value;
+}
+
+/** Decodes one list of strings in a message, and skips the other fields without allocating memory. */
 function readStrings(row: Buffer, messageStart: number, { number }: DescField): readonly string[] {
   const strings: string[] = [];
-  const reader = new BinaryReader(row.subarray(messageStart));
-  while (reader.pos < reader.len) {
-    const [fieldNumber, wireType] = reader.tag();
-    if (fieldNumber === number) {
-      const length = reader.uint32();
-      const start = messageStart + reader.pos;
-      strings.push(row.toString("utf8", start, start + length));
-      reader.pos += length;
-    } else {
-      reader.skip(wireType, fieldNumber);
+  offset = messageStart;
+  while (offset < row.length) {
+    const tag = readVarint(row);
+    switch (tag & wireTypeMask) {
+      case WireType.LengthDelimited: {
+        const end = readVarint(row) + offset;
+        if (tag >>> wireTypeBits === number) {
+          strings.push(row.toString("utf8", offset, end));
+        }
+        offset = end;
+        break;
+      }
+      case WireType.Bit64:
+        offset += 8;
+        break;
+      default:
+        // Records have no other types than varints besides.
+        readVarint(row);
     }
   }
   return strings;
 }
+
+const wireTypeBits = 3;
+const wireTypeMask = 7;
 
 /** Adds a getter for each field of a message that a class does not read from its header. */
 function addMessageFields(prototype: { readonly fields: object }, schema: DescMessage): void {
@@ -126,7 +153,8 @@ function addMessageFields(prototype: { readonly fields: object }, schema: DescMe
 /** The header of an application continues with its keys, then follows the message. */
 const keyHashAt = idSize;
 const keyExpiryAt = keyHashAt + hashSize;
-const keyForeignAt = keyExpiryAt + 8;
+const keyUseAt = keyExpiryAt + 8;
+const keyForeignAt = keyUseAt + 8;
 const keySize = keyForeignAt + 1;
 
 const disabledFlag = 1;
@@ -157,12 +185,13 @@ export const applicationLayout: Layout<ApplicationFields, ApplicationRecord> = {
   open: (id, row) => new StoredApplication(id, row) as unknown as ApplicationRecord,
 };
 
-function writeKey(row: Buffer, start: number, { id, hash, expiresAt, foreign }: KeyRecord): void {
-  checkHash(hash);
-  writeId(id, row, start);
-  row.set(hash, start + keyHashAt);
-  row.writeDoubleBE(expiresAt ?? Number.POSITIVE_INFINITY, start + keyExpiryAt);
-  row[start + keyForeignAt] = foreign ? 1 : 0;
+function writeKey(row: Buffer, start: number, key: KeyRecord): void {
+  checkHash(key.hash);
+  writeId(key.id, row, start);
+  row.set(key.hash, start + keyHashAt);
+  row.writeDoubleBE(key.expiresAt ?? Number.POSITIVE_INFINITY, start + keyExpiryAt);
+  row.writeDoubleBE(key.lastUsedAt ?? Number.NEGATIVE_INFINITY, start + keyUseAt);
+  row[start + keyForeignAt] = key.foreign ? 1 : 0;
 }
 
 function checkHash(hash: Uint8Array): void {
@@ -245,10 +274,13 @@ class StoredApplication extends StoredRecord<ApplicationFields> {
   }
 
   get keys(): readonly KeyRecord[] {
-    this.#keys ??= Array.from(
-      { length: this.row[keyCountAt] as number },
-      (_, index) => new StoredKey(this, this.row, index),
-    );
+    if (!this.#keys) {
+      const keys: KeyRecord[] = [];
+      for (let index = 0; index < (this.row[keyCountAt] as number); index++) {
+        keys.push(new StoredKey(this, this.row, index));
+      }
+      this.#keys = keys;
+    }
     return this.#keys;
   }
 
@@ -299,16 +331,13 @@ class StoredKey implements KeyRecord {
     return expiry === Number.POSITIVE_INFINITY ? undefined : expiry;
   }
 
-  get createdAt(): number {
-    return this.fields.createdAt;
-  }
-
   get lastUsedAt(): number | undefined {
-    return this.fields.lastUsedAt;
+    const use = this.row.readDoubleBE(this.start + keyUseAt);
+    return use === Number.NEGATIVE_INFINITY ? undefined : use;
   }
 
-  private get fields(): KeyRecord {
-    return this.application.fields.keys[this.index] as KeyRecord;
+  get createdAt(): number {
+    return (this.application.fields.keys[this.index] as KeyRecord).createdAt;
   }
 }
 
