@@ -33,6 +33,8 @@ async function main(engine: Engine): Promise<void> {
     ...{ ...rateLimitsOff, LOG_LEVEL: "warn", CORS_ORIGINS: allowedOrigin },
     // A slow machine must not cause timeouts.
     ...{ REQUEST_TIMEOUT: "10m", HEADER_TIMEOUT: "1m", BODY_TIMEOUT: "1m" },
+    // Node keeps the connection of a client that violates HTTP/2 until the timeout.
+    ...{ CONNECTION_LIMIT: "20000", ADDRESS_CONNECTION_LIMIT: "20000" },
   };
   const server = await startServer(engine, { environment });
   const builtInCount = Object.getOwnPropertyNames(Object.prototype).length;
