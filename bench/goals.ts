@@ -51,7 +51,6 @@ export const goals = {
   },
   mongoCreateSession: {
     metric: "MongoDB: POST /sessions",
-    // 0.6 × the CPU time before sessions were written without an event.
     limit: { atMost: 2.3 },
     unit: "× node:http + findOne, 64 connections",
   },

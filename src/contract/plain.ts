@@ -22,7 +22,7 @@ export type Plain<T> = T extends Uint8Array
 type AbsentIn<T, K extends keyof T> = undefined extends T[K] ? undefined : never;
 
 /** What the value of a field is, beyond its type. */
-export type FieldFormat = "id" | "time" | "bytes" | "other";
+type FieldFormat = "id" | "time" | "bytes" | "other";
 
 export function formatOf(field: DescField): FieldFormat {
   if (getOption(field, time) || field.message?.typeName === TimestampSchema.typeName) {

@@ -24,7 +24,7 @@ interface AdmissionObserver {
 }
 
 /** Decides by the headers alone whether a call may run. */
-export interface Admission {
+interface Admission {
   /** Admits a call, or throws. */
   admit(call: Call, observer: AdmissionObserver): MaybePromise<AdmittedCall>;
 

@@ -29,7 +29,7 @@ export interface ExpiredLog {
   remove(entries: readonly ExpiredEntry[]): void;
 }
 
-export interface ExpiredEntry {
+interface ExpiredEntry {
   readonly number: number;
   readonly tenantId: string;
   readonly change: Change;

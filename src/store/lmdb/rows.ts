@@ -127,7 +127,7 @@ function readStrings(row: Buffer, messageStart: number, { number }: DescField): 
         offset += 8;
         break;
       default:
-        // Records have no other types than varints besides.
+        // All other fields of a record are varints.
         readVarint(row);
     }
   }
@@ -161,7 +161,7 @@ const disabledFlag = 1;
 const restrictedFlag = 2;
 
 /** The header has one byte for the number of keys. */
-export const maxKeys = 255;
+const maxKeys = 255;
 
 export const applicationLayout: Layout<ApplicationFields, ApplicationRecord> = {
   encode(application, version) {
@@ -213,7 +213,7 @@ abstract class StoredRecord<Fields extends object> {
     private readonly permissionsField: DescField,
   ) {}
 
-  /** All fields, for those that are not in the header. */
+  /** The decoded message. */
   get fields(): Fields {
     this.#fields ??= this.decode(this.row.subarray(this.messageStart));
     return this.#fields;

@@ -37,10 +37,10 @@ interface SweeperOptions {
 }
 
 /**
- * Periodically logs expirations, removes expired records after a retention,
- * removes revoked sessions, and prunes logs. Reads check expiry themselves, so
- * a sweep only saves space, and one that fails is left to the next. Several
- * processes may sweep: each transaction finds its own work.
+ * Periodically logs expirations, which the feed of changes reports, removes
+ * expired records after a retention, removes revoked sessions, and prunes the
+ * audit log. Reads check expiry themselves, so a sweep that fails is left to the
+ * next. Several processes may sweep: each transaction finds its own work.
  */
 export function startSweeper(options: SweeperOptions) {
   const { environment, applications, sessions, index, expirations, foreignKeys, sessionIndex } =
@@ -62,7 +62,7 @@ export function startSweeper(options: SweeperOptions) {
   /** Returns how many sessions expired. */
   function expireSessions(): number {
     let expired = 0;
-    // On a full disk, do not spend more space on expired sessions.
+    // On a full disk, expired sessions are removed at once.
     const canKeepExpired = !reserve.isOnlySpaceLeft();
     for (const key of due(tables.sessionExpirations)) {
       const id = idFromBytes(trailingId(key));

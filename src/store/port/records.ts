@@ -120,11 +120,13 @@ export function changedApplication(
   change: ApplicationChange,
   modifiedAt: number,
 ): ApplicationFields {
-  return completeApplication({
-    ...copyApplication(current),
-    ...change,
-    modifiedAt,
-  }) as ApplicationFields;
+  const fields = { ...copyApplication(current), ...change, modifiedAt };
+  return omitNull(fields) as ApplicationFields;
+}
+
+/** Leaves out the fields that a change removes. */
+function omitNull(fields: object): object {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
 }
 
 /** Whether a record exists and has not expired. */

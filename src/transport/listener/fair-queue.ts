@@ -1,7 +1,7 @@
 import { coalescePerTick } from "../../lib/event-loop.js";
 
 /** Starts a call of a connection, now or in a later tick of the event loop. */
-export type StartCall<Call> = (connection: object, call: Call) => void;
+type StartCall<Call> = (connection: object, call: Call) => void;
 
 /** Calls that start per tick. */
 const callsPerTick = 32;
