@@ -1,10 +1,8 @@
 import { type ApplicationStore, isManager, stopsManaging } from "../port/applications.js";
 import { LastManager } from "../port/errors.js";
 import {
-  type ApplicationFields,
   type ApplicationRecord,
   changedApplication,
-  copyApplication,
   isUnexpired,
   type KeyUse,
   newApplication,
@@ -15,6 +13,7 @@ import { createApplicationList, createApplicationSearch } from "./application-qu
 import type { ChangeWriter } from "./change-writer.js";
 import { type Environment, Refused, refuseOnThrow } from "./environment.js";
 import type { ApplicationRecords } from "./records.js";
+import { writeUse } from "./rows.js";
 import type { SessionIndex } from "./session-index.js";
 
 /** Uses recorded per transaction, so that other writes do not wait long. */
@@ -59,7 +58,7 @@ export function createApplicationStore({
     const record = findUnexpired(use.applicationId);
     if (record) {
       index.recordUse(record, use.at);
-      records.rewrite(withUse(record, use), record);
+      records.patch(use.applicationId, (row) => writeUse(row, use));
     }
   }
 
@@ -178,18 +177,5 @@ export function createApplicationStore({
         await write(() => uses.slice(start, start + maxUses).forEach(recordUse));
       }
     },
-  };
-}
-
-/** The fields of an application after a use. A later use may already be recorded. */
-function withUse(record: ApplicationRecord, { keyId, at }: KeyUse): ApplicationFields {
-  const { keys, lastUsedAt, ...fields } = copyApplication(record);
-  const latest = (use: number | undefined) => Math.max(at, use ?? at);
-  return {
-    ...fields,
-    keys: keys.map((key) =>
-      key.id === keyId ? { ...key, lastUsedAt: latest(key.lastUsedAt) } : key,
-    ),
-    lastUsedAt: latest(lastUsedAt),
   };
 }

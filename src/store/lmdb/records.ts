@@ -16,8 +16,8 @@ export interface Records<Fields extends { readonly id: string }, R extends Field
   /** Writes a record inside `write`, with the version after `replaced`, and returns the record as stored. */
   put(fields: Fields, replaced?: R): R;
 
-  /** Replaces a record inside `write` without a new version. */
-  rewrite(fields: Fields, replaced: R): void;
+  /** Changes the row of a record inside `write` without a new version. */
+  patch(id: string, change: (row: Buffer) => void): void;
 
   remove(id: string): void;
 
@@ -53,8 +53,12 @@ export function createRecords<
       return open(fields.id, row);
     },
 
-    rewrite(fields, { version }) {
-      table.put(fields.id, encode(fields, version));
+    patch(id, change) {
+      const row = read(id);
+      if (row) {
+        change(row);
+        table.put(id, row);
+      }
     },
 
     remove(id) {

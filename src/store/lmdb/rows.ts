@@ -21,6 +21,7 @@ import {
   copyApplication,
   copySession,
   type KeyRecord,
+  type KeyUse,
   type SessionFields,
   type SessionRecord,
 } from "../port/records.js";
@@ -28,7 +29,8 @@ import {
 /**
  * A row is a header with what authentication needs, then the record as a
  * message. The header repeats fields of the message at fixed offsets, so that
- * most requests need not decode it. Headers of applications and sessions start with:
+ * most requests need not decode it. Times of use are only up to date in the header.
+ * Headers of applications and sessions start with:
  *
  *      0  layout number, reserved for rows that a later version lays out differently
  *      1  flags
@@ -192,6 +194,22 @@ function writeKey(row: Buffer, start: number, key: KeyRecord): void {
   row.writeDoubleBE(key.expiresAt ?? Number.POSITIVE_INFINITY, start + keyExpiryAt);
   row.writeDoubleBE(key.lastUsedAt ?? Number.NEGATIVE_INFINITY, start + keyUseAt);
   row[start + keyForeignAt] = key.foreign ? 1 : 0;
+}
+
+/** Records a use in the row of an application. A later use may already be recorded. */
+export function writeUse(row: Buffer, { keyId, at }: Pick<KeyUse, "keyId" | "at">): void {
+  const write = (offset: number) => {
+    if (row.readDoubleBE(offset) < at) {
+      row.writeDoubleBE(at, offset);
+    }
+  };
+  write(useAt);
+  for (let index = 0; index < (row[keyCountAt] as number); index++) {
+    const start = commonSize + index * keySize;
+    if (keyId !== undefined && idFromBytes(row, start) === keyId) {
+      write(start + keyUseAt);
+    }
+  }
 }
 
 function checkHash(hash: Uint8Array): void {

@@ -10,10 +10,10 @@ import { cacheCounts } from "../../telemetry/metrics/process.js";
 export type Encode = (response: object) => Buffer;
 
 /** Bytes of encoded responses in each of the two generations of the cache. */
-const generationBytes = 12 * 1024 * 1024;
+const generationBytes = 20 * 1024 * 1024;
 
 /** One of this many encoded responses is cached. */
-const encodedPerAdmitted = 4;
+const encodedPerAdmitted = 2;
 
 /** Memory that a cached response takes in addition to its bytes. */
 const entryOverhead = 300;
@@ -46,7 +46,7 @@ export function cacheEncoded(schema: DescMessage, encode: Encode): Encode {
       return cached.encoded;
     }
     const encoded = encode(response);
-    if (cache.shouldAdmit()) {
+    if (cached || cache.shouldAdmit()) {
       const entry = { lastUsedAt, encoded: copyOf(encoded) };
       cache.add(id, version, entry, encoded.length + entryOverhead);
     }

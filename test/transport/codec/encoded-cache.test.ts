@@ -49,7 +49,10 @@ it("does not reuse a cached response after the record was used again", () => {
   repeat(100, () => encode(createResponse("a", 1, 5)));
   const cached = encode(createResponse("a", 1, 5));
   expect(encode(createResponse("a", 1, 5))).toBe(cached);
-  expect(encode(createResponse("a", 1, 6))).not.toBe(cached);
+  const afterUse = encode(createResponse("a", 1, 6));
+  expect(afterUse).not.toBe(cached);
+  // The new response takes the place of the old one at once.
+  expect(encode(createResponse("a", 1, 6))).toEqual(afterUse);
 });
 
 it("caches a copy that does not retain a shared buffer", () => {
