@@ -1,14 +1,8 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { AccessRule, AccessRuleSchema } from "../../gen/latchkey/v1/access_rule_pb.js";
+import type { AccessRuleSchema } from "../../gen/latchkey/v1/access_rule_pb.js";
 import type { GrantPolicy } from "../config/settings.js";
 import { nameOf } from "../contract/decisions/explain.js";
-import {
-  type ApplicationType,
-  type Grants,
-  heldPermissions,
-  holds,
-  ruleFields,
-} from "../contract/grants.js";
+import { type ApplicationType, type Grants, heldPermissions, holds } from "../contract/grants.js";
 import { isOwnPermission, mayHold } from "../contract/methods.js";
 import { invalidRequest, permissionDenied } from "../errors.js";
 import { managerPermissions } from "../store/port/applications.js";
@@ -17,8 +11,8 @@ import { findDisallowedGrants } from "../validation/violations.js";
 import { type Caller, callerHolds, expiryOf, grantsOf } from "./caller.js";
 import { uncoveredGrants } from "./grant-coverage.js";
 
-export function readGrants(request: { permissions: string[]; rules: AccessRule[] }): Grants {
-  return { permissions: request.permissions, rules: request.rules.map(ruleFields) };
+export function readGrants({ permissions, rules }: Grants): Grants {
+  return { permissions, rules };
 }
 
 /** Converts grants to their response form. */

@@ -59,7 +59,8 @@ export function findOverlongList(
   for (const { name, names, maxItems, items } of listFieldsOf(schema)) {
     const field = path + name;
     const hasLists = items !== undefined && listFieldsOf(items).length > 0;
-    for (const list of names.map((name) => (value as Record<string, unknown>)[name])) {
+    for (const key of names) {
+      const list = (value as Record<string, unknown>)[key];
       if (!Array.isArray(list)) {
         continue;
       }

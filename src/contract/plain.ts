@@ -52,6 +52,8 @@ interface Conversion {
   readonly map?: (map: never) => unknown;
   /** Whether absent fields get the default of their type, if they have one. */
   readonly withDefaults?: boolean;
+  /** Whether nested messages are shared instead of converted, which saves memory and time. */
+  readonly shareNested?: boolean;
 }
 
 type Convert = (value: unknown) => unknown;
@@ -110,11 +112,15 @@ function converterOf(field: DescField, conversion: Conversion): Convert | undefi
   const format = formatOf(field);
   const convert =
     field.message && format !== "time"
-      ? (createConverter(field.message, conversion) as Convert)
+      ? nestedConverterOf(field.message, conversion)
       : (conversion.values?.[format] as Convert | undefined);
   return convert && field.fieldKind === "list"
     ? (value) => (value as readonly unknown[]).map((item) => convert(item))
     : convert;
+}
+
+function nestedConverterOf(schema: DescMessage, conversion: Conversion): Convert | undefined {
+  return conversion.shareNested ? undefined : (createConverter(schema, conversion) as Convert);
 }
 
 /** The default of a field that is never absent. */

@@ -19,9 +19,10 @@ const differing: Readonly<Record<string, (record: ApplicationRecord) => unknown>
   status: ({ disabled }) => (disabled ? "disabled" : "enabled"),
 };
 
-const readers = createFieldReaders(ApplicationSchema, { values: { time: toTimestamp } }).map(
-  ({ name, read }) => ({ name, read: differing[name] ?? read }),
-);
+const readers = createFieldReaders(ApplicationSchema, {
+  values: { time: toTimestamp },
+  shareNested: true,
+}).map(({ name, read }) => ({ name, read: differing[name] ?? read }));
 
 for (const { name, read } of readers) {
   Object.defineProperty(ApplicationMessage.prototype, name, {

@@ -152,15 +152,15 @@ export function createWriteHandlers({
   };
 }
 
-const values = { time: timestampMs };
+const conversion = { values: { time: timestampMs }, shareNested: true };
 
 /** Reads the fields that a request and a record have in common. */
-const readFields = createConverter(CreateApplicationRequestSchema, { values }) as (
+const readFields = createConverter(CreateApplicationRequestSchema, conversion) as (
   request: CreateApplicationRequest,
 ) => Pick<ApplicationFields, "name" | keyof Grants>;
 
 const optionalFields = maskableFields(UpdateApplicationRequestSchema);
-const readUpdate = createConverter(UpdateApplicationRequestSchema, { values });
+const readUpdate = createConverter(UpdateApplicationRequestSchema, conversion);
 
 /** Reads the optional fields to replace: those with a value, and empty ones that the update mask names. */
 function readChanges(request: UpdateApplicationRequest): Omit<ApplicationChange, "modifiedBy"> {

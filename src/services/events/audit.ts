@@ -102,11 +102,14 @@ export function actorOf({ application, session, key }: Caller): Principal {
   return { applicationId: application.id, sessionId: session?.id, keyId: key?.id };
 }
 
-const convertState = createConverter(CredentialStateRecordSchema, { withDefaults: true });
+const pickState = createConverter(CredentialStateRecordSchema, {
+  withDefaults: true,
+  shareNested: true,
+});
 
 /** The state of an application or a session for an event. */
 export function stateOf(record: ApplicationRecord | SessionRecord): CredentialState {
-  return convertState(record) as CredentialState;
+  return pickState(record) as CredentialState;
 }
 
 /** The caller as it was authorized. The store compares it with the current records when it writes the change. */

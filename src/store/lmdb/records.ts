@@ -50,7 +50,7 @@ export function createRecords<
       const version = replaced ? replaced.version + 1 : Date.now();
       const row = encode(fields, version);
       table.put(fields.id, row);
-      return open(fields.id, row);
+      return open(fields.id, row, fields);
     },
 
     patch(id, change) {

@@ -61,8 +61,8 @@ const infinityByte = 0x7f;
 /** Encodes and decodes the rows of a table. */
 export interface Layout<Fields extends object, R extends Fields> {
   encode(fields: Fields, version: number): Buffer;
-  /** Returns the record of a row, which takes ownership of the buffer. */
-  open(id: string, row: Buffer): R;
+  /** Returns the record of a row, which takes ownership of the buffer. Decodes the row unless it gets its fields. */
+  open(id: string, row: Buffer, fields?: Fields): R;
 }
 
 /** Encodes a message after an empty header. */
@@ -184,7 +184,7 @@ export const applicationLayout: Layout<ApplicationFields, ApplicationRecord> = {
     return row;
   },
 
-  open: (id, row) => new StoredApplication(id, row) as unknown as ApplicationRecord,
+  open: (id, row, fields) => new StoredApplication(id, row, fields) as unknown as ApplicationRecord,
 };
 
 function writeKey(row: Buffer, start: number, key: KeyRecord): void {
@@ -222,14 +222,17 @@ function checkHash(hash: Uint8Array): void {
 abstract class StoredRecord<Fields extends object> {
   #tenantId?: string;
   #permissions?: readonly string[];
-  #fields?: Fields;
+  #fields: Fields | undefined;
 
   constructor(
     readonly id: string,
     protected readonly row: Buffer,
     private readonly messageStart: number,
     private readonly permissionsField: DescField,
-  ) {}
+    fields: Fields | undefined,
+  ) {
+    this.#fields = fields;
+  }
 
   /** The decoded message. */
   get fields(): Fields {
@@ -266,8 +269,9 @@ const applicationPermissions = ApplicationRecordSchema.field.permissions;
 class StoredApplication extends StoredRecord<ApplicationFields> {
   #keys?: readonly KeyRecord[];
 
-  constructor(id: string, row: Buffer) {
-    super(id, row, commonSize + (row[keyCountAt] as number) * keySize, applicationPermissions);
+  constructor(id: string, row: Buffer, fields?: ApplicationFields) {
+    const headerSize = commonSize + (row[keyCountAt] as number) * keySize;
+    super(id, row, headerSize, applicationPermissions, fields);
   }
 
   protected override decode(message: Buffer): ApplicationFields {
@@ -380,14 +384,14 @@ export const sessionLayout: Layout<SessionFields, SessionRecord> = {
     return row;
   },
 
-  open: (id, row) => new StoredSession(id, row) as unknown as SessionRecord,
+  open: (id, row, fields) => new StoredSession(id, row, fields) as unknown as SessionRecord,
 };
 
 const sessionPermissions = SessionRecordSchema.field.permissions;
 
 class StoredSession extends StoredRecord<SessionFields> {
-  constructor(id: string, row: Buffer) {
-    super(id, row, sessionHeaderSize, sessionPermissions);
+  constructor(id: string, row: Buffer, fields?: SessionFields) {
+    super(id, row, sessionHeaderSize, sessionPermissions, fields);
   }
 
   protected override decode(message: Buffer): SessionFields {

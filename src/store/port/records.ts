@@ -106,21 +106,28 @@ export function copyKey(fields: KeyRecord): KeyRecord {
   return completeKey(fields) as KeyRecord;
 }
 
+const shareApplication = createConverter(ApplicationRecordSchema, {
+  withDefaults: true,
+  shareNested: true,
+});
+
+/** The fields of a new application, which share the given values. */
 export function newApplication(
   { key, ...given }: NewApplication,
   createdAt: number,
 ): ApplicationFields {
-  const { id, hash } = key;
-  return copyApplication({ ...given, keys: [{ id, hash, createdAt }], createdAt });
+  const keys = [copyKey({ ...key, createdAt })];
+  return shareApplication({ ...given, keys, createdAt }) as ApplicationFields;
 }
 
-/** The fields of an application after a change. */
+/** The fields of an application after a change, which share the values that stay the same. */
 export function changedApplication(
   current: ApplicationFields,
   change: ApplicationChange,
   modifiedAt: number,
 ): ApplicationFields {
-  const fields = { ...copyApplication(current), ...change, modifiedAt };
+  const keys = current.keys.map(copyKey);
+  const fields = { ...shareApplication(current), keys, ...change, modifiedAt };
   return omitNull(fields) as ApplicationFields;
 }
 
