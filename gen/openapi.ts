@@ -916,7 +916,12 @@ export const openapi = {
                 "allowed_cidrs": [
                   "203.0.113.0/24"
                 ],
-                "session_quota": 50000
+                "session_quota": 50000,
+                "description": "Sells to consumers on the web",
+                "external_id": "svc-4711",
+                "metadata": {
+                  "team": "payments"
+                }
               }
             }
           }
@@ -973,7 +978,12 @@ export const openapi = {
                     "203.0.113.0/24"
                   ],
                   "session_quota": 50000,
-                  "last_used_at": "2027-01-02T00:00:00.000Z"
+                  "last_used_at": "2027-01-02T00:00:00.000Z",
+                  "description": "Sells to consumers on the web",
+                  "external_id": "svc-4711",
+                  "metadata": {
+                    "team": "payments"
+                  }
                 }
               }
             }
@@ -1060,7 +1070,46 @@ export const openapi = {
             }
           },
           "409": {
-            "$ref": "#/components/responses/IdempotencyConflict"
+            "description": "`external_id_taken`: Another application of the tenant has the external id. `idempotency_conflict`: Another call with the same `Idempotency-Key` is in progress, or the first call used another key of the application.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              },
+              "Retry-After": {
+                "$ref": "#/components/headers/Retry-After"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "external_id_taken": {
+                    "summary": "The external id is taken",
+                    "value": {
+                      "type": "urn:latchkey:problem:external_id_taken",
+                      "title": "The external id is taken",
+                      "status": 409,
+                      "detail": "Another application of your tenant has the external id \"svc-4711\", which must be unique in the tenant. Nothing was changed. Send another external_id, or find that application with the filter external_id.",
+                      "code": "external_id_taken",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "idempotency_conflict": {
+                    "summary": "The idempotency key is in use",
+                    "value": {
+                      "type": "urn:latchkey:problem:idempotency_conflict",
+                      "title": "The idempotency key is in use",
+                      "status": 409,
+                      "detail": "Another call with this Idempotency-Key is in progress, and this call changed nothing. Retry soon to get the same response.",
+                      "code": "idempotency_conflict",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
           },
           "413": {
             "$ref": "#/components/responses/BodyTooLarge"
@@ -1310,6 +1359,20 @@ export const openapi = {
                 "last_used_at"
               ]
             }
+          },
+          {
+            "name": "external_id",
+            "in": "query",
+            "required": false,
+            "description": "Only the application with this external id.",
+            "schema": {
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 200,
+              "examples": [
+                "svc-4711"
+              ]
+            }
           }
         ],
         "responses": {
@@ -1368,7 +1431,12 @@ export const openapi = {
                         "203.0.113.0/24"
                       ],
                       "session_quota": 50000,
-                      "last_used_at": "2027-01-02T00:00:00.000Z"
+                      "last_used_at": "2027-01-02T00:00:00.000Z",
+                      "description": "Sells to consumers on the web",
+                      "external_id": "svc-4711",
+                      "metadata": {
+                        "team": "payments"
+                      }
                     }
                   ]
                 }
@@ -1558,7 +1626,12 @@ export const openapi = {
                     "203.0.113.0/24"
                   ],
                   "session_quota": 50000,
-                  "last_used_at": "2027-01-02T00:00:00.000Z"
+                  "last_used_at": "2027-01-02T00:00:00.000Z",
+                  "description": "Sells to consumers on the web",
+                  "external_id": "svc-4711",
+                  "metadata": {
+                    "team": "payments"
+                  }
                 }
               }
             }
@@ -1673,7 +1746,7 @@ export const openapi = {
           "Applications"
         ],
         "summary": "Replaces the name, the permissions and the rules of an application",
-        "description": "The allowed origins and networks and the session quota change only if the request contains them. The type, keys, status, expiry and tenant do not change.\n\nTo change an application, its keys or its status, the caller must hold all permissions of this service that the application holds. New grants are limited as in CreateApplication. Existing grants need no further permission.\n\nRequires the permission `application:update`, which only private applications and management applications can hold.",
+        "description": "All other fields change only if the request contains them. The type, keys, status and tenant do not change.\n\nTo change an application, its keys or its status, the caller must hold all permissions of this service that the application holds. New grants are limited as in CreateApplication. Existing grants need no further permission.\n\nRequires the permission `application:update`, which only private applications and management applications can hold.",
         "x-required-permission": "application:update",
         "x-callers": [
           "private",
@@ -1750,7 +1823,12 @@ export const openapi = {
                 "allowed_cidrs": [
                   "203.0.113.0/24"
                 ],
-                "session_quota": 50000
+                "session_quota": 50000,
+                "description": "Sells to consumers on the web",
+                "external_id": "svc-4711",
+                "metadata": {
+                  "team": "payments"
+                }
               }
             }
           }
@@ -1808,7 +1886,12 @@ export const openapi = {
                     "203.0.113.0/24"
                   ],
                   "session_quota": 50000,
-                  "last_used_at": "2027-01-02T00:00:00.000Z"
+                  "last_used_at": "2027-01-02T00:00:00.000Z",
+                  "description": "Sells to consumers on the web",
+                  "external_id": "svc-4711",
+                  "metadata": {
+                    "team": "payments"
+                  }
                 }
               }
             }
@@ -1898,7 +1981,7 @@ export const openapi = {
             "$ref": "#/components/responses/ApplicationNotFound"
           },
           "409": {
-            "description": "`last_manager`: The tenant would be left without an enabled application that can create and update applications. `idempotency_conflict`: Another call with the same `Idempotency-Key` is in progress, or the first call used another key of the application.",
+            "description": "`external_id_taken`: Another application of the tenant has the external id. `last_manager`: The tenant would be left without an enabled application that can create and update applications. `idempotency_conflict`: Another call with the same `Idempotency-Key` is in progress, or the first call used another key of the application.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -1913,6 +1996,17 @@ export const openapi = {
                   "$ref": "#/components/schemas/Problem"
                 },
                 "examples": {
+                  "external_id_taken": {
+                    "summary": "The external id is taken",
+                    "value": {
+                      "type": "urn:latchkey:problem:external_id_taken",
+                      "title": "The external id is taken",
+                      "status": 409,
+                      "detail": "Another application of your tenant has the external id \"svc-4711\", which must be unique in the tenant. Nothing was changed. Send another external_id, or find that application with the filter external_id.",
+                      "code": "external_id_taken",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
                   "last_manager": {
                     "summary": "The tenant would lose its last manager",
                     "value": {
@@ -2236,7 +2330,12 @@ export const openapi = {
                     "203.0.113.0/24"
                   ],
                   "session_quota": 50000,
-                  "last_used_at": "2027-01-02T00:00:00.000Z"
+                  "last_used_at": "2027-01-02T00:00:00.000Z",
+                  "description": "Sells to consumers on the web",
+                  "external_id": "svc-4711",
+                  "metadata": {
+                    "team": "payments"
+                  }
                 }
               }
             }
@@ -2465,7 +2564,12 @@ export const openapi = {
                     "203.0.113.0/24"
                   ],
                   "session_quota": 50000,
-                  "last_used_at": "2027-01-02T00:00:00.000Z"
+                  "last_used_at": "2027-01-02T00:00:00.000Z",
+                  "description": "Sells to consumers on the web",
+                  "external_id": "svc-4711",
+                  "metadata": {
+                    "team": "payments"
+                  }
                 }
               }
             }
@@ -3147,7 +3251,12 @@ export const openapi = {
                     "203.0.113.0/24"
                   ],
                   "session_quota": 50000,
-                  "last_used_at": "2027-01-02T00:00:00.000Z"
+                  "last_used_at": "2027-01-02T00:00:00.000Z",
+                  "description": "Sells to consumers on the web",
+                  "external_id": "svc-4711",
+                  "metadata": {
+                    "team": "payments"
+                  }
                 }
               }
             }
@@ -3413,7 +3522,12 @@ export const openapi = {
                     "203.0.113.0/24"
                   ],
                   "session_quota": 50000,
-                  "last_used_at": "2027-01-02T00:00:00.000Z"
+                  "last_used_at": "2027-01-02T00:00:00.000Z",
+                  "description": "Sells to consumers on the web",
+                  "external_id": "svc-4711",
+                  "metadata": {
+                    "team": "payments"
+                  }
                 }
               }
             }
@@ -3718,7 +3832,12 @@ export const openapi = {
                           "203.0.113.0/24"
                         ],
                         "expires_at": "2028-01-01T00:00:00.000Z",
-                        "session_quota": 50000
+                        "session_quota": 50000,
+                        "description": "Sells to consumers on the web",
+                        "external_id": "svc-4711",
+                        "metadata": {
+                          "team": "payments"
+                        }
                       },
                       "after": {
                         "name": "Checkout backend",
@@ -3745,7 +3864,12 @@ export const openapi = {
                           "203.0.113.0/24"
                         ],
                         "expires_at": "2028-01-01T00:00:00.000Z",
-                        "session_quota": 50000
+                        "session_quota": 50000,
+                        "description": "Sells to consumers on the web",
+                        "external_id": "svc-4711",
+                        "metadata": {
+                          "team": "payments"
+                        }
                       },
                       "method": "latchkey.v1.ApplicationService/UpdateApplication",
                       "request_id": "b7c1f0e2-4a5d-4c3b-9e8f-1a2b3c4d5e6f",
@@ -5497,32 +5621,6 @@ export const openapi = {
           }
         }
       },
-      "IdempotencyConflict": {
-        "description": "Another call with the same `Idempotency-Key` is in progress, or the first call used another key of the application.",
-        "headers": {
-          "X-Request-Id": {
-            "$ref": "#/components/headers/X-Request-Id"
-          },
-          "Retry-After": {
-            "$ref": "#/components/headers/Retry-After"
-          }
-        },
-        "content": {
-          "application/problem+json": {
-            "schema": {
-              "$ref": "#/components/schemas/Problem"
-            },
-            "example": {
-              "type": "urn:latchkey:problem:idempotency_conflict",
-              "title": "The idempotency key is in use",
-              "status": 409,
-              "detail": "Another call with this Idempotency-Key is in progress, and this call changed nothing. Retry soon to get the same response.",
-              "code": "idempotency_conflict",
-              "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
-            }
-          }
-        }
-      },
       "IdempotencyKeyReused": {
         "description": "The `Idempotency-Key` was used for a different request.",
         "headers": {
@@ -5587,6 +5685,32 @@ export const openapi = {
               "status": 412,
               "detail": "The application has changed since you read it: its current version is 18. Nothing was changed. Read it again before you retry.",
               "code": "version_mismatch",
+              "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+            }
+          }
+        }
+      },
+      "IdempotencyConflict": {
+        "description": "Another call with the same `Idempotency-Key` is in progress, or the first call used another key of the application.",
+        "headers": {
+          "X-Request-Id": {
+            "$ref": "#/components/headers/X-Request-Id"
+          },
+          "Retry-After": {
+            "$ref": "#/components/headers/Retry-After"
+          }
+        },
+        "content": {
+          "application/problem+json": {
+            "schema": {
+              "$ref": "#/components/schemas/Problem"
+            },
+            "example": {
+              "type": "urn:latchkey:problem:idempotency_conflict",
+              "title": "The idempotency key is in use",
+              "status": 409,
+              "detail": "Another call with this Idempotency-Key is in progress, and this call changed nothing. Retry soon to get the same response.",
+              "code": "idempotency_conflict",
               "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
             }
           }
@@ -6630,6 +6754,48 @@ export const openapi = {
               50000
             ],
             "description": "The maximum number of open sessions. For public applications only. Absent means the default of the service (`SESSION_QUOTA`)."
+          },
+          "description": {
+            "type": "string",
+            "maxLength": 500,
+            "examples": [
+              "Sells to consumers on the web"
+            ],
+            "description": "What the application is for, at most 500 characters. Absent or empty means no description.\n\nMust be text without control characters other than new lines and tabs."
+          },
+          "external_id": {
+            "type": "string",
+            "maxLength": 200,
+            "examples": [
+              "svc-4711"
+            ],
+            "description": "The id of the application in another system, at most 200 characters. It must be unique in the tenant. Absent or empty means none.\n\nMust be one line of text without control characters, or empty."
+          },
+          "metadata": {
+            "type": "object",
+            "description": "Key-value pairs for your own use: at most 50, with keys of at most 40 and values of at most 500 characters.",
+            "maxProperties": 50,
+            "propertyNames": {
+              "type": "string",
+              "maxLength": 40,
+              "examples": [
+                "team"
+              ],
+              "description": "Must be one line of text that is not blank, without control characters."
+            },
+            "additionalProperties": {
+              "type": "string",
+              "maxLength": 500,
+              "examples": [
+                "payments"
+              ],
+              "description": "Must be text without control characters other than new lines and tabs."
+            },
+            "examples": [
+              {
+                "team": "payments"
+              }
+            ]
           }
         },
         "required": [
@@ -6794,6 +6960,41 @@ export const openapi = {
               "2027-01-02T00:00:00.000Z"
             ],
             "description": "When one of its keys, or the key of one of its sessions, was last used, to about a minute. Absent if never."
+          },
+          "description": {
+            "type": "string",
+            "examples": [
+              "Sells to consumers on the web"
+            ],
+            "description": "What the application is for. Absent if it has no description."
+          },
+          "external_id": {
+            "type": "string",
+            "examples": [
+              "svc-4711"
+            ],
+            "description": "The id of the application in another system, unique in the tenant. Absent if it has none."
+          },
+          "metadata": {
+            "type": "object",
+            "description": "Key-value pairs for your own use. The service does not interpret them.",
+            "propertyNames": {
+              "type": "string",
+              "examples": [
+                "team"
+              ]
+            },
+            "additionalProperties": {
+              "type": "string",
+              "examples": [
+                "payments"
+              ]
+            },
+            "examples": [
+              {
+                "team": "payments"
+              }
+            ]
           }
         },
         "required": [
@@ -6807,7 +7008,8 @@ export const openapi = {
           "version",
           "status",
           "allowed_origins",
-          "allowed_cidrs"
+          "allowed_cidrs",
+          "metadata"
         ]
       },
       "Pagination": {
@@ -6955,6 +7157,56 @@ export const openapi = {
               50000
             ],
             "description": "The maximum number of open sessions. For public applications only. If absent, it does not change. To return to the default of the service (`SESSION_QUOTA`), send `null` over REST, or add the field to `update_mask` on other protocols. Open sessions stay open."
+          },
+          "expires_at": {
+            "type": "string",
+            "format": "date-time",
+            "examples": [
+              "2028-01-01T00:00:00.000Z"
+            ],
+            "description": "When the application expires and is deleted: a time in the future. If absent, it does not change. To let it never expire, send `null` over REST, or add the field to `update_mask` on other protocols."
+          },
+          "description": {
+            "type": "string",
+            "maxLength": 500,
+            "examples": [
+              "Sells to consumers on the web"
+            ],
+            "description": "What the application is for, at most 500 characters. If absent, it does not change. An empty text removes it.\n\nMust be text without control characters other than new lines and tabs."
+          },
+          "external_id": {
+            "type": "string",
+            "maxLength": 200,
+            "examples": [
+              "svc-4711"
+            ],
+            "description": "The id of the application in another system, at most 200 characters. It must be unique in the tenant. If absent, it does not change. An empty text removes it.\n\nMust be one line of text without control characters, or empty."
+          },
+          "metadata": {
+            "type": "object",
+            "description": "Key-value pairs for your own use: at most 50, with keys of at most 40 and values of at most 500 characters. They replace the previous ones. If absent, they do not change. To remove all, send `{}` or `null` over REST, or add the field to `update_mask` on other protocols.",
+            "maxProperties": 50,
+            "propertyNames": {
+              "type": "string",
+              "maxLength": 40,
+              "examples": [
+                "team"
+              ],
+              "description": "Must be one line of text that is not blank, without control characters."
+            },
+            "additionalProperties": {
+              "type": "string",
+              "maxLength": 500,
+              "examples": [
+                "payments"
+              ],
+              "description": "Must be text without control characters other than new lines and tabs."
+            },
+            "examples": [
+              {
+                "team": "payments"
+              }
+            ]
           }
         },
         "required": [
@@ -7139,13 +7391,49 @@ export const openapi = {
               50000
             ],
             "description": "The maximum number of open sessions. Absent if the default of the service applied, and for applications that are not public."
+          },
+          "description": {
+            "type": "string",
+            "examples": [
+              "Sells to consumers on the web"
+            ],
+            "description": "The description. Absent if there was none."
+          },
+          "external_id": {
+            "type": "string",
+            "examples": [
+              "svc-4711"
+            ],
+            "description": "The external id. Absent if there was none."
+          },
+          "metadata": {
+            "type": "object",
+            "description": "The key-value pairs.",
+            "propertyNames": {
+              "type": "string",
+              "examples": [
+                "team"
+              ]
+            },
+            "additionalProperties": {
+              "type": "string",
+              "examples": [
+                "payments"
+              ]
+            },
+            "examples": [
+              {
+                "team": "payments"
+              }
+            ]
           }
         },
         "required": [
           "permissions",
           "rules",
           "allowed_origins",
-          "allowed_cidrs"
+          "allowed_cidrs",
+          "metadata"
         ]
       },
       "Event": {

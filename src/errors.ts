@@ -14,7 +14,7 @@ import {
   quote,
   sanitize,
 } from "./contract/problems.js";
-import { LastManager, StoreUnavailable } from "./store/port/errors.js";
+import { ExternalIdTaken, LastManager, StoreUnavailable } from "./store/port/errors.js";
 import type { Principal } from "./store/port/events.js";
 
 interface ProblemOptions {
@@ -228,6 +228,15 @@ function lastManager(): Problem {
   );
 }
 
+function externalIdTaken(externalId: string): Problem {
+  return new Problem(
+    "external_id_taken",
+    `Another application of your tenant has the external id ${quote(externalId)}, which must be ` +
+      "unique in the tenant. Nothing was changed. Send another external_id, or find that " +
+      "application with the filter external_id.",
+  );
+}
+
 export function tooManyStreams(limit: number): Problem {
   return new Problem(
     "too_many_streams",
@@ -324,6 +333,9 @@ export function toProblem(reason: unknown): Problem {
   }
   if (reason instanceof LastManager) {
     return lastManager();
+  }
+  if (reason instanceof ExternalIdTaken) {
+    return externalIdTaken(reason.externalId);
   }
   if (reason instanceof ConnectError && reason.code !== Code.Internal) {
     return new Problem(codeToProblem[reason.code] ?? "internal", sanitize(reason.rawMessage), {

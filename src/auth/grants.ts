@@ -52,7 +52,7 @@ export function checkSessionMayHold(grants: Grants): void {
 }
 
 /** The requested grants of an application. */
-interface ProposedGrants {
+export interface ProposedGrants {
   readonly type: ApplicationType;
   readonly grants: Grants;
   /** When the application expires. Absent if it never does. */

@@ -18,37 +18,59 @@ export function maxLengthOf(field: DescField): number | undefined {
   return type.case === "string" && type.value.maxLen > 0n ? Number(type.value.maxLen) : undefined;
 }
 
-export interface ListField {
+/** A list or map, with the limit of its size. */
+export interface RepeatedField {
   readonly name: string;
   readonly localName: string;
   /** Its names in messages and in JSON. */
   readonly names: readonly string[];
-  readonly maxItems: number;
+  readonly isMap: boolean;
+  /** The maximum number of items or pairs. */
+  readonly maxSize: number;
   /** The schema of its items, if they are messages. */
   readonly items: DescMessage | undefined;
 }
 
-export const listFieldsOf = memoize<DescMessage, readonly ListField[]>((schema) =>
+export const repeatedFieldsOf = memoize<DescMessage, readonly RepeatedField[]>((schema) =>
   schema.fields.flatMap((field) => {
-    if (field.fieldKind !== "list") {
+    const { name, localName, jsonName, fieldKind } = field;
+    if (fieldKind !== "list" && fieldKind !== "map") {
       return [];
     }
-    const rules = getOption(field, fieldRules).type;
-    const limit = rules.case === "repeated" ? Number(rules.value.maxItems) : 0;
-    const maxItems = limit || Number.POSITIVE_INFINITY;
-    const items = field.listKind === "message" ? field.message : undefined;
-    const { name, localName, jsonName } = field;
     const names = [...new Set([name, localName, jsonName])];
-    return [{ name, localName, names, maxItems: maxItems, items }];
+    const items = field.fieldKind === "list" ? field.message : undefined;
+    return [
+      { name, localName, names, isMap: fieldKind === "map", maxSize: maxSizeOf(field), items },
+    ];
   }),
 );
 
-export function overlongList(field: string, maxItems: number): FieldViolation {
-  return { field, message: `must contain no more than ${maxItems} items` };
+function maxSizeOf(field: DescField): number {
+  const { type } = getOption(field, fieldRules);
+  switch (type.case) {
+    case "repeated":
+      return Number(type.value.maxItems) || Number.POSITIVE_INFINITY;
+    case "map":
+      return Number(type.value.maxPairs) || Number.POSITIVE_INFINITY;
+    default:
+      return Number.POSITIVE_INFINITY;
+  }
 }
 
-/** Finds the first list that is too long, in a message or its JSON, without reading the items of that list. */
-export function findOverlongList(
+export const listFieldsOf = memoize<DescMessage, readonly RepeatedField[]>((schema) =>
+  repeatedFieldsOf(schema).filter(({ isMap }) => !isMap),
+);
+
+/** The violation of a list or map that is too long. */
+export function overlong(
+  field: string,
+  { isMap, maxSize }: Pick<RepeatedField, "isMap" | "maxSize">,
+): FieldViolation {
+  return { field, message: `must contain no more than ${maxSize} ${isMap ? "pairs" : "items"}` };
+}
+
+/** Finds the first list or map that is too long, in a message or its JSON, without reading its items. */
+export function findOverlong(
   schema: DescMessage,
   value: unknown,
   path = "",
@@ -56,23 +78,40 @@ export function findOverlongList(
   if (typeof value !== "object" || value === null) {
     return undefined;
   }
-  for (const { name, names, maxItems, items } of listFieldsOf(schema)) {
-    const field = path + name;
-    const hasLists = items !== undefined && listFieldsOf(items).length > 0;
-    for (const key of names) {
-      const list = (value as Record<string, unknown>)[key];
-      if (!Array.isArray(list)) {
-        continue;
+  for (const field of repeatedFieldsOf(schema)) {
+    const fieldPath = path + field.name;
+    for (const name of field.names) {
+      const found = (value as Record<string, unknown>)[name];
+      const violation = sizeOf(found, field) > field.maxSize && overlong(fieldPath, field);
+      const within = violation || findOverlongItem(field, found, fieldPath);
+      if (within) {
+        return within;
       }
-      if (list.length > maxItems) {
-        return overlongList(field, maxItems);
-      }
-      for (let index = 0; hasLists && index < list.length; index++) {
-        const overlong = findOverlongList(items, list[index], `${field}[${index}].`);
-        if (overlong) {
-          return overlong;
-        }
-      }
+    }
+  }
+  return undefined;
+}
+
+/** The number of items or pairs. Zero for a value of another type, which decoders refuse. */
+function sizeOf(value: unknown, { isMap }: RepeatedField): number {
+  if (Array.isArray(value)) {
+    return isMap ? 0 : value.length;
+  }
+  return isMap && typeof value === "object" && value !== null ? Object.keys(value).length : 0;
+}
+
+function findOverlongItem(
+  { items }: RepeatedField,
+  list: unknown,
+  path: string,
+): FieldViolation | undefined {
+  if (!items || !Array.isArray(list) || repeatedFieldsOf(items).length === 0) {
+    return undefined;
+  }
+  for (const [index, item] of list.entries()) {
+    const found = findOverlong(items, item, `${path}[${index}].`);
+    if (found) {
+      return found;
     }
   }
   return undefined;

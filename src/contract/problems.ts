@@ -89,6 +89,11 @@ export const problemCatalogue = {
     grpc: Code.FailedPrecondition,
     title: "The tenant would lose its last manager",
   },
+  external_id_taken: {
+    status: 409,
+    grpc: Code.AlreadyExists,
+    title: "The external id is taken",
+  },
   idempotency_conflict: {
     status: 409,
     grpc: Code.Aborted,

@@ -32,16 +32,24 @@ const outcomeTexts: Readonly<Record<Outcome, string>> = {
   differs: "different and not replaced",
   kept: "revoked or expired here and not restored",
   taken: "with a key of another application",
+  external_id_taken: "with an external id of another application",
   ownerless: "without their application",
   expired: "expired",
 };
 
-type Conflict = "differs" | "taken";
+type Conflict = "differs" | "taken" | "external_id_taken";
+
+export function isConflict(outcome: ImportOutcome): outcome is Conflict {
+  return outcome === "differs" || outcome === "taken" || outcome === "external_id_taken";
+}
 
 /** Stored events are never replaced. */
 function describeConflict(kind: RecordKind, outcome: Conflict, replace: boolean): string {
   if (outcome === "taken") {
     return "has a key that another application already uses; remove it from one of them";
+  }
+  if (outcome === "external_id_taken") {
+    return "has an external id that another application of its tenant already has; change one of them";
   }
   const hint = replace || kind === "event" ? "" : "; pass --replace to overwrite it";
   return `already exists and differs${hint}`;

@@ -15,7 +15,7 @@ import {
   type RecordKind,
   type SplitLine,
 } from "./format.js";
-import type { ImportReport } from "./import-report.js";
+import { type ImportReport, isConflict } from "./import-report.js";
 
 interface ImportRecordsOptions extends BatchWriterOptions {
   readonly lines: AsyncIterable<SplitLine>;
@@ -197,7 +197,7 @@ function createBatchWriter(options: BatchWriterOptions): BatchWriter {
   }
 
   function reportOutcome(line: number, item: Item, outcome: ImportOutcome): void {
-    if (outcome === "differs" || outcome === "taken") {
+    if (isConflict(outcome)) {
       report.addConflict(item.kind, line, item.record.id, outcome);
     } else {
       report.add(item.kind, outcome);
@@ -250,6 +250,8 @@ function createDryRun(): Predict {
   const applications = new Set<string>();
   /** Application ids by the hash of their foreign keys. */
   const owners = new Map<string, string>();
+  /** Application ids by tenant and external id. */
+  const externalIds = new Map<string, string>();
 
   return (item, outcome) => {
     if (item.kind === "session") {
@@ -259,11 +261,16 @@ function createDryRun(): Predict {
     if (item.kind === "event" || (outcome !== "added" && outcome !== "replaced")) {
       return outcome;
     }
-    const { id, keys } = item.record;
+    const { id, keys, tenantId, externalId } = item.record;
     const hashes = keys.filter(({ foreign }) => foreign).map(({ hash }) => textOf(hash));
     if (hashes.some((hash) => (owners.get(hash) ?? id) !== id)) {
       return "taken";
     }
+    const name = externalId === undefined ? id : `${tenantId} ${externalId}`;
+    if ((externalIds.get(name) ?? id) !== id) {
+      return "external_id_taken";
+    }
+    externalIds.set(name, id);
     applications.add(id);
     for (const hash of hashes) {
       owners.set(hash, id);

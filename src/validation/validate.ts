@@ -6,7 +6,7 @@ import {
   type MessageShape,
 } from "@bufbuild/protobuf";
 import type { Path } from "@bufbuild/protobuf/reflect";
-import { findOverlongList, type ListField, listFieldsOf } from "../contract/fields.js";
+import { findOverlong, listFieldsOf, type RepeatedField } from "../contract/fields.js";
 import type { FieldViolation } from "../contract/problems.js";
 import { invalidRequest, maxViolations, type Problem } from "../errors.js";
 import type { MaybePromise } from "../lib/async.js";
@@ -52,8 +52,8 @@ function passesCompiledCheck(schema: DescMessage, message: Message): boolean {
 }
 
 /**
- * Throws the first {@link maxViolations} violations of a request. Checks list
- * lengths first, then the total number of items, because nested lists multiply
+ * Throws the first {@link maxViolations} violations of a request. Checks the sizes
+ * of lists and maps first, then the total number of items, because nested lists multiply
  * the cost of validation. Slow validation yields to the event loop between parts.
  */
 export function checkRequest(
@@ -61,7 +61,7 @@ export function checkRequest(
   message: Message,
   itemLimit: number,
 ): MaybePromise<void> {
-  const overlong = findOverlongList(schema, message);
+  const overlong = findOverlong(schema, message);
   if (overlong) {
     throw invalidRequest(overlong);
   }
@@ -74,7 +74,7 @@ export function checkRequest(
   }
 }
 
-const listsOfListsIn = memoize<DescMessage, readonly ListField[]>((schema) =>
+const listsOfListsIn = memoize<DescMessage, readonly RepeatedField[]>((schema) =>
   listFieldsOf(schema).filter(({ items }) => items && listFieldsOf(items).length > 0),
 );
 
@@ -103,10 +103,10 @@ async function checkInParts(schema: DescMessage, message: Message): Promise<void
   const found: FieldViolation[] = [];
   for (const part of partsOf(schema, message)) {
     await yieldToEventLoop();
-    for (const { field, message, ruleId } of findViolations(schema, part.message)) {
+    for (const { field, message, ruleId, forKey } of findViolations(schema, part.message)) {
       const path = part.pathOf(field);
       if (path) {
-        found.push(toFieldViolation({ field: path, message, ruleId }));
+        found.push(toFieldViolation({ field: path, message, ruleId, forKey }));
       }
     }
     if (found.length > maxViolations) {

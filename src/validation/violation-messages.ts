@@ -5,6 +5,7 @@ import type { Violation } from "@bufbuild/protovalidate";
 import type { FieldRules } from "../../gen/buf/validate/validate_pb.js";
 import type { FieldViolation } from "../contract/problems.js";
 
+export type ReportedViolation = Pick<Violation, "field" | "message" | "ruleId" | "forKey">;
 export type RulesOf = (field: DescField) => FieldRules;
 
 /**
@@ -12,24 +13,31 @@ export type RulesOf = (field: DescField) => FieldRules;
  * rules are in the protos and stay.
  */
 export function describeViolation(
-  { field, message, ruleId }: Pick<Violation, "field" | "message" | "ruleId">,
+  { field, message, ruleId, forKey }: ReportedViolation,
   rulesOf: RulesOf,
 ): FieldViolation {
-  const rules = rulesAt(field, rulesOf);
+  const rules = rulesAt(field, forKey, rulesOf);
+  const text = (rules && messageFor(ruleId, rules)) ?? message;
   return {
     field: pathToString(field) || "request",
-    message: (rules && messageFor(ruleId, rules)) ?? message,
+    message: forKey ? `key ${text}` : text,
   };
 }
 
-/** The rules of the field at the end of a path, or of the items of a list. */
-function rulesAt(path: Path, rulesOf: RulesOf): FieldRules | undefined {
+/** The rules of the field at the end of a path, of the items of a list, or of the keys or values of a map. */
+function rulesAt(path: Path, forKey: boolean, rulesOf: RulesOf): FieldRules | undefined {
   const field = path.findLast((segment): segment is DescField => segment.kind === "field");
   const rules = field && rulesOf(field);
-  if (path.at(-1)?.kind !== "list_sub") {
-    return rules;
+  switch (path.at(-1)?.kind) {
+    case "list_sub":
+      return rules?.type.case === "repeated" ? rules.type.value.items : undefined;
+    case "map_sub": {
+      const parts = rules?.type.case === "map" ? rules.type.value : undefined;
+      return forKey ? parts?.keys : parts?.values;
+    }
+    default:
+      return rules;
   }
-  return rules?.type.case === "repeated" ? rules.type.value.items : undefined;
 }
 
 /** Describes what the field must be. Returns `undefined` if the rule has its own message. */
@@ -48,6 +56,8 @@ function messageFor(ruleId: string, { type }: FieldRules): string | undefined {
       return ruleId === "bytes.len" ? `must be ${type.value.len} bytes in base64` : undefined;
     case "repeated":
       return describeList(ruleId, type.value);
+    case "map":
+      return describeMap(ruleId, type.value);
     case "fieldMask":
       return ruleId === "field_mask.in"
         ? `must contain only ${type.value.in.join(", ")}`
@@ -86,6 +96,17 @@ function describeList(ruleId: string, rules: TypeRules<"repeated">): string | un
       return `must contain no more than ${rules.maxItems} items`;
     case "repeated.unique":
       return "must not contain duplicates";
+    default:
+      return undefined;
+  }
+}
+
+function describeMap(ruleId: string, rules: TypeRules<"map">): string | undefined {
+  switch (ruleId) {
+    case "map.min_pairs":
+      return `must contain at least ${rules.minPairs} ${rules.minPairs === 1n ? "pair" : "pairs"}`;
+    case "map.max_pairs":
+      return `must contain no more than ${rules.maxPairs} pairs`;
     default:
       return undefined;
   }

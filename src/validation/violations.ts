@@ -1,12 +1,12 @@
 import { type DescMessage, getOption, type MessageShape } from "@bufbuild/protobuf";
 import { createValidator, type Validator, type Violation } from "@bufbuild/protovalidate";
 import { field as fieldRules } from "../../gen/buf/validate/validate_pb.js";
-import { findOverlongList } from "../contract/fields.js";
+import { findOverlong } from "../contract/fields.js";
 import type { ApplicationType, Grants } from "../contract/grants.js";
 import { mayHold, validationRules } from "../contract/methods.js";
 import type { FieldViolation } from "../contract/problems.js";
 import { matchesPattern } from "./patterns.js";
-import { describeViolation } from "./violation-messages.js";
+import { describeViolation, type ReportedViolation } from "./violation-messages.js";
 
 let validator: Validator | undefined;
 
@@ -19,7 +19,7 @@ export function findFieldViolations<Desc extends DescMessage>(
   message: MessageShape<Desc>,
   ignoredRule?: string,
 ): readonly FieldViolation[] {
-  const overlong = findOverlongList(schema, message);
+  const overlong = findOverlong(schema, message);
   if (overlong) {
     return [overlong];
   }
@@ -41,9 +41,7 @@ export function findViolations<Desc extends DescMessage>(
   return result.violations ?? [];
 }
 
-export function toFieldViolation(
-  violation: Pick<Violation, "field" | "message" | "ruleId">,
-): FieldViolation {
+export function toFieldViolation(violation: ReportedViolation): FieldViolation {
   return describeViolation(violation, (field) => getOption(field, fieldRules));
 }
 

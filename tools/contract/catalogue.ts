@@ -75,6 +75,13 @@ const descriptions: Partial<Record<ProblemCode, Description>> = {
       "application:update, so it cannot be disabled, deleted or lose either permission. " +
       "First create or enable another application that holds both.",
   },
+  external_id_taken: {
+    when: "Another application of the tenant has the external id.",
+    detail:
+      'Another application of your tenant has the external id "svc-4711", which must be unique in ' +
+      "the tenant. Nothing was changed. Send another external_id, or find that application with " +
+      "the filter external_id.",
+  },
   idempotency_conflict: {
     when:
       "Another call with the same `Idempotency-Key` is in progress, or the first call used " +

@@ -137,7 +137,7 @@ export interface Rule {
 }
 
 /**
- * The protovalidate rules of a field or of the items of a list, in protobuf
+ * The protovalidate rules of a field, of the items of a list, or of the keys or values of a map, in protobuf
  * JSON: 64-bit numbers are strings, and the keys of our own rules are
  * `[their.full.name]`.
  */
@@ -148,6 +148,7 @@ export interface FieldRules {
   readonly int32?: Int32Rules;
   readonly bool?: { readonly example?: readonly boolean[] };
   readonly repeated?: RepeatedRules;
+  readonly map?: MapRules;
   readonly duration?: DurationRules;
   readonly field_mask?: { readonly in?: readonly string[]; readonly example?: readonly string[] };
   readonly timestamp?: { readonly example?: readonly string[] };
@@ -183,4 +184,11 @@ export interface RepeatedRules {
   readonly max_items?: string;
   readonly unique?: boolean;
   readonly items?: FieldRules;
+}
+
+export interface MapRules {
+  readonly min_pairs?: string;
+  readonly max_pairs?: string;
+  readonly keys?: FieldRules;
+  readonly values?: FieldRules;
 }

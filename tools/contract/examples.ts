@@ -59,9 +59,9 @@ export function createExamples(contract: Contract, validate: Validate): Examples
         for (const value of values(field, mode)) {
           yield { [field.name]: field.fieldKind === "list" ? [value] : value, ...rest };
         }
-      } else if (mode.isResponse && field.fieldKind === "list") {
-        // Responses include empty lists.
-        yield { [field.name]: [], ...rest };
+      } else if (mode.isResponse && (field.fieldKind === "list" || field.fieldKind === "map")) {
+        // Responses include empty lists and maps.
+        yield { [field.name]: field.fieldKind === "list" ? [] : {}, ...rest };
       } else {
         yield rest;
       }
@@ -125,8 +125,12 @@ function assertField(message: DescMessage, path: string): void {
   }
 }
 
-/** The example in the rules of a field or of its items. */
+/** The example in the rules of a field or of its items. That of a map has one pair. */
 export function findExample(rules: FieldRules): JsonValue | undefined {
+  if (rules.map) {
+    const [key, value] = [rules.map.keys, rules.map.values].map((part) => findExample(part ?? {}));
+    return key === undefined || value === undefined ? undefined : { [String(key)]: value };
+  }
   const { string, int32, bool, duration, field_mask, timestamp } = rules.repeated?.items ?? rules;
   const verbatim = string ?? int32 ?? bool ?? duration ?? field_mask;
   return verbatim?.example?.[0] ?? timestamp?.example?.map(formatTimestamp)[0];
@@ -185,6 +189,9 @@ export function createValidationErrors(
 
 /** Values that most rules refuse. */
 function invalidValues(field: DescField): JsonValue[] {
+  if (field.fieldKind === "map") {
+    return [];
+  }
   const scalars = invalidScalars(field.scalar);
   return field.fieldKind === "list" ? [...scalars.map((scalar) => [scalar]), []] : scalars;
 }

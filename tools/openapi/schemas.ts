@@ -2,7 +2,7 @@ import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { durationPattern } from "../../src/transport/codec/time.js";
 import type { Contract, FieldRules, Int32Rules, Rule, StringRules } from "../contract/contract.js";
-import { formatTimestamp } from "../contract/examples.js";
+import { findExample, formatTimestamp } from "../contract/examples.js";
 import { describeLimits, getComment, paragraphs, toSentences } from "../contract/prose.js";
 
 /** A part of the document. Members that are `undefined` are not written. */
@@ -99,25 +99,43 @@ type ReferTo = (message: DescMessage) => Json;
 /** The JSON schema of a field: its type and its rules. */
 function fieldSchema(contract: Contract, field: DescField, referTo: ReferTo): Json {
   const rules = contract.fieldRules(field);
-  if (field.fieldKind !== "list") {
-    const description = paragraphs(getComment(field), ...describeSchemaRules(contract, rules));
-    return { ...valueSchema(contract, field, rules, referTo), description };
+  const part = (rules: FieldRules = {}): Json => ({
+    ...valueSchema(contract, field, rules, referTo),
+    description: paragraphs(...describeSchemaRules(contract, rules)),
+  });
+  const description = paragraphs(getComment(field), ...toSentences(rules.cel ?? []));
+  switch (field.fieldKind) {
+    case "list":
+      return {
+        type: "array",
+        description,
+        minItems: count(rules.repeated?.min_items),
+        maxItems: count(rules.repeated?.max_items),
+        uniqueItems: rules.repeated?.unique,
+        items: part(rules.repeated?.items),
+      };
+    case "map": {
+      const example = findExample(rules);
+      return {
+        type: "object",
+        description,
+        minProperties: count(rules.map?.min_pairs),
+        maxProperties: count(rules.map?.max_pairs),
+        // Keys are strings, as all names are in JSON.
+        propertyNames: part(rules.map?.keys),
+        additionalProperties: part(rules.map?.values),
+        examples: example === undefined ? undefined : [example],
+      };
+    }
+    default:
+      return {
+        ...valueSchema(contract, field, rules, referTo),
+        description: paragraphs(getComment(field), ...describeSchemaRules(contract, rules)),
+      };
   }
-  const items = rules.repeated?.items ?? {};
-  return {
-    type: "array",
-    description: paragraphs(getComment(field), ...toSentences(rules.cel ?? [])),
-    minItems: count(rules.repeated?.min_items),
-    maxItems: count(rules.repeated?.max_items),
-    uniqueItems: rules.repeated?.unique,
-    items: {
-      ...valueSchema(contract, field, items, referTo),
-      description: paragraphs(...describeSchemaRules(contract, items)),
-    },
-  };
 }
 
-/** The schema of a field, or of one item of a list. */
+/** The schema of a field, of one item of a list, or of one key or value of a map. */
 function valueSchema(
   contract: Contract,
   field: DescField,

@@ -1,4 +1,10 @@
-import { type DescField, type DescMessage, type DescService, ScalarType } from "@bufbuild/protobuf";
+import {
+  type DescField,
+  type DescMessage,
+  type DescService,
+  type JsonValue,
+  ScalarType,
+} from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import type { Contract, FieldRules, RepeatedRules, StringRules } from "../contract/contract.js";
 import { findExample } from "../contract/examples.js";
@@ -38,13 +44,20 @@ function describeFields(contract: Contract, { fields }: DescMessage, isRequest: 
         describeType(field),
         getComment(field).replaceAll("\n\n", " "),
         [...presence, ...describeRules(contract, field)].join(" "),
-        example === undefined ? "" : inlineCode(String(example)),
+        example === undefined ? "" : inlineCode(formatExample(example)),
       ];
     }),
   };
 }
 
+function formatExample(example: JsonValue): string {
+  return typeof example === "object" ? JSON.stringify(example) : String(example);
+}
+
 function describeType(field: DescField): string {
+  if (field.fieldKind === "map" && field.mapKind === "scalar") {
+    return inlineCode(`map<${scalarName(field.mapKey)}, ${scalarName(field.scalar)}>`);
+  }
   const label = field.fieldKind === "list" ? "repeated " : describePresence(field);
   if (field.message) {
     return label + referTo(field.message);
@@ -52,7 +65,11 @@ function describeType(field: DescField): string {
   if (field.scalar === undefined) {
     throw new Error(`${field} has a type that this plugin does not support`);
   }
-  return label + inlineCode(ScalarType[field.scalar].toLowerCase());
+  return label + inlineCode(scalarName(field.scalar));
+}
+
+function scalarName(scalar: ScalarType): string {
+  return ScalarType[scalar].toLowerCase();
 }
 
 /** Message fields always have explicit presence, so only other fields are marked. */
@@ -85,11 +102,18 @@ function reachable(from: readonly DescMessage[]): Set<DescMessage> {
 function describeRules(contract: Contract, field: DescField): string[] {
   const rules = contract.fieldRules(field);
   const header = contract.header(field);
-  const item = valueRules(contract, rules.repeated?.items ?? {});
+  const { min_pairs, max_pairs, keys, values } = rules.map ?? {};
+  const partRules = (label: string, part: FieldRules = {}) => {
+    const sentences = valueRules(contract, part);
+    return sentences.length > 0 ? [`${label}: ${sentences.join(" ")}`] : [];
+  };
   return [
     ...itemRules(rules.repeated ?? {}),
+    describeCount(min_pairs, max_pairs, "pair"),
     ...valueRules(contract, rules),
-    ...(item.length > 0 ? [`Each: ${item.join(" ")}`] : []),
+    ...partRules("Each", rules.repeated?.items),
+    ...partRules("Keys", keys),
+    ...partRules("Values", values),
     header ? `Over REST, sent in the ${inlineCode(header)} header, in double quotes.` : "",
   ].filter((text) => text !== "");
 }

@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file buf/validate/validate.proto.
  */
 export const file_buf_validate_validate: GenFile = /*@__PURE__*/
-  fileDesc("ChtidWYvdmFsaWRhdGUvdmFsaWRhdGUucHJvdG8SDGJ1Zi52YWxpZGF0ZSI3CgRSdWxlEgoKAmlkGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSEgoKZXhwcmVzc2lvbhgDIAEoCSIvCgxNZXNzYWdlUnVsZXMSHwoDY2VsGAMgAygLMhIuYnVmLnZhbGlkYXRlLlJ1bGUiMgoPUHJlZGVmaW5lZFJ1bGVzEh8KA2NlbBgBIAMoCzISLmJ1Zi52YWxpZGF0ZS5SdWxlIuIDCgpGaWVsZFJ1bGVzEh8KA2NlbBgXIAMoCzISLmJ1Zi52YWxpZGF0ZS5SdWxlEhAKCHJlcXVpcmVkGBkgASgIEiQKBmlnbm9yZRgbIAEoDjIULmJ1Zi52YWxpZGF0ZS5JZ25vcmUSKQoFaW50MzIYAyABKAsyGC5idWYudmFsaWRhdGUuSW50MzJSdWxlc0gAEicKBGJvb2wYDSABKAsyFy5idWYudmFsaWRhdGUuQm9vbFJ1bGVzSAASKwoGc3RyaW5nGA4gASgLMhkuYnVmLnZhbGlkYXRlLlN0cmluZ1J1bGVzSAASKQoFYnl0ZXMYDyABKAsyGC5idWYudmFsaWRhdGUuQnl0ZXNSdWxlc0gAEi8KCHJlcGVhdGVkGBIgASgLMhsuYnVmLnZhbGlkYXRlLlJlcGVhdGVkUnVsZXNIABIvCghkdXJhdGlvbhgVIAEoCzIbLmJ1Zi52YWxpZGF0ZS5EdXJhdGlvblJ1bGVzSAASMQoJdGltZXN0YW1wGBYgASgLMhwuYnVmLnZhbGlkYXRlLlRpbWVzdGFtcFJ1bGVzSAASMgoKZmllbGRfbWFzaxgcIAEoCzIcLmJ1Zi52YWxpZGF0ZS5GaWVsZE1hc2tSdWxlc0gAQgYKBHR5cGUifwoKSW50MzJSdWxlcxIMCgJsdBgCIAEoBUgAEg0KA2x0ZRgDIAEoBUgAEgwKAmd0GAQgASgFSAESDQoDZ3RlGAUgASgFSAESDwoHZXhhbXBsZRgIIAMoBSoJCOgHEICAgIACQgsKCWxlc3NfdGhhbkIOCgxncmVhdGVyX3RoYW4iJwoJQm9vbFJ1bGVzEg8KB2V4YW1wbGUYAiADKAgqCQjoBxCAgICAAiKGAQoLU3RyaW5nUnVsZXMSDwoHbWluX2xlbhgCIAEoBBIPCgdtYXhfbGVuGAMgASgEEg8KB3BhdHRlcm4YBiABKAkSCgoCaW4YCiADKAkSDgoEdXVpZBgWIAEoCEgAEg8KB2V4YW1wbGUYIiADKAkqCQjoBxCAgICAAkIMCgp3ZWxsX2tub3duIiQKCkJ5dGVzUnVsZXMSCwoDbGVuGA0gASgEKgkI6AcQgICAgAIieQoNUmVwZWF0ZWRSdWxlcxIRCgltaW5faXRlbXMYASABKAQSEQoJbWF4X2l0ZW1zGAIgASgEEg4KBnVuaXF1ZRgDIAEoCBInCgVpdGVtcxgEIAEoCzIYLmJ1Zi52YWxpZGF0ZS5GaWVsZFJ1bGVzKgkI6AcQgICAgAIiiQIKDUR1cmF0aW9uUnVsZXMSJwoCbHQYAyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25IABIoCgNsdGUYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25IABInCgJndBgFIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkgBEigKA2d0ZRgGIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkgBEioKB2V4YW1wbGUYCSADKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24qCQjoBxCAgICAAkILCglsZXNzX3RoYW5CDgoMZ3JlYXRlcl90aGFuIkgKDlRpbWVzdGFtcFJ1bGVzEisKB2V4YW1wbGUYCiADKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wKgkI6AcQgICAgAIiVAoORmllbGRNYXNrUnVsZXMSCgoCaW4YAiADKAkSKwoHZXhhbXBsZRgEIAMoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2sqCQjoBxCAgICAAipNCgZJZ25vcmUSFgoSSUdOT1JFX1VOU1BFQ0lGSUVEEAASGAoUSUdOT1JFX0lGX1pFUk9fVkFMVUUQARIRCg1JR05PUkVfQUxXQVlTEAM6VgoHbWVzc2FnZRIfLmdvb2dsZS5wcm90b2J1Zi5NZXNzYWdlT3B0aW9ucxiHCSABKAsyGi5idWYudmFsaWRhdGUuTWVzc2FnZVJ1bGVzUgdtZXNzYWdlOk4KBWZpZWxkEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxiHCSABKAsyGC5idWYudmFsaWRhdGUuRmllbGRSdWxlc1IFZmllbGQ6XQoKcHJlZGVmaW5lZBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYiAkgASgLMh0uYnVmLnZhbGlkYXRlLlByZWRlZmluZWRSdWxlc1IKcHJlZGVmaW5lZA", [file_google_protobuf_descriptor, file_google_protobuf_duration, file_google_protobuf_field_mask, file_google_protobuf_timestamp]);
+  fileDesc("ChtidWYvdmFsaWRhdGUvdmFsaWRhdGUucHJvdG8SDGJ1Zi52YWxpZGF0ZSI3CgRSdWxlEgoKAmlkGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSEgoKZXhwcmVzc2lvbhgDIAEoCSIvCgxNZXNzYWdlUnVsZXMSHwoDY2VsGAMgAygLMhIuYnVmLnZhbGlkYXRlLlJ1bGUiMgoPUHJlZGVmaW5lZFJ1bGVzEh8KA2NlbBgBIAMoCzISLmJ1Zi52YWxpZGF0ZS5SdWxlIokECgpGaWVsZFJ1bGVzEh8KA2NlbBgXIAMoCzISLmJ1Zi52YWxpZGF0ZS5SdWxlEhAKCHJlcXVpcmVkGBkgASgIEiQKBmlnbm9yZRgbIAEoDjIULmJ1Zi52YWxpZGF0ZS5JZ25vcmUSKQoFaW50MzIYAyABKAsyGC5idWYudmFsaWRhdGUuSW50MzJSdWxlc0gAEicKBGJvb2wYDSABKAsyFy5idWYudmFsaWRhdGUuQm9vbFJ1bGVzSAASKwoGc3RyaW5nGA4gASgLMhkuYnVmLnZhbGlkYXRlLlN0cmluZ1J1bGVzSAASKQoFYnl0ZXMYDyABKAsyGC5idWYudmFsaWRhdGUuQnl0ZXNSdWxlc0gAEi8KCHJlcGVhdGVkGBIgASgLMhsuYnVmLnZhbGlkYXRlLlJlcGVhdGVkUnVsZXNIABIlCgNtYXAYEyABKAsyFi5idWYudmFsaWRhdGUuTWFwUnVsZXNIABIvCghkdXJhdGlvbhgVIAEoCzIbLmJ1Zi52YWxpZGF0ZS5EdXJhdGlvblJ1bGVzSAASMQoJdGltZXN0YW1wGBYgASgLMhwuYnVmLnZhbGlkYXRlLlRpbWVzdGFtcFJ1bGVzSAASMgoKZmllbGRfbWFzaxgcIAEoCzIcLmJ1Zi52YWxpZGF0ZS5GaWVsZE1hc2tSdWxlc0gAQgYKBHR5cGUifwoKSW50MzJSdWxlcxIMCgJsdBgCIAEoBUgAEg0KA2x0ZRgDIAEoBUgAEgwKAmd0GAQgASgFSAESDQoDZ3RlGAUgASgFSAESDwoHZXhhbXBsZRgIIAMoBSoJCOgHEICAgIACQgsKCWxlc3NfdGhhbkIOCgxncmVhdGVyX3RoYW4iJwoJQm9vbFJ1bGVzEg8KB2V4YW1wbGUYAiADKAgqCQjoBxCAgICAAiKGAQoLU3RyaW5nUnVsZXMSDwoHbWluX2xlbhgCIAEoBBIPCgdtYXhfbGVuGAMgASgEEg8KB3BhdHRlcm4YBiABKAkSCgoCaW4YCiADKAkSDgoEdXVpZBgWIAEoCEgAEg8KB2V4YW1wbGUYIiADKAkqCQjoBxCAgICAAkIMCgp3ZWxsX2tub3duIiQKCkJ5dGVzUnVsZXMSCwoDbGVuGA0gASgEKgkI6AcQgICAgAIieQoNUmVwZWF0ZWRSdWxlcxIRCgltaW5faXRlbXMYASABKAQSEQoJbWF4X2l0ZW1zGAIgASgEEg4KBnVuaXF1ZRgDIAEoCBInCgVpdGVtcxgEIAEoCzIYLmJ1Zi52YWxpZGF0ZS5GaWVsZFJ1bGVzKgkI6AcQgICAgAIijQEKCE1hcFJ1bGVzEhEKCW1pbl9wYWlycxgBIAEoBBIRCgltYXhfcGFpcnMYAiABKAQSJgoEa2V5cxgEIAEoCzIYLmJ1Zi52YWxpZGF0ZS5GaWVsZFJ1bGVzEigKBnZhbHVlcxgFIAEoCzIYLmJ1Zi52YWxpZGF0ZS5GaWVsZFJ1bGVzKgkI6AcQgICAgAIiiQIKDUR1cmF0aW9uUnVsZXMSJwoCbHQYAyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25IABIoCgNsdGUYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25IABInCgJndBgFIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkgBEigKA2d0ZRgGIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkgBEioKB2V4YW1wbGUYCSADKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24qCQjoBxCAgICAAkILCglsZXNzX3RoYW5CDgoMZ3JlYXRlcl90aGFuIkgKDlRpbWVzdGFtcFJ1bGVzEisKB2V4YW1wbGUYCiADKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wKgkI6AcQgICAgAIiVAoORmllbGRNYXNrUnVsZXMSCgoCaW4YAiADKAkSKwoHZXhhbXBsZRgEIAMoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2sqCQjoBxCAgICAAipNCgZJZ25vcmUSFgoSSUdOT1JFX1VOU1BFQ0lGSUVEEAASGAoUSUdOT1JFX0lGX1pFUk9fVkFMVUUQARIRCg1JR05PUkVfQUxXQVlTEAM6VgoHbWVzc2FnZRIfLmdvb2dsZS5wcm90b2J1Zi5NZXNzYWdlT3B0aW9ucxiHCSABKAsyGi5idWYudmFsaWRhdGUuTWVzc2FnZVJ1bGVzUgdtZXNzYWdlOk4KBWZpZWxkEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxiHCSABKAsyGC5idWYudmFsaWRhdGUuRmllbGRSdWxlc1IFZmllbGQ6XQoKcHJlZGVmaW5lZBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYiAkgASgLMh0uYnVmLnZhbGlkYXRlLlByZWRlZmluZWRSdWxlc1IKcHJlZGVmaW5lZA", [file_google_protobuf_descriptor, file_google_protobuf_duration, file_google_protobuf_field_mask, file_google_protobuf_timestamp]);
 
 /**
  * A rule written in CEL, where `this` is the value under test.
@@ -133,6 +133,12 @@ export type FieldRules = Message<"buf.validate.FieldRules"> & {
      */
     value: RepeatedRules;
     case: "repeated";
+  } | {
+    /**
+     * @generated from field: buf.validate.MapRules map = 19;
+     */
+    value: MapRules;
+    case: "map";
   } | {
     /**
      * @generated from field: buf.validate.DurationRules duration = 21;
@@ -329,6 +335,38 @@ export const RepeatedRulesSchema: GenMessage<RepeatedRules> = /*@__PURE__*/
   messageDesc(file_buf_validate_validate, 8);
 
 /**
+ * @generated from message buf.validate.MapRules
+ */
+export type MapRules = Message<"buf.validate.MapRules"> & {
+  /**
+   * @generated from field: optional uint64 min_pairs = 1;
+   */
+  minPairs: bigint;
+
+  /**
+   * @generated from field: optional uint64 max_pairs = 2;
+   */
+  maxPairs: bigint;
+
+  /**
+   * @generated from field: optional buf.validate.FieldRules keys = 4;
+   */
+  keys?: FieldRules | undefined;
+
+  /**
+   * @generated from field: optional buf.validate.FieldRules values = 5;
+   */
+  values?: FieldRules | undefined;
+};
+
+/**
+ * Describes the message buf.validate.MapRules.
+ * Use `create(MapRulesSchema)` to create a new message.
+ */
+export const MapRulesSchema: GenMessage<MapRules> = /*@__PURE__*/
+  messageDesc(file_buf_validate_validate, 9);
+
+/**
  * @generated from message buf.validate.DurationRules
  */
 export type DurationRules = Message<"buf.validate.DurationRules"> & {
@@ -377,7 +415,7 @@ export type DurationRules = Message<"buf.validate.DurationRules"> & {
  * Use `create(DurationRulesSchema)` to create a new message.
  */
 export const DurationRulesSchema: GenMessage<DurationRules> = /*@__PURE__*/
-  messageDesc(file_buf_validate_validate, 9);
+  messageDesc(file_buf_validate_validate, 10);
 
 /**
  * @generated from message buf.validate.TimestampRules
@@ -394,7 +432,7 @@ export type TimestampRules = Message<"buf.validate.TimestampRules"> & {
  * Use `create(TimestampRulesSchema)` to create a new message.
  */
 export const TimestampRulesSchema: GenMessage<TimestampRules> = /*@__PURE__*/
-  messageDesc(file_buf_validate_validate, 10);
+  messageDesc(file_buf_validate_validate, 11);
 
 /**
  * @generated from message buf.validate.FieldMaskRules
@@ -416,7 +454,7 @@ export type FieldMaskRules = Message<"buf.validate.FieldMaskRules"> & {
  * Use `create(FieldMaskRulesSchema)` to create a new message.
  */
 export const FieldMaskRulesSchema: GenMessage<FieldMaskRules> = /*@__PURE__*/
-  messageDesc(file_buf_validate_validate, 11);
+  messageDesc(file_buf_validate_validate, 12);
 
 /**
  * When the rules of a field do not apply.

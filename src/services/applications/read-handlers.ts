@@ -78,12 +78,13 @@ interface Search {
 }
 
 function readSearch(request: ListApplicationsRequest): Search {
-  const { type, status, permission, namePrefix } = request;
+  const { type, status, permission, namePrefix, externalId } = request;
   const filter: ApplicationFilter = {
     type: type as ApplicationType | undefined,
     disabled: status === undefined ? undefined : status === "disabled",
     permission,
     namePrefix,
+    externalId,
     expiresBefore: readTime(request.expiresBefore, "expires_before"),
     lastUsedBefore: readTime(request.lastUsedBefore, "last_used_before"),
   };

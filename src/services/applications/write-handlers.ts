@@ -8,7 +8,12 @@ import {
   UpdateApplicationRequestSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { callerOf } from "../../auth/caller.js";
-import { checkGrantsAllowed, checkMayAdminister, readGrants } from "../../auth/grants.js";
+import {
+  checkGrantsAllowed,
+  checkMayAdminister,
+  type ProposedGrants,
+  readGrants,
+} from "../../auth/grants.js";
 import { generateKey } from "../../auth/keys.js";
 import { maskableFields } from "../../contract/fields.js";
 import type { ApplicationType, Grants } from "../../contract/grants.js";
@@ -91,7 +96,7 @@ export function createWriteHandlers({
       const key = { id: newId(clock()), hash: keyring.hash(plaintextKey) };
       const response = (record: ApplicationRecord) => toApplication(record, plaintextKey);
       const record = await applications.create(
-        { ...readFields(request), id, tenantId, type, key, createdBy, expiresAt },
+        { ...readNewFields(request), id, tenantId, type, key, createdBy, expiresAt },
         audit(context, {
           kind: "application.created",
           target: () => ({ applicationId: id, keyId: key.id }),
@@ -105,13 +110,19 @@ export function createWriteHandlers({
     async updateApplication(request, context) {
       const { name } = request;
       const grants = readGrants(request);
+      const expiresAt = await readExpiry(request.expiresAt, store);
+      const changes = { ...readChanges(request), ...(expiresAt !== undefined && { expiresAt }) };
       return change(context, { kind: "application.updated" }, request, (current) => {
-        const { type, expiresAt } = current;
-        grantGuard.checkMayGrant(callerOf(context), { type, grants, expiresAt, current });
+        const { type } = current;
+        grantGuard.checkMayGrant(callerOf(context), {
+          type,
+          grants,
+          ...proposedLifetime(current, changes),
+        });
         checkGrantsAllowed(type, grants);
         checkRestrictions(type, request);
         checkSessionQuota(type, request.sessionQuota);
-        return { name, ...grants, ...readChanges(request) };
+        return { name, ...grants, ...changes };
       });
     },
 
@@ -152,17 +163,35 @@ export function createWriteHandlers({
   };
 }
 
+/** The expiry after a change. If it is later than the current one, all grants are new for that time. */
+function proposedLifetime(
+  current: ApplicationRecord,
+  { expiresAt = current.expiresAt }: Pick<ApplicationChange, "expiresAt">,
+): Pick<ProposedGrants, "expiresAt" | "current"> {
+  const never = Number.POSITIVE_INFINITY;
+  const isLater = (expiresAt ?? never) > (current.expiresAt ?? never);
+  return { expiresAt: expiresAt ?? undefined, current: isLater ? undefined : current };
+}
+
 const conversion = { values: { time: timestampMs }, shareNested: true };
 
-/** Reads the fields that a request and a record have in common. */
-const readFields = createConverter(CreateApplicationRequestSchema, conversion) as (
+const readFields = createConverter(CreateApplicationRequestSchema, conversion);
+
+/** Reads the fields that a request and a record have in common. An empty text is absent. */
+function readNewFields(
   request: CreateApplicationRequest,
-) => Pick<ApplicationFields, "name" | keyof Grants>;
+): Pick<ApplicationFields, "name" | keyof Grants> {
+  const given = Object.entries(readFields(request)).filter(([, value]) => value !== "");
+  return Object.fromEntries(given) as ReturnType<typeof readNewFields>;
+}
 
 const optionalFields = maskableFields(UpdateApplicationRequestSchema);
 const readUpdate = createConverter(UpdateApplicationRequestSchema, conversion);
 
-/** Reads the optional fields to replace: those with a value, and empty ones that the update mask names. */
+/**
+ * Reads the optional fields to replace: those with a value, those with an empty
+ * text, and empty ones that the update mask names.
+ */
 function readChanges(request: UpdateApplicationRequest): Omit<ApplicationChange, "modifiedBy"> {
   const cleared = request.updateMask?.paths ?? [];
   const update = readUpdate(request);
@@ -172,7 +201,8 @@ function readChanges(request: UpdateApplicationRequest): Omit<ApplicationChange,
       if (!isEmpty(value)) {
         return [[field.localName, value]];
       }
-      return cleared.includes(field.name) ? [[field.localName, emptyValueOf(field)]] : [];
+      const isCleared = value === "" || cleared.includes(field.name);
+      return isCleared ? [[field.localName, emptyValueOf(field)]] : [];
     }),
   );
 }

@@ -12,10 +12,11 @@ import type { Tables } from "./tables.js";
  * values of one attribute have the same length, or end with a byte that occurs
  * in none of them.
  */
-type Attribute = "disabled" | "manager" | "name" | "permission" | "type" | "use";
+type Attribute = "disabled" | "externalId" | "manager" | "name" | "permission" | "type" | "use";
 
 const letters: Readonly<Record<Attribute, string>> = {
   disabled: "d",
+  externalId: "e",
   manager: "m",
   name: "n",
   permission: "p",
@@ -29,6 +30,7 @@ type Value = string | number;
 
 const valuesOf: Readonly<Record<Attribute, (record: ApplicationRecord) => readonly Value[]>> = {
   disabled: ({ disabled }) => (disabled ? [""] : []),
+  externalId: ({ externalId }) => (externalId === undefined ? [] : [externalId]),
   manager: (record) => (isManager(record) ? [expiryOf(record)] : []),
   name: ({ name }) => [foldName(name)],
   permission: heldPermissions,
@@ -40,7 +42,7 @@ function expiryOf({ expiresAt = Number.POSITIVE_INFINITY }: ApplicationRecord): 
   return expiresAt;
 }
 
-const permissionSize = 8;
+const hashSize = 8;
 const prefixSize = 17;
 const idSize = 16;
 
@@ -57,24 +59,35 @@ export function attributeValue(attribute: Attribute, value: Value): Buffer {
   if (typeof value === "number") {
     return timeBytes(value);
   }
-  return attribute === "permission" ? permissionBytes(value) : Buffer.from(`${value}\0`);
+  switch (attribute) {
+    case "permission":
+      return permissionBytes(value);
+    case "externalId":
+      return hashBytes(value);
+    default:
+      return Buffer.from(`${value}\0`);
+  }
 }
 
 /** Most applications hold the same few permissions. */
 const maxCachedHashes = 10_000;
 const cachedHashes = new Map<string, Buffer>();
 
-/** A truncated hash, because names differ in length. Readers compare the record on a collision. */
 function permissionBytes(name: string): Buffer {
   const cached = cachedHashes.get(name);
   if (cached) {
     return cached;
   }
-  const bytes = createHash("sha256").update(name).digest().subarray(0, permissionSize);
+  const bytes = hashBytes(name);
   if (cachedHashes.size < maxCachedHashes) {
     cachedHashes.set(name, bytes);
   }
   return bytes;
+}
+
+/** A truncated hash, because texts differ in length. Readers compare the record on a collision. */
+function hashBytes(text: string): Buffer {
+  return createHash("sha256").update(text).digest().subarray(0, hashSize);
 }
 
 export function attributeKey(
@@ -125,6 +138,9 @@ interface ApplicationAttributes {
 
   /** Whether another application still manages the tenant of this one after a time. */
   hasOtherManager(record: ApplicationRecord, time: number): boolean;
+
+  /** The ids of the applications that may have an external id: those with the same hash. */
+  idsByExternalId(tenantId: string, externalId: string): string[];
 }
 
 export function createApplicationAttributes({
@@ -177,12 +193,13 @@ export function createApplicationAttributes({
       }
     },
 
-    change(before, after, { name, permissions, rules, disabled }) {
+    change(before, after, { name, permissions, rules, disabled, externalId }) {
       const isGranting = permissions !== undefined || rules !== undefined;
       const touched: Partial<Record<Attribute, boolean>> = {
         name: name !== undefined,
         permission: isGranting,
         disabled: disabled !== undefined,
+        externalId: externalId !== undefined,
         manager: isGranting || disabled !== undefined,
       };
       for (const attribute of attributes.filter((each) => touched[each])) {
@@ -201,6 +218,14 @@ export function createApplicationAttributes({
       const last = table.getKeys({ start: after(end), end, reverse: true, limit: 2 });
       return [...last].some(
         (key) => key.readDoubleBE(prefixSize) > time && idFromBytes(trailingId(key)) !== id,
+      );
+    },
+
+    idsByExternalId(tenantId, externalId) {
+      const value = attributeValue("externalId", externalId);
+      const start = attributePrefix(tenantId, "externalId", value);
+      return Array.from(table.getKeys({ start, end: after(start) }), (key) =>
+        idFromBytes(trailingId(key)),
       );
     },
   };

@@ -26,6 +26,9 @@ export interface ApplicationIndex {
   /** Whether another application still manages the tenant of this one after a time. */
   hasOtherManager(record: ApplicationRecord, time: number): boolean;
 
+  /** The ids of the applications of a tenant that may have an external id, expired ones included. */
+  idsByExternalId(tenantId: string, externalId: string): string[];
+
   /** The ids of a tenant's unexpired applications, newest first, after an id. */
   idsAfter(tenantId: string, id: string, now: number, limit: number): string[];
 
@@ -75,40 +78,52 @@ export function createApplicationIndex(tables: Tables): ApplicationIndex {
     return ids;
   }
 
+  function add(record: ApplicationRecord): void {
+    const { tenantId, id, expiresAt } = record;
+    attributes.add(record);
+    byTenant.put(ownedKey(tenantId, id), timeBytes(expiresAt ?? Number.POSITIVE_INFINITY));
+    addToCount(tenantId, 1);
+    if (expiresAt === undefined) {
+      return;
+    }
+    applicationExpirations.put(timeKey(expiresAt, id), emptyValue);
+    tenantExpirations.put(tenantTimeKey(tenantId, expiresAt, id), emptyValue);
+  }
+
+  function remove(record: ApplicationRecord): void {
+    const { tenantId, id, expiresAt } = record;
+    const key = ownedKey(tenantId, id);
+    // An expired application leaves the indexes before its record is removed. In between, an
+    // import may replace the record, or a caller may change it after the clock was set back.
+    if (!byTenant.doesExist(key)) {
+      return;
+    }
+    attributes.remove(record);
+    byTenant.remove(key);
+    addToCount(tenantId, -1);
+    if (expiresAt === undefined) {
+      return;
+    }
+    applicationExpirations.remove(timeKey(expiresAt, id));
+    tenantExpirations.remove(tenantTimeKey(tenantId, expiresAt, id));
+  }
+
   return {
-    add(record) {
-      const { tenantId, id, expiresAt } = record;
-      attributes.add(record);
-      byTenant.put(ownedKey(tenantId, id), timeBytes(expiresAt ?? Number.POSITIVE_INFINITY));
-      addToCount(tenantId, 1);
-      if (expiresAt === undefined) {
-        return;
+    add,
+    remove,
+
+    change(before, after, change) {
+      if (change.expiresAt === undefined) {
+        attributes.change(before, after, change);
+      } else {
+        remove(before);
+        add(after);
       }
-      applicationExpirations.put(timeKey(expiresAt, id), emptyValue);
-      tenantExpirations.put(tenantTimeKey(tenantId, expiresAt, id), emptyValue);
     },
 
-    change: attributes.change,
     recordUse: attributes.recordUse,
     hasOtherManager: attributes.hasOtherManager,
-
-    remove(record) {
-      const { tenantId, id, expiresAt } = record;
-      const key = ownedKey(tenantId, id);
-      // An expired application leaves the indexes before its record is removed. In between, an
-      // import may replace the record, or a caller may delete it after the clock was set back.
-      if (!byTenant.doesExist(key)) {
-        return;
-      }
-      attributes.remove(record);
-      byTenant.remove(key);
-      addToCount(tenantId, -1);
-      if (expiresAt === undefined) {
-        return;
-      }
-      applicationExpirations.remove(timeKey(expiresAt, id));
-      tenantExpirations.remove(tenantTimeKey(tenantId, expiresAt, id));
-    },
+    idsByExternalId: attributes.idsByExternalId,
 
     idsAfter(tenantId, id, now, limit) {
       const rows = byTenant.getRange({

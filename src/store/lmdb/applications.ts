@@ -1,6 +1,12 @@
-import { type ApplicationStore, isManager, stopsManaging } from "../port/applications.js";
-import { LastManager } from "../port/errors.js";
 import {
+  type ApplicationStore,
+  claimsExternalId,
+  isManager,
+  stopsManaging,
+} from "../port/applications.js";
+import { ExternalIdTaken, LastManager } from "../port/errors.js";
+import {
+  type ApplicationFields,
   type ApplicationRecord,
   changedApplication,
   isUnexpired,
@@ -54,6 +60,15 @@ export function createApplicationStore({
     return isUnexpired(record, clock()) ? record : undefined;
   }
 
+  /** Refuses an application whose external id another one has. */
+  function refuseTakenId(application: ClaimingApplication, now: number): Refused | undefined {
+    const { externalId } = application;
+    const isTaken = hasTakenExternalId(application, { records, index, now });
+    return externalId !== undefined && isTaken
+      ? new Refused(new ExternalIdTaken(externalId))
+      : undefined;
+  }
+
   function recordUse(use: KeyUse): void {
     const record = findUnexpired(use.applicationId);
     if (record) {
@@ -68,6 +83,10 @@ export function createApplicationStore({
         changeWriter.withPreconditions(context, (now) => {
           if (records.find(application.id)) {
             return undefined;
+          }
+          const refused = refuseTakenId(application, now);
+          if (refused) {
+            return refused;
           }
           const record = records.put(newApplication(application, now));
           index.add(record);
@@ -111,9 +130,16 @@ export function createApplicationStore({
 
     async list(query, signal) {
       signal?.throwIfAborted();
-      const { ids, filter, order = "newest" } = query;
+      const { tenantId, filter, order = "newest" } = query;
+      const externalId = filter?.externalId;
+      if (externalId !== undefined && !query.ids) {
+        return read(() => {
+          const ids = index.idsByExternalId(tenantId, externalId);
+          return list({ ...query, ids }, clock());
+        });
+      }
       const isSearch = filter !== undefined || order !== "newest";
-      return isSearch && !ids ? search(query, signal) : read(() => list(query, clock()));
+      return isSearch && !query.ids ? search(query, signal) : read(() => list(query, clock()));
     },
 
     async update(tenantId, id, change, context) {
@@ -130,10 +156,17 @@ export function createApplicationStore({
           if (stopsManaging(current, changed) && !index.hasOtherManager(current, now)) {
             return new Refused(new LastManager());
           }
-          const record = records.put(changedApplication(current, changed, now), current);
+          const fields = changedApplication(current, changed, now);
+          const refused = claimsExternalId(changed) ? refuseTakenId(fields, now) : undefined;
+          if (refused) {
+            return refused;
+          }
+          const record = records.put(fields, current);
           index.change(current, record, changed);
-          if (changed.keys) {
+          if (changed.keys || changed.expiresAt !== undefined) {
             expirations.update(current, record);
+          }
+          if (changed.keys) {
             foreignKeys.update(current, record);
           }
           if (record.sessionEpoch !== current.sessionEpoch) {
@@ -178,4 +211,24 @@ export function createApplicationStore({
       }
     },
   };
+}
+
+type ClaimingApplication = Pick<ApplicationFields, "id" | "tenantId" | "externalId">;
+
+interface ExternalIdSearch {
+  readonly records: ApplicationRecords;
+  readonly index: ApplicationIndex;
+  readonly now: number;
+}
+
+/** Whether another unexpired application of the tenant has the external id of this one. */
+export function hasTakenExternalId(
+  { id, tenantId, externalId }: ClaimingApplication,
+  { records, index, now }: ExternalIdSearch,
+): boolean {
+  const ids = externalId === undefined ? [] : index.idsByExternalId(tenantId, externalId);
+  return ids.some((other) => {
+    const record = other === id ? undefined : records.find(other);
+    return isUnexpired(record, now) && record.externalId === externalId;
+  });
 }

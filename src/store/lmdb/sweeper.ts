@@ -84,7 +84,7 @@ export function startSweeper(options: SweeperOptions) {
     for (const key of due(tables.applicationExpirations)) {
       const id = idFromBytes(trailingId(key));
       const record = applications.find(id);
-      if (record) {
+      if (record && !isUnexpired(record, clock())) {
         expiredLog.append(record);
         index.remove(record);
       }

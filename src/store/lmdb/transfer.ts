@@ -20,6 +20,7 @@ import { applicationIdsOf, isSessionValid, withApplications } from "../port/sess
 import type { Clock } from "../port/store.js";
 import type { ImportOptions, ImportOutcome, TransferStore } from "../port/transfer.js";
 import type { ApplicationIndex, ExpirationIndex, ForeignKeyIndex } from "./application-index.js";
+import { hasTakenExternalId } from "./applications.js";
 import type { Environment } from "./environment.js";
 import { createRestoredEvents, type EventLog } from "./event-log.js";
 import type { ApplicationRecords, SessionRecords } from "./records.js";
@@ -112,7 +113,14 @@ export function createTransfer(parts: TransferParts): TransferStore {
   function decideApplication(record: ApplicationFields, replace: boolean): ImportOutcome {
     const stored = applications.find(record.id);
     const outcome = outcomeOfApplication(stored, record, importContext(record, replace));
-    return isWritten(outcome) && hasTakenKey(record) ? "taken" : outcome;
+    if (!isWritten(outcome)) {
+      return outcome;
+    }
+    if (hasTakenKey(record)) {
+      return "taken";
+    }
+    const search = { records: applications, index, now: clock() };
+    return hasTakenExternalId(record, search) ? "external_id_taken" : outcome;
   }
 
   function hasTakenKey({ id, keys }: ApplicationFields): boolean {

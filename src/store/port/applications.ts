@@ -1,9 +1,11 @@
 import { type ApplicationType, heldPermissions, holds } from "../../contract/grants.js";
 import type { MaybePromise } from "../../lib/async.js";
 import type { ChangeContext } from "./change-context.js";
+import type { ExternalIdTaken } from "./errors.js";
 import type { ApplicationChange, ApplicationRecord, KeyUse, NewApplication } from "./records.js";
+
 export interface ApplicationStore {
-  /** Adds an application. Throws if the id exists. */
+  /** Adds an application. Throws if the id exists, and {@link ExternalIdTaken}. */
   create(
     application: NewApplication,
     context: ChangeContext<ApplicationRecord>,
@@ -39,7 +41,9 @@ export interface ApplicationStore {
    * and the store's time. It may be called again on a conflict, and nothing is
    * written if it throws. Returns `undefined` if the tenant has no such
    * application. Throws {@link LastManager} if the tenant would be left without
-   * an enabled application that can create and update others.
+   * an enabled application that can create and update others. The expiry of the
+   * last one may change: it may also be created with one. Throws
+   * {@link ExternalIdTaken}.
    */
   update(
     tenantId: string,
@@ -76,6 +80,8 @@ export interface ApplicationFilter {
   readonly permission?: string | undefined;
   /** Case-insensitive. */
   readonly namePrefix?: string | undefined;
+  /** At most one application has it. */
+  readonly externalId?: string | undefined;
   readonly expiresBefore?: number | undefined;
   /** Last used before this time, or created before it and never used. */
   readonly lastUsedBefore?: number | undefined;
@@ -159,12 +165,14 @@ export function matchesFilter(
   filter: ApplicationFilter,
   order: ListOrder,
 ): boolean {
-  const { type, disabled, permission, namePrefix, expiresBefore, lastUsedBefore } = filter;
+  const { type, disabled, permission, namePrefix, externalId } = filter;
+  const { expiresBefore, lastUsedBefore } = filter;
   const expiry = record.expiresAt ?? Number.POSITIVE_INFINITY;
   return (
     (order !== "expires_at" || Number.isFinite(expiry)) &&
     (type === undefined || record.type === type) &&
     (disabled === undefined || record.disabled === disabled) &&
+    (externalId === undefined || record.externalId === externalId) &&
     (expiresBefore === undefined || expiry < expiresBefore) &&
     (lastUsedBefore === undefined || lastUseOf(record) < lastUsedBefore) &&
     (namePrefix === undefined || foldName(record.name).startsWith(foldName(namePrefix))) &&
@@ -229,6 +237,11 @@ export function stopsManaging(current: ApplicationRecord, change: ApplicationCha
       rules: rules ?? current.rules,
     })
   );
+}
+
+/** Whether a change needs its external id to be free: a later expiry may collide with a new owner. */
+export function claimsExternalId({ externalId, expiresAt }: ApplicationChange): boolean {
+  return typeof externalId === "string" || expiresAt !== undefined;
 }
 
 /** When the last application that manages a tenant expires. */

@@ -21,6 +21,15 @@ export class LastManager extends Error {
   }
 }
 
+/** Another unexpired application of the tenant has the external id. Nothing is written. */
+export class ExternalIdTaken extends Error {
+  override readonly name = "ExternalIdTaken";
+
+  constructor(readonly externalId: string) {
+    super("Another application of the tenant has the external id.");
+  }
+}
+
 /** The caller of a change was revoked, or its permissions changed. Nothing is written. */
 export class CallerChanged extends Error {
   override readonly name = "CallerChanged";

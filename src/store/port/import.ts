@@ -110,13 +110,20 @@ const comparable = {
   map: (map: object) => ({ ...map }),
   withDefaults: true,
 };
-const applicationContent = createConverter(ApplicationRecordSchema, comparable);
+const applicationFields = createConverter(ApplicationRecordSchema, comparable);
 const sessionContent = createConverter(SessionRecordSchema, comparable);
 const eventContent = createConverter(EventRecordSchema, comparable);
 
-function contentWithoutUses(record: ApplicationFields) {
-  const { lastUsedAt: _, ...content } = applicationContent(record);
-  const keys = content.keys as readonly Readonly<Record<string, unknown>>[];
+type Content = Readonly<Record<string, unknown>>;
+
+function applicationContent(record: ApplicationFields): Content & { keys: Content[] } {
+  const content = applicationFields(record);
+  const keys = content.keys as readonly Content[];
+  return { ...content, keys: keys.map((key) => ({ ...key, foreign: key.foreign === true })) };
+}
+
+function contentWithoutUses(record: ApplicationFields): Content {
+  const { lastUsedAt: _, keys, ...content } = applicationContent(record);
   return { ...content, keys: keys.map(({ lastUsedAt: _, ...key }) => key) };
 }
 

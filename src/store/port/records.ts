@@ -51,7 +51,7 @@ export type ApplicationChange = {
 
 /** The fields that no change replaces, apart from `modifiedBy`, which every change sets. */
 type Fixed =
-  | ("id" | "tenantId" | "type" | "createdBy" | "createdAt" | "expiresAt")
+  | ("id" | "tenantId" | "type" | "createdBy" | "createdAt")
   | ("modifiedBy" | "modifiedAt" | "lastUsedAt");
 
 export interface KeyUse {

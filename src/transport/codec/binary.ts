@@ -9,7 +9,7 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
-import { listFieldsOf, overlongList } from "../../contract/fields.js";
+import { overlong, type RepeatedField, repeatedFieldsOf } from "../../contract/fields.js";
 import type { FieldViolation } from "../../contract/problems.js";
 import { invalidRequest } from "../../errors.js";
 import { isSupported } from "./message-fields.js";
@@ -25,34 +25,36 @@ export function encodeBinary(schema: DescMessage, message: object): Uint8Array {
 /**
  * Creates a decoder that ignores unknown fields. It refuses what the library would
  * misread, a field with the wrong wire type or one that exceeds its message, and
- * lists over their limit before they take memory.
+ * lists and maps over their limit before they take memory.
  */
 export function createBinaryDecoder(schema: DescMessage): (bytes: Uint8Array) => Message {
   const scan = isSupported(schema) ? messageScan(schema) : () => undefined;
   return (bytes) => {
-    const overlong = scan(new BinaryReader(bytes), bytes.length);
-    if (overlong) {
-      throw invalidRequest(overlong);
+    const violation = scan(new BinaryReader(bytes), bytes.length);
+    if (violation) {
+      throw invalidRequest(violation);
     }
     return fromBinary(schema, bytes, readOptions);
   };
 }
 
-/** Reads a message up to `end`. Returns the first list that is too long. Throws if the message is malformed. */
+/** Reads a message up to `end`. Returns the violation of the first list or map that is too long. Throws if the message is malformed. */
 type Scan = (from: BinaryReader, end: number) => FieldViolation | undefined;
 
 interface KnownField {
   readonly name: string;
   readonly wireType: WireType;
-  readonly isList: boolean;
-  /** The maximum number of items of a list. */
-  readonly maxItems: number;
-  /** The scan of its message, or of each of its messages. */
+  /** Set for a list or map. */
+  readonly repeated: RepeatedField | undefined;
+  /** The scan of its message, of each of its messages, or of each pair of a map. */
   readonly scan: Scan | undefined;
 }
 
-function messageScan(schema: DescMessage): Scan {
-  const fields = new Map(schema.fields.map((field) => [field.number, toKnownField(field)]));
+function messageScan({ name, fields }: DescMessage): Scan {
+  return fieldsScan(name, new Map(fields.map((field) => [field.number, toKnownField(field)])));
+}
+
+function fieldsScan(messageName: string, fields: ReadonlyMap<number, KnownField>): Scan {
   return (from, end) => {
     let counts: Map<KnownField, number> | undefined;
     while (from.pos < end) {
@@ -62,27 +64,27 @@ function messageScan(schema: DescMessage): Scan {
         from.skip(wireType, number);
         continue;
       }
-      const { name, isList, maxItems } = field;
+      const { name, repeated } = field;
       if (wireType !== field.wireType) {
         throw new Error(`${name} has wire type ${wireType}, not ${field.wireType}`);
       }
       let index = 0;
-      if (isList) {
+      if (repeated) {
         counts ??= new Map();
         index = counts.get(field) ?? 0;
-        if (index === maxItems) {
-          return overlongList(name, maxItems);
+        if (index === repeated.maxSize) {
+          return overlong(name, repeated);
         }
         counts.set(field, index + 1);
       }
-      const overlong = scanValue(field, from);
-      if (overlong) {
-        const path = isList ? `${name}[${index}]` : name;
-        return { ...overlong, field: `${path}.${overlong.field}` };
+      const violation = scanValue(field, from);
+      if (violation) {
+        const path = repeated ? `${name}[${index}]` : name;
+        return { ...violation, field: `${path}.${violation.field}` };
       }
     }
     if (from.pos > end) {
-      throw new RangeError(`a field is longer than the rest of its ${schema.name}`);
+      throw new RangeError(`a field is longer than the rest of its ${messageName}`);
     }
     return undefined;
   };
@@ -103,13 +105,22 @@ function scanValue({ wireType, scan }: KnownField, from: BinaryReader): FieldVio
 
 function toKnownField(field: DescField): KnownField {
   const { name, fieldKind, scalar, message, parent } = field;
-  const list = listFieldsOf(parent).find((list) => list.name === name);
   const isVarint = fieldKind === "scalar" && scalar !== ScalarType.STRING;
   return {
     name,
     wireType: isVarint ? WireType.Varint : WireType.LengthDelimited,
-    isList: list !== undefined,
-    maxItems: list?.maxItems ?? Number.POSITIVE_INFINITY,
-    scan: message && messageScan(message),
+    repeated: repeatedFieldsOf(parent).find((repeated) => repeated.name === name),
+    scan: fieldKind === "map" ? scanPair : message && messageScan(message),
   };
 }
+
+const stringField = { wireType: WireType.LengthDelimited, repeated: undefined, scan: undefined };
+
+/** A pair of a map is a message with a key and a value. Supported maps have only strings. */
+const scanPair = fieldsScan(
+  "map entry",
+  new Map([
+    [1, { name: "key", ...stringField }],
+    [2, { name: "value", ...stringField }],
+  ]),
+);

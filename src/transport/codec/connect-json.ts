@@ -10,7 +10,7 @@ import {
   toJson,
 } from "@bufbuild/protobuf";
 import { type Timestamp, TimestampSchema, timestampMs } from "@bufbuild/protobuf/wkt";
-import { findOverlongList } from "../../contract/fields.js";
+import { findOverlong } from "../../contract/fields.js";
 import { invalidRequest } from "../../errors.js";
 import { parseJson, scanJson } from "../../validation/json.js";
 import { createJsonWriter, type JsonWriteStyle } from "./json-writer.js";
@@ -28,7 +28,7 @@ export function createConnectJsonDecoder(
   const checkTimes = isSupported(schema) ? createTimeCheck(schema) : undefined;
   return (bytes) => {
     const value = parseJson(bytes, jsonOptions.jsonDepth);
-    const overlong = findOverlongList(schema, value);
+    const overlong = findOverlong(schema, value);
     if (overlong) {
       throw invalidRequest(overlong);
     }

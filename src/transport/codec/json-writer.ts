@@ -24,8 +24,9 @@ export interface JsonWriteStyle {
 type Convert = (value: unknown) => unknown;
 
 /**
- * Creates an encoder of a supported message, or of its init shape, to JSON. Lists
- * and fields with implicit presence are always written, others only if they are set.
+ * Creates an encoder of a supported message, or of its init shape, to JSON. Lists,
+ * maps and fields with implicit presence are always written, others only if they
+ * are set.
  */
 export function createJsonWriter(
   schema: DescMessage,
@@ -68,13 +69,16 @@ function absentValueOf(field: DescField): unknown {
   if (field.fieldKind === "list") {
     return [];
   }
+  if (field.fieldKind === "map") {
+    return {};
+  }
   if (!isImplicit(field)) {
     return undefined;
   }
   return field.scalar === ScalarType.STRING ? "" : field.scalar === ScalarType.BOOL ? false : 0;
 }
 
-/** Returns `undefined` for scalars, which need no conversion. */
+/** Returns `undefined` for scalars and for maps of them, which need no conversion. */
 function fieldConverter(field: DescField, style: JsonWriteStyle): Convert | undefined {
   const convert = field.message && messageConverter(field.message, style);
   return convert && field.fieldKind === "list"

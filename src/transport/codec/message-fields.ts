@@ -61,8 +61,12 @@ function findUnsupportedInField(
   within: readonly DescMessage[],
 ): DescMessage | DescField | undefined {
   const { fieldKind, message, scalar, oneof } = field;
-  if (oneof || fieldKind === "map") {
+  if (oneof) {
     return field;
+  }
+  if (fieldKind === "map") {
+    const isOfStrings = field.mapKey === ScalarType.STRING && scalar === ScalarType.STRING;
+    return isOfStrings ? undefined : field;
   }
   if (message) {
     return findUnsupported(message, within);

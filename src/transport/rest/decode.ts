@@ -12,7 +12,7 @@ import {
   type Timestamp,
   TimestampSchema,
 } from "@bufbuild/protobuf/wkt";
-import { findOverlongList, maskableFields } from "../../contract/fields.js";
+import { findOverlong, maskableFields } from "../../contract/fields.js";
 import { headerOf } from "../../contract/methods.js";
 import type { FieldViolation } from "../../contract/problems.js";
 import { invalidRequest, maxViolations } from "../../errors.js";
@@ -55,7 +55,7 @@ export function createDecoder(
   const writeMask = createMaskWriter(schema);
   return {
     decode(body, path, query) {
-      const overlong = findOverlongList(schema, body);
+      const overlong = findOverlong(schema, body);
       if (overlong) {
         throw invalidRequest(overlong);
       }
@@ -144,12 +144,12 @@ function fieldsReader(messageFields: readonly DescField[]): ReadFields {
     messageFields.map((field) => [field.name, { name: field.localName, read: fieldReader(field) }]),
   );
   return (value, into, path, violations) => {
-    if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    if (!isObject(value)) {
       addViolation(violations, path || "request", "must be an object");
       return;
     }
     for (const name in value) {
-      const item = (value as Fields)[name];
+      const item = value[name];
       const field = fields.get(name);
       const itemPath = path === "" ? name : `${path}.${name}`;
       if (!field) {
@@ -159,6 +159,10 @@ function fieldsReader(messageFields: readonly DescField[]): ReadFields {
       }
     }
   };
+}
+
+function isObject(value: unknown): value is Readonly<Fields> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function messageReader(schema: DescMessage): ReadValue {
@@ -171,6 +175,9 @@ function messageReader(schema: DescMessage): ReadValue {
 }
 
 function fieldReader(field: DescField): ReadValue {
+  if (field.fieldKind === "map") {
+    return readMap;
+  }
   if (field.fieldKind === "list") {
     const read = field.listKind === "message" ? readerOf(field.message) : scalarReader(field);
     return (value, path, violations) => {
@@ -211,6 +218,22 @@ const readString: ReadValue = (value, path, violations) => {
     addViolation(violations, path, "must be a string");
   } else if (!value.isWellFormed()) {
     addViolation(violations, path, "has an unpaired surrogate");
+  }
+  return value;
+};
+
+/** Reads a map of strings. */
+const readMap: ReadValue = (value, path, violations) => {
+  if (!isObject(value)) {
+    addViolation(violations, path, "must be an object");
+    return {};
+  }
+  for (const key in value) {
+    const itemPath = `${path}[${JSON.stringify(key)}]`;
+    if (!key.isWellFormed()) {
+      addViolation(violations, itemPath, "key has an unpaired surrogate");
+    }
+    readString(value[key], itemPath, violations);
   }
   return value;
 };
@@ -260,7 +283,7 @@ export function isUpdateMask({ message }: DescField): boolean {
 
 /**
  * Creates a function that sets the update mask of a message to the updatable fields
- * in its JSON. So an empty list or `null` differs from an absent field.
+ * in its JSON. So an empty list or map or `null` differs from an absent field.
  */
 function createMaskWriter(schema: DescMessage): (message: Message, json: unknown) => Message {
   const mask = schema.fields.find(isUpdateMask);

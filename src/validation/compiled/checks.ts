@@ -1,4 +1,11 @@
-import { create, type DescField, type DescMessage, getOption } from "@bufbuild/protobuf";
+import {
+  create,
+  type DescField,
+  type DescMessage,
+  getOption,
+  isFieldSet,
+  ScalarType,
+} from "@bufbuild/protobuf";
 import { Edition, FeatureSet_FieldPresence, type FieldMask } from "@bufbuild/protobuf/wkt";
 import {
   type FieldMaskRules,
@@ -6,6 +13,8 @@ import {
   FieldRulesSchema,
   field as fieldRules,
   Ignore,
+  type MapRules,
+  MapRulesSchema,
   message as messageRules,
 } from "../../../gen/buf/validate/validate_pb.js";
 import { all, readExpression, type Test, UnsupportedRule } from "./expressions.js";
@@ -55,8 +64,7 @@ function messageTests(schema: DescMessage, within: Path): readonly Test[] {
 
 function fieldTests(field: DescField, within: Path): readonly Test[] {
   const rules = getOption(field, fieldRules);
-  const tests =
-    field.fieldKind === "list" ? listTests(field, rules, within) : valueTests(field, rules, within);
+  const tests = testsOf(field, rules, within);
   const isRequired = rules.required && rules.ignore !== Ignore.ALWAYS;
   if (tests.length === 0 && !isRequired) {
     return [];
@@ -74,6 +82,17 @@ function fieldTests(field: DescField, within: Path): readonly Test[] {
       return !(isRequired && !value) && isValid(value);
     },
   ];
+}
+
+function testsOf(field: DescField, rules: FieldRules, within: Path): readonly Test[] {
+  switch (field.fieldKind) {
+    case "list":
+      return listTests(field, rules, within);
+    case "map":
+      return mapTests(field, rules);
+    default:
+      return valueTests(field, rules, within);
+  }
 }
 
 /** The tests of a value that is set. */
@@ -123,10 +142,9 @@ function listTests(
   rules: FieldRules,
   within: Path,
 ): readonly Test[] {
-  checkKnown(rules);
-  const { type, required, ignore, cel } = rules;
-  const isSimple = !required && ignore !== Ignore.ALWAYS && cel.length === 0;
-  if (!isSimple || (type.case !== undefined && type.case !== "repeated")) {
+  const { type } = rules;
+  checkSimple(rules);
+  if (type.case !== undefined && type.case !== "repeated") {
     throw new UnsupportedRule();
   }
   const items = itemRulesOf(field);
@@ -139,6 +157,48 @@ function listTests(
     ...(type.value ? countTests(type.value, field.scalar !== undefined) : []),
     ...(tests.length > 0 ? [each(all(tests))] : []),
   ];
+}
+
+function mapTests(
+  { mapKey, mapKind }: DescField & { fieldKind: "map" },
+  rules: FieldRules,
+): readonly Test[] {
+  const { type } = rules;
+  checkSimple(rules);
+  const isOfScalars = mapKey === ScalarType.STRING && mapKind === "scalar";
+  if (!isOfScalars || (type.case !== undefined && type.case !== "map")) {
+    throw new UnsupportedRule();
+  }
+  return type.value ? pairTests(type.value) : [];
+}
+
+function pairTests(rules: MapRules): readonly Test[] {
+  checkKnown(rules);
+  const { keys = noRules, values = noRules } = rules;
+  checkSimple(keys);
+  checkSimple(values);
+  const isKey = all(scalarTests(keys));
+  const isValue = all(scalarTests(values));
+  const min = Number(rules.minPairs);
+  const max = isFieldSet(rules, MapRulesSchema.field.maxPairs)
+    ? Number(rules.maxPairs)
+    : Number.POSITIVE_INFINITY;
+  return [
+    (value) => {
+      const pairs = Object.entries(value as object);
+      const hasRightSize = pairs.length >= min && pairs.length <= max;
+      return hasRightSize && pairs.every(([key, value]) => isKey(key) && isValue(value));
+    },
+  ];
+}
+
+/** Throws if the rules of a list or map, or of a part of a map, are more than those of its type. */
+function checkSimple(rules: FieldRules): void {
+  checkKnown(rules);
+  const { required, ignore, cel } = rules;
+  if (required || ignore === Ignore.ALWAYS || cel.length > 0) {
+    throw new UnsupportedRule();
+  }
 }
 
 const noRules = create(FieldRulesSchema);

@@ -42,6 +42,7 @@ export function anImportedApplication(fields: Partial<ApplicationFields> = {}): 
     sessionEpoch: 0,
     allowedOrigins: [],
     allowedCidrs: [],
+    metadata: {},
     createdAt,
     ...fields,
   };
