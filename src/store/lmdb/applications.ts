@@ -1,6 +1,6 @@
 import {
   type ApplicationStore,
-  claimsExternalId,
+  claimedExternalId,
   isManager,
   stopsManaging,
 } from "../port/applications.js";
@@ -61,10 +61,9 @@ export function createApplicationStore({
   }
 
   /** Refuses an application whose external id another one has. */
-  function refuseTakenId(application: ClaimingApplication, now: number): Refused | undefined {
-    const { externalId } = application;
-    const isTaken = hasTakenExternalId(application, { records, index, now });
-    return externalId !== undefined && isTaken
+  function refuseTaken(claim: Claim, now: number): Refused | undefined {
+    const { externalId } = claim;
+    return externalId !== undefined && hasTakenExternalId(claim, { records, index, now })
       ? new Refused(new ExternalIdTaken(externalId))
       : undefined;
   }
@@ -84,7 +83,7 @@ export function createApplicationStore({
           if (records.find(application.id)) {
             return undefined;
           }
-          const refused = refuseTakenId(application, now);
+          const refused = refuseTaken(application, now);
           if (refused) {
             return refused;
           }
@@ -156,12 +155,12 @@ export function createApplicationStore({
           if (stopsManaging(current, changed) && !index.hasOtherManager(current, now)) {
             return new Refused(new LastManager());
           }
-          const fields = changedApplication(current, changed, now);
-          const refused = claimsExternalId(changed) ? refuseTakenId(fields, now) : undefined;
+          const externalId = claimedExternalId(current, changed);
+          const refused = refuseTaken({ id, tenantId, externalId }, now);
           if (refused) {
             return refused;
           }
-          const record = records.put(fields, current);
+          const record = records.put(changedApplication(current, changed, now), current);
           index.change(current, record, changed);
           if (changed.keys || changed.expiresAt !== undefined) {
             expirations.update(current, record);
@@ -213,7 +212,7 @@ export function createApplicationStore({
   };
 }
 
-type ClaimingApplication = Pick<ApplicationFields, "id" | "tenantId" | "externalId">;
+type Claim = Pick<ApplicationFields, "id" | "tenantId" | "externalId">;
 
 interface ExternalIdSearch {
   readonly records: ApplicationRecords;
@@ -223,7 +222,7 @@ interface ExternalIdSearch {
 
 /** Whether another unexpired application of the tenant has the external id of this one. */
 export function hasTakenExternalId(
-  { id, tenantId, externalId }: ClaimingApplication,
+  { id, tenantId, externalId }: Claim,
   { records, index, now }: ExternalIdSearch,
 ): boolean {
   const ids = externalId === undefined ? [] : index.idsByExternalId(tenantId, externalId);

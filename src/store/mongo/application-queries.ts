@@ -84,8 +84,11 @@ const sorts: Readonly<Record<ListOrder, Sort>> = {
   last_used_at: { idle_since: 1, _id: 1 },
 };
 
-/** The most selective index with the requested order. */
+/** The most selective index with the requested order. One that finds a single application needs no order. */
 function indexFor({ ids, filter = {}, order = "newest" }: ListQuery) {
+  if (filter.externalId !== undefined) {
+    return searchIndexes.external_id;
+  }
   if (order !== "newest") {
     return searchIndexes[order];
   }
@@ -113,12 +116,14 @@ function toFilter({ tenantId, ids, filter = {}, order = "newest", from }: ListQu
 }
 
 function conditionsOf(filter: ApplicationFilter): Document[] {
-  const { type, disabled, permission, namePrefix, expiresBefore, lastUsedBefore } = filter;
+  const { type, disabled, permission, namePrefix, externalId } = filter;
+  const { expiresBefore, lastUsedBefore } = filter;
   const prefix = namePrefix === undefined ? undefined : foldName(namePrefix);
   const fields = {
     type,
     disabled: disabled === false ? { $ne: true } : disabled,
     held_permissions: permission,
+    external_id: externalId,
     folded_name: prefix === undefined ? undefined : { $gte: prefix, $lt: `${prefix}\u{10ffff}` },
     expires_at: expiresBefore === undefined ? undefined : { $lt: new Date(expiresBefore) },
     idle_since: lastUsedBefore === undefined ? undefined : { $lt: new Date(lastUsedBefore) },

@@ -1,7 +1,12 @@
 import { type ClientSession, type Collection, type Document, ObjectId } from "mongodb";
 import { isId } from "../../lib/uuid.js";
-import { type ApplicationStore, isManager, stopsManaging } from "../port/applications.js";
-import { LastManager } from "../port/errors.js";
+import {
+  type ApplicationStore,
+  claimedExternalId,
+  isManager,
+  stopsManaging,
+} from "../port/applications.js";
+import { ExternalIdTaken, LastManager } from "../port/errors.js";
 import { type ApplicationRecord, type KeyUse, newApplication } from "../port/records.js";
 import { findOtherManager, listApplications } from "./application-queries.js";
 import type { Transactions } from "./change-writer.js";
@@ -19,6 +24,7 @@ import {
   uuid,
 } from "./documents.js";
 import { callDriver, insert, limitsOf } from "./driver-call.js";
+import { type Claim, type ExternalIds, isTaken } from "./external-ids.js";
 import { createFindForeign, createLookup } from "./lookup.js";
 import type { SessionCleanup } from "./session-cleanup.js";
 
@@ -27,11 +33,12 @@ interface ApplicationStoreOptions {
   readonly time: Time;
   readonly freshRead: FreshRead;
   readonly transactions: Transactions;
+  readonly externalIds: ExternalIds;
   readonly sessionCleanup: SessionCleanup;
 }
 
 export function createApplicationStore(options: ApplicationStoreOptions): ApplicationStore {
-  const { documents, time, freshRead, transactions, sessionCleanup } = options;
+  const { documents, time, freshRead, transactions, externalIds, sessionCleanup } = options;
   const find = createLookup(documents, time, freshRead, toApplication);
 
   /** Reads an application together with the current time. */
@@ -53,6 +60,14 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
     ...notExpired(time),
   });
 
+  /** Ensures that no other application has the external id when the transaction commits. */
+  async function lockExternalId(claim: Claim, session: ClientSession): Promise<void> {
+    const { externalId } = claim;
+    if (externalId !== undefined && isTaken(claim, await externalIds.lock([claim], session))) {
+      throw new ExternalIdTaken(externalId);
+    }
+  }
+
   return {
     async create(application, context) {
       const created_at = time();
@@ -62,9 +77,10 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
         $mergeObjects: [{ $literal: key }, { created_at }],
       }));
       const computed = { created_at, idle_since: created_at, keys };
-      const created = await transactions.change(application.id, context, async (session) =>
-        toApplication(await insert(documents, fields, computed, session)),
-      );
+      const created = await transactions.change(application.id, context, async (session) => {
+        await lockExternalId(application, session);
+        return toApplication(await insert(documents, fields, computed, session));
+      });
       return created as ApplicationRecord;
     },
 
@@ -103,6 +119,8 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
         }
         before = read.current;
         const wanted = change(before, read.now);
+        const externalId = claimedExternalId(before, wanted);
+        await lockExternalId({ id, tenantId, externalId }, session);
         if (stopsManaging(before, wanted)) {
           await lockOtherManager(documents, before, time, session);
         }

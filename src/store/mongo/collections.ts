@@ -60,12 +60,14 @@ export const searchIndexes = {
   name: { tenant_id: 1, folded_name: 1, _id: 1 },
   expires_at: { tenant_id: 1, expires_at: 1, _id: 1 },
   last_used_at: { tenant_id: 1, idle_since: 1, _id: 1 },
+  external_id: { tenant_id: 1, external_id: 1, _id: -1 },
 } as const;
 
 /** Most applications do not have these values, so a partial index stays small. */
 const partialFilters: Readonly<Record<string, Document>> = {
   disabled: { disabled: true },
   expires_at: { expires_at: { $exists: true } },
+  external_id: { external_id: { $exists: true } },
 };
 const searchIndexSpecs = Object.entries(searchIndexes).map(([name, key]): Index => {
   const partialFilterExpression = partialFilters[name];

@@ -2,6 +2,7 @@
 import {
   type AnyBulkWriteOperation,
   type Binary,
+  type ClientSession,
   type Collection,
   type Document,
   type Filter,
@@ -30,13 +31,24 @@ export interface Importer<D extends Document, R> {
   toDocument(record: R, existing: D | undefined): Document;
   /** Matches the existing document unless it has changed since it was read. */
   unchanged(existing: D): Document;
+  /** For records with a value that no other document may have. */
+  readonly uniqueness?: Uniqueness<R>;
   /** The event of a replacement. Absent if documents are never replaced. */
   readonly eventFor?: (record: R) => NewEvent;
+}
+
+/** Keeps a value unique. The records that have one are written in a transaction. */
+interface Uniqueness<R> {
+  hasValue(record: R): boolean;
+  /** Locks the values of records before they are written. Returns false if another document has one of them. */
+  lock(records: readonly R[], session: ClientSession): Promise<boolean>;
 }
 
 /** What an attempt writes. */
 interface Writes {
   readonly inserts: AnyBulkWriteOperation<Document>[];
+  /** The inserts of records with a unique value. */
+  readonly uniqueInserts: AnyBulkWriteOperation<Document>[];
   readonly replacements: AnyBulkWriteOperation<Document>[];
   /** One for each replacement. */
   readonly events: NewEvent[];
@@ -44,7 +56,8 @@ interface Writes {
 
 /**
  * Reads the existing documents, decides, and writes new documents with one
- * command, and replacements with their events in one transaction. If another
+ * command, and replacements with their events, and new documents with unique
+ * values, in one transaction. If another
  * writer interferes, the affected records are read and decided again. A record
  * that occurs twice is decided a second time after its first write.
  */
@@ -52,30 +65,33 @@ export function createImport(runTransaction: RunTransaction, eventWriter: EventW
   /** Returns false if another writer interfered. */
   async function writeAll(
     documents: Collection,
-    { inserts, replacements, events }: Writes,
+    { inserts, uniqueInserts, replacements, events }: Writes,
+    lock: (session: ClientSession) => Promise<boolean>,
   ): Promise<boolean> {
-    const areInserted = inserts.length === 0 || (await insertAll(documents, inserts));
-    if (replacements.length === 0) {
+    const areInserted = (await writeDocuments(documents, inserts)) !== undefined;
+    const writes = [...uniqueInserts, ...replacements];
+    if (writes.length === 0) {
       return areInserted;
     }
-    const areReplaced = await runTransaction(async (session, commit) => {
-      const options = { ordered: false, ...limitsOf(documents, session) };
-      const { matchedCount } = await callDriver(() => documents.bulkWrite(replacements, options));
-      if (matchedCount < replacements.length) {
+    const areWritten = await runTransaction(async (session, commit) => {
+      const isLocked = await lock(session);
+      const written = isLocked ? await writeDocuments(documents, writes, session) : undefined;
+      if (written !== replacements.length) {
         return false;
       }
       await eventWriter.insert(events, session);
       await commit();
       return true;
     });
-    return areInserted && areReplaced;
+    return areInserted && areWritten;
   }
 
   return async <D extends Document & { readonly _id: Binary }, R extends { readonly id: string }>(
-    { documents, findEvents, decide, toDocument, unchanged, eventFor }: Importer<D, R>,
+    importer: Importer<D, R>,
     records: readonly R[],
     { dryRun }: Pick<ImportOptions, "dryRun">,
   ): Promise<ImportOutcome[]> => {
+    const { documents, findEvents, decide, toDocument, unchanged, uniqueness, eventFor } = importer;
     const outcomes: ImportOutcome[] = [];
     let pending = [...records.keys()];
     while (pending.length > 0) {
@@ -88,7 +104,8 @@ export function createImport(runTransaction: RunTransaction, eventWriter: EventW
         .map((index) => records[index] as R)
         .filter(({ id }) => !existing.has(id));
       const events = (absent.length > 0 && (await findEvents?.(absent))) || noEvents;
-      const writes: Writes = { inserts: [], replacements: [], events: [] };
+      const writes: Writes = { inserts: [], uniqueInserts: [], replacements: [], events: [] };
+      const unique: R[] = [];
       const ids = new Set<string>();
       const written: number[] = [];
       const repeated: number[] = [];
@@ -106,19 +123,23 @@ export function createImport(runTransaction: RunTransaction, eventWriter: EventW
         }
         if (isWritten(outcome)) {
           const document = toDocument(record, current);
+          const isUnique = uniqueness?.hasValue(record) ?? false;
+          unique.push(...(isUnique ? [record] : []));
           if (current) {
             writes.replacements.push({
               replaceOne: { filter: unchanged(current), replacement: document },
             });
             writes.events.push(...(eventFor ? [eventFor(record)] : []));
           } else {
-            writes.inserts.push({ insertOne: { document } });
+            (isUnique ? writes.uniqueInserts : writes.inserts).push({ insertOne: { document } });
           }
           ids.add(record.id);
           written.push(index);
         }
       }
-      const isDone = dryRun || (await writeAll(documents as unknown as Collection, writes));
+      const lock = async (session: ClientSession) =>
+        unique.length === 0 || ((await uniqueness?.lock(unique, session)) ?? true);
+      const isDone = dryRun || (await writeAll(documents as unknown as Collection, writes, lock));
       pending = isDone ? repeated : [...written, ...repeated];
     }
     return outcomes;
@@ -140,20 +161,23 @@ async function findExisting<D extends Document & { readonly _id: Binary }>(
 
 const duplicateKey = 11_000;
 
-/** Returns false if another writer has added one of them. */
-async function insertAll(
+/** Returns how many documents were replaced, or `undefined` if another writer has added one of the new ones. */
+async function writeDocuments(
   documents: Collection,
-  inserts: AnyBulkWriteOperation<Document>[],
-): Promise<boolean> {
+  writes: AnyBulkWriteOperation<Document>[],
+  session?: ClientSession,
+): Promise<number | undefined> {
+  if (writes.length === 0) {
+    return 0;
+  }
   try {
-    const options = { ordered: false, ...limitsOf(documents) };
-    await callDriver(() => documents.bulkWrite(inserts, options));
-    return true;
+    const options = { ordered: false, ...limitsOf(documents, session) };
+    return (await callDriver(() => documents.bulkWrite(writes, options))).matchedCount;
   } catch (error) {
     const errors = error instanceof MongoBulkWriteError ? [error.writeErrors].flat() : [];
     if (errors.length === 0 || errors.some(({ code }) => code !== duplicateKey)) {
       throw error;
     }
-    return false;
+    return undefined;
   }
 }

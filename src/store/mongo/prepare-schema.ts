@@ -16,6 +16,7 @@ import {
   type Index,
 } from "./collections.js";
 import { fromUuid } from "./documents.js";
+import { externalIdLockCollection } from "./external-ids.js";
 import { rateCountCollection } from "./rate-counts.js";
 
 const majority = { writeConcern: { w: "majority" } };
@@ -27,7 +28,12 @@ const schemaTitle = "Latchkey schema 2";
 export class IncompatibleSchema extends Error {}
 
 export function collectionsFor(eventRetention: number): CollectionSpec[] {
-  return [...credentialCollections, ...eventCollections(eventRetention), rateCountCollection];
+  return [
+    ...credentialCollections,
+    externalIdLockCollection,
+    ...eventCollections(eventRetention),
+    rateCountCollection,
+  ];
 }
 
 /** Several instances may do this at once: on a conflict, it starts again. */

@@ -16,6 +16,7 @@ import { databaseTime, timeFromClock } from "./documents.js";
 import { callDriver, limitsOf, maxTimeOf } from "./driver-call.js";
 import { createEventWriter } from "./event-documents.js";
 import { createEventStore } from "./events.js";
+import { createExternalIds, externalIdLocksName } from "./external-ids.js";
 import { createFeed } from "./feeds/feed.js";
 import { createFindCaller } from "./lookup.js";
 import { createRateCounts, rateCountsName } from "./rate-counts.js";
@@ -73,12 +74,18 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
     ),
     now,
   });
+  const externalIds = createExternalIds({
+    applications: db.collection(applicationsName),
+    locks: db.collection(externalIdLocksName),
+    time,
+  });
   const sessionCleanup = createSessionCleanup(db.collection(sessionsName));
   const applications = createApplicationStore({
     documents: db.collection(applicationsName),
     time,
     freshRead,
     transactions,
+    externalIds,
     sessionCleanup,
   });
   const sessions = createSessionStore({
@@ -123,6 +130,7 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
       sessions: db.collection(sessionsName),
       events: db.collection(eventsName),
       eventWriter,
+      externalIds,
       runTransaction,
       time,
       now,

@@ -37,6 +37,7 @@ import {
   toEvent,
   toEventDocument,
 } from "./event-documents.js";
+import { type ExternalIdOwners, type ExternalIds, isTaken, ownerKey } from "./external-ids.js";
 import { createImport, type FoundEvents, type Importer } from "./import.js";
 import { findOwners, toBase64 } from "./lookup.js";
 import type { RunTransaction } from "./transaction-retry.js";
@@ -46,6 +47,7 @@ interface TransferParts {
   readonly sessions: Collection<SessionDocument>;
   readonly events: Collection<EventDocument>;
   readonly eventWriter: EventWriter;
+  readonly externalIds: ExternalIds;
   readonly runTransaction: RunTransaction;
   readonly time: Time;
   /** The store's clock. */
@@ -53,7 +55,7 @@ interface TransferParts {
 }
 
 export function createTransfer(parts: TransferParts): TransferStore {
-  const { applications, sessions, events, time, now } = parts;
+  const { applications, sessions, events, externalIds, time, now } = parts;
   const importAll = createImport(parts.runTransaction, parts.eventWriter);
 
   /** The unexpired applications with these ids. */
@@ -122,10 +124,28 @@ export function createTransfer(parts: TransferParts): TransferStore {
 
     async importApplications(records, options) {
       const owners = await findTaken(records);
-      const imported = applicationImporter(applications, owners, await now(), options.replace);
-      const findRemovalEvents = (absent: readonly ApplicationFields[]) =>
-        findEvents(absent, removalsOfApplication);
-      return importAll({ ...imported, findEvents: findRemovalEvents }, records, options);
+      const externalIdOwners = await externalIds.findOwners(records);
+      const imported = applicationImporter(
+        applications,
+        { ofKeys: owners, ofExternalIds: externalIdOwners },
+        await now(),
+        options.replace,
+      );
+      const importer: typeof imported = {
+        ...imported,
+        findEvents: (absent) => findEvents(absent, removalsOfApplication),
+        uniqueness: {
+          hasValue: ({ externalId }) => externalId !== undefined,
+          async lock(records, session) {
+            const found = await externalIds.lock(records, session);
+            for (const [key, owner] of found) {
+              externalIdOwners.set(key, owner);
+            }
+            return !records.some((record) => isTaken(record, found));
+          },
+        },
+      };
+      return importAll(importer, records, options);
     },
 
     async importSessions(records, options) {
@@ -190,20 +210,36 @@ function toImportContext(
   return { replace, now, hasEvent };
 }
 
+/** The applications, stored or imported, that have values which no other application may have. */
+interface Owners {
+  /** By the hash of a foreign key. */
+  readonly ofKeys: Map<string, readonly string[]>;
+  readonly ofExternalIds: ExternalIdOwners;
+}
+
 function applicationImporter(
   documents: Collection<ApplicationDocument>,
-  owners: Map<string, readonly string[]>,
+  owners: Owners,
   now: number,
   replace: boolean,
 ): Importer<ApplicationDocument, ApplicationFields> {
-  /** Whether another application, stored or imported, already has one of the foreign keys. */
+  /** Whether another application already has one of the foreign keys. */
   function hasTakenKey({ id, keys }: ApplicationFields): boolean {
     const hashes = keys.filter((key) => key.foreign).map(({ hash }) => toBase64(hash));
-    const isTaken = hashes.some((hash) => owners.get(hash)?.some((owner) => owner !== id));
-    for (const hash of isTaken ? [] : hashes) {
-      owners.set(hash, [id]);
+    const hasTaken = hashes.some((hash) => owners.ofKeys.get(hash)?.some((owner) => owner !== id));
+    for (const hash of hasTaken ? [] : hashes) {
+      owners.ofKeys.set(hash, [id]);
     }
-    return isTaken;
+    return hasTaken;
+  }
+
+  function hasTakenExternalId(record: ApplicationFields): boolean {
+    const { id, tenantId, externalId } = record;
+    const hasTaken = isTaken(record, owners.ofExternalIds);
+    if (externalId !== undefined && !hasTaken) {
+      owners.ofExternalIds.set(ownerKey(tenantId, externalId), id);
+    }
+    return hasTaken;
   }
 
   return {
@@ -211,7 +247,13 @@ function applicationImporter(
     decide(existing, record, events) {
       const context = toImportContext(record.id, events, now, replace);
       const outcome = outcomeOfApplication(existing && toApplication(existing), record, context);
-      return isWritten(outcome) && hasTakenKey(record) ? "taken" : outcome;
+      if (!isWritten(outcome)) {
+        return outcome;
+      }
+      if (hasTakenKey(record)) {
+        return "taken";
+      }
+      return hasTakenExternalId(record) ? "external_id_taken" : outcome;
     },
     toDocument: (record, existing) =>
       toApplicationDocument(

@@ -239,9 +239,17 @@ export function stopsManaging(current: ApplicationRecord, change: ApplicationCha
   );
 }
 
-/** Whether a change needs its external id to be free: a later expiry may collide with a new owner. */
-export function claimsExternalId({ externalId, expiresAt }: ApplicationChange): boolean {
-  return typeof externalId === "string" || expiresAt !== undefined;
+/**
+ * The external id that an application must not share with another one after a
+ * change. An unchanged one counts if the expiry changes: at the previous expiry,
+ * another application may take it over.
+ */
+export function claimedExternalId(
+  current: ApplicationRecord,
+  { externalId = current.externalId, expiresAt }: ApplicationChange,
+): string | undefined {
+  const isUnchanged = externalId === current.externalId && expiresAt === undefined;
+  return isUnchanged ? undefined : (externalId ?? undefined);
 }
 
 /** When the last application that manages a tenant expires. */
