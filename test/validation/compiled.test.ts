@@ -19,6 +19,7 @@ import {
   type FieldRules,
   field as fieldRules,
   Ignore,
+  MapRulesSchema,
   predefined,
   type StringRules,
   StringRulesSchema,
@@ -42,6 +43,7 @@ import {
   container_path,
   network,
   one_line,
+  optional_line,
   permission_name,
   plain_text,
   subject_key,
@@ -62,6 +64,7 @@ const requests = services.flatMap(({ methods }) => methods.map(({ input }) => in
 const customRules = [
   permission_name,
   one_line,
+  optional_line,
   plain_text,
   container_path,
   subject_key,
@@ -91,6 +94,11 @@ describe("compiled check", () => {
     allowedOrigins: ["https://shop.example.com", "http://[::1]:3000"],
     allowedCidrs: ["203.0.113.0/24", "2001:db8::/32", "::ffff:1.2.3.4"],
   };
+  const labels = {
+    description: "a\nb",
+    externalId: "svc 4711",
+    metadata: { team: "", "a.b": "c\n", ["__proto__"]: "d" },
+  };
   const check = {
     key: generateKey("prv", newId(0)),
     permission: "token:read",
@@ -103,7 +111,12 @@ describe("compiled check", () => {
     [CreateApplicationRequestSchema, { name, type: "private", ...grants }],
     [CreateApplicationRequestSchema, { name, type: "public", rules, expiresAt: {} }],
     [CreateApplicationRequestSchema, { name, type: "public", ...grants, ...restrictions }],
-    [UpdateApplicationRequestSchema, { id, name, ...grants, ...restrictions }],
+    [CreateApplicationRequestSchema, { name, type: "public", ...grants, ...labels }],
+    [
+      CreateApplicationRequestSchema,
+      { name, type: "public", rules, description: "", externalId: "" },
+    ],
+    [UpdateApplicationRequestSchema, { id, name, ...grants, ...restrictions, ...labels }],
     [UpdateApplicationRequestSchema, { id, name, ...grants, updateMask: { paths } }],
     [GetApplicationRequestSchema, { id }],
     [ListApplicationsRequestSchema, { id: [id], page: 1, size: 100 }],
@@ -293,6 +306,29 @@ describe("compiled check of single rules", () => {
     );
   });
 
+  it("agrees with protovalidate on a map", () => {
+    const part = fc.record(
+      {
+        ...common,
+        type: fc.record({ case: fc.constant("string" as const), value: stringRules }),
+      },
+      { requiredKeys: [] },
+    );
+    const map = fc.record(
+      { minPairs: count, maxPairs: count, keys: part, values: part },
+      { requiredKeys: [] },
+    );
+    const rules = fc.record(
+      { ...common, type: fc.record({ case: fc.constant("map" as const), value: map }) },
+      { requiredKeys: [] },
+    );
+    const keys = fc.oneof(values, fc.constantFrom("__proto__", "constructor"));
+    expectAgreement(
+      rules.map((rules) => createSchema(fields.map, rules)),
+      fc.array(fc.tuple(keys, values), { maxLength: 6 }).map(Object.fromEntries),
+    );
+  });
+
   it.each([
     ["has(this.value)"],
     ["!has(this.value)"],
@@ -470,6 +506,9 @@ function boundaryMessage(schema: DescMessage): fc.Arbitrary<object> {
 }
 
 function boundaryValue(field: DescField): fc.Arbitrary<unknown> {
+  if (field.fieldKind === "map") {
+    return boundaryMap(field);
+  }
   if (field.fieldKind !== "list") {
     return fc.oneof(
       { weight: 9, arbitrary: boundaryItem(field, getOption(field, fieldRules)) },
@@ -482,6 +521,22 @@ function boundaryValue(field: DescField): fc.Arbitrary<unknown> {
   return fc.oneof(
     { weight: 20, arbitrary: fc.array(item, { maxLength: 3 }) },
     { weight: 1, arbitrary: item.map((value) => Array(Math.min(maxItems + 1, 60)).fill(value)) },
+  );
+}
+
+function boundaryMap(field: DescField): fc.Arbitrary<object> {
+  const { type } = getOption(field, fieldRules);
+  const { keys, values, maxPairs } = type.case === "map" ? type.value : create(MapRulesSchema);
+  const pair = fc.tuple(boundaryItem(field, keys), boundaryItem(field, values));
+  const maxLength = Number(maxPairs) + 1;
+  return fc.oneof(
+    { weight: 20, arbitrary: fc.array(pair, { maxLength: 3 }).map(Object.fromEntries) },
+    {
+      weight: 1,
+      arbitrary: pair.map(([, value]) =>
+        Object.fromEntries(Array.from({ length: maxLength }, (_, index) => [`k${index}`, value])),
+      ),
+    },
   );
 }
 

@@ -42,6 +42,13 @@ describe("validation", () => {
     ]);
   });
 
+  it("refuses a map with too many pairs without reading them", () => {
+    const metadata = Object.fromEntries(times(51, (index) => [`k${index}`, "\0"]));
+    expect(violationsOf({ ...good, metadata })).toEqual([
+      { field: "metadata", message: "must contain no more than 50 pairs" },
+    ]);
+  });
+
   it("refuses a nested list that is too long", () => {
     const permissions = Array.from({ length: 51 }, (_, at) => `token:read${at}`);
     const rule = { priority: 1, container: "/", transform: "mask" };
@@ -78,6 +85,23 @@ describe("a validation message", () => {
     ["type", "must be one of private, public, management", { type: "none" }],
     ["permissions", "must not contain duplicates", { permissions: ["a:b", "a:b"] }],
     ["session_quota", "must be between 1 and 1000000", { sessionQuota: 0 }],
+    ["description", "must be at most 500 characters", { description: "é".repeat(501) }],
+    [
+      "external_id",
+      "must be one line of text without control characters, or empty",
+      { externalId: " " },
+    ],
+    [
+      'metadata[""]',
+      "key must be one line of text that is not blank, without control characters",
+      { metadata: { "": "a" } },
+    ],
+    [
+      `metadata["${"k".repeat(41)}"]`,
+      "key must be at most 40 characters",
+      { metadata: { ["k".repeat(41)]: "a" } },
+    ],
+    ['metadata["team"]', "must be at most 500 characters", { metadata: { team: "a".repeat(501) } }],
     ["rules[0].priority", "must be at least 1", { rules: [{ ...rule, priority: 0 }] }],
     ["rules[0].priority", "must be at least 1", { rules: [{ ...rule, priority: -1 }] }],
     ["rules[0].container", "must not be empty", { rules: [{ ...rule, container: "" }] }],
@@ -107,7 +131,9 @@ describe("a validation message", () => {
     expect(findFieldViolations(UpdateApplicationRequestSchema, update)).toEqual([
       {
         field: "update_mask",
-        message: "must contain only allowed_origins, allowed_cidrs, session_quota",
+        message:
+          "must contain only allowed_origins, allowed_cidrs, session_quota, expires_at, " +
+          "description, external_id, metadata",
       },
     ]);
     const list = create(ListApplicationsRequestSchema, { id: ["7"] });

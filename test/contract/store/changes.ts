@@ -16,6 +16,7 @@ import {
   replaceKeys,
   times,
   update,
+  updateExpiry,
 } from "./fixtures.js";
 import { expectedChange, expectToStopOnAbort, followWithMarker } from "./follower-fixtures.js";
 import type { Subject } from "./subject.js";
@@ -357,6 +358,38 @@ export function describeChanges(subject: () => Subject): void {
       const { changes, missed } = await follower.next();
       expect(changes).toEqual([expectedExpiration(expiring)]);
       expect(missed).toBe(false);
+    });
+
+    it("is reported at a later time that an update set, and not before", async () => {
+      const { store, clock, expiring, follower, writeMarker, markerChange, readUntilMarker } =
+        await createExpiring();
+      const changed = must(await updateExpiry(store, expiring, clock.now() + 2 * minute));
+      expect((await follower.next()).changes).toEqual([expectedChange("updated", expiring.id)]);
+      clock.advance(2 * minute - 1);
+      await writeMarker();
+      expect(await readUntilMarker()).toEqual([markerChange]);
+      expect(await store.applications.find(expiring.id)).toBeDefined();
+      clock.advance(1);
+      expect((await follower.next()).changes).toEqual([expectedExpiration(changed)]);
+    });
+
+    it("is reported at an earlier time that an update set", async () => {
+      const { store, clock, expiring, follower } = await createExpiring();
+      const changed = must(await updateExpiry(store, expiring, clock.now() + minute / 2));
+      await follower.next();
+      clock.advance(minute / 2);
+      expect((await follower.next()).changes).toEqual([expectedExpiration(changed)]);
+    });
+
+    it("is not reported after an update removed it", async () => {
+      const { store, clock, expiring, follower, writeMarker, markerChange, readUntilMarker } =
+        await createExpiring();
+      await updateExpiry(store, expiring, null);
+      await follower.next();
+      clock.advance(2 * minute);
+      await writeMarker();
+      expect(await readUntilMarker()).toEqual([markerChange]);
+      expect(await store.applications.find(expiring.id)).toBeDefined();
     });
 
     it("is reported in time for a session", async () => {

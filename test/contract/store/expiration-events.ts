@@ -6,7 +6,7 @@ import type { ApplicationRecord, KeyRecord } from "../../../src/store/port/recor
 import type { Store } from "../../../src/store/port/store.js";
 import { audit } from "../../support/store/audit.js";
 import { anEvent, day, listEvents } from "./event-fixtures.js";
-import { anApplication, must, times } from "./fixtures.js";
+import { anApplication, must, times, updateExpiry } from "./fixtures.js";
 import type { Subject } from "./subject.js";
 import { anImportedApplication, importAll } from "./transfer-fixtures.js";
 
@@ -228,6 +228,34 @@ export function describeExpirationEvents(subject: () => Subject): void {
         expect(await listReported(tenantId)).toEqual([
           { applicationId, keyId, endsAt: endsAt + day },
         ]);
+      });
+
+      it.each([
+        { change: "postponed", by: 5 * day },
+        { change: "advanced", by: -5 * day },
+      ])("reports the $change expiry of an application at its new time", async ({ by }) => {
+        const { store, clock } = await startReporting();
+        const application = await createExpiring();
+        const { id: applicationId, tenantId, expiresAt = 0 } = application;
+        await updateExpiry(store, application, expiresAt + by);
+        clock.advance(30 * day + by - lead - 1);
+        await addDueEvents(store, lead);
+        expect(await listReported(tenantId)).toEqual([]);
+        clock.advance(1);
+        await addDueEvents(store, lead);
+        clock.advance(Math.max(0, -by));
+        await addDueEvents(store, lead);
+        const expected = [{ applicationId, endsAt: expiresAt + by }];
+        expect(await listReported(tenantId)).toEqual(expected);
+      });
+
+      it("does not report a removed expiry", async () => {
+        const { store, clock } = await startReporting();
+        const application = await createExpiring();
+        await updateExpiry(store, application, null);
+        clock.advance(30 * day);
+        await addDueEvents(store, lead);
+        expect(await listReported(application.tenantId)).toEqual([]);
       });
 
       it("does not report a key whose application expires first", async () => {

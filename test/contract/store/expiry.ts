@@ -9,6 +9,7 @@ import {
   hour,
   idsOf,
   must,
+  updateExpiry,
 } from "./fixtures.js";
 import type { Subject } from "./subject.js";
 
@@ -140,6 +141,93 @@ export function describeExpiry(subject: () => Subject): void {
       const expiresAt = clock.now();
       const { id } = await store.applications.create(anApplication({ expiresAt }), audit.created);
       expect(await store.applications.find(id)).toBeUndefined();
+    });
+  });
+
+  describe("an application with a changed expiry", () => {
+    /** Lists a tenant in every order, and expects lists and totals to agree. */
+    async function listEverywhere(tenantId: string) {
+      const { applications } = subject().store;
+      const query = { tenantId, size: 9, from: { page: 1 } };
+      const lists = [];
+      for (const order of ["newest", "name", "last_used_at"] as const) {
+        const { items, total } = await applications.list({ ...query, order });
+        expect(total).toBe(items.length);
+        lists.push(idsOf(items).sort());
+      }
+      const { items, total } = await applications.list({ ...query, order: "expires_at" });
+      expect(total).toBe(items.length);
+      expect(lists[1]).toEqual(lists[0]);
+      expect(lists[2]).toEqual(lists[0]);
+      return { ids: lists[0], expiring: idsOf(items) };
+    }
+
+    it("is found, listed and counted until a later expiry, with its sessions", async () => {
+      const { store, clock, expiring, id, tenantId, lasting, session } = await createExpiring();
+      const changed = must(await updateExpiry(store, expiring, clock.now() + hour));
+      expect(changed.expiresAt).toBe(clock.now() + hour);
+      clock.advance(hour - 1);
+      expect(await store.applications.find(id)).toEqual(changed);
+      expect(await store.sessions.find(session.id)).toBeDefined();
+      const both = { ids: [id, lasting.id].sort(), expiring: [id] };
+      expect(await listEverywhere(tenantId)).toEqual(both);
+      clock.advance(1);
+      expect(await store.applications.find(id)).toBeUndefined();
+      expect(await store.sessions.find(session.id)).toBeUndefined();
+      expect(await listEverywhere(tenantId)).toEqual({ ids: [lasting.id], expiring: [] });
+      expect(await store.applications.findExpired(id)).toEqual(changed);
+    });
+
+    it("is found, listed and counted until an earlier expiry", async () => {
+      const { store, clock } = subject();
+      const expiresAt = clock.now() + 2 * hour;
+      const created = await store.applications.create(anApplication({ expiresAt }), audit.created);
+      const { id, tenantId } = created;
+      const changed = must(await updateExpiry(store, created, clock.now() + hour));
+      clock.advance(hour - 1);
+      expect(await store.applications.find(id)).toEqual(changed);
+      expect(await listEverywhere(tenantId)).toEqual({ ids: [id], expiring: [id] });
+      clock.advance(1);
+      expect(await store.applications.find(id)).toBeUndefined();
+      expect(await listEverywhere(tenantId)).toEqual({ ids: [], expiring: [] });
+    });
+
+    it("never expires after its expiry is removed", async () => {
+      const { store, clock, expiring, id, tenantId, lasting } = await createExpiring();
+      expect(must(await updateExpiry(store, expiring, null)).expiresAt).toBeUndefined();
+      clock.advance(100 * hour);
+      expect((await store.applications.find(id))?.expiresAt).toBeUndefined();
+      const both = { ids: [id, lasting.id].sort(), expiring: [] };
+      expect(await listEverywhere(tenantId)).toEqual(both);
+    });
+
+    it("expires if it had no expiry before", async () => {
+      const { store, clock, id, tenantId, lasting } = await createExpiring();
+      await updateExpiry(store, lasting, clock.now() + hour);
+      expect(await listEverywhere(tenantId)).toMatchObject({ expiring: [id, lasting.id] });
+      clock.advance(hour);
+      expect(await store.applications.find(lasting.id)).toBeUndefined();
+      expect(await listEverywhere(tenantId)).toEqual({ ids: [], expiring: [] });
+    });
+
+    it("cannot be revived after it has expired", async () => {
+      const { store, clock, expiring, id } = await createExpiring();
+      clock.advance(1);
+      expect(await updateExpiry(store, expiring, clock.now() + hour)).toBeUndefined();
+      expect(await updateExpiry(store, expiring, null)).toBeUndefined();
+      expect(await store.applications.find(id)).toBeUndefined();
+    });
+
+    it("is listed in the order of the new expiry", async () => {
+      const { store, clock, expiring, id, tenantId } = await createExpiring();
+      const expiresAt = clock.now() + hour;
+      const other = await store.applications.create(
+        anApplication({ tenantId, expiresAt }),
+        audit.created,
+      );
+      expect(await listEverywhere(tenantId)).toMatchObject({ expiring: [id, other.id] });
+      await updateExpiry(store, expiring, expiresAt + 1);
+      expect(await listEverywhere(tenantId)).toMatchObject({ expiring: [other.id, id] });
     });
   });
 

@@ -108,6 +108,20 @@ export function update(store: Store, { tenantId, id }: Pick<ApplicationRecord, "
   );
 }
 
+/** Sets or removes the expiry of an application. */
+export function updateExpiry(
+  store: Store,
+  { tenantId, id }: Pick<ApplicationRecord, "tenantId" | "id">,
+  expiresAt: number | null,
+) {
+  return store.applications.update(
+    tenantId,
+    id,
+    () => ({ expiresAt, modifiedBy: id }),
+    audit.updated,
+  );
+}
+
 /** Replaces the keys of an application. */
 export function replaceKeys(
   store: Store,

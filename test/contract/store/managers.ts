@@ -7,7 +7,7 @@ import type { Store } from "../../../src/store/port/store.js";
 import { useFollowers } from "../../support/api/followers.js";
 import { repetitions } from "../../support/jest/suite.js";
 import { audit } from "../../support/store/audit.js";
-import { anApplication, hour, must, rule, times } from "./fixtures.js";
+import { anApplication, hour, must, rule, times, updateExpiry } from "./fixtures.js";
 import { expectedChange, followWithMarker } from "./follower-fixtures.js";
 import type { Subject } from "./subject.js";
 
@@ -98,6 +98,22 @@ export function describeManagers(subject: () => Subject): void {
   });
 
   describe("a manager of a tenant", () => {
+    it("can get an expiry if it is the last one, and counts until then", async () => {
+      const { store, clock } = subject();
+      const last = await createManager();
+      const { tenantId } = last;
+      await updateExpiry(store, last, clock.now() + hour);
+      const other = await createManager({ tenantId });
+      await remove(store, other);
+      await updateExpiry(store, last, clock.now() + 2 * hour);
+      clock.advance(2 * hour - 1);
+      const another = await createManager({ tenantId, expiresAt: clock.now() + hour });
+      await remove(store, another);
+      const remaining = await createManager({ tenantId });
+      clock.advance(1);
+      await expect(remove(store, remaining)).rejects.toThrow(LastManager);
+    });
+
     it("can be changed otherwise if it is the last one", async () => {
       const { store } = subject();
       const { id, tenantId } = await createManager();

@@ -7,6 +7,7 @@ import { describeChanges } from "./changes.js";
 import { describeEvents } from "./events.js";
 import { describeExpirationEvents } from "./expiration-events.js";
 import { describeExpiry } from "./expiry.js";
+import { describeExternalIds, describeExternalIdTransfer } from "./external-ids.js";
 import { describeFindMany } from "./find-many.js";
 import { describeForeignKeys, describeForeignKeyTransfer } from "./foreign-keys.js";
 import { describeImportRevocations } from "./import-revocations.js";
@@ -71,6 +72,7 @@ export function describeStore(name: string, open: OpenStore): void {
     describeSessionRevocations,
     describeFindMany,
     describeExpiry,
+    describeExternalIds,
     describeTenants,
     describeManagers,
     describeRaces,
@@ -92,5 +94,6 @@ export function describeStoreWide(name: string, openEmpty: OpenStore): void {
     describeTransfer,
     describeImportRevocations,
     describeForeignKeyTransfer,
+    describeExternalIdTransfer,
   ]);
 }

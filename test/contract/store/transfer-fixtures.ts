@@ -166,6 +166,9 @@ export async function seedStore(store: Store, clock: Clock): Promise<string[]> {
     allowedOrigins: ["https://shop.example"],
     allowedCidrs: ["10.0.0.0/8"],
     sessionQuota: 5,
+    description: "Sells to consumers",
+    externalId: "svc-4711",
+    metadata: { team: "payments", "cost.center": "$12" },
   });
   const keyless = await create({ createdBy });
   keys.pop();

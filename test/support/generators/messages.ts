@@ -12,6 +12,21 @@ const text = fc.oneof(
   fc.constantFrom("", "\ufeffmarked", "\ufffd", '"\\\n\u2028\u0000', "é".repeat(70)),
 );
 
+/** Includes keys that are also properties of every object, and keys that objects sort first. */
+const mapKeys = fc.oneof(
+  text,
+  fc.constantFrom(
+    "__proto__",
+    "constructor",
+    "toString",
+    "hasOwnProperty",
+    "a.b",
+    "$set",
+    "0",
+    "10",
+  ),
+);
+
 /** Generates values for any subset of the fields of a message. */
 export function messageInits(schema: DescMessage): fc.Arbitrary<Init> {
   const fields = schema.fields.map((field) => [field.localName, anyValue(field)]);
@@ -23,6 +38,9 @@ function anyValue(field: DescField): fc.Arbitrary<unknown> {
     const item: fc.Arbitrary<unknown> =
       field.listKind === "message" ? messageInits(field.message) : text;
     return fc.array(item, { maxLength: 4 });
+  }
+  if (field.fieldKind === "map") {
+    return fc.array(fc.tuple(mapKeys, text), { maxLength: 4 }).map(Object.fromEntries);
   }
   return field.fieldKind === "message" ? anyMessage(field.message) : anyScalar(field.scalar);
 }

@@ -6,7 +6,7 @@ import {
   setExtension,
 } from "@bufbuild/protobuf";
 import {
-  type DescriptorProtoSchema,
+  DescriptorProtoSchema,
   FieldDescriptorProto_Label,
   FieldDescriptorProto_Type,
   type FieldDescriptorProtoSchema,
@@ -46,6 +46,11 @@ export const fields = {
     typeName: ".google.protobuf.Duration",
     label: FieldDescriptorProto_Label.REPEATED,
   },
+  map: {
+    type: FieldDescriptorProto_Type.MESSAGE,
+    typeName: ".test.Subject.ValueEntry",
+    label: FieldDescriptorProto_Label.REPEATED,
+  },
   /** Messages with a list field. */
   messages: {
     type: FieldDescriptorProto_Type.MESSAGE,
@@ -53,6 +58,18 @@ export const fields = {
     label: FieldDescriptorProto_Label.REPEATED,
   },
 } satisfies Record<string, Field>;
+
+/** The pairs of a map of strings. */
+const valueEntry = create(DescriptorProtoSchema, {
+  name: "ValueEntry",
+  field: ["key", "value"].map((name, index) => ({
+    name,
+    number: index + 1,
+    label: FieldDescriptorProto_Label.OPTIONAL,
+    ...fields.string,
+  })),
+  options: { mapEntry: true },
+});
 
 /** Creates the schema of a message with the field `value` and the given rules. */
 export function createSchema(field: Field, rules: Rules, expressions: string[] = []): DescMessage {
@@ -97,7 +114,7 @@ function schemaFrom(message: MessageInitShape<typeof DescriptorProtoSchema>): De
     syntax: "proto3",
     dependency: [file_google_protobuf_duration.proto.name],
     messageType: [
-      { ...message, name: "Subject" },
+      { ...message, name: "Subject", nestedType: [valueEntry] },
       { name: "Item", field: [{ name: "value", number: 1, ...fields.strings }] },
     ],
   });

@@ -155,6 +155,26 @@ describe("decoding binary messages", () => {
     expect(() => decode(Uint8Array.from(bytes))).toThrow(`${name} has wire type 0, not 2`);
   });
 
+  /** A pair of `metadata` with these bytes. */
+  const pairOf = (bytes: readonly number[]) => [0x5a, bytes.length, ...bytes];
+  const decodeCreate = (bytes: readonly number[]) =>
+    createBinaryDecoder(CreateApplicationRequestSchema)(Uint8Array.from(bytes));
+
+  it.each([
+    ["a number as key", pairOf([0x08, 1]), "key has wire type 0, not 2"],
+    ["a number as value", pairOf([0x0a, 1, 0x61, 0x10, 1]), "value has wire type 0, not 2"],
+    ["a number as pair", [0x58, 1], "metadata has wire type 0, not 2"],
+    ["a key longer than its pair", pairOf([0x0a, 5, 0x61]), "longer than the rest"],
+    ["a key that is not UTF-8", pairOf([0x0a, 2, 0xc3, 0x28]), ""],
+  ])("refuses a map with %s", (_, bytes, message) => {
+    expect(() => decodeCreate([...bytes, 0x5a, 0])).toThrow(message);
+  });
+
+  it("reads absent keys and values as empty, and the last of duplicate keys", () => {
+    const bytes = [...pairOf([]), ...pairOf([0x0a, 1, 0x61]), ...pairOf([0x12, 1, 0x62])];
+    expect(decodeCreate(bytes)).toMatchObject({ metadata: { "": "b", a: "" } });
+  });
+
   it.each([
     [[1], true],
     [[2], true],
@@ -175,6 +195,13 @@ it.each([
     50,
     (count: number) => ({ rules: [{}, { permissions: Array(count).fill("token:read") }] }),
   ],
+  [
+    "metadata",
+    50,
+    (count: number) => ({
+      metadata: Object.fromEntries(Array.from({ length: count }, (_, index) => [index, "a"])),
+    }),
+  ],
 ])("refuses more %s than the limit of %d before it reads them", (field, limit, createInit) => {
   const schema = CreateApplicationRequestSchema;
   const decode = createBinaryDecoder(schema);
@@ -182,5 +209,5 @@ it.each([
   expect(decode(within)).toStrictEqual(fromBinary(schema, within));
   // A decoder that reads on finds a truncated tag.
   const over = Buffer.concat([libraryBytes(schema, createInit(limit + 1)), Buffer.from([0x8a])]);
-  expect(() => decode(over)).toThrow(`${field}: must contain no more than ${limit} items`);
+  expect(() => decode(over)).toThrow(`${field}: must contain no more than ${limit} `);
 });

@@ -172,6 +172,45 @@ describe("decoding a request", () => {
     });
   });
 
+  it("refuses a map over its limit without checking its values", () => {
+    const metadata = Object.fromEntries(Array.from({ length: 51 }, (_, index) => [index, 1]));
+    expect(violationsOf(() => decode({ metadata }))).toEqual({
+      metadata: "must contain no more than 50 pairs",
+    });
+  });
+
+  it("reports every value of a map that is not a string, and every malformed text", () => {
+    const text = '{"metadata":{"a":1,"b":null,"c.\\"d":{},"e":"\\ud800","\\udc00":"f","ok":""}}';
+    expect(violationsOf(() => decode(parse(text)))).toEqual({
+      'metadata["a"]': "must be a string",
+      'metadata["b"]': "must be a string",
+      'metadata["c.\\"d"]': "must be a string",
+      'metadata["e"]': "has an unpaired surrogate",
+      'metadata["\\udc00"]': "key has an unpaired surrogate",
+    });
+    for (const metadata of [[], "a", 1, true]) {
+      expect(violationsOf(() => decode({ metadata }))).toEqual({ metadata: "must be an object" });
+    }
+  });
+
+  it("keeps the keys of a map that are properties of every object", () => {
+    const text = '{"metadata":{"__proto__":"a","constructor":"b","toString":"c"}}';
+    const { metadata } = decode(parse(text)) as unknown as { metadata: object };
+    expect(Object.entries(metadata)).toEqual([
+      ["__proto__", "a"],
+      ["constructor", "b"],
+      ["toString", "c"],
+    ]);
+    expect(Object.getPrototypeOf(metadata)).toBe(Object.prototype);
+    expect({}).not.toHaveProperty("a");
+  });
+
+  it("refuses duplicate keys of a map", () => {
+    expect(violationsOf(() => parse('{"metadata":{"a":"1","\\u0061":"2"}}'))).toEqual({
+      a: "is duplicated: send it once",
+    });
+  });
+
   it("stops at the first ten violations", () => {
     let reads = 0;
     const rule = {
@@ -437,7 +476,7 @@ describe("encoding a response", () => {
   const encoder = createEncoder(ApplicationSchema);
   const encode = (message: object) => encoder(message).toString();
 
-  it("always writes arrays, omits absent optional fields, and writes dates with milliseconds", () => {
+  it("always writes arrays and maps, omits absent optional fields, and writes dates with milliseconds", () => {
     const application = create(ApplicationSchema, {
       id: "1",
       tenantId: "2",
@@ -460,6 +499,7 @@ describe("encoding a response", () => {
       status: "enabled",
       allowed_origins: [],
       allowed_cidrs: [],
+      metadata: {},
     });
   });
 
