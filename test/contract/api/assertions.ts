@@ -18,6 +18,7 @@ const refusals = {
   session_not_found: { http: 404, grpc: Code.NotFound },
   too_many_keys: { http: 409, grpc: Code.FailedPrecondition },
   last_manager: { http: 409, grpc: Code.FailedPrecondition },
+  external_id_taken: { http: 409, grpc: Code.AlreadyExists },
   idempotency_conflict: { http: 409, grpc: Code.Aborted },
   idempotency_key_reused: { http: 422, grpc: Code.InvalidArgument },
   version_mismatch: { http: 412, grpc: Code.FailedPrecondition },

@@ -1,4 +1,5 @@
-import { durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { create } from "@bufbuild/protobuf";
+import { durationFromMs, FieldMaskSchema, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
 import { ownPermissions } from "../../../src/contract/methods.js";
 import type { Api } from "../../support/api/api.js";
@@ -151,6 +152,70 @@ export function describePrivilegeEscalation({ server, api, expectRefused }: ApiS
       expect(message).toContain(new Date(expiry).toISOString());
       expect(message).not.toContain("application:create");
       await update(["application:create"]);
+    });
+  });
+
+  describe("an update of the expiry", () => {
+    const never = create(FieldMaskSchema, { paths: ["expires_at"] });
+
+    it("cannot let permissions of this service outlast the caller", async () => {
+      const tenant = await createTenant();
+      const { now } = server().clock;
+      const permissions = [...managing, "application:read"];
+      const expiry = now() + hour;
+      const createUntil = (expiresAt: number, permissions: string[]) =>
+        tenant.createApplication("management", {
+          permissions,
+          expiresAt: timestampFromMs(expiresAt),
+        });
+      const caller = await createUntil(expiry, permissions);
+      const target = await createUntil(now() + hour / 2, ["application:read"]);
+      const longer = await createUntil(now() + 2 * hour, ["application:read"]);
+      const update = (id: string, change: object) =>
+        api().updateApplication(caller.key, {
+          id,
+          name: "renamed",
+          permissions: ["application:read"],
+          ...change,
+        });
+      for (const { id } of [target, caller]) {
+        const kept = id === caller.id ? { permissions } : {};
+        for (const change of [{ expiresAt: timestampFromMs(expiry + 1) }, { updateMask: never }]) {
+          const call = update(id, { ...kept, ...change });
+          const { message } = await expectRefused(call, "permission_denied");
+          expect(message).toContain(new Date(expiry).toISOString());
+        }
+      }
+      await update(target.id, { expiresAt: timestampFromMs(expiry) });
+      await update(longer.id, {});
+      await update(longer.id, { expiresAt: timestampFromMs(expiry + 1) });
+      const removed = { ...tokenRead, updateMask: never };
+      expect((await update(target.id, removed)).expiresAt).toBeUndefined();
+    });
+
+    it("cannot prolong grants that the caller does not cover", async () => {
+      const { createApplication } = await createTenant();
+      const { now } = server().clock;
+      const caller = await createApplication("private", { permissions: managing });
+      const expiresAt = timestampFromMs(now() + hour);
+      const { id } = await createApplication("private", { ...tokenRead, expiresAt });
+      const update = (after: number) =>
+        api().updateApplication(caller.key, {
+          ...{ id, name: "renamed", ...tokenRead },
+          expiresAt: timestampFromMs(now() + after),
+        });
+      await expectRefused(update(2 * hour), "permission_denied");
+      await update(hour / 2);
+    });
+
+    it("may let the last manager of the tenant expire, as its creation may", async () => {
+      const { root } = await createTenant();
+      const { id, name, permissions } = await api().getApplication(root.key, {
+        id: root.applicationId,
+      });
+      const expiresAt = timestampFromMs(server().clock.now() + hour);
+      const update = { id, name, permissions, expiresAt };
+      expect(await api().updateApplication(root.key, update)).toMatchObject({ expiresAt });
     });
   });
 

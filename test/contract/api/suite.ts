@@ -10,6 +10,7 @@ import { describeIntrospection } from "./access-introspection.js";
 import { describeApplicationChanges } from "./applications-change.js";
 import { describeCreateApplication } from "./applications-create.js";
 import { describeDisableApplication } from "./applications-disable.js";
+import { describeApplicationFields } from "./applications-fields.js";
 import { describeGetApplication } from "./applications-get.js";
 import { describeListApplications } from "./applications-list.js";
 import { describeSearchApplications } from "./applications-search.js";
@@ -49,6 +50,7 @@ type DescribeCases = (subject: ApiSubject) => void;
 /** Areas in which protocols differ: messages, lists, status codes, headers and error details. */
 const essentialCases: readonly DescribeCases[] = [
   describeCreateApplication,
+  describeApplicationFields,
   describeListApplications,
   describeGetApplication,
   describeOptimisticLocking,
@@ -59,6 +61,7 @@ const essentialCases: readonly DescribeCases[] = [
 
 const allCases: readonly DescribeCases[] = [
   describeCreateApplication,
+  describeApplicationFields,
   describeListApplications,
   describeSearchApplications,
   describeGetApplication,
