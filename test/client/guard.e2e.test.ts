@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import type { BootstrapResult } from "../../src/bootstrap.js";
@@ -121,6 +122,33 @@ describe.each(engines)("a guard of a service on %s", (engine) => {
     const second = await guard.check(subject.key, read);
     expect(second).toMatchObject({ allowed: true, transform: "mask", source: "cache" });
     expect(second.applicationId).toBe(subject.id);
+  });
+
+  it("follows a changed expiry of an application", async () => {
+    const hour = 3_600_000;
+    const { clock } = base;
+    const until = (after: number) => timestampFromMs(clock.now() + after);
+    const application = { name: "Subject", type: "private", permissions };
+    const { id, key = "" } = await client.applications.createApplication({
+      ...application,
+      expiresAt: until(hour),
+    });
+    const update = (after: number) =>
+      client.applications.updateApplication({
+        ...{ id, name: "Subject", permissions },
+        expiresAt: until(after),
+      });
+    const guard = await startReadyGuard({ maxStaleness: 60_000, maxAge: 3 * hour });
+    await checkUntil(() => guard.check(key, read), isCached);
+    const { expiresAt = until(0) } = await update(2 * hour);
+    const isPostponed = (decision: Decision) =>
+      decision.expiresAt?.getTime() === timestampMs(expiresAt) && isCached(decision);
+    await checkUntil(() => guard.check(key, read), isPostponed);
+    clock.advance(hour);
+    expect(await untilResponse(() => guard.check(key, read))).toMatchObject({ allowed: true });
+    await update(1);
+    clock.advance(1);
+    await checkUntil(() => guard.check(key, read), isDenied);
   });
 
   it("never understates its staleness after a revocation is acknowledged", async () => {

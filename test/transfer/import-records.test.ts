@@ -247,6 +247,23 @@ describe("an import", () => {
     expect(dry.summary).toContain("1 with a key of another application");
   });
 
+  it("reports an external id that another application has, in a dry run too", async () => {
+    const store = await folder.open();
+    const fields = { externalId: "svc-4711", tenantId: newId(0) };
+    const records = times(2, () => anApplication(fields));
+    const lines = file(...records.map(applicationLine), applicationLine(anApplication()));
+    const dry = await importInto(store, lines, { dryRun: true });
+    const real = await importInto(store, lines);
+    for (const { messages, summary, isSuccess } of [dry, real]) {
+      expect(isSuccess).toBe(false);
+      expect(messages).toEqual([
+        `line 3: the application ${records[1]?.id} has an external id that another application ` +
+          "of its tenant already has; change one of them",
+      ]);
+      expect(summary).toContain("2 added, 1 with an external id of another application");
+    }
+  });
+
   it("reports a file truncated anywhere, and imports its records", async () => {
     const store = await folder.open();
     const records = times(3, () => anApplication());

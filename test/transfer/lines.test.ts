@@ -134,6 +134,7 @@ describe("a line", () => {
       allowed_origins: [],
       allowed_cidrs: [],
       session_epoch: 0,
+      metadata: {},
     });
   });
 
@@ -228,6 +229,24 @@ describe("an invalid line", () => {
       "application.rules[0].container: is required",
     ],
     ["an invalid network", { allowed_cidrs: ["10.0.0.0/99"] }, "application.allowed_cidrs[0]:"],
+    ["an empty external id", { external_id: "" }, "application.external_id: must not be empty"],
+    [
+      "an external id of two lines",
+      { external_id: "a\nb" },
+      "application.external_id: must be one",
+    ],
+    ["a list as metadata", { metadata: [] }, "application.metadata: must be an object"],
+    ["a number in metadata", { metadata: { a: 1 } }, 'application.metadata["a"]: must be a string'],
+    [
+      "a lone surrogate in metadata",
+      { metadata: { "\ud800": "a" } },
+      'application.metadata["\\ud800"]: must have a valid key',
+    ],
+    [
+      "a long key in metadata",
+      { metadata: { ["k".repeat(41)]: "a" } },
+      `application.metadata["${"k".repeat(41)}"]: key must be at most 40 characters`,
+    ],
     ["a lone surrogate", { name: "\ud800" }, "application.name: must be a string"],
   ])("is refused for %s", (_, fields, error) => {
     expect(getError(application(fields))).toContain(error);

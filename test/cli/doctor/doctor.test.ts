@@ -162,7 +162,7 @@ describe("doctor on MongoDB", () => {
     await mongo.open(db);
     const healthy = await runDoctor(environment);
     expect(healthy.code).toBe(0);
-    expect(findingsFor(healthy, "layout")).toEqual(["ok 6 collections, all indexes exist"]);
+    expect(findingsFor(healthy, "layout")).toEqual(["ok 7 collections, all indexes exist"]);
     expect(findingsFor(healthy, "clock")).toEqual([expect.stringMatching(/^ok \d+ ms /)]);
     expect(findingsFor(healthy, "ttl monitor")).toEqual([
       expect.stringMatching(/^ok runs every 1 s/),

@@ -146,6 +146,15 @@ export function describeForeignKeys(subject: () => Subject): void {
       expect(await store.applications.findForeign(both)).toBeUndefined();
     });
 
+    it("is the same in a file that has foreign: false for native keys", async () => {
+      const { store, application, newest, native, older } = await importForeign();
+      const keys = [newest, { ...native, foreign: false }, older];
+      const again = { applications: [{ ...application, keys }] };
+      for (const replace of [false, true]) {
+        expect((await importAll(store, again, { replace })).applications).toEqual(["same"]);
+      }
+    });
+
     it("is never a key of a created application", async () => {
       const { store } = subject();
       const application = anApplication();

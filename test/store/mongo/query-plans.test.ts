@@ -45,6 +45,7 @@ const byApplication = '{"application_id":1,"_id":-1}';
 const byAuthorizer = '{"authorized_by":1,"_id":-1}';
 const byOpenSession = '{"application_id":1,"expires_at":1,"epoch":1}';
 const byExpiry = '{"expires_at":1}';
+const byExternalId = '{"tenant_id":1,"external_id":1,"_id":-1}';
 const byKeyHash = '{"keys.hash":1}';
 const byKeyExpiry = '{"keys.expires_at":1}';
 const byManaging = '{"tenant_id":1,"disabled":1,"expires_at":1}';
@@ -140,7 +141,7 @@ describe("a MongoDB store with many records", () => {
 
   const idAt = (index: number) => must(ids.at(index));
   const sessionAt = (index: number) => must(sessions.at(index));
-  const list = (query: { from: { page: number } | { after: string }; ids?: string[] }) =>
+  const list = (query: Partial<ListQuery> & Pick<ListQuery, "from">) =>
     store.applications.list({ tenantId, size: 5, ...query });
 
   const listSessions = (query: Partial<SessionQuery>) =>
@@ -218,6 +219,25 @@ describe("a MongoDB store with many records", () => {
     "create an application": [
       () => store.applications.create(anApplication(), audit.created),
       [["findAndModify applications", byId, 1, 1], addEvent],
+    ],
+    "create an application with an external id": [
+      () =>
+        store.applications.create(
+          anApplication({ tenantId: owner.tenantId, externalId: randomUUID() }),
+          audit.created,
+        ),
+      [
+        ["update external_id_locks", byId, 1, 1],
+        ["find applications", byExternalId, 2, 1],
+        ["findAndModify applications", byId, 1, 1],
+        addEvent,
+      ],
+    ],
+    "find an application by its external id": [
+      ({ tenantId, externalId }: ApplicationRecord) =>
+        list({ tenantId, filter: { externalId }, from: { page: 1 } }),
+      [["find applications", byExternalId, 2, 1]],
+      () => store.applications.create(anApplication({ externalId: "svc-4711" }), audit.created),
     ],
     "update an application": [
       () =>

@@ -57,7 +57,10 @@ function copy(value: unknown): unknown {
   if (typeof value !== "object" || value === null) {
     return value;
   }
-  const fields = Object.entries(value).map(([name, inner]) => [name, copy(inner)]);
+  const fields = Object.entries(value).map(([name, inner]) => [
+    name,
+    name === "metadata" ? Object.fromEntries(Object.entries(inner).reverse()) : copy(inner),
+  ]);
   return { unknown: undefined, ...Object.fromEntries(fields.reverse()) };
 }
 

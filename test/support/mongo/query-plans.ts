@@ -21,7 +21,10 @@ async function profileOnce(db: Db, work: () => Promise<unknown>): Promise<Docume
   await db.setProfilingLevel("all");
   await work();
   await db.setProfilingLevel("off");
-  const names = ["applications", "sessions", "events", "responses", "checkpoints"];
+  const names = [
+    ...["applications", "sessions", "events", "responses", "checkpoints"],
+    "external_id_locks",
+  ];
   const ns = { $in: names.map((name) => `${db.databaseName}.${name}`) };
   const commands = await db.collection("system.profile").find({ ns }).toArray();
   await db.collection("system.profile").drop();

@@ -54,6 +54,35 @@ describe("PUT /applications/{id}", () => {
     expect(json).toMatchObject({ ...restrictions, allowed_cidrs });
   });
 
+  it.each([
+    ["description", ["", null], undefined],
+    ["external_id", ["", null], undefined],
+    ["metadata", [{}, null], {}],
+    ["expires_at", [null], undefined],
+  ])("clears %s with each of %j", async (field, empties, cleared) => {
+    const given = {
+      description: "a",
+      metadata: { b: "c" },
+      expires_at: "2100-01-01T00:00:00.000Z",
+    };
+    for (const [index, empty] of empties.entries()) {
+      const external_id = `${field}-${index}`;
+      const body = { name: "one", type: "private", permissions: ["token:use"], ...given };
+      const { json: created } = await call("POST", "/applications", { ...body, external_id });
+      const path = `/applications/${created.id}`;
+      const kept = await call("PUT", path, update);
+      expect(kept.json).toMatchObject({ ...given, external_id });
+      const { status, json } = await call("PUT", path, { ...update, [field]: empty });
+      expect(status).toBe(200);
+      expect(json).toEqual({
+        ...kept.json,
+        [field]: cleared,
+        version: expect.any(String),
+        modified_at: expect.any(String),
+      });
+    }
+  });
+
   it("refuses update_mask in a REST body", async () => {
     const body = { ...update, update_mask: "allowedCidrs" };
     const { status, json } = await call("PUT", await createRestricted(), body);
