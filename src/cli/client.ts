@@ -206,7 +206,7 @@ const optionsByField: Readonly<Record<string, readonly string[]>> = {
 /** The option that set a field, for example `--permission X` for `permissions[0]`. */
 function optionFor(path: string, flags: object): string {
   const [, field = path, index, rest = ""] =
-    /^(?:token\.)?(\w+)(?:\[(\d+)\])?(\..*)?$/.exec(path) ?? [];
+    /^(?:token\.)?(\w+)(?:\[(\d+|".*")\])?(\..*)?$/s.exec(path) ?? [];
   const given = new Map(Object.entries(flags));
   const name = (optionsByField[field] ?? [toCamelCase(field)]).find((it) => given.has(it));
   if (name === undefined) {
@@ -217,7 +217,7 @@ function optionFor(path: string, flags: object): string {
   if (Array.isArray(value) && typeof value[Number(index)] === "string") {
     return `${option} ${value[Number(index)]}`;
   }
-  // A file with many rules: the path shows which rule.
+  // A file with many rules, or one of several pairs: the path shows which one.
   return index === undefined && rest === "" ? option : `${option}: ${path}`;
 }
 

@@ -37,7 +37,7 @@ import { type Column, formatDetails, formatTable } from "./table.js";
 
 const ofApplication = [
   "--application <application>",
-  "sessions of this application, by id or name",
+  "sessions of this application, by id, name or external:ID",
 ] as const;
 
 export function addSessionCommands(program: Command): void {
@@ -81,7 +81,7 @@ function addManagement(sessions: Command): void {
     .option(...ofApplication)
     .option(
       "--authorized-by <application>",
-      "sessions authorized by this application, by id or name",
+      "sessions authorized by this application, by id, name or external:ID",
     )
     .addOption(
       choice(

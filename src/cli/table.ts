@@ -65,7 +65,7 @@ export function formatTable<Row>(
   return [table.header, ...rows.map(table.line)].map((line) => `${line}\n`).join("");
 }
 
-/** Name and value pairs, one per line. Pairs without a value are omitted. */
+/** Name and value pairs, each on its own lines. Pairs without a value are omitted. */
 export function formatDetails(
   pairs: readonly (readonly [string, string | undefined])[],
   { colors, width: maxWidth = Number.POSITIVE_INFINITY }: Display,
@@ -75,7 +75,9 @@ export function formatDetails(
   const indent = " ".repeat(width + gap);
   return shown
     .map(([name, value = ""]) => {
-      const lines = wrapText(escapeUnprintable(value), maxWidth - indent.length);
+      const lines = value
+        .split(/\r?\n/)
+        .flatMap((line) => wrapText(escapeUnprintable(line), maxWidth - indent.length));
       return `${colors.dim(padText(name, width))}  ${lines.join(`\n${indent}`)}\n`;
     })
     .join("");

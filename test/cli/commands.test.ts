@@ -163,6 +163,61 @@ describe("applications", () => {
     expect(cleared).not.toHaveProperty("session_quota");
   });
 
+  it("can have a description, an external id, metadata and an expiry, which can be changed and cleared", async () => {
+    const labels = {
+      description: "Pays bills.\nAsk the payments team.",
+      external_id: "svc-1",
+      metadata: { team: "payments", query: "a=b" },
+    };
+    const { id, ...created } = await runJson([
+      ...["apps", "create", "Labelled", "--type", "private", "--permission", "a:b"],
+      ...["--description", labels.description, "--external-id", "svc-1", "--expires", "30d"],
+      ...["--metadata", "team=payments", "--metadata", "query=a=b"],
+    ]);
+    expect(created).toMatchObject(labels);
+    const renamed = await runJson(["apps", "update", id, "--name", "Renamed"]);
+    expect(renamed).toMatchObject({ ...labels, expires_at: created.expires_at });
+    expect((await runAsAdmin(["apps", "get", id])).stdout).toMatch(
+      /^description +Pays bills\.\n +Ask the .*\nexternal id +svc-1\nmetadata +team=payments\n +query=a=b\n/m,
+    );
+    const changed = await runJson([
+      ...["apps", "update", id, "--metadata", "team=risk", "--expires", "60d"],
+    ]);
+    expect(changed.metadata).toEqual({ team: "risk" });
+    expect(changed.expires_at > created.expires_at).toBe(true);
+    const cleared = await runJson([
+      ...["apps", "update", id, "--no-description", "--no-external-id"],
+      ...["--no-metadata", "--no-expires"],
+    ]);
+    const { description, external_id, metadata, expires_at } = cleared;
+    expect({ description, external_id, metadata, expires_at }).toEqual({ metadata: {} });
+  });
+
+  it("are found by their external id wherever a command takes an application", async () => {
+    const { key: _, ...created } = await runJson([
+      ...["apps", "create", "Known elsewhere", "--type", "public", "--permission", "token:create"],
+      ...["--external-id", "Svc 2"],
+    ]);
+    expect(await runJson(["apps", "get", "external:Svc 2"])).toEqual(created);
+    expect((await runJson(["apps", "ls", "--external-id", "Svc 2"])).data).toEqual([created]);
+    expect((await runJson(["apps", "keys", "external:Svc 2"])).data).toHaveLength(1);
+    expect((await runJson(["sessions", "ls", "--application", "external:Svc 2"])).data).toEqual([]);
+    expect(await runAsAdmin(["apps", "rm", "external:svc 2", "--yes"])).toMatchObject({
+      code: 5,
+      stderr: expect.stringContaining('No application has the external id "svc 2".'),
+    });
+    expect(await runJson(["apps", "rm", "external:Svc 2", "--yes"])).toEqual({ id: created.id });
+  });
+
+  it("cannot share an external id", async () => {
+    const create = ["apps", "create", "Twin", "--type", "private", "--permission", "a:b"];
+    await runJson([...create, "--external-id", "svc-3"]);
+    expect(await runAsAdmin([...create, "--external-id", "svc-3"])).toMatchObject({
+      code: 6,
+      stderr: expect.stringContaining('has the external id "svc-3"'),
+    });
+  });
+
   it("are rotated, disabled, enabled and deleted by name, after confirmation", async () => {
     const { id } = await runJson([
       "apps",
@@ -301,6 +356,30 @@ describe("a failing command", () => {
       { LATCHKEY_URL: "http://127.0.0.1:1" },
       7,
       "http://127.0.0.1:1 is unreachable",
+    ],
+    [
+      "metadata without a value",
+      ["apps", "update", "x", "--metadata", "team"],
+      {},
+      2,
+      "It must be KEY=VALUE.",
+    ],
+    [
+      "metadata that the service refuses, by its option",
+      [
+        ...["apps", "create", "x", "--type", "private", "--permission", "a:b"],
+        ...["--metadata", `${"k".repeat(41)}=v`],
+      ],
+      {},
+      2,
+      `--metadata: metadata["${"k".repeat(41)}"]: key must`,
+    ],
+    [
+      "an update without a change",
+      ["apps", "update", "x", "--if-match", "1", "--json"],
+      {},
+      2,
+      "Pass at least one option to change",
     ],
     [
       "missing grants",

@@ -59,6 +59,12 @@ describe("formatDetails", () => {
       "name  Web shop\nmay   a:b c:d\n      e:f\n",
     );
   });
+
+  it("prints the lines of a value below each other", () => {
+    expect(formatDetails([["note", "one\r\ntwo\nthree"]], { colors: plain })).toBe(
+      "note  one\n      two\n      three\n",
+    );
+  });
 });
 
 describe("text width", () => {

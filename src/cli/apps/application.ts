@@ -6,35 +6,58 @@ import { maxLengthOf } from "../../contract/fields.js";
 import { isId } from "../../lib/uuid.js";
 import type { ClientContext } from "../client.js";
 import { CommandError } from "../errors.js";
-import { formatRules } from "../grants.js";
-import { type Display, formatRelativeTime, formatTime } from "../output.js";
-import { type Column, formatDetails } from "../table.js";
+import { formatRelativeTime } from "../output.js";
+import type { Column } from "../table.js";
 
 type CallContext = Pick<ClientContext, "client" | "call">;
 
-/** Gets an application by its id, or by its name if that is unique. */
+/** How an application can be named on the command line. */
+export const applicationNaming = "id, name if it is unique, or external:ID";
+
+const externalPrefix = "external:";
+
+/** Gets an application by its id, by its name if that is unique, or by its external id. */
 export async function findApplication(
-  { client, call }: CallContext,
-  idOrName: string,
+  context: CallContext,
+  reference: string,
 ): Promise<Application> {
-  if (isId(idOrName)) {
-    return client.applications.getApplication({ id: idOrName }, call);
+  if (isId(reference)) {
+    return context.client.applications.getApplication({ id: reference }, context.call);
   }
+  return reference.startsWith(externalPrefix)
+    ? findByExternalId(context, reference.slice(externalPrefix.length))
+    : findByName(context, reference);
+}
+
+/** Gets the id of an application. An id needs no call. */
+export async function findApplicationId(context: CallContext, reference: string): Promise<string> {
+  return isId(reference) ? reference : (await findApplication(context, reference)).id;
+}
+
+async function findByExternalId(
+  { client, call }: CallContext,
+  externalId: string,
+): Promise<Application> {
+  const { data } = await client.applications.listApplications({ externalId }, call);
+  const [found] = data;
+  if (!found) {
+    throw notFound(`No application has the external id "${externalId}".`);
+  }
+  return found;
+}
+
+async function findByName({ client, call }: CallContext, wanted: string): Promise<Application> {
   // Exact matches come first.
-  const namePrefix = [...idOrName].slice(0, maxPrefixLength).join("");
+  const namePrefix = [...wanted].slice(0, maxPrefixLength).join("");
   const { data } = await client.applications.listApplications({ namePrefix, size: 100 }, call);
-  const found = data.filter(({ name }) => name === idOrName);
+  const found = data.filter(({ name }) => name === wanted);
   const [first, ...others] = found;
   if (!first) {
-    throw new CommandError(
-      `No application is named "${idOrName}".`,
-      "notFound",
-      "List them with latchkey apps ls.",
-    );
+    throw notFound(`No application is named "${wanted}".`);
   }
   if (others.length > 0) {
     throw new CommandError(
-      `Several applications are named "${idOrName}". Use the id.\n` +
+      `Several applications are named "${wanted}". Use the id.\n` +
         found.map(({ id, type }) => `${id} (${type})`).join("\n"),
       "usage",
     );
@@ -42,9 +65,8 @@ export async function findApplication(
   return first;
 }
 
-/** Gets the id of an application by its id or name. An id needs no call. */
-export async function findApplicationId(context: CallContext, idOrName: string): Promise<string> {
-  return isId(idOrName) ? idOrName : (await findApplication(context, idOrName)).id;
+function notFound(message: string): CommandError {
+  return new CommandError(message, "notFound", "List them with latchkey apps ls.");
 }
 
 const maxPrefixLength = maxLengthOf(ListApplicationsRequestSchema.field.namePrefix);
@@ -70,30 +92,4 @@ export const applicationColumns: readonly Column<Application>[] = [
 function formatPermissions({ permissions, rules }: Application): string {
   const count = rules.length === 1 ? "1 rule" : `${rules.length} rules`;
   return [...permissions, ...(rules.length > 0 ? [`+${count}`] : [])].join(" ");
-}
-
-export function formatApplication(application: Application, display: Display): string {
-  const { id, name, type, status, permissions, rules, version } = application;
-  const details = formatDetails(
-    [
-      ["id", id],
-      ["name", name],
-      ["type", type],
-      ["status", status],
-      ["permissions", permissions.join(" ")],
-      ["origins", application.allowedOrigins.join(" ")],
-      ["networks", application.allowedCidrs.join(" ")],
-      ["session quota", application.sessionQuota?.toString()],
-      ["created", formatTime(application.createdAt)],
-      ["created by", application.createdBy],
-      ["modified", formatTime(application.modifiedAt)],
-      ["modified by", application.modifiedBy],
-      ["expires", formatTime(application.expiresAt)],
-      ["last used", formatTime(application.lastUsedAt)],
-      ["tenant", application.tenantId],
-      ["version", version],
-    ],
-    display,
-  );
-  return details + formatRules(rules, display);
 }

@@ -16,43 +16,33 @@ import { CommandError } from "../errors.js";
 import { readGrants, readRules, requireGrants } from "../grants.js";
 import { confirm } from "../prompt.js";
 import { formatTable } from "../table.js";
+import { applicationColumns, findApplication, findApplicationId } from "./application.js";
 import {
-  applicationColumns,
-  findApplication,
-  findApplicationId,
+  type ClearFlags,
+  clearedFields,
+  type FieldFlags,
+  fieldsOf,
   formatApplication,
-} from "./application.js";
+} from "./fields.js";
 import { type NewKeyFlags, withNewKey } from "./keys.js";
 
-interface CreateFlags extends ClientFlags, NewKeyFlags {
+interface CreateFlags extends ClientFlags, NewKeyFlags, FieldFlags {
   readonly type: string;
   readonly permission?: string[];
   readonly rules?: string;
-  readonly expires?: Date;
-  readonly allowedOrigin?: string[];
-  readonly allowedCidr?: string[];
-  readonly sessionQuota?: number;
 }
 
 export async function createApplication(name: string, flags: CreateFlags): Promise<void> {
-  const { type, expires } = flags;
-  const { allowedOrigin: allowedOrigins = [], allowedCidr: allowedCidrs = [] } = flags;
-  const grants = await readGrants(flags);
-  const expiry = expires ? { expiresAt: timestampFromDate(expires) } : {};
-  const quota = flags.sessionQuota === undefined ? {} : { sessionQuota: flags.sessionQuota };
+  const { type } = flags;
+  const request = { name, type, ...(await readGrants(flags)), ...fieldsOf(flags) };
   await withClient(flags, ({ client, call, output }) =>
-    withNewKey(flags, output, () =>
-      client.applications.createApplication(
-        { name, type, ...grants, allowedOrigins, allowedCidrs, ...expiry, ...quota },
-        call,
-      ),
-    ),
+    withNewKey(flags, output, () => client.applications.createApplication(request, call)),
   );
 }
 
-export async function getApplication(idOrName: string, flags: ClientFlags): Promise<void> {
+export async function getApplication(reference: string, flags: ClientFlags): Promise<void> {
   await withClient(flags, async (context) => {
-    const application = await findApplication(context, idOrName);
+    const application = await findApplication(context, reference);
     context.output.show(ApplicationSchema, application, (display) =>
       formatApplication(application, display),
     );
@@ -64,18 +54,21 @@ interface ApplicationListFlags extends ClientFlags, ListFlags {
   readonly status?: string;
   readonly permission?: string;
   readonly name?: string;
+  readonly externalId?: string;
   readonly expiresBefore?: Date;
   readonly unusedSince?: Date;
   readonly order?: string;
 }
 
 export async function listApplications(flags: ApplicationListFlags): Promise<void> {
-  const { type, status, permission, name: namePrefix, order, expiresBefore, unusedSince } = flags;
+  const { type, status, permission, name: namePrefix, externalId, order } = flags;
+  const { expiresBefore, unusedSince } = flags;
   const filter = {
     ...(type && { type }),
     ...(status && { status }),
     ...(permission && { permission }),
     ...(namePrefix && { namePrefix }),
+    ...(externalId !== undefined && { externalId }),
     ...(order && { order }),
     ...(expiresBefore && { expiresBefore: timestampFromDate(expiresBefore) }),
     ...(unusedSince && { lastUsedBefore: timestampFromDate(unusedSince) }),
@@ -92,12 +85,12 @@ export async function listApplications(flags: ApplicationListFlags): Promise<voi
 }
 
 export async function removeApplication(
-  idOrName: string,
+  reference: string,
   flags: ClientFlags & { readonly yes?: boolean },
 ): Promise<void> {
   await withClient(flags, async (context) => {
     const { client, call, output } = context;
-    const { id, name, type, version } = await findApplication(context, idOrName);
+    const { id, name, type, version } = await findApplication(context, reference);
     await confirm(
       `The ${type} application "${name}" (${id}) will be deleted, with its keys and sessions.`,
       { yes: flags.yes, typed: name },
@@ -108,20 +101,20 @@ export async function removeApplication(
   });
 }
 
-export const disableApplication = (idOrName: string, flags: ClientFlags) =>
-  setStatus("disableApplication", idOrName, flags);
+export const disableApplication = (reference: string, flags: ClientFlags) =>
+  setStatus("disableApplication", reference, flags);
 
-export const enableApplication = (idOrName: string, flags: ClientFlags) =>
-  setStatus("enableApplication", idOrName, flags);
+export const enableApplication = (reference: string, flags: ClientFlags) =>
+  setStatus("enableApplication", reference, flags);
 
 async function setStatus(
   method: "disableApplication" | "enableApplication",
-  idOrName: string,
+  reference: string,
   flags: ClientFlags,
 ): Promise<void> {
   await withClient(flags, async (context) => {
     const { client, call, output } = context;
-    const id = await findApplicationId(context, idOrName);
+    const id = await findApplicationId(context, reference);
     const application = await client.applications[method]({ id }, call);
     output.show(
       ApplicationSchema,
@@ -131,47 +124,32 @@ async function setStatus(
   });
 }
 
-interface UpdateFlags extends ClientFlags {
+interface UpdateFlags extends ClientFlags, FieldFlags, ClearFlags {
   readonly name?: string;
   readonly permission?: string[];
   readonly addPermission?: string[];
   readonly removePermission?: string[];
   readonly rules?: string;
-  readonly allowedOrigin?: string[];
-  readonly anyOrigin?: boolean;
-  readonly allowedCidr?: string[];
-  readonly anyCidr?: boolean;
-  readonly sessionQuota?: number;
-  readonly defaultSessionQuota?: boolean;
   readonly ifMatch?: string;
 }
 
-const changeFlags = [
-  "name",
-  "permission",
-  "addPermission",
-  "removePermission",
-  "rules",
-  "allowedOrigin",
-  "anyOrigin",
-  "allowedCidr",
-  "anyCidr",
-  "sessionQuota",
-  "defaultSessionQuota",
-] as const satisfies readonly (keyof UpdateFlags)[];
+/** The options that change nothing. */
+const otherFlags: readonly string[] = [
+  ...["url", "profile", "keyFile", "keyHeader", "timeout", "json", "ifMatch"],
+];
 
 /**
  * Changes only the given fields. The service replaces the name and all grants,
  * so they are read first. The version check prevents lost updates.
  */
-export async function updateApplication(idOrName: string, flags: UpdateFlags): Promise<void> {
-  if (changeFlags.every((name) => flags[name] === undefined)) {
+export async function updateApplication(reference: string, flags: UpdateFlags): Promise<void> {
+  if (Object.keys(flags).every((name) => otherFlags.includes(name))) {
     throw new CommandError("Pass at least one option to change, for example --name.", "usage");
   }
   const rules = flags.rules === undefined ? undefined : await readRules(flags.rules);
   await withClient(flags, async (context) => {
     const { client, call, output } = context;
-    const before = await findApplication(context, idOrName);
+    const before = await findApplication(context, reference);
     const request = {
       id: before.id,
       name: flags.name ?? before.name,
@@ -179,16 +157,8 @@ export async function updateApplication(idOrName: string, flags: UpdateFlags): P
         permissions: changedPermissions(before, flags),
         rules: rules ?? before.rules,
       }),
-      allowedOrigins: flags.allowedOrigin ?? [],
-      allowedCidrs: flags.allowedCidr ?? [],
-      ...(flags.sessionQuota !== undefined && { sessionQuota: flags.sessionQuota }),
-      updateMask: {
-        paths: [
-          ...(flags.anyOrigin ? ["allowed_origins"] : []),
-          ...(flags.anyCidr ? ["allowed_cidrs"] : []),
-          ...(flags.defaultSessionQuota ? ["session_quota"] : []),
-        ],
-      },
+      ...fieldsOf(flags),
+      updateMask: { paths: clearedFields(flags) },
       ifMatch: flags.ifMatch ?? before.version,
     };
     const updated = await client.applications.updateApplication(request, call);

@@ -1,4 +1,4 @@
-import { type Command, Option } from "commander";
+import type { Command } from "commander";
 import {
   CreateApplicationRequestSchema,
   ListApplicationsRequestSchema,
@@ -13,11 +13,11 @@ import {
   futureTime,
   id,
   pastTime,
-  wholeNumber,
   withConnection,
   withLimit,
   yesOption,
 } from "../options.js";
+import { applicationNaming } from "./application.js";
 import {
   createApplication,
   disableApplication,
@@ -27,9 +27,10 @@ import {
   removeApplication,
   updateApplication,
 } from "./applications.js";
+import { clearOptions, fieldOptions } from "./fields.js";
 import { listKeys, revokeKey, rotateKey } from "./keys.js";
 
-const application = ["<application>", "id, or name if it is unique"] as const;
+const application = ["<application>", applicationNaming] as const;
 
 export function addApplicationCommands(program: Command): void {
   const apps = program.command("apps").description("manage applications and their keys");
@@ -60,6 +61,7 @@ function addList(apps: Command): void {
     )
     .option("--permission <name>", "only applications with this permission")
     .option("--name <prefix>", "only applications whose name starts with this")
+    .option("--external-id <id>", "only the application with this external id")
     .option(
       "--expires-before <time>",
       "only applications that expire before: a time, or a duration such as 30d",
@@ -86,28 +88,17 @@ function addList(apps: Command): void {
     .description("show an application")
     .argument(...application)
     .action(getApplication);
-  addExample(withConnection(get), "latchkey apps get 'Web shop'");
+  addExample(
+    withConnection(get),
+    "latchkey apps get 'Web shop'",
+    "latchkey apps get external:svc-4711 --json",
+  );
 }
 
 function grantOptions(command: Command): Command {
   return command
     .option("--permission <name>", "permission to grant directly; may be repeated", collect)
     .addOption(fileOption("--rules <file>", "file with access rules as a JSON list, - for stdin"));
-}
-
-function limitOptions(command: Command): Command {
-  return command
-    .option(
-      "--allowed-origin <origin>",
-      "web origin that may use its keys; may be repeated",
-      collect,
-    )
-    .option("--allowed-cidr <network>", "network that may use its keys; may be repeated", collect)
-    .option(
-      "--session-quota <count>",
-      "maximum number of open sessions of a public application",
-      wholeNumber("sessions", 1, 1_000_000, 50_000),
-    );
 }
 
 function newKeyOptions(command: Command): Command {
@@ -128,9 +119,7 @@ function addCreate(apps: Command): void {
         choicesOf(CreateApplicationRequestSchema.field.type),
       ).makeOptionMandatory(),
     );
-  limitOptions(grantOptions(create))
-    .option("--expires <time>", "expiry: a time, or a duration such as 30d", futureTime)
-    .action(createApplication);
+  fieldOptions(grantOptions(create)).action(createApplication);
   withConnection(newKeyOptions(create));
   addExample(
     create,
@@ -147,20 +136,13 @@ function addUpdate(apps: Command): void {
     .option("--name <name>", "new name")
     .option("--add-permission <name>", "permission to add; may be repeated", collect)
     .option("--remove-permission <name>", "permission to remove; may be repeated", collect);
-  limitOptions(grantOptions(update))
-    .addOption(new Option("--any-origin", "allow every web origin").conflicts("allowedOrigin"))
-    .addOption(new Option("--any-cidr", "allow every network").conflicts("allowedCidr"))
-    .addOption(
-      new Option("--default-session-quota", "use the default of the service").conflicts(
-        "sessionQuota",
-      ),
-    )
+  clearOptions(fieldOptions(grantOptions(update)))
     .option("--if-match <version>", "fail unless it has this version")
     .action(updateApplication);
   addExample(
     withConnection(update),
     "latchkey apps update Backend --add-permission token:use",
-    "latchkey apps update Backend --rules rules.json",
+    "latchkey apps update external:svc-4711 --metadata team=payments --no-expires",
   );
 }
 

@@ -107,10 +107,10 @@ const keyColumns: readonly Column<ApplicationKey>[] = [
   },
 ];
 
-export async function listKeys(idOrName: string, flags: ClientFlags): Promise<void> {
+export async function listKeys(reference: string, flags: ClientFlags): Promise<void> {
   await withClient(flags, async (context) => {
     const { client, call, output } = context;
-    const id = await findApplicationId(context, idOrName);
+    const id = await findApplicationId(context, reference);
     const keys = await client.applications.listApplicationKeys({ id }, call);
     output.show(ListApplicationKeysResponseSchema, keys, (display) =>
       formatTable(keyColumns, keys.data, display),
@@ -119,13 +119,13 @@ export async function listKeys(idOrName: string, flags: ClientFlags): Promise<vo
 }
 
 export async function revokeKey(
-  idOrName: string,
+  reference: string,
   keyId: string,
   flags: ClientFlags,
 ): Promise<void> {
   await withClient(flags, async (context) => {
     const { client, call, output } = context;
-    const id = await findApplicationId(context, idOrName);
+    const id = await findApplicationId(context, reference);
     await client.applications.deleteApplicationKey({ id, keyId }, call);
     output.showValue({ id, key_id: keyId }, () => `Key ${keyId} is revoked.\n`);
   });
@@ -137,11 +137,11 @@ interface RotateFlags extends ClientFlags, NewKeyFlags {
   readonly yes?: boolean;
 }
 
-export async function rotateKey(idOrName: string, flags: RotateFlags): Promise<void> {
+export async function rotateKey(reference: string, flags: RotateFlags): Promise<void> {
   const { grace, yes } = flags;
   await withClient(flags, async (context) => {
     const { client, call, output } = context;
-    const { id, name, version } = await findApplication(context, idOrName);
+    const { id, name, version } = await findApplication(context, reference);
     if (grace === undefined) {
       await confirm(
         `The current key of "${name}" will stop working immediately. Pass --grace to keep it valid for a while.`,
