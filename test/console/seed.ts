@@ -65,6 +65,9 @@ export async function seedDemoTenant(server: TestServer): Promise<DemoTenant> {
   clock.advance(minute);
   const shop = await applications.createApplication({
     name: "Storefront",
+    description: "Sells to consumers on the web.",
+    externalId: "svc-4711",
+    metadata: { team: "payments", "cost-center": "4200" },
     type: "public",
     permissions: ["token:create"],
     allowedCidrs: ["127.0.0.0/8"],

@@ -58,6 +58,13 @@ describe("console validation", () => {
     ["an empty rule", { ...good, rules: [{}] }],
     ["a negative priority", { ...good, rules: [{ ...rule, priority: -1 }] }],
     ["too many rules", { ...good, rules: Array.from({ length: 1_001 }, () => ({})) }],
+    ["an overlong description", { ...good, description: "a".repeat(501) }],
+    ["an external id with two lines", { ...good, externalId: "a\nb" }],
+    ["an empty key and a value that is too long", { ...good, metadata: { "": "a".repeat(501) } }],
+    [
+      "too many pairs",
+      { ...good, metadata: Object.fromEntries(Array.from({ length: 51 }, (_, key) => [key, ""])) },
+    ],
     ["invalid origins and networks", { ...good, allowedOrigins: ["shop"], allowedCidrs: ["home"] }],
   ])(
     "reports the same errors as the service for an application with %s",

@@ -11,6 +11,7 @@ import { choicesOf } from "../../../src/contract/fields.js";
 import { isUuid } from "../applications/application-display.js";
 import { ApplicationField } from "../applications/application-field.js";
 import { Field, FilterSelect } from "../ui/fields.js";
+import { toLocalInput } from "../ui/time.js";
 
 const kinds = choicesOf(ListEventsRequestSchema.field.kind);
 
@@ -130,7 +131,7 @@ function TimeField({ label, value, onChange }: TimeFieldProps) {
           {...props}
           type="datetime-local"
           step="1"
-          value={toLocalInput(value)}
+          value={value === "" ? "" : toLocalInput(new Date(value))}
           onChange={({ target }) =>
             onChange(target.value === "" ? "" : new Date(target.value).toISOString())
           }
@@ -138,14 +139,4 @@ function TimeField({ label, value, onChange }: TimeFieldProps) {
       )}
     </Field>
   );
-}
-
-/** Local time in the format of datetime-local inputs. */
-function toLocalInput(time: string): string {
-  if (time === "") {
-    return "";
-  }
-  const date = new Date(time);
-  const shifted = new Date(date.getTime() - date.getTimezoneOffset() * 60_000);
-  return shifted.toISOString().slice(0, 19);
 }

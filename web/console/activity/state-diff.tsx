@@ -1,9 +1,13 @@
-import { equals } from "@bufbuild/protobuf";
-import { timestampDate } from "@bufbuild/protobuf/wkt";
+import { type DescField, equals } from "@bufbuild/protobuf";
+import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
 import type { ReactNode } from "react";
 import { type AccessRule, AccessRuleSchema } from "../../../gen/latchkey/v1/access_rule_pb.js";
-import type { CredentialState } from "../../../gen/latchkey/v1/event_service_pb.js";
+import {
+  type CredentialState,
+  CredentialStateSchema,
+} from "../../../gen/latchkey/v1/event_service_pb.js";
 import { RuleSummary } from "../rules/grants.js";
+import { labelOf } from "../validation/field-errors.js";
 
 interface StateDiffProps {
   readonly before: CredentialState | undefined;
@@ -72,30 +76,39 @@ interface Change<Value> {
 
 type State = CredentialState | undefined;
 
-const parts: readonly (readonly [label: string, read: (state: CredentialState) => string[]])[] = [
-  ["Name", ({ name }) => optional(name)],
-  ["Status", ({ status }) => optional(status)],
-  ["Permissions", ({ permissions }) => permissions],
-  ["Origins", ({ allowedOrigins }) => allowedOrigins],
-  ["Networks", ({ allowedCidrs }) => allowedCidrs],
-  ["Session quota", ({ sessionQuota }) => optional(sessionQuota?.toString())],
-  ["Expires", ({ expiresAt }) => (expiresAt ? [timestampDate(expiresAt).toLocaleString()] : [])],
-];
-
+/** The changed fields except the rules. */
 function diffFields(
   before: State,
   after: State,
 ): readonly (readonly [label: string, change: Change<string>])[] {
-  return parts
-    .map(([label, read]) => {
+  return CredentialStateSchema.fields
+    .filter((field) => field !== CredentialStateSchema.field.rules)
+    .map((field) => {
       const change = changeOf(
-        before ? read(before) : [],
-        after ? read(after) : [],
+        valuesOf(field, before),
+        valuesOf(field, after),
         (one, other) => one === other,
       );
-      return [label, change] as const;
+      return [labelOf(field.name), change] as const;
     })
     .filter(([, change]) => isChange(change));
+}
+
+function valuesOf({ fieldKind, localName }: DescField, state: State): string[] {
+  const value: unknown = state?.[localName as keyof CredentialState];
+  if (value === undefined) {
+    return [];
+  }
+  switch (fieldKind) {
+    case "list":
+      return value as string[];
+    case "map":
+      return Object.entries(value as Record<string, string>).map((pair) => pair.join("="));
+    case "message":
+      return [timestampDate(value as Timestamp).toLocaleString()];
+    default:
+      return [String(value)];
+  }
 }
 
 /** A changed rule is both removed and added. */
@@ -118,8 +131,4 @@ function changeOf<Value>(
     removed: before.filter((value) => !after.some((other) => isSame(value, other))),
     added: after.filter((value) => !before.some((other) => isSame(value, other))),
   };
-}
-
-function optional(text: string | undefined): string[] {
-  return text === undefined ? [] : [text];
 }

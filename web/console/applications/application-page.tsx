@@ -48,6 +48,7 @@ function FoundApplication({ id }: ApplicationPageProps) {
   }
   return (
     <Page title={title} actions={<ApplicationActions application={application} />}>
+      {application.description && <p className="multiline">{application.description}</p>}
       <p className="actions">
         <TypeBadge type={application.type} />
         <StatusBadge status={application.status} expiresAt={application.expiresAt} />
@@ -56,6 +57,7 @@ function FoundApplication({ id }: ApplicationPageProps) {
       <div className="application">
         <div>
           <ApplicationDetails application={application} />
+          <Metadata metadata={application.metadata} />
           <section className="card" aria-labelledby="grants">
             <h2 id="grants">Permissions</h2>
             <Grants permissions={application.permissions} rules={application.rules} />
@@ -109,19 +111,21 @@ function ApplicationActions({ application }: ApplicationActionsProps) {
 }
 
 function ApplicationDetails({ application }: { readonly application: Application }) {
-  const { id, allowedOrigins, allowedCidrs, sessionQuota, modifiedAt } = application;
+  const { id, externalId, allowedOrigins, allowedCidrs, sessionQuota, modifiedAt } = application;
   return (
     <section className="card" aria-labelledby="details">
       <h2 id="details">Details</h2>
       <DescriptionList
         items={[
-          [
-            "Id",
-            <span key="id" className="actions">
-              <code>{id}</code>
-              <CopyButton text={id} label="Copy id" />
-            </span>,
-          ],
+          ["Id", <Copyable key="id" text={id} label="Copy id" />],
+          ...(externalId === undefined
+            ? []
+            : [
+                [
+                  "External ID",
+                  <Copyable key="id" text={externalId} label="Copy external ID" />,
+                ] as const,
+              ]),
           ["Last used", <TimeAgo key="at" at={application.lastUsedAt} />],
           ["Expires", <RelativeTime key="at" at={application.expiresAt} />],
           ["Allowed origins", <Restrictions key="origins" names={allowedOrigins} />],
@@ -139,6 +143,32 @@ function ApplicationDetails({ application }: { readonly application: Application
               ]
             : []),
         ]}
+      />
+    </section>
+  );
+}
+
+function Copyable({ text, label }: { readonly text: string; readonly label: string }) {
+  return (
+    <span className="actions">
+      <code>{text}</code>
+      <CopyButton text={text} label={label} />
+    </span>
+  );
+}
+
+function Metadata({ metadata }: Pick<Application, "metadata">) {
+  const pairs = Object.entries(metadata);
+  return pairs.length === 0 ? null : (
+    <section className="card" aria-labelledby="metadata">
+      <h2 id="metadata">Metadata</h2>
+      <DescriptionList
+        items={pairs.map(([key, value]) => [
+          key,
+          <span key={key} className="multiline">
+            {value}
+          </span>,
+        ])}
       />
     </section>
   );

@@ -19,6 +19,12 @@ function formatRelative(time: number, now: number): string {
   return words.format(Math.round(seconds / size), unit);
 }
 
+/** Local time in the format of datetime-local inputs. */
+export function toLocalInput(date: Date): string {
+  const shifted = new Date(date.getTime() - date.getTimezoneOffset() * 60_000);
+  return shifted.toISOString().slice(0, 19);
+}
+
 interface RelativeTimeProps {
   readonly at: Timestamp | undefined;
   readonly absent?: string;

@@ -74,32 +74,12 @@ export function mergeErrors(...all: readonly FieldErrors[]): FieldErrors {
   return merged;
 }
 
-/** The labels of the forms, by field name of the service. */
+/** The labels that differ from the field name of the service. */
 const labels: Readonly<Record<string, string>> = {
-  address: "Address",
   allowed_cidrs: "Networks",
   allowed_origins: "Origins",
-  attribute: "Attribute",
-  conditions: "Conditions",
-  container: "Container",
-  description: "Description",
   expires_at: "Expires",
-  grace_period: "Grace period",
-  id: "Id",
-  key: "Key",
-  name: "Name",
-  nonce: "Nonce",
-  operator: "Operator",
-  origin: "Origin",
-  permission: "Permission",
-  permissions: "Permissions",
-  priority: "Priority",
-  rules: "Rules",
-  session_quota: "Session quota",
-  token: "Token",
-  transform: "Transform",
-  type: "Type",
-  value: "Value",
+  external_id: "External ID",
 };
 
 /** Shown for the one constraint on whole requests: they must grant something. */
@@ -110,10 +90,13 @@ export function describeErrors(path: string, messages: readonly string[]): strin
   return path === "request" ? grantRequired : `${labelOf(path)}: ${messages.join(", ")}`;
 }
 
-function labelOf(path: string): string {
-  return path
-    .split(".")
-    .map((segment) => segment.replace(/\[\d+\]$/, ""))
-    .map((name) => labels[name] ?? name)
-    .join(" › ");
+/** `Rules › Container` for `rules[0].container`, `Metadata › team` for `metadata["team"]`. */
+export function labelOf(path: string): string {
+  const [, fields = path, key] = /^([^"]*?)(?:\["(.*)"\])?$/s.exec(path) ?? [];
+  const names = fields.split(".").map((segment) => segment.replace(/\[\d+\]$/, ""));
+  return [...names.map((name) => labels[name] ?? inWords(name)), ...(key ? [key] : [])].join(" › ");
+}
+
+function inWords(name: string): string {
+  return name.charAt(0).toUpperCase() + name.slice(1).replaceAll("_", " ");
 }

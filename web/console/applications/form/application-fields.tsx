@@ -1,4 +1,5 @@
 import { useQuery } from "@connectrpc/connect-query";
+import type { ChangeEvent } from "react";
 import { AccessService } from "../../../../gen/latchkey/v1/access_service_pb.js";
 import { CreateApplicationRequestSchema } from "../../../../gen/latchkey/v1/application_service_pb.js";
 import { choicesOf } from "../../../../src/contract/fields.js";
@@ -6,16 +7,16 @@ import type { ApplicationType } from "../../../../src/contract/grants.js";
 import { PermissionInput } from "../../rules/permission-input.js";
 import { RuleEditor } from "../../rules/rule-editor.js";
 import { Field } from "../../ui/fields.js";
-import { errorsOfNames, grantRequired } from "../../validation/field-errors.js";
-import type { FieldErrors } from "../../validation/validate.js";
+import { errorsOfNames, grantRequired, labelOf } from "../../validation/field-errors.js";
 import type { ApplicationForm } from "./application-form.js";
-import { parseLines } from "./draft.js";
+import { type Draft, type DraftField, fieldName, parseLines } from "./draft.js";
 import { ExpiryField } from "./expiry-field.js";
+import { MetadataField } from "./metadata-field.js";
 import "./form.css";
 
 interface ApplicationFieldsProps {
   readonly form: ApplicationForm;
-  /** Type and expiry can be set only at creation. */
+  /** The type can be set only at creation. */
   readonly isNew: boolean;
 }
 
@@ -26,27 +27,25 @@ export function ApplicationFields({ form, isNew }: ApplicationFieldsProps) {
   return (
     <>
       <section className="card" aria-label="Details">
-        <Field label="Name" errors={shown.name}>
-          {(props) => (
-            <input
-              {...props}
-              autoComplete="off"
-              value={draft.name}
-              placeholder="Web shop"
-              onChange={({ target }) => change({ name: target.value })}
-            />
-          )}
-        </Field>
-        {isNew && (
-          <>
-            <TypeField type={draft.type} onChange={(type) => change({ type })} />
-            <ExpiryField
-              expiry={draft.expiry}
-              errors={shown.expires_at}
-              onChange={(expiry) => change({ expiry })}
-            />
-          </>
-        )}
+        <TextField form={form} field="name" placeholder="Web shop" />
+        <TextField form={form} field="description" hint="What the application is for." rows={2} />
+        {isNew && <TypeField type={draft.type} onChange={(type) => change({ type })} />}
+        <ExpiryField
+          expiry={draft.expiresAt}
+          errors={shown.expires_at}
+          onChange={(expiresAt) => change({ expiresAt })}
+        />
+        <TextField
+          form={form}
+          field="externalId"
+          hint="The id of the application in another system, unique in the tenant."
+          spellCheck={false}
+        />
+        <MetadataField
+          pairs={draft.metadata}
+          errors={shown}
+          onChange={(metadata) => change({ metadata })}
+        />
       </section>
       <section className="card" aria-labelledby="grants">
         <h2 id="grants">Permissions</h2>
@@ -71,76 +70,73 @@ export function ApplicationFields({ form, isNew }: ApplicationFieldsProps) {
       <section className="card" aria-labelledby="restrictions">
         <h2 id="restrictions">Restrictions</h2>
         {draft.type === "public" && (
-          <LinesField
-            label="Origins"
-            example="https://shop.example.com"
-            field="allowed_origins"
-            errors={shown}
-            text={draft.allowedOrigins}
-            onChange={(allowedOrigins) => change({ allowedOrigins })}
-          />
+          <LinesField form={form} field="allowedOrigins" placeholder="https://shop.example.com" />
         )}
-        <LinesField
-          label="Networks"
-          example="203.0.113.0/24"
-          field="allowed_cidrs"
-          errors={shown}
-          text={draft.allowedCidrs}
-          onChange={(allowedCidrs) => change({ allowedCidrs })}
-        />
+        <LinesField form={form} field="allowedCidrs" placeholder="203.0.113.0/24" />
       </section>
       {draft.type === "public" && (
         <section className="card" aria-label="Sessions">
-          <Field
-            label="Session quota"
+          <TextField
+            form={form}
+            field="sessionQuota"
             hint="Maximum number of open sessions. Leave empty for the default."
-            errors={shown.session_quota}
-          >
-            {(props) => (
-              <input
-                {...props}
-                autoComplete="off"
-                inputMode="numeric"
-                value={draft.sessionQuota}
-                onChange={({ target }) => change({ sessionQuota: target.value.trim() })}
-              />
-            )}
-          </Field>
+            inputMode="numeric"
+          />
         </section>
       )}
     </>
   );
 }
 
-interface LinesFieldProps {
-  readonly label: string;
-  readonly example: string;
-  /** The field name of the service. */
-  readonly field: string;
-  readonly errors: FieldErrors;
-  readonly text: string;
-  onChange(text: string): void;
+interface TextFieldProps {
+  readonly form: ApplicationForm;
+  readonly field: TextDraftField;
+  readonly hint?: string;
+  readonly errors?: readonly string[] | undefined;
+  readonly placeholder?: string;
+  readonly inputMode?: "numeric";
+  readonly spellCheck?: boolean;
+  /** The height of an input for several lines. */
+  readonly rows?: number;
 }
 
-/** A list with one value per line. */
-function LinesField({ label, example, field, errors, text, onChange }: LinesFieldProps) {
+/** The fields of a draft that are text. */
+type TextDraftField = {
+  [Name in DraftField]: string extends Draft[Name] ? Name : never;
+}[DraftField];
+
+function TextField({ form, field, hint, errors, ...rest }: TextFieldProps) {
+  const { draft, shown, change } = form;
+  const name = fieldName(field);
+  const Control = rest.rows === undefined ? "input" : "textarea";
   return (
-    <Field
-      label={label}
-      hint="One per line. Leave empty to allow any."
-      errors={errorsOfNames(errors, field, parseLines(text))}
-    >
+    <Field label={labelOf(name)} hint={hint} errors={errors ?? shown[name]}>
       {(props) => (
-        <textarea
+        <Control
           {...props}
-          rows={2}
-          spellCheck={false}
-          placeholder={example}
-          value={text}
-          onChange={({ target }) => onChange(target.value)}
+          {...rest}
+          autoComplete="off"
+          value={draft[field]}
+          onChange={({ target }: ChangeEvent<HTMLInputElement | HTMLTextAreaElement>) =>
+            change({ [field]: target.value })
+          }
         />
       )}
     </Field>
+  );
+}
+
+/** A list with one value per line. */
+function LinesField(props: TextFieldProps) {
+  const { form, field } = props;
+  return (
+    <TextField
+      {...props}
+      hint="One per line. Leave empty to allow any."
+      errors={errorsOfNames(form.shown, fieldName(field), parseLines(form.draft[field]))}
+      spellCheck={false}
+      rows={2}
+    />
   );
 }
 

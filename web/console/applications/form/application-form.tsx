@@ -2,6 +2,7 @@ import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { type FormEvent, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import { Link } from "wouter";
 import { problemOf } from "../../../../src/contract/problem-report.js";
+import type { ProblemCode } from "../../../../src/contract/problems.js";
 import { serviceNow } from "../../sign-in/connection.js";
 import { Button } from "../../ui/buttons.js";
 import { useAction } from "../../ui/hooks.js";
@@ -9,8 +10,9 @@ import { LeaveGuard } from "../../ui/leave-guard.js";
 import { Problem } from "../../ui/page.js";
 import { mergeErrors, useFieldErrors, useGrantErrors } from "../../validation/field-errors.js";
 import type { FieldErrors } from "../../validation/validate.js";
-import { changedFields, type Draft, type DraftField } from "./draft.js";
+import { changedFields, type Draft, type DraftField, fieldName } from "./draft.js";
 import { expiryErrors } from "./expiry-field.js";
+import { pairErrors } from "./metadata-field.js";
 
 interface FormFrameProps {
   readonly form: ApplicationForm;
@@ -74,18 +76,6 @@ export function FormFrame(props: FormFrameProps) {
   );
 }
 
-/** The field names of the service. */
-const names: Readonly<Record<DraftField, string>> = {
-  name: "name",
-  type: "type",
-  expiry: "expires_at",
-  permissions: "permissions",
-  rules: "rules",
-  allowedOrigins: "allowed_origins",
-  allowedCidrs: "allowed_cidrs",
-  sessionQuota: "session_quota",
-};
-
 const none: FieldErrors = {};
 
 export interface ApplicationForm {
@@ -124,25 +114,28 @@ export function useApplicationForm<Desc extends DescMessage>({
     schema,
     useMemo(() => requestOf(draft), [requestOf, draft]),
   );
+  const changed = changedFields(base, draft);
+  // A saved expiry may be in the past.
+  const changesExpiry = changed.includes("expiresAt");
   const errors = useMemo(() => {
-    const expires = expiryErrors(draft.expiry, serviceNow());
-    return mergeErrors(invalid, grants, expires.length > 0 ? { [names.expiry]: expires } : none);
-  }, [invalid, grants, draft.expiry]);
-  const edited = [...touched, "rules" as const].map((field) => names[field]);
+    const expires = changesExpiry ? expiryErrors(draft.expiresAt, serviceNow()) : [];
+    return mergeErrors(
+      invalid,
+      grants,
+      pairErrors(draft.metadata),
+      expires.length > 0 ? { [fieldName("expiresAt")]: expires } : none,
+    );
+  }, [invalid, grants, draft, changesExpiry]);
+  const edited = [...touched, "rules" as const].map(fieldName);
   return {
     draft,
     shown: mergeErrors(wasSubmitted ? errors : within(errors, edited), serverErrors),
-    isChanged: changedFields(base, draft).length > 0,
+    isChanged: changed.length > 0,
     change(fields) {
-      const changed = Object.keys(fields) as DraftField[];
+      const names = Object.keys(fields) as DraftField[];
       setDraft({ ...draft, ...fields });
-      setTouched(new Set([...touched, ...changed]));
-      setServerErrors(
-        without(
-          serverErrors,
-          changed.map((field) => names[field]),
-        ),
-      );
+      setTouched(new Set([...touched, ...names]));
+      setServerErrors(without(serverErrors, names.map(fieldName)));
     },
     replace: setDraft,
     submit() {
@@ -150,8 +143,17 @@ export function useApplicationForm<Desc extends DescMessage>({
       setServerErrors(none);
       return Object.keys(errors).length === 0;
     },
-    setServerErrors: (thrown) => setServerErrors(problemOf(thrown).errors),
+    setServerErrors: (thrown) => setServerErrors(serverErrorsOf(thrown)),
   };
+}
+
+const externalIdTaken: ProblemCode = "external_id_taken";
+
+function serverErrorsOf(thrown: unknown): FieldErrors {
+  const { code, errors } = problemOf(thrown);
+  return code === externalIdTaken
+    ? { [fieldName("externalId")]: ["is used by another application"] }
+    : errors;
 }
 
 function within(errors: FieldErrors, fields: readonly string[]): FieldErrors {

@@ -2,7 +2,8 @@ import type { ReactNode } from "react";
 import { Grants } from "../../rules/grants.js";
 import { Button } from "../../ui/buttons.js";
 import { Chips } from "../../ui/display.js";
-import type { Draft, DraftField } from "./draft.js";
+import { labelOf } from "../../validation/field-errors.js";
+import { type Draft, type DraftField, fieldName } from "./draft.js";
 
 /** Shown when the application was changed in the meantime. */
 export function ConflictNotice({ onLoad }: { onLoad(): void }) {
@@ -18,15 +19,6 @@ export function ConflictNotice({ onLoad }: { onLoad(): void }) {
     </div>
   );
 }
-
-const labels: Readonly<Partial<Record<DraftField, string>>> = {
-  name: "Name",
-  permissions: "Permissions",
-  rules: "Rules",
-  allowedOrigins: "Origins",
-  allowedCidrs: "Networks",
-  sessionQuota: "Session quota",
-};
 
 interface MergedNoticeProps {
   /** Fields that both sides changed. */
@@ -44,15 +36,18 @@ export function MergedNotice({ conflicts, saved, onTake }: MergedNoticeProps) {
         {conflicts.length > 0 &&
           " These fields were also changed elsewhere. The form shows your values. The saved values are:"}
       </p>
-      {conflicts.map((field) => (
-        <section key={field} className="conflict" aria-label={labels[field]}>
-          <h2>{labels[field]}</h2>
-          <Saved field={field} saved={saved} />
-          <div className="actions">
-            <Button onClick={() => onTake(field)}>Use the saved {labels[field]}</Button>
-          </div>
-        </section>
-      ))}
+      {conflicts.map((field) => {
+        const label = labelOf(fieldName(field));
+        return (
+          <section key={field} className="conflict" aria-label={label}>
+            <h2>{label}</h2>
+            <Saved field={field} saved={saved} />
+            <div className="actions">
+              <Button onClick={() => onTake(field)}>Use the saved {label}</Button>
+            </div>
+          </section>
+        );
+      })}
     </div>
   );
 }
@@ -63,12 +58,11 @@ function Saved({ field, saved }: { readonly field: DraftField; readonly saved: D
       return <Chips names={saved.permissions} />;
     case "rules":
       return <Grants permissions={[]} rules={saved.rules} />;
-    case "name":
-    case "allowedOrigins":
-    case "allowedCidrs":
-    case "sessionQuota":
-      return <p className="saved-text">{saved[field] || "none"}</p>;
+    case "metadata":
+      return <Chips names={saved.metadata.map(({ key, value }) => `${key}=${value}`)} />;
+    case "expiresAt":
+      return <p>{saved.expiresAt.date.replace("T", " ") || "never"}</p>;
     default:
-      return null;
+      return <p className="multiline">{saved[field] || "none"}</p>;
   }
 }

@@ -7,13 +7,18 @@ import {
   type UpdateApplicationRequest,
   UpdateApplicationRequestSchema,
 } from "../../../../gen/latchkey/v1/application_service_pb.js";
+import { maskableFields } from "../../../../src/contract/fields.js";
 import type { ApplicationType } from "../../../../src/contract/grants.js";
 import { serviceNow } from "../../sign-in/connection.js";
-import { type Expiry, expiryOf, noExpiry } from "./expiry-field.js";
+import { type Expiry, fromExpiry, noExpiry, toExpiry } from "./expiry-field.js";
+import { fromPairs, type Pair, toPairs } from "./metadata-field.js";
 
-/** The form state of an application. */
+/** The form state of an application. Its fields are those of the requests. */
 export interface Draft {
   readonly name: string;
+  readonly description: string;
+  readonly externalId: string;
+  readonly metadata: readonly Pair[];
   readonly type: ApplicationType;
   readonly permissions: readonly string[];
   readonly rules: readonly AccessRule[];
@@ -22,70 +27,80 @@ export interface Draft {
   readonly allowedCidrs: string;
   /** A number, or empty for the default. */
   readonly sessionQuota: string;
-  readonly expiry: Expiry;
+  readonly expiresAt: Expiry;
 }
 
 export const emptyDraft: Draft = {
   name: "",
+  description: "",
+  externalId: "",
+  metadata: [],
   type: "private",
   permissions: [],
   rules: [],
   allowedOrigins: "",
   allowedCidrs: "",
   sessionQuota: "",
-  expiry: noExpiry,
+  expiresAt: noExpiry,
 };
 
 export function draftOf(application: Application): Draft {
-  const { name, permissions, rules } = application;
+  const { name, description = "", externalId = "", permissions, rules } = application;
   return {
-    ...{ name, permissions, rules },
+    ...{ name, description, externalId, permissions, rules },
+    metadata: toPairs(application.metadata),
     type: application.type as ApplicationType,
     allowedOrigins: application.allowedOrigins.join("\n"),
     allowedCidrs: application.allowedCidrs.join("\n"),
     sessionQuota: application.sessionQuota?.toString() ?? "",
-    // Set only at creation.
-    expiry: noExpiry,
+    expiresAt: toExpiry(application.expiresAt),
   };
 }
 
 export function createRequestOf(draft: Draft): CreateApplicationRequest {
-  const expiresAt = expiryOf(draft.expiry, serviceNow());
   return create(CreateApplicationRequestSchema, {
     ...fieldsOf(draft),
+    ...expiryFieldOf(draft),
     type: draft.type,
-    ...(expiresAt && { expiresAt }),
   });
 }
 
-export function updateRequestOf(
-  draft: Draft,
-  { id, version }: Pick<Application, "id" | "version">,
-): UpdateApplicationRequest {
+export function updateRequestOf(draft: Draft, before: Application): UpdateApplicationRequest {
+  // The form shows the expiry to the second, so it is sent only if it was changed.
+  const changesExpiry = changedFields(draftOf(before), draft).includes("expiresAt");
+  const { expiresAt } = UpdateApplicationRequestSchema.field;
+  // The form has all fields, so an empty one is cleared.
+  const cleared = maskableFields(UpdateApplicationRequestSchema).filter(
+    (field) => changesExpiry || field !== expiresAt,
+  );
   return create(UpdateApplicationRequestSchema, {
     ...fieldsOf(draft),
-    id,
-    ifMatch: version,
-    // The form has all of them, so an empty one is cleared.
-    updateMask: { paths: ["allowed_origins", "allowed_cidrs", "session_quota"] },
+    ...(changesExpiry && expiryFieldOf(draft)),
+    id: before.id,
+    ifMatch: before.version,
+    updateMask: { paths: cleared.map(({ name }) => name) },
   });
 }
 
-type SharedFields = Pick<
-  MessageInitShape<typeof UpdateApplicationRequestSchema>,
-  "name" | "permissions" | "rules" | "allowedOrigins" | "allowedCidrs" | "sessionQuota"
->;
-
-function fieldsOf({ type, ...draft }: Draft): SharedFields {
+/** The fields of both requests. */
+function fieldsOf({ type, ...draft }: Draft) {
   return {
     name: draft.name,
+    description: draft.description,
+    externalId: draft.externalId,
+    metadata: fromPairs(draft.metadata),
     permissions: [...draft.permissions],
     rules: [...draft.rules],
     // Only public applications have origins. The draft may still contain some after a change of type.
     allowedOrigins: type === "public" ? parseLines(draft.allowedOrigins) : [],
     allowedCidrs: parseLines(draft.allowedCidrs),
     ...(type === "public" && draft.sessionQuota !== "" && { sessionQuota: parseQuota(draft) }),
-  };
+  } satisfies MessageInitShape<typeof UpdateApplicationRequestSchema>;
+}
+
+function expiryFieldOf(draft: Draft) {
+  const expiresAt = fromExpiry(draft.expiresAt, serviceNow());
+  return expiresAt ? { expiresAt } : {};
 }
 
 /** Anything but an integer becomes 0, which validation refuses. */
@@ -94,11 +109,13 @@ function parseQuota({ sessionQuota }: Pick<Draft, "sessionQuota">): number {
   return Number.isInteger(quota) && Math.abs(quota) < 2 ** 31 ? quota : 0;
 }
 
-const fields = [
-  ...(["name", "type", "expiry", "permissions", "rules"] as const),
-  ...(["allowedOrigins", "allowedCidrs", "sessionQuota"] as const),
-] as const satisfies readonly (keyof Draft)[];
-export type DraftField = (typeof fields)[number];
+export type DraftField = keyof Draft;
+const fields = Object.keys(emptyDraft) as DraftField[];
+
+/** The field name of the service. */
+export function fieldName(field: DraftField): string {
+  return CreateApplicationRequestSchema.field[field].name;
+}
 
 interface MergedDraft {
   readonly draft: Draft;

@@ -1,5 +1,6 @@
-import { type Timestamp, timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { type Timestamp, timestampDate, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { Field } from "../../ui/fields.js";
+import { toLocalInput } from "../../ui/time.js";
 
 const expiryChoices = ["never", "days", "date"] as const;
 
@@ -12,10 +13,17 @@ export interface Expiry {
 
 export const noExpiry: Expiry = { choice: "never", days: "30", date: "" };
 
+/** To the second. */
+export function toExpiry(expiresAt: Timestamp | undefined): Expiry {
+  return expiresAt
+    ? { ...noExpiry, choice: "date", date: toLocalInput(timestampDate(expiresAt)) }
+    : noExpiry;
+}
+
 const day = 86_400_000;
 
 /** Undefined for never and for invalid input. */
-export function expiryOf(expiry: Expiry, now: number): Timestamp | undefined {
+export function fromExpiry(expiry: Expiry, now: number): Timestamp | undefined {
   const time = expiryTime(expiry, now);
   return Number.isFinite(time) ? timestampFromMs(time) : undefined;
 }

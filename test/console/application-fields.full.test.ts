@@ -1,0 +1,177 @@
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import type { BootstrapResult } from "../../src/bootstrap.js";
+import { createLatchkeyClient, type LatchkeyNodeClient } from "../../src/client/create-guard.js";
+import { describeInBrowser } from "../support/browser/browser.js";
+import {
+  accessibilityViolations,
+  button,
+  expectEventually,
+  horizontalOverflow,
+  openSignedIn,
+  readNewKey,
+  signIn,
+  waitForFocus,
+} from "../support/browser/console.js";
+import { startServer, type TestServer } from "../support/service/server.js";
+
+describeInBrowser("console application fields", (browser) => {
+  let server: TestServer;
+  let root: BootstrapResult;
+  let client: LatchkeyNodeClient;
+
+  beforeAll(async () => {
+    server = await startServer();
+    root = await server.createTenant();
+    client = createLatchkeyClient({ url: server.url, key: root.key });
+  });
+
+  afterAll(async () => {
+    client?.close();
+    await server.close();
+  });
+
+  const open = (path: string) => openSignedIn(browser, `${server.url}/console${path}`, root.key);
+  const granted = { type: "private", permissions: ["token:read"] };
+  const inDays = (days: number) => timestampFromMs(server.clock.now() + days * 86_400_000);
+
+  it("sets, changes and clears the description, external id, metadata and expiry", async () => {
+    const opened = await open("/applications/new");
+    const { page, faults } = opened;
+    const field = (label: string) => page.getByLabel(label, { exact: true });
+    await field("Name").fill("Billing");
+    await field("Description").fill("Pays bills.\nAsk the payments team.");
+    await field("External ID").fill("svc-4711");
+    await button(page, "Add metadata").click();
+    await field("Key").fill("team");
+    await field("Value").fill("payments");
+    await button(page, "Add metadata").click();
+    await field("Key").nth(1).fill("team");
+    await page.getByText("key is used more than once").first().waitFor();
+    await field("Key").nth(1).fill("tier");
+    await field("After a number of days").check();
+    await page.getByRole("combobox", { name: "Direct permissions" }).fill("token:read ");
+    expect(await accessibilityViolations(page)).toEqual([]);
+    await page.setViewportSize({ width: 360, height: 740 });
+    expect(await horizontalOverflow(page)).toBe(0);
+    await button(page, "Create application").click();
+    await readNewKey(opened);
+
+    await page.getByText("Ask the payments team.").waitFor();
+    await button(page, "Copy external ID").waitFor();
+    await page.getByText("in 30 days").waitFor();
+    const metadata = page.getByRole("region", { name: "Metadata" });
+    await expectEventually(() => metadata.getByRole("term").allTextContents(), ["team", "tier"]);
+    expect(await horizontalOverflow(page)).toBe(0);
+    expect(await accessibilityViolations(page)).toEqual([]);
+    const read = async () =>
+      (await client.applications.listApplications({ namePrefix: "Billing" })).data[0];
+    expect(await read()).toMatchObject({
+      description: "Pays bills.\nAsk the payments team.",
+      externalId: "svc-4711",
+      metadata: { team: "payments", tier: "" },
+    });
+
+    await page.getByRole("link", { name: "Edit" }).click();
+    await field("Description").fill("");
+    await button(page, "Remove tier").click();
+    await waitForFocus(button(page, "Add metadata"));
+    await button(page, "Remove team").click();
+    await field("Never").check();
+    await field("External ID").fill("svc-4712");
+    await button(page, "Save").click();
+    await page.getByText("svc-4712").waitFor();
+    await expectEventually(() => metadata.count(), 0);
+    const { description, externalId, metadata: pairs, expiresAt } = (await read()) ?? {};
+    expect({ description, externalId, pairs, expiresAt }).toEqual({
+      externalId: "svc-4712",
+      pairs: {},
+    });
+
+    await page.goto(`${server.url}/console/activity`);
+    await signIn(opened, root.key);
+    await page.getByText("Billing was updated by").click();
+    const changes = page.getByRole("region", { name: "Changes" });
+    await changes.getByText("removedteam=payments").waitFor();
+    await changes.getByText("removedsvc-4711").waitFor();
+    await changes.getByText("addedsvc-4712").waitFor();
+    expect(await changes.getByRole("heading", { level: 3 }).allTextContents()).toEqual([
+      ...["Expires", "Description", "External ID", "Metadata"],
+    ]);
+    expect(faults).toEqual([]);
+  });
+
+  it("shows at the external id that another application has it", async () => {
+    await client.applications.createApplication({ ...granted, name: "First", externalId: "taken" });
+    const { id } = await client.applications.createApplication({ ...granted, name: "Second" });
+    const { page, faults } = await open(`/applications/${id}/edit`);
+    const externalId = page.getByLabel("External ID", { exact: true });
+    await externalId.fill("taken");
+    await button(page, "Save").click();
+    await page.getByText("is used by another application").waitFor();
+    await waitForFocus(externalId);
+    expect(await accessibilityViolations(page)).toEqual([]);
+    await externalId.fill("free");
+    await page.getByText("is used by another application").waitFor({ state: "detached" });
+    await button(page, "Save").click();
+    await page.getByRole("heading", { name: "Second" }).waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  it("shows the saved values of fields that were also changed elsewhere", async () => {
+    const before = { ...granted, name: "Shared", metadata: { team: "payments" } };
+    const { id } = await client.applications.createApplication({ ...before, expiresAt: inDays(7) });
+    const { page, faults } = await open(`/applications/${id}/edit`);
+    await page.getByLabel("Description", { exact: true }).fill("Mine");
+    await page.getByLabel("Value", { exact: true }).fill("mine");
+    await page.getByLabel("After a number of days").check();
+    await client.applications.updateApplication({
+      ...{ ...granted, id, name: "Shared", description: "Theirs" },
+      ...{ metadata: { team: "theirs" }, updateMask: { paths: ["expires_at"] } },
+    });
+    await button(page, "Save").click();
+    await button(page, "Load latest version").click();
+    const saved = (label: string) => page.getByRole("region", { name: label }).textContent();
+    await page.getByText("These fields were also changed elsewhere").waitFor();
+    expect(await saved("Description")).toContain("Theirs");
+    expect(await saved("Metadata")).toContain("team=theirs");
+    expect(await saved("Expires")).toContain("never");
+    expect(await accessibilityViolations(page)).toEqual([]);
+    await button(page, "Use the saved Metadata").click();
+    await button(page, "Save").click();
+    await page.getByRole("heading", { name: "Shared" }).waitFor();
+    expect(await client.applications.getApplication({ id })).toMatchObject({
+      description: "Mine",
+      metadata: { team: "theirs" },
+      expiresAt: expect.anything(),
+    });
+    expect(faults).toEqual([]);
+  });
+
+  it("keeps an expiry that is not changed, and moves one that is", async () => {
+    const before = inDays(7);
+    const { id } = await client.applications.createApplication({
+      ...granted,
+      name: "Lasting",
+      expiresAt: { ...before, nanos: 123_000_000 },
+    });
+    const { page, faults } = await open(`/applications/${id}`);
+    const readExpiry = async () => (await client.applications.getApplication({ id })).expiresAt;
+    await page.getByRole("link", { name: "Edit" }).click();
+    await page.getByLabel("Name", { exact: true }).fill("Lasting 2");
+    await button(page, "Save").click();
+    await page.getByRole("heading", { name: "Lasting 2" }).waitFor();
+    expect(await readExpiry()).toMatchObject({ seconds: before.seconds, nanos: 123_000_000 });
+
+    await page.getByRole("link", { name: "Edit" }).click();
+    const date = page.getByLabel("Date and time (local)");
+    await date.fill("2020-01-01T00:00");
+    await page.getByText("must be in the future").waitFor();
+    await date.fill("2090-01-01T00:00");
+    await button(page, "Save").click();
+    await page.getByRole("heading", { name: "Lasting 2" }).waitFor();
+    const after = new Date("2090-01-01T00:00").getTime() / 1_000;
+    expect(await readExpiry()).toMatchObject({ seconds: BigInt(after) });
+    expect(faults).toEqual([]);
+  });
+});
