@@ -2,7 +2,7 @@ import { Counter, Gauge, Registry } from "prom-client";
 import { withTimeout } from "../lib/timeout.js";
 import { addStartTime } from "../telemetry/metrics/process.js";
 import { shareScrapes } from "../telemetry/metrics/server.js";
-import { formatMetrics, type Snapshot, sumSnapshots } from "../telemetry/metrics/snapshot.js";
+import { aggregateSnapshots, formatMetrics, type Snapshot } from "../telemetry/metrics/snapshot.js";
 import type { WorkerProcess } from "./worker-process.js";
 
 /** Milliseconds to wait for the metrics of a worker. */
@@ -57,7 +57,7 @@ export function createWorkerPoolMetrics(): WorkerPoolMetrics {
   /** Merges the counts of exited workers into one snapshot, so that the list stays short. */
   async function mergeExitedCounts(): Promise<void> {
     const all = [...exitedCounts];
-    const sum = await sumSnapshots(all);
+    const sum = await aggregateSnapshots(all);
     exitedCounts.splice(0, all.length, sum);
   }
 

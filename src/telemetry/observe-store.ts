@@ -146,7 +146,7 @@ export function countSessions(store: Store, registry: Registry): Store {
   /** Adds the sessions that expired since the last scrape. Never fails: a failed count is included in the next one. */
   async function countExpired(): Promise<void> {
     try {
-      counter.inc({ state: "expired" }, await sessions.takeExpired());
+      counter.inc({ state: "expired" }, await sessions.drainExpiredCount());
     } catch {}
   }
 

@@ -53,7 +53,7 @@ function messageCheck(schema: DescMessage): Check {
   const members = new Map(
     schema.fields.map((field) => [
       field.name,
-      { check: fieldCheck(field), isRequired: mustBeGiven(field) },
+      { check: fieldCheck(field), isRequired: isRequiredOnImport(field) },
     ]),
   );
   return (value, path, violations) => {
@@ -82,7 +82,7 @@ function messageCheck(schema: DescMessage): Check {
 }
 
 /** An application may have no keys, but a line must say so: keys are easily forgotten. */
-function mustBeGiven(field: DescField): boolean {
+function isRequiredOnImport(field: DescField): boolean {
   return isRequired(field) || field === ApplicationRecordSchema.field.keys;
 }
 

@@ -28,7 +28,7 @@ interface SessionStoreParts {
   readonly index: SessionIndex;
   readonly changeWriter: ChangeWriter;
   readonly clock: Clock;
-  readonly takeExpired: SessionStore["takeExpired"];
+  readonly drainExpiredCount: SessionStore["drainExpiredCount"];
 }
 
 export function createSessionStore({
@@ -38,7 +38,7 @@ export function createSessionStore({
   index,
   changeWriter,
   clock,
-  takeExpired,
+  drainExpiredCount,
 }: SessionStoreParts): SessionStore {
   const { read, write } = environment;
 
@@ -162,7 +162,7 @@ export function createSessionStore({
       );
     },
 
-    takeExpired,
+    drainExpiredCount,
   };
 }
 

@@ -98,7 +98,7 @@ export async function openLmdbStore({
       sessions,
       applications,
       index: sessionIndex,
-      takeExpired: sweeper.takeExpired,
+      drainExpiredCount: sweeper.drainExpiredCount,
     }),
     changes: feed.changes,
     events: createEventStore(environment, eventLog, eventIndex, {

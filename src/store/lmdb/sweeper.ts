@@ -191,7 +191,7 @@ export function startSweeper(options: SweeperOptions) {
 
   return {
     /** Returns how many sessions this process expired since the last call. */
-    takeExpired(): number {
+    drainExpiredCount(): number {
       const taken = expiredCount;
       expiredCount = 0;
       return taken;

@@ -94,7 +94,9 @@ const _id = "sessions-expired";
  * sessions that expired since the previous move. It moves the checkpoint first,
  * so that none is counted twice; if counting then fails, the count is lost.
  */
-export function createExpiredCount(options: ExpiredSessionsOptions): SessionStore["takeExpired"] {
+export function createExpiredCount(
+  options: ExpiredSessionsOptions,
+): SessionStore["drainExpiredCount"] {
   const { documents, checkpoints, now } = options;
   return async () => {
     const { moment, ...ids } = checkpointBefore(await now());

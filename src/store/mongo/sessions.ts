@@ -42,7 +42,7 @@ interface SessionStoreOptions {
   readonly freshRead: FreshRead;
   readonly transactions: Transactions;
   readonly now: Store["now"];
-  readonly takeExpired: SessionStore["takeExpired"];
+  readonly drainExpiredCount: SessionStore["drainExpiredCount"];
 }
 
 export function createSessionStore(options: SessionStoreOptions): SessionStore {
@@ -70,7 +70,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
     async create(session, context = {}) {
       const { caller, idempotencyId } = context;
       let releaseQuota = () => {};
-      const end = () => {
+      const releaseReservation = () => {
         releaseQuota();
         releaseQuota = () => {};
       };
@@ -110,9 +110,11 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       // A single write needs no transaction. If the rights of the caller change during it, revoking
       // its sessions afterwards includes this one.
       return idempotencyId === undefined
-        ? insertSession().finally(end)
+        ? insertSession().finally(releaseReservation)
         : // Released between attempts: others would wait for the reservation and delay the next attempt.
-          transactions.change(session.id, context, insertSession, { onAttemptEnd: end });
+          transactions.change(session.id, context, insertSession, {
+            onAttemptEnd: releaseReservation,
+          });
     },
 
     find,
@@ -205,7 +207,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
       return deleted !== undefined;
     },
 
-    takeExpired: options.takeExpired,
+    drainExpiredCount: options.drainExpiredCount,
   };
 }
 

@@ -95,7 +95,7 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
     freshRead,
     transactions,
     now,
-    takeExpired: createExpiredCount({
+    drainExpiredCount: createExpiredCount({
       documents: db.collection(sessionsName),
       checkpoints: db.collection(checkpointsName),
       now,

@@ -62,7 +62,7 @@ export interface SessionStore {
    * Returns how many sessions expired since the last call. Each session is
    * counted once, by one process.
    */
-  takeExpired(): MaybePromise<number>;
+  drainExpiredCount(): MaybePromise<number>;
 }
 
 export interface SessionQuery {

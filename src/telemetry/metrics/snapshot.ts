@@ -4,7 +4,7 @@ import { AggregatorRegistry, type Registry } from "prom-client";
 export type Snapshot = Awaited<ReturnType<Registry["getMetricsAsJSON"]>>;
 
 /** Combines the snapshots of several processes by each metric's aggregator. */
-export function sumSnapshots(snapshots: readonly Snapshot[]): Promise<Snapshot> {
+export function aggregateSnapshots(snapshots: readonly Snapshot[]): Promise<Snapshot> {
   return AggregatorRegistry.aggregate([...snapshots]).getMetricsAsJSON();
 }
 

@@ -7,7 +7,7 @@ type StartCall<Call> = (connection: object, call: Call) => void;
 const callsPerTick = 32;
 
 /** Up to this many calls need no count per tick, so that light load costs nothing. */
-const uncountedCalls = 8;
+const fairnessThreshold = 8;
 
 /** Returns a function that starts calls. If thousands arrive at the same time, the connections take turns. */
 export function createFairQueue<Call>(start: (call: Call) => void): StartCall<Call> {
@@ -49,7 +49,7 @@ export function createFairQueue<Call>(start: (call: Call) => void): StartCall<Ca
 
   return (connection, call) => {
     started++;
-    if (started === uncountedCalls) {
+    if (started === fairnessThreshold) {
       startTick();
     }
     if (started <= callsPerTick && !waiting.has(connection)) {

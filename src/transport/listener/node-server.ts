@@ -24,7 +24,7 @@ export function createNodeServer(limits: Limits, tls: Tls | undefined): Server {
 
 function createPlainServer(limits: Limits): Http1Server {
   const http1 = createHttp1Server(http1OptionsFor(limits));
-  detectProtocol(http1, createHttp2Side(http1, limits), limits.headerTimeout);
+  detectProtocol(http1, attachHttp2Server(http1, limits), limits.headerTimeout);
   return http1;
 }
 
@@ -36,8 +36,8 @@ function createTlsServer(limits: Limits, { contents, watch }: Tls): Server {
     handshakeTimeout: limits.headerTimeout,
     requestCert: contents.clientCa !== undefined,
   });
-  const http2 = createHttp2Side(secure, limits);
-  const serveHttp1 = takeListeners(secure, "secureConnection");
+  const http2 = attachHttp2Server(secure, limits);
+  const serveHttp1 = detachListeners(secure, "secureConnection");
   secure.on("secureConnection", (socket) =>
     socket.alpnProtocol === "h2" ? http2.emit("connection", socket) : serveHttp1(socket),
   );
@@ -50,7 +50,7 @@ function createTlsServer(limits: Limits, { contents, watch }: Tls): Server {
 }
 
 /** Creates the HTTP/2 server that gets its connections from an HTTP/1.1 server, which emits its sessions. */
-function createHttp2Side(http1: Http1Server, limits: Limits): Server {
+function attachHttp2Server(http1: Http1Server, limits: Limits): Server {
   http1.timeout = limits.bodyTimeout;
   const http2 = createHttp2Server(http2OptionsFor(limits));
   http2.on("session", (session) => http1.emit("session", session));
@@ -58,7 +58,7 @@ function createHttp2Side(http1: Http1Server, limits: Limits): Server {
 }
 
 /** Removes the listeners that pass a connection to HTTP/1.1. Returns a function that calls them. */
-function takeListeners(http1: Http1Server, event: string): (socket: Socket) => void {
+function detachListeners(http1: Http1Server, event: string): (socket: Socket) => void {
   const listeners = http1.listeners(event);
   http1.removeAllListeners(event);
   return (socket) => {
@@ -105,7 +105,7 @@ const preface = "PRI";
 
 /** Passes connections that start with the HTTP/2 preface to `http2`, and all others to `http1`. Closes connections that stay silent. */
 export function detectProtocol(http1: Http1Server, http2: Server, timeoutMs: number): void {
-  const serveHttp1 = takeListeners(http1, "connection");
+  const serveHttp1 = detachListeners(http1, "connection");
   http1.on("connection", (socket: Socket) => {
     if (socket.destroyed) {
       return;

@@ -73,8 +73,8 @@ function createCodecs(jsonOptions: JsonOptions): (method: DescMethod) => Codecs 
   return ({ input, output }) => {
     const { binary, json } = encodersOf(output);
     return {
-      binary: { decode: refusing(createBinaryDecoder(input)), encode: binary },
-      json: { decode: refusing(createConnectJsonDecoder(input, jsonOptions)), encode: json },
+      binary: { decode: mapDecodeErrors(createBinaryDecoder(input)), encode: binary },
+      json: { decode: mapDecodeErrors(createConnectJsonDecoder(input, jsonOptions)), encode: json },
     };
   };
 }
@@ -82,7 +82,7 @@ function createCodecs(jsonOptions: JsonOptions): (method: DescMethod) => Codecs 
 type Decode = (bytes: Uint8Array) => Message;
 
 /** Turns the errors of a decoder into those of an invalid request. */
-function refusing(decode: Decode): Decode {
+function mapDecodeErrors(decode: Decode): Decode {
   return (bytes) => {
     try {
       return decode(bytes);

@@ -53,7 +53,7 @@ export function describeTotals(subject: () => Subject): void {
       const stores = [store];
       let counted = 0;
       const take = async () => {
-        const taken = stores.map(({ sessions }) => sessions.takeExpired());
+        const taken = stores.map(({ sessions }) => sessions.drainExpiredCount());
         for (const count of await Promise.all(taken)) {
           counted += count;
         }

@@ -41,7 +41,7 @@ describe("the count of open sessions in LMDB", () => {
     );
     await fillQuota(store, other);
     clock.advance(1_000);
-    await until(async () => (await store.sessions.takeExpired()) > 0);
+    await until(async () => (await store.sessions.drainExpiredCount()) > 0);
     expect(await fillQuota(store, one)).toHaveLength(quota - 1);
 
     await store.applications.update(
