@@ -106,7 +106,7 @@ export const goals = {
   },
 } satisfies Record<string, Goal>;
 
-export type GoalName = keyof typeof goals;
+type GoalName = keyof typeof goals;
 
 /** Values of some goals. */
 export type Measured = Readonly<Partial<Record<GoalName, Estimate>>>;

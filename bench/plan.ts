@@ -1,5 +1,5 @@
 /** The suites of the benchmark, in the order of the report. */
-export const suiteNames = [
+const suiteNames = [
   "requests",
   "latency",
   "observability",

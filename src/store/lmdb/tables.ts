@@ -5,9 +5,7 @@ import { idFromBytes, writeId } from "../../lib/uuid.js";
 /** The schema version of a data folder. Raise it when older code could no longer read or maintain the tables. */
 export const supportedSchema = 2;
 
-/** Folders of unreleased versions stored another number under `schema`, so the key differs. */
 const schemaKey = "schema-version";
-const unreleasedSchemaKey = "schema";
 
 /** How many tables a folder may have. */
 export const maxTables = 32;
@@ -85,20 +83,17 @@ export function openTables(root: RootDatabase<Buffer, Buffer>, meta: Meta): Tabl
 
 /** Whether the folder has a schema that this version reads, or none yet. */
 export function hasSupportedSchema(meta: Meta): boolean {
-  return (
-    meta.get(unreleasedSchemaKey) === undefined && [0, supportedSchema].includes(readSchema(meta))
-  );
+  return [0, supportedSchema].includes(readSchema(meta));
 }
 
 /** Returns the schema version of a folder, or 0 for a new one. */
 export function readSchema(meta: Meta): number {
-  return Number(meta.get(unreleasedSchemaKey) ?? meta.get(schemaKey) ?? 0);
+  return Number(meta.get(schemaKey) ?? 0);
 }
 
 /** Describes a schema that this version does not read. */
 export function describeSchema(meta: Meta): string {
-  const unreleased = meta.get(unreleasedSchemaKey) === undefined ? "" : " of an unreleased version";
-  return `schema ${readSchema(meta)}${unreleased}; this version reads schema ${supportedSchema}`;
+  return `schema ${readSchema(meta)}; this version reads schema ${supportedSchema}`;
 }
 
 /** Writes the schema version and an id into a new folder, and returns the folder's id. */

@@ -20,7 +20,7 @@ export function implement<S extends DescService>(
 }
 
 /** The handler of a streaming method, in either direction. */
-export type StreamHandler = (
+type StreamHandler = (
   input: AsyncIterable<Message> | Message,
   context: HandlerContext,
 ) => AsyncIterable<object> | Promise<object>;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { type Database, open } from "lmdb";
+import { open } from "lmdb";
 import { applicationTypes } from "../../../src/contract/grants.js";
 import { newId } from "../../../src/lib/uuid.js";
 import { type Environment, openEnvironment } from "../../../src/store/lmdb/environment.js";
@@ -346,28 +346,23 @@ describe("opening LMDB", () => {
     }
   });
 
-  it.each([
-    ["a newer version", "schema-version", "3", "schema 3"],
-    ["an unreleased version", "schema", "5", "schema 5 of an unreleased version"],
-    ["the first unreleased version", "schema", "1", "schema 1 of an unreleased version"],
-  ])("refuses a folder of %s, and leaves it unchanged", async (_title, name, schema, described) => {
+  it("refuses a folder of a newer version, and leaves it unchanged", async () => {
     const path = folder.path();
     const store = await folder.open();
     const { id } = await store.applications.create(anApplication(), audit.created);
     await store.close();
-    const changeMeta = async (change: (meta: Database<string, string>) => Promise<unknown>) => {
+    const setSchema = async (schema: string) => {
       const database = open({ path, noSubdir: false, overlappingSync: false });
-      await change(database.openDB<string, string>({ name: "meta", encoding: "string" }));
+      const meta = database.openDB<string, string>({ name: "meta", encoding: "string" });
+      await meta.put("schema-version", schema);
       await database.close();
     };
-    await changeMeta((meta) => meta.put(name, schema));
+    await setSchema("3");
     await expect(folder.open()).rejects.toThrow(
-      `The data folder ${path} has ${described}; this version reads schema 2. ` +
+      `The data folder ${path} has schema 3; this version reads schema 2. ` +
         "Set DATA_DIR to another folder, or run the version that wrote this one.",
     );
-    await changeMeta((meta) =>
-      name === "schema" ? meta.remove(name) : meta.put("schema-version", "2"),
-    );
+    await setSchema("2");
     expect(await (await folder.open()).applications.find(id)).toBeDefined();
   });
 });
