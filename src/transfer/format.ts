@@ -44,9 +44,20 @@ const maxDepth = 32;
 const readHeader = createReader(ExportHeaderSchema);
 const readLine = createReader(ExportLineSchema);
 
-/** Parses the first line of a file, or throws a problem with all violations. */
+/**
+ * Parses the first line of a file, or throws a problem with all violations. The
+ * header of another format may have fields that this version does not know, so
+ * the format is checked first.
+ */
 export function parseHeaderLine(bytes: Uint8Array): Header {
-  return readHeader(parseJson(bytes, maxDepth)) as Header;
+  const json = parseJson(bytes, maxDepth);
+  const format = (json as { readonly latchkey_export?: unknown } | null)?.latchkey_export;
+  if (typeof format === "number" && format !== formatVersion) {
+    throw new Error(
+      `The file has format ${format}, but this version reads format ${formatVersion}. Use the version that wrote it.`,
+    );
+  }
+  return readHeader(json) as Header;
 }
 
 /** Parses any other line, or throws a problem with all violations. */

@@ -66,12 +66,7 @@ export async function importRecords(options: ImportRecordsOptions): Promise<void
 
 /** Throws if the file has another format, or if its keys would not work here. */
 function checkHeader(line: SplitLine, peppers: readonly string[]): void {
-  const { latchkeyExport: format, pepperChecks: checks } = parseHeader(line);
-  if (format !== formatVersion) {
-    throw new Error(
-      `The file has format ${format}, but this version reads format ${formatVersion}. Use the version that wrote it.`,
-    );
-  }
+  const { pepperChecks: checks } = parseHeader(line);
   const unknown = unknownPeppers(checks, peppers);
   if (unknown.length > 0) {
     throw new Error(
