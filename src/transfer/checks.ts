@@ -10,30 +10,37 @@ import {
   EventRecordSchema,
   SessionRecordSchema,
 } from "../../gen/latchkey/store/v1/records_pb.js";
-import {
-  type CreateApplicationRequest,
-  CreateApplicationRequestSchema,
-} from "../../gen/latchkey/v1/application_service_pb.js";
+import { CreateApplicationRequestSchema } from "../../gen/latchkey/v1/application_service_pb.js";
 import { AuthorizeSessionRequestSchema } from "../../gen/latchkey/v1/session_service_pb.js";
-import { checkGrantsAllowed } from "../auth/grants.js";
 import type { FieldViolation } from "../contract/problems.js";
 import { invalidRequest, Problem } from "../errors.js";
 import type { EventRecord } from "../store/port/events.js";
 import type { ApplicationFields, SessionFields } from "../store/port/records.js";
 import { checkRestrictions, checkSessionQuota } from "../validation/restrictions.js";
-import { checkMessage } from "../validation/validate.js";
-import { findMissingContainers } from "../validation/violations.js";
+import { checkMessage, validateMessage } from "../validation/validate.js";
+import { findDisallowedGrants, findMissingContainers } from "../validation/violations.js";
 
 /** Rules of container paths whose violation does not prevent an import. */
 const containerPathRule = "string.container_path";
 const conditionPathRule = "access_rule_condition.container_path";
 
-/** Violations that prevent the import of an application. */
-export function findApplicationViolations(record: ApplicationFields): readonly FieldViolation[] {
+export interface CheckedRecord {
+  /** Violations that prevent the import. */
+  readonly violations: readonly FieldViolation[];
+  /** A violation of the current API. The record is imported nevertheless, so that its keys keep working. */
+  readonly warning?: FieldViolation | undefined;
+}
+
+export function checkApplication(record: ApplicationFields): CheckedRecord {
   const { type } = record;
-  return catchViolations(() => {
+  /** The request that would create the application. */
+  const request = toRequest(CreateApplicationRequestSchema, ApplicationRecordSchema, record);
+  const problem = validateMessage(CreateApplicationRequestSchema, request);
+  const violations = catchViolations(() => {
     checkRecord(ApplicationRecordSchema, record);
-    checkMessage(CreateApplicationRequestSchema, requestFor(record), containerPathRule);
+    if (problem) {
+      checkMessage(CreateApplicationRequestSchema, request, containerPathRule);
+    }
     const missing = findMissingContainers(type, record);
     if (missing.length > 0) {
       throw invalidRequest(missing);
@@ -41,19 +48,8 @@ export function findApplicationViolations(record: ApplicationFields): readonly F
     checkRestrictions(type, record);
     checkSessionQuota(type, record.sessionQuota);
   });
-}
-
-/** Violations of the current API. The application is imported nevertheless, so that its keys keep working. */
-export function warningsForApplication(record: ApplicationFields): readonly FieldViolation[] {
-  return [
-    ...catchViolations(() => checkMessage(CreateApplicationRequestSchema, requestFor(record))),
-    ...catchViolations(() => checkGrantsAllowed(record.type, record)),
-  ];
-}
-
-/** The request that would create an application. */
-function requestFor(record: ApplicationFields): CreateApplicationRequest {
-  return toRequest(CreateApplicationRequestSchema, ApplicationRecordSchema, record);
+  const [warning] = problem?.violations ?? findDisallowedGrants(type, record);
+  return { violations, warning };
 }
 
 /** Violations of a session, which has no grants until it is authorized. */

@@ -5,12 +5,16 @@ import {
   ExportLineSchema,
 } from "../../gen/latchkey/store/v1/export_pb.js";
 import type { Plain } from "../contract/plain.js";
-import type { FieldViolation } from "../contract/problems.js";
 import { invalidRequest } from "../errors.js";
 import type { EventRecord } from "../store/port/events.js";
 import type { ApplicationFields, SessionFields } from "../store/port/records.js";
 import { parseJson } from "../validation/json.js";
-import { findApplicationViolations, findEventViolations, findSessionViolations } from "./checks.js";
+import {
+  type CheckedRecord,
+  checkApplication,
+  findEventViolations,
+  findSessionViolations,
+} from "./checks.js";
 import { createReader } from "./line-reader.js";
 
 /** The version of the file format. */
@@ -61,9 +65,9 @@ export function parseHeaderLine(bytes: Uint8Array): Header {
 }
 
 /** Parses any other line, or throws a problem with all violations. */
-export function parseRecordLine(bytes: Uint8Array): Line {
+export function parseRecordLine(bytes: Uint8Array): Line & Pick<CheckedRecord, "warning"> {
   const line = parseUnchecked(bytes);
-  const violations = violationsIn(line);
+  const { violations, warning } = checkLine(line);
   if (violations.length > 0) {
     throw invalidRequest(
       violations.map(({ field, message }) => ({
@@ -73,7 +77,7 @@ export function parseRecordLine(bytes: Uint8Array): Line {
       })),
     );
   }
-  return line;
+  return warning ? { ...line, warning } : line;
 }
 
 /** Parses a line of our own export, without checking the values. */
@@ -87,16 +91,16 @@ export function parseUnchecked(bytes: Uint8Array): Line {
   return { kind, record } as Line;
 }
 
-function violationsIn({ kind, record }: Line): readonly FieldViolation[] {
+function checkLine({ kind, record }: Line): CheckedRecord {
   switch (kind) {
     case "application":
-      return findApplicationViolations(record);
+      return checkApplication(record);
     case "session":
-      return findSessionViolations(record);
+      return { violations: findSessionViolations(record) };
     case "event":
-      return findEventViolations(record);
+      return { violations: findEventViolations(record) };
     case "end":
-      return [];
+      return { violations: [] };
   }
 }
 

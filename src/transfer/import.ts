@@ -4,11 +4,10 @@ import type { EventRecord } from "../store/port/events.js";
 import type { ApplicationFields, SessionFields } from "../store/port/records.js";
 import type { Store } from "../store/port/store.js";
 import type { ImportOptions, ImportOutcome } from "../store/port/transfer.js";
-import { unknownPeppers, warningsForApplication } from "./checks.js";
+import { unknownPeppers } from "./checks.js";
 import {
   formatVersion,
   type Item,
-  type Line,
   maxLineBytes,
   parseHeaderLine,
   parseRecordLine,
@@ -52,7 +51,10 @@ export async function importRecords(options: ImportRecordsOptions): Promise<void
       const { applications, sessions, events } = parsed.record;
       announced = applications + sessions + events;
     } else {
-      addWarnings(line.number, parsed, report);
+      const { record, warning } = parsed;
+      if (warning) {
+        report.addWarning(line.number, record.id, `${warning.field}: ${warning.message}`);
+      }
       await writer.add({ line: line.number, bytes: line.bytes.length + 1, item: parsed });
       records++;
     }
@@ -93,7 +95,7 @@ function isBlank({ bytes, isTooLong }: SplitLine): boolean {
 }
 
 /** Parses a line, or returns the error message. */
-function parseLine(line: SplitLine): Line | string {
+function parseLine(line: SplitLine): ReturnType<typeof parseRecordLine> | string {
   if (line.isTooLong) {
     return `is longer than ${maxLineBytes / 1024 / 1024} MiB`;
   }
@@ -101,13 +103,6 @@ function parseLine(line: SplitLine): Line | string {
     return parseRecordLine(line.bytes);
   } catch (error) {
     return line.isComplete ? reasonOf(error) : "is truncated";
-  }
-}
-
-function addWarnings(number: number, { kind, record }: Item, report: ImportReport): void {
-  const [warning] = kind === "application" ? warningsForApplication(record) : [];
-  if (warning) {
-    report.addWarning(number, record.id, `${warning.field}: ${warning.message}`);
   }
 }
 
