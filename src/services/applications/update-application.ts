@@ -4,11 +4,11 @@ import { callerOf } from "../../auth/caller.js";
 import type { CursorSealerFactory } from "../../auth/cursor-sealing.js";
 import { checkMayAdminister, type GrantGuard } from "../../auth/grants.js";
 import type { Keyring } from "../../auth/keys.js";
-import { applicationNotFound, Problem, versionMismatch } from "../../errors.js";
+import { applicationNotFound, versionMismatch } from "../../errors.js";
 import type { ApplicationStore } from "../../store/port/applications.js";
 import type { ApplicationChange, ApplicationRecord } from "../../store/port/records.js";
 import type { Clock, Store } from "../../store/port/store.js";
-import type { Audit, AuditedChange } from "../events/audit.js";
+import { type Audit, type AuditedChange, withDenialTarget } from "../events/audit.js";
 
 interface ChangeOptions {
   readonly applications: Pick<ApplicationStore, "update">;
@@ -42,7 +42,7 @@ export function createUpdateApplication({ applications, audit }: ChangeOptions):
       tenantId,
       id,
       (current, now) =>
-        refuseFor(current, () => {
+        withDenialTarget({ applicationId: id }, () => {
           checkMayAdminister(caller, current);
           checkVersion(current, subject.ifMatch);
           return { ...change(current, now), modifiedBy };
@@ -54,18 +54,6 @@ export function createUpdateApplication({ applications, audit }: ChangeOptions):
     }
     return record;
   };
-}
-
-/** Runs checks on an application. If they deny access, the audit log names it as the target. */
-export function refuseFor<T>({ id }: ApplicationRecord, check: () => T): T {
-  try {
-    return check();
-  } catch (reason) {
-    if (reason instanceof Problem) {
-      reason.target = { applicationId: id };
-    }
-    throw reason;
-  }
 }
 
 export interface ApplicationHandlerOptions {

@@ -28,12 +28,11 @@ import type {
 } from "../../store/port/records.js";
 import { checkRestrictions, checkSessionQuota } from "../../validation/restrictions.js";
 import { readExpiry } from "../../validation/time.js";
-import { stateOf } from "../events/audit.js";
+import { stateOf, withDenialTarget } from "../events/audit.js";
 import { toApplication } from "./messages.js";
 import {
   type ApplicationHandlers,
   checkVersion,
-  refuseFor,
   type UpdateApplication,
   type UpdateHandlerOptions,
 } from "./update-application.js";
@@ -150,7 +149,7 @@ export function createWriteHandlers({
           response: () => ({}),
         }),
         (current) =>
-          refuseFor(current, () => {
+          withDenialTarget({ applicationId: id }, () => {
             checkMayAdminister(caller, current);
             checkVersion(current, request.ifMatch);
           }),

@@ -5,6 +5,7 @@ import { type Caller, callOf } from "../../auth/caller.js";
 import type { AddressOf } from "../../auth/caller-address.js";
 import type { Grants } from "../../contract/grants.js";
 import { createConverter } from "../../contract/plain.js";
+import { Problem } from "../../errors.js";
 import type {
   CallerRecords,
   ChangeCaller,
@@ -100,6 +101,18 @@ export function writeContextOf<R>(
 /** The ids of a caller for an event. */
 export function actorOf({ application, session, key }: Caller): Principal {
   return { applicationId: application.id, sessionId: session?.id, keyId: key?.id };
+}
+
+/** Runs checks on the target of a call. If they deny access, the audit log names the target. */
+export function withDenialTarget<T>(target: Principal, check: () => T): T {
+  try {
+    return check();
+  } catch (reason) {
+    if (reason instanceof Problem) {
+      reason.target = target;
+    }
+    throw reason;
+  }
 }
 
 const pickState = createConverter(CredentialStateRecordSchema, {

@@ -27,7 +27,7 @@ import type { Clock, Store } from "../../store/port/store.js";
 import { readExpiry, toTimestamp } from "../../validation/time.js";
 import { createUpdateApplication } from "../applications/update-application.js";
 import { createCursors, defaultPageSize } from "../cursors.js";
-import { type Audit, stateOf, writeContextOf } from "../events/audit.js";
+import { type Audit, stateOf, withDenialTarget, writeContextOf } from "../events/audit.js";
 import type { RateLimits } from "../rate-limits/rate-limits.js";
 
 interface SessionHandlerOptions {
@@ -192,7 +192,10 @@ function createManageHandlers({
           before: (session) => stateOf(session),
           response: () => ({}),
         }),
-        ({ application }) => checkMayAdminister(caller, application),
+        ({ application }) =>
+          withDenialTarget({ applicationId: application.id, sessionId: id }, () =>
+            checkMayAdminister(caller, application),
+          ),
       );
       if (!wasDeleted) {
         throw sessionNotFound(id);

@@ -161,6 +161,21 @@ describe.each(engines)("store=%s: denied calls", (engine) => {
     ]);
   });
 
+  it("name the session that the caller may not delete as the target", async () => {
+    const tenant = await createTenant();
+    const { createApplication } = tenant;
+    const reader = await createApplication("public", { permissions: ["application:read"] });
+    const weaker = await createApplication("private", { permissions: ["session:delete"] });
+    const { id: sessionId } = await api.createSession(reader.key);
+    const [event] = await recordDenials(tenant, (api) =>
+      expectRefusal(api.deleteSession(weaker.key, { id: sessionId }), "permission_denied"),
+    );
+    expect(event).toMatchObject({
+      actor: { applicationId: weaker.id },
+      target: { applicationId: reader.id, sessionId },
+    });
+  });
+
   it("are not recorded for unknown keys or missing targets", async () => {
     const tenant = await createTenant();
     const { root, shop, createApplication } = tenant;
