@@ -38,6 +38,8 @@ export interface Call {
   /** The HTTP method. */
   readonly requestMethod: string;
   readonly header: Pick<Headers, "get">;
+  /** Whether a header, named in lower case, was sent more than once. */
+  isRepeated(header: string): boolean;
   readonly requestId: string;
   /** When it arrived, by `performance.now()`. */
   readonly startedAt: number;

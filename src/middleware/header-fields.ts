@@ -1,24 +1,15 @@
-import {
-  type DescField,
-  type DescMessage,
-  type DescMethod,
-  type Message,
-  ScalarType,
-} from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
+import type { Call } from "../auth/caller.js";
 import { entityTagPattern } from "../contract/headers.js";
 import { headerOf } from "../contract/methods.js";
-import { invalidRequest } from "../errors.js";
+import { invalidRequest, type Problem } from "../errors.js";
 import { memoize } from "../lib/cache.js";
 
 const readerOf = memoize<Parameters<typeof createHeaderReader>[0], ReadHeaders>(createHeaderReader);
 
 /** Copies headers such as `If-Match` to the request fields that they map to, for every protocol. */
-export function readHeaderFields(
-  { input }: DescMethod,
-  message: Message,
-  headers: Pick<Headers, "get">,
-): void {
-  readerOf(input)(message, headers);
+export function readHeaderFields(call: Call, message: Message): void {
+  readerOf(call.method.input)(message, call);
 }
 
 /** A request field that a header carries as an entity tag, in double quotes. */
@@ -33,7 +24,7 @@ interface HeaderField {
 }
 
 /** Sets fields from headers. Throws if a header is invalid. */
-type ReadHeaders = (message: Message, headers: Pick<Headers, "get">) => void;
+type ReadHeaders = (message: Message, call: Pick<Call, "header" | "isRepeated">) => void;
 
 /**
  * Creates a reader for the header fields of a message type. A gRPC or Connect
@@ -42,11 +33,14 @@ type ReadHeaders = (message: Message, headers: Pick<Headers, "get">) => void;
  */
 export function createHeaderReader(schema: DescMessage): ReadHeaders {
   const fields = headerFieldsOf(schema);
-  return (message, headers) => {
+  return (message, call) => {
     const values = message as unknown as Record<string, string | undefined>;
     for (const { name, header, key, localName } of fields) {
-      const text = headers.get(key);
+      const text = call.header.get(key);
       const given = values[localName];
+      if (text !== null && call.isRepeated(key)) {
+        throw notOneTag(header);
+      }
       const inHeader = text === null ? undefined : readTag(header, text);
       const inField = given === undefined ? undefined : readField(name, given);
       if (inHeader !== undefined && inField !== undefined && inHeader !== inField) {
@@ -67,14 +61,18 @@ export function createHeaderReader(schema: DescMessage): ReadHeaders {
 function readTag(field: string, text: string): string {
   const match = entityTagPattern.exec(text);
   if (!match) {
-    throw invalidRequest({
-      field,
-      message:
-        'must be one entity tag in double quotes, without W/, as in the ETag header: "17". ' +
-        "Send * or omit the header to accept any version",
-    });
+    throw notOneTag(field);
   }
   return match[1] ?? text;
+}
+
+function notOneTag(field: string): Problem {
+  return invalidRequest({
+    field,
+    message:
+      'must be one entity tag in double quotes, without W/, as in the ETag header: "17". ' +
+      "Send * or omit the header to accept any version",
+  });
 }
 
 /** A version in a field may be quoted like a tag. Versions themselves contain no quotes. */

@@ -107,9 +107,9 @@ function createAuthenticatedPipeline(
   const validate = ({ input }: DescMethod, message: Message) =>
     checkRequest(input, message, limits.listItems);
 
-  function inspect({ method, header }: Call, message: Message): MaybePromise<void> {
-    readHeaderFields(method, message, header);
-    return validate(method, message);
+  function inspect(call: Call, message: Message): MaybePromise<void> {
+    readHeaderFields(call, message);
+    return validate(call.method, message);
   }
 
   return {

@@ -130,12 +130,13 @@ export function createDispatcher(options: DispatcherOptions) {
 }
 
 /** HTTP/1.1 requires exactly one Host header. */
-function checkHost({ version, headers, hasMultipleHosts }: Exchange): void {
-  if (version === "1.1" && headers.host === undefined) {
+function checkHost(exchange: Exchange): void {
+  const { host } = exchange.headers;
+  if (exchange.version === "1.1" && host === undefined) {
     throw invalidRequest({ field: "host", message: "is missing; send the Host header" });
   }
   // A proxy in front may have used another one.
-  if (hasMultipleHosts) {
+  if (host !== undefined && exchange.isRepeated("host")) {
     throw invalidRequest({ field: "host", message: "is repeated; send one Host header" });
   }
 }

@@ -14,9 +14,10 @@ const read = createHeaderReader(DeleteApplicationRequestSchema);
 const write = createHeaderWriter(ApplicationSchema, ["content-type", "application/json"]);
 
 const headersOf = (text: string) => ({
-  get: (name: string) => (name === "if-match" ? text : null),
+  header: { get: (name: string) => (name === "if-match" ? text : null) },
+  isRepeated: () => false,
 });
-const noHeaders = { get: () => null };
+const noHeaders = { header: new Headers(), isRepeated: () => false };
 
 function readTag(text: string): string | undefined {
   const message = create(DeleteApplicationRequestSchema, { id: "42" });

@@ -113,8 +113,21 @@ export abstract class Exchange implements Peer {
 
   abstract readonly version: string;
 
-  /** Whether there is more than one Host header. */
-  abstract readonly hasMultipleHosts: boolean;
+  /** The headers as received: names and values in alternation. */
+  protected abstract readonly rawHeaders: HeaderList;
+
+  /** Whether a header, named in lower case, was sent more than once. Node joins some values, and drops others. */
+  isRepeated(name: string): boolean {
+    const { rawHeaders } = this;
+    let count = 0;
+    for (let index = 0; index < rawHeaders.length; index += 2) {
+      const other = rawHeaders[index] as string;
+      if (other.length === name.length && other.toLowerCase() === name) {
+        count++;
+      }
+    }
+    return count > 1;
+  }
 
   /** The stream that the body is read from. */
   protected abstract readonly bodySource: IncomingMessage | Http2ServerRequest | ServerHttp2Stream;

@@ -14,7 +14,7 @@ export class Http1Exchange extends Exchange {
   }
 
   get headerCount(): number {
-    return this.request.rawHeaders.length / 2;
+    return this.rawHeaders.length / 2;
   }
 
   get headerSize(): number {
@@ -33,17 +33,8 @@ export class Http1Exchange extends Exchange {
     return this.request.httpVersion;
   }
 
-  /** Node uses the first one. */
-  get hasMultipleHosts(): boolean {
-    const { rawHeaders } = this.request;
-    let hosts = 0;
-    for (let index = 0; index < rawHeaders.length; index += 2) {
-      const name = rawHeaders[index] as string;
-      if (name.length === "host".length && name.toLowerCase() === "host") {
-        hosts++;
-      }
-    }
-    return hosts > 1;
+  protected get rawHeaders(): HeaderList {
+    return this.request.rawHeaders;
   }
 
   protected get bodySource(): IncomingMessage {

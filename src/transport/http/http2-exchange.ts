@@ -24,8 +24,6 @@ const cancelWindowMs = 100;
 /** A request and its response over HTTP/2. */
 export class Http2Exchange extends Exchange {
   readonly version = "2.0";
-  /** nghttp2 rejects such requests. */
-  readonly hasMultipleHosts = false;
   private bodyTimeout: Timeout | undefined;
   private responseTimeout: Timeout | undefined;
   private nodeMessages: { request: Http2ServerRequest; response: Http2ServerResponse } | undefined;
@@ -34,7 +32,7 @@ export class Http2Exchange extends Exchange {
     readonly stream: ServerHttp2Stream,
     headers: IncomingHttpHeaders,
     private readonly flags: number,
-    private readonly rawHeaders: string[],
+    protected readonly rawHeaders: string[],
     private readonly connection: Http2Connection,
     context: ExchangeContext,
   ) {

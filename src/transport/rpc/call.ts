@@ -29,6 +29,10 @@ export class ServerCall<M extends DescMethod = DescMethod> implements Call {
     return this.lazyHeader;
   }
 
+  isRepeated(header: string): boolean {
+    return this.exchange.isRepeated(header);
+  }
+
   get requestId(): string {
     return this.exchange.requestId;
   }

@@ -60,6 +60,7 @@ function createCall(key = ""): Call {
     protocol: "rest",
     requestMethod: "GET",
     header: new Headers({ [keyHeader]: key }),
+    isRepeated: () => false,
     requestId: randomUUID(),
     startedAt: 0,
     peer: { address: "", headers: {} },
