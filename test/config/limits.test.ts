@@ -79,16 +79,26 @@ describe("a service with configured limits", () => {
     expect((await callRaw(limited, "/healthz", { headers })).status).toBe(431);
   });
 
-  it("enforces HEADER_COUNT_LIMIT", async () => {
-    const request = (count: number) =>
+  it("enforces HEADER_COUNT_LIMIT, the same over HTTP/1.1 and HTTP/2", async () => {
+    // Both requests have two other headers.
+    const namesFor = (count: number) => Array.from({ length: count - 2 }, (_, at) => `x-${at}`);
+    const http1 = (count: number) =>
       exchangeRaw(
         limited,
         "GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n" +
-          `${Array.from({ length: count - 2 }, (_, at) => `x-${at}: a\r\n`).join("")}\r\n`,
+          `${namesFor(count)
+            .map((name) => `${name}: a\r\n`)
+            .join("")}\r\n`,
       );
-    expect(await request(10)).toMatchObject({ status: 200 });
-    const { detail } = expectProblem(await request(11), 431, "headers_too_large");
+    expect(await http1(10)).toMatchObject({ status: 200 });
+    const { detail } = expectProblem(await http1(11), 431, "headers_too_large");
     expect(detail).toContain("at most 10 headers");
+    const http2 = (count: number) => {
+      const headers = Object.fromEntries(namesFor(count).map((name) => [name, "a"]));
+      return callRaw(limited, "/healthz", { headers: { ":method": "GET", ...headers } });
+    };
+    expect((await http2(10)).status).toBe(200);
+    await expect(http2(11)).rejects.toThrow("NGHTTP2_ENHANCE_YOUR_CALM");
   });
 
   it("enforces URL_LIMIT", async () => {

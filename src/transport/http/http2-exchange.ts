@@ -56,8 +56,14 @@ export class Http2Exchange extends Exchange {
     return this.context.bodyTimeouts;
   }
 
+  /** Without the pseudo-headers, which come first: `:method`, `:path` and so on. */
   get headerCount(): number {
-    return this.rawHeaders.length / 2;
+    const { rawHeaders } = this;
+    let first = 0;
+    while (rawHeaders[first]?.startsWith(":")) {
+      first += 2;
+    }
+    return (rawHeaders.length - first) / 2;
   }
 
   get headerSize(): number {
