@@ -2,6 +2,7 @@ import type { Server as Http1Server } from "node:http";
 import { constants, type ServerHttp2Session } from "node:http2";
 import { Server } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
+import type { TLSSocket } from "node:tls";
 import { afterPendingIo, waitForNextTick } from "../../lib/event-loop.js";
 import type { Connections } from "./connections.js";
 
@@ -32,11 +33,20 @@ export interface GracefulShutdown {
 export function createGracefulShutdown(server: Server, connections: Connections): GracefulShutdown {
   let isClosing = false;
   const sessions = new Set<ServerHttp2Session>();
+  /** The HTTP/1.1 connections inside TLS. The handshake counts as input of the connections below them. */
+  const tlsSockets = new Set<TLSSocket>();
   const closed = new Promise((resolve) => server.once("close", resolve));
 
   server.on("session", (session: ServerHttp2Session) => {
     sessions.add(session);
     session.once("close", () => sessions.delete(session));
+  });
+
+  server.on("secureConnection", (socket: TLSSocket) => {
+    if (socket.alpnProtocol !== "h2") {
+      tlsSockets.add(socket);
+      socket.once("close", () => tlsSockets.delete(socket));
+    }
   });
 
   function dropAll(): void {
@@ -60,7 +70,7 @@ export function createGracefulShutdown(server: Server, connections: Connections)
     for (const session of sessions) {
       session.close();
     }
-    for (const socket of connections) {
+    for (const socket of [...connections, ...tlsSockets]) {
       // Neither protocol knows a client that has sent nothing.
       if (socket.bytesRead === 0) {
         socket.destroy();

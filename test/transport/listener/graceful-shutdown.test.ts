@@ -18,6 +18,7 @@ import {
 } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
 import type { BootstrapResult } from "../../../src/bootstrap.js";
+import { openRawTls, tlsEnvironment } from "../../attacks/support/raw-tls.js";
 import type { StreamedCheck } from "../../support/api/api.js";
 import { createGrpcApi } from "../../support/api/grpc.js";
 import { createRestApi } from "../../support/api/rest.js";
@@ -36,6 +37,7 @@ const getApplicationByKeyPath = rpcPath(ApplicationService.method.getApplication
 
 // With an hour of grace, a server that waits for the wrong thing never closes.
 const longGrace = { SHUTDOWN_GRACE: "1h" };
+const longTimeouts = { HEADER_TIMEOUT: "24h", BODY_TIMEOUT: "24h" };
 
 const read = useReaders();
 let base: TestServer;
@@ -232,6 +234,18 @@ describe("a server that shuts down", () => {
     await server.close();
     silent.destroy();
   });
+
+  it.each(["http/1.1", "h2"] as const)(
+    "closes TLS connections without a request (%s)",
+    async (protocol) => {
+      const environment = { ...longGrace, ...tlsEnvironment, ...longTimeouts };
+      const closing = await startServer("lmdb", { environment, store });
+      const { socket, ended } = openRawTls(closing.port, protocol);
+      await once(socket, "secureConnect");
+      await closing.close();
+      await ended;
+    },
+  );
 
   it("closes HTTP/2 connections whose clients sent GOAWAY and stay connected", async () => {
     const goaway = Buffer.alloc(8);
