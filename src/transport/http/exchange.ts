@@ -35,6 +35,8 @@ export interface ExchangeContext {
   readonly bodyBudget: BodyBudget;
   /** Timeouts of HTTP/2 bodies and of messages in a stream. */
   readonly bodyTimeouts: TimerQueue;
+  /** Timeouts of HTTP/2 bodies that are discarded: a refused call must not cost another one its body. */
+  readonly discardTimeouts: TimerQueue;
   /** Timeouts of HTTP/2 responses that the client does not read. */
   readonly responseTimeouts: TimerQueue;
   /** Whether connections should close after their last response. */
@@ -146,8 +148,8 @@ export abstract class Exchange implements Peer {
   /** Stops the client from sending more of its body. */
   abstract abortBody(): void;
 
-  /** Aborts the body if it does not arrive in time. */
-  abstract startBodyTimeout(): void;
+  /** Aborts the body if it does not arrive in time. Does nothing if a timeout is running. */
+  abstract startBodyTimeout(timeouts?: TimerQueue): void;
 
   /** Returns Node's own objects, which must then send the response. */
   abstract native(): { readonly request: Request; readonly response: Response };
@@ -300,7 +302,7 @@ export abstract class Exchange implements Peer {
     });
     bodySource.on("end", () => this.onBodyEnd());
     bodySource.resume();
-    this.startBodyTimeout();
+    this.startBodyTimeout(this.context.discardTimeouts);
   }
 
   protected closed(): void {

@@ -202,11 +202,11 @@ export class Http2Exchange extends Exchange {
     this.bodySource.resume();
   }
 
-  startBodyTimeout(): void {
+  startBodyTimeout(timeouts = this.bodyTimeouts): void {
     if (this.isBodyReceived || this.bodyTimeout) {
       return;
     }
-    this.bodyTimeout = this.bodyTimeouts.start(() => this.abortBody());
+    this.bodyTimeout = timeouts.start(() => this.abortBody());
   }
 
   protected startResponseTimeout(): void {

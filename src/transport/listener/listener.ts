@@ -52,10 +52,12 @@ export function createListener(options: ListenerOptions): Listener {
       onExchange(exchange);
     }
   });
+  // Incomplete bodies alone must not reach the limit of calls in flight.
+  const maxIncomplete = Math.ceil(limits.calls / 2);
   const context = {
     bodyBudget: createBodyBudget(limits.bodyBudget),
-    // Incomplete bodies alone must not reach the limit of calls in flight.
-    bodyTimeouts: createTimerQueue(limits.bodyTimeout, Math.ceil(limits.calls / 2)),
+    bodyTimeouts: createTimerQueue(limits.bodyTimeout, maxIncomplete),
+    discardTimeouts: createTimerQueue(limits.bodyTimeout, maxIncomplete),
     responseTimeouts: createTimerQueue(limits.bodyTimeout),
     isClosing,
   };
