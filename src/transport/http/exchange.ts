@@ -37,7 +37,7 @@ export interface ExchangeContext {
   readonly bodyTimeouts: TimerQueue;
   /** Timeouts of HTTP/2 bodies that are discarded: a refused call must not cost another one its body. */
   readonly discardTimeouts: TimerQueue;
-  /** Timeouts of HTTP/2 responses that the client does not read. */
+  /** Timeouts of responses that the client does not read. */
   readonly responseTimeouts: TimerQueue;
   /** Whether connections should close after their last response. */
   readonly isClosing: () => boolean;

@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
+import type { Timeout, TimerQueue } from "../../lib/timeout.js";
 
 /** The requests of an HTTP/1.1 connection. Clients may send several without waiting (pipelining). */
 export class Http1Connection {
@@ -9,24 +10,40 @@ export class Http1Connection {
   private last: ServerResponse | undefined;
   /** Called when the responses to all requests are complete. */
   private onIdle: (() => void) | undefined;
+  /** The timeout of the first response. */
+  private readTimeout: Timeout | undefined;
+
+  constructor(private readonly socket: Duplex) {}
 
   /** Whether a response is incomplete. */
   get isBusy(): boolean {
     return this.open.size > 0;
   }
 
-  /** Adds a request and its response. */
-  add(response: ServerResponse): void {
+  /** Adds a request and its response. The client has to read each response within the time of `timeouts`. */
+  add(response: ServerResponse, timeouts: TimerQueue): void {
     this.open.add(response);
     this.last = response;
     // Its headers arrived after all.
     this.onIdle = undefined;
-    response.on("close", () => this.closed(response));
+    response.on("close", () => this.closed(response, timeouts));
   }
 
-  private closed(response: ServerResponse): void {
+  /** Closes the connection if the client does not read the first response in time. Does nothing while it is incomplete. */
+  startReadTimeout(timeouts: TimerQueue): void {
+    const [first] = this.open;
+    if (first?.writableEnded) {
+      this.readTimeout ??= timeouts.start(() => this.socket.destroy());
+    }
+  }
+
+  private closed(response: ServerResponse, timeouts: TimerQueue): void {
     this.open.delete(response);
-    if (!this.isBusy) {
+    this.readTimeout?.cancel();
+    this.readTimeout = undefined;
+    if (this.isBusy) {
+      this.startReadTimeout(timeouts);
+    } else {
       if (this.last?.req.complete) {
         this.last = undefined;
       }
@@ -62,7 +79,7 @@ const connections = new WeakMap<Duplex, Http1Connection>();
 export function http1ConnectionOf(socket: Duplex): Http1Connection {
   let connection = connections.get(socket);
   if (!connection) {
-    connection = new Http1Connection();
+    connection = new Http1Connection(socket);
     connections.set(socket, connection);
   }
   return connection;

@@ -84,8 +84,12 @@ export class Http1Exchange extends Exchange {
   /** Node enforces `requestTimeout` itself. */
   startBodyTimeout(): void {}
 
-  /** Node closes a connection whose client reads nothing (`timeout`). */
-  protected startResponseTimeout(): void {}
+  protected startResponseTimeout(): void {
+    // Otherwise the kernel has taken all of it.
+    if (this.request.socket.writableLength > 0) {
+      this.connection.startReadTimeout(this.context.responseTimeouts);
+    }
+  }
 
   /** Closes the connection after this response if no other should follow. */
   private closeConnectionIfLast(): void {

@@ -73,7 +73,7 @@ export function createListener(options: ListenerOptions): Listener {
       socket.destroy();
       return;
     }
-    connection.add(response);
+    connection.add(response, context.responseTimeouts);
     const exchange = new Http1Exchange(request, response, connection, context);
     if (isPipelined) {
       pipelined++;
