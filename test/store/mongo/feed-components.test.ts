@@ -171,12 +171,12 @@ const offsetNumbered = (number: number) => String(number).padStart(24, "0");
 /** The oldest event that the buffer can continue from. */
 const oldestCovered = (recent: ReturnType<typeof createRecentEvents>, newest: number) =>
   times(newest + 1, (number) => number).findIndex((number) =>
-    recent.covers(offsetNumbered(number)),
+    recent.covers(offsetNumbered(number), must(tenants[0])),
   );
 
 describe("the buffer of recent events", () => {
   it("is limited by number and size, and always contains the newest event", () => {
-    const recent = createRecentEvents(offsetNumbered(0), { events: 4, bytes: 10_000 });
+    const recent = createRecentEvents(offsetNumbered(0), { events: 4, bytes: 10_000, tenants: 9 });
     const pushAll = (from: number, count: number, size: number) => {
       for (let number = from; number < from + count; number++) {
         recent.push(createEntry(number, must(tenants[0]), size));
@@ -200,7 +200,11 @@ describe("the buffer of recent events", () => {
         fc.array(pushed, { maxLength: 12 }),
         fc.integer({ min: 1, max: 4 }),
         (all, limit) => {
-          const recent = createRecentEvents(offsetNumbered(0), { events: 12, bytes: 2 ** 30 });
+          const recent = createRecentEvents(offsetNumbered(0), {
+            events: 12,
+            bytes: 2 ** 30,
+            tenants: 9,
+          });
           for (const [index, { tenant, size }] of all.entries()) {
             recent.push(createEntry(index + 1, tenant, size));
           }
@@ -226,8 +230,39 @@ describe("the buffer of recent events", () => {
     );
   });
 
+  it("covers a tenant without new events, however many others have", () => {
+    const quiet = randomUUID();
+    const [busy = "", other = ""] = tenants;
+    const recent = createRecentEvents(offsetNumbered(0), { events: 2, bytes: 10_000, tenants: 2 });
+    recent.push(createEntry(1, quiet, 10));
+    for (let number = 2; number <= 9; number++) {
+      recent.push(createEntry(number, busy, 10));
+    }
+    expect(recent.read(offsetNumbered(0), quiet, 9)).toBeUndefined();
+    const reading = { events: [], missed: false, offset: offsetNumbered(9) };
+    expect(recent.read(offsetNumbered(1), quiet, 9)).toEqual(reading);
+    expect(recent.read(offsetNumbered(0), other, 9)).toEqual(reading);
+    // A third tenant takes the place of the one that was quiet for longest.
+    for (let number = 10; number <= 12; number++) {
+      recent.push(createEntry(number, other, 10));
+    }
+    expect(recent.read(offsetNumbered(0), quiet, 9)).toBeUndefined();
+    expect(recent.read(offsetNumbered(1), quiet, 9)?.events).toEqual([]);
+    expect(recent.read(offsetNumbered(8), busy, 9)).toBeUndefined();
+  });
+
+  it("covers no tenant across a gap that has left it", () => {
+    const recent = createRecentEvents(offsetNumbered(0), { events: 1, bytes: 10_000, tenants: 9 });
+    recent.push({ offset: offsetNumbered(1), document: new Uint8Array() });
+    recent.push(createEntry(2, must(tenants[0]), 10));
+    for (const tenantId of tenants) {
+      expect(recent.covers(offsetNumbered(0), tenantId)).toBe(false);
+      expect(recent.covers(offsetNumbered(1), tenantId)).toBe(true);
+    }
+  });
+
   it("reports a gap to every tenant that reads past it", () => {
-    const recent = createRecentEvents(offsetNumbered(0), { events: 4, bytes: 10_000 });
+    const recent = createRecentEvents(offsetNumbered(0), { events: 4, bytes: 10_000, tenants: 9 });
     recent.push(createEntry(1, must(tenants[0]), 10));
     recent.push({ offset: offsetNumbered(2), document: new Uint8Array() });
     for (const tenantId of tenants) {

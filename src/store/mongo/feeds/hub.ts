@@ -56,7 +56,7 @@ interface Interest {
 }
 
 /** A follower that is further behind reads from its own stream. */
-const recentCapacity = { events: 2_000, bytes: 8 * 1024 * 1024 };
+const recentCapacity = { events: 2_000, bytes: 8 * 1024 * 1024, tenants: 10_000 };
 
 /** After a restart of the instance, reconnecting followers find missed events in memory. */
 const lookbackSeconds = 60;

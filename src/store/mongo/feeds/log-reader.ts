@@ -52,7 +52,7 @@ export function createLogReader(options: LogReaderOptions): LogReader {
     const reader = catchUp ?? createCatchUp(options.db, tenantId, offset);
     catchUp = reader;
     const shouldStop = (reached: string) =>
-      hub.events.covers(reached) || isStopped() || performance.now() >= dueAt;
+      hub.events.covers(reached, tenantId) || isStopped() || performance.now() >= dueAt;
     const older = await catchUpSlots(() => reader.read(limit, shouldStop));
     return older ?? { events: [], missed: true, offset: hub.events.offset };
   }

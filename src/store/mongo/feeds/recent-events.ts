@@ -27,11 +27,11 @@ export interface RecentEvents {
   /** Moves the offset without an event. */
   advance(offset: string): void;
 
-  /** Whether the buffer contains all events after an offset. */
-  covers(offset: string): boolean;
+  /** Whether the buffer contains all events of a tenant after an offset. */
+  covers(offset: string, tenantId: string): boolean;
   /**
    * Reads up to `limit` events of a tenant after an offset, fewer if they are
-   * large. Returns `undefined` if the buffer does not cover the offset any more.
+   * large. Returns `undefined` if some of them have left the buffer.
    */
   read(after: string, tenantId: string, limit: number): EventReading | undefined;
 }
@@ -40,6 +40,8 @@ export interface RecentEvents {
 interface Capacity {
   readonly events: number;
   readonly bytes: number;
+  /** The tenants whose last evicted event is remembered. */
+  readonly tenants: number;
 }
 
 interface Slot extends EventEntry {
@@ -51,13 +53,31 @@ export function createRecentEvents(start: string, capacity: Capacity): RecentEve
   const slots: Slot[] = [];
   let bytes = 0;
   let offset = start;
+  /** The last evicted event of each tenant, the oldest first: the events of others do not make a tenant fall behind. */
+  const evicted = new Map<string, string>();
+  /** The evicted events of all other tenants are not after this offset. */
   let floor = start;
 
   function evictOldest() {
     while (slots.length > capacity.events || (bytes > capacity.bytes && slots.length > 1)) {
-      const { document, offset: evicted } = slots.shift() as Slot;
-      bytes -= document.length;
-      floor = evicted;
+      const slot = slots.shift() as Slot;
+      bytes -= slot.document.length;
+      recordEvicted(slot);
+    }
+  }
+
+  function recordEvicted({ tenantId, offset }: Slot) {
+    if (tenantId === undefined) {
+      evicted.clear();
+      floor = offset;
+      return;
+    }
+    evicted.delete(tenantId);
+    evicted.set(tenantId, offset);
+    const [oldest] = evicted;
+    if (oldest && evicted.size > capacity.tenants) {
+      evicted.delete(oldest[0]);
+      floor = oldest[1];
     }
   }
 
@@ -72,7 +92,7 @@ export function createRecentEvents(start: string, capacity: Capacity): RecentEve
     return low;
   }
 
-  const covers = (after: string) => after >= floor;
+  const covers = (after: string, tenantId: string) => after >= (evicted.get(tenantId) ?? floor);
 
   return {
     get offset() {
@@ -93,7 +113,7 @@ export function createRecentEvents(start: string, capacity: Capacity): RecentEve
     covers,
 
     read(after, tenantId, limit) {
-      if (!covers(after)) {
+      if (!covers(after, tenantId)) {
         return undefined;
       }
       const budget = createPageBudget();
