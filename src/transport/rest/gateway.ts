@@ -1,15 +1,14 @@
 import type { DescMessage, Message } from "@bufbuild/protobuf";
-import type { ContextValues } from "@connectrpc/connect";
 import { methodNotAllowed, Problem } from "../../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
 import { memoize } from "../../lib/cache.js";
 import type { Pipeline } from "../../middleware/pipeline.js";
 import { parseJson } from "../../validation/json.js";
 import { cacheEncoded, type Encode } from "../codec/encoded-cache.js";
-import { type Exchange, type Handled, handledCall, type RequestHandler } from "../http/exchange.js";
+import type { Exchange, Handled, RequestHandler } from "../http/exchange.js";
 import type { HeaderList } from "../http/headers.js";
 import { sendProblem } from "../http/responses.js";
-import { callHandler, ServerCall } from "../rpc/call.js";
+import { type ResponseWriter, runUnaryCall, ServerCall } from "../rpc/call.js";
 import { type Implementation, unaryHandler } from "../rpc/methods.js";
 import { createDecoder } from "./decode.js";
 import { createEncoder, createHeaderWriter } from "./encode.js";
@@ -91,38 +90,20 @@ function createRoute(
   const encode = status === 204 ? () => emptyBody : encoderOf(method.output);
   const type: HeaderList = status === 204 ? [] : ["content-type", "application/json"];
   const headersOf = createHeaderWriter(method.output, type);
-  const handler = unaryHandler(implementation, method);
-
-  return (exchange, fields) => {
-    const call = new ServerCall(method, exchange, "rest");
-    const receive = () => readRequest(exchange, decode, fields, { bodyLimit, jsonDepth });
-    const handle = (message: Message, values: ContextValues) =>
-      callHandler(handler, call, message, values);
-
-    const respond = (message: Message) => {
+  const writer: ResponseWriter = {
+    send({ exchange, headerList }, message) {
       const headers = headersOf(message);
-      const { headerList } = call;
       const all = headerList.length === 0 ? headers : [...headers, ...headerList];
       exchange.send(status, all, encode(message));
-      return handledCall;
-    };
-    const respondWithError = (reason: unknown) => {
-      sendProblem(exchange, reason);
-      if (!(reason instanceof Problem)) {
-        throw reason;
-      }
-      return handledCall;
-    };
-
-    try {
-      const response = pipeline.unary(call, receive, handle);
-      return response instanceof Promise
-        ? response.then(respond).catch(respondWithError)
-        : respond(response);
-    } catch (reason) {
-      return respondWithError(reason);
-    }
+    },
+    sendError: ({ exchange }, reason) => sendProblem(exchange, reason),
   };
+  const unary = { pipeline, handler: unaryHandler(implementation, method), writer };
+
+  return (exchange, fields) =>
+    runUnaryCall(unary, new ServerCall(method, exchange, "rest"), () =>
+      readRequest(exchange, decode, fields, { bodyLimit, jsonDepth }),
+    );
 }
 
 function decoderOf({ method: { input }, segments, hasBody }: Binding): Decode {

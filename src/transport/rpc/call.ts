@@ -1,9 +1,11 @@
 import type { DescMethod, DescMethodUnary, DescService, Message } from "@bufbuild/protobuf";
 import type { ContextValues, HandlerContext, MethodImpl } from "@connectrpc/connect";
 import type { Call, Peer, ProtocolName } from "../../auth/caller.js";
+import { Problem } from "../../errors.js";
 import type { MaybePromise } from "../../lib/async.js";
 import type { Cancellation } from "../../lib/cancellation.js";
-import type { Exchange } from "../http/exchange.js";
+import type { Pipeline } from "../../middleware/pipeline.js";
+import { type Exchange, type Handled, handledCall } from "../http/exchange.js";
 import { type HeaderList, HeadersView } from "../http/headers.js";
 
 const noHeaders: HeaderList = [];
@@ -123,12 +125,45 @@ export class CallContext implements HandlerContext {
 
 export type UnaryHandler = MethodImpl<DescMethodUnary>;
 
-/** Calls the handler of a unary call. */
-export function callHandler(
-  handler: UnaryHandler,
+/** Sends the responses of a unary method. */
+export interface ResponseWriter {
+  send(call: ServerCall, message: Message): void;
+  sendError(call: ServerCall, reason: unknown): void;
+}
+
+interface UnaryMethod {
+  readonly pipeline: Pipeline;
+  readonly handler: UnaryHandler;
+  readonly writer: ResponseWriter;
+}
+
+/** Runs a unary call and sends its response. Rethrows an unexpected error after its response, so that it is logged. */
+export function runUnaryCall(
+  { pipeline, handler, writer }: UnaryMethod,
   call: ServerCall,
-  message: Message,
-  values: ContextValues,
-): MaybePromise<Message> {
-  return handler(message, new CallContext(call, values)) as MaybePromise<Message>;
+  receive: () => MaybePromise<Message>,
+): MaybePromise<Handled> {
+  const handle = (message: Message, values: ContextValues) =>
+    handler(message, new CallContext(call, values)) as MaybePromise<Message>;
+
+  const respond = (message: Message) => {
+    writer.send(call, message);
+    return handledCall;
+  };
+  const respondWithError = (reason: unknown) => {
+    writer.sendError(call, reason);
+    if (!(reason instanceof Problem)) {
+      throw reason;
+    }
+    return handledCall;
+  };
+
+  try {
+    const response = pipeline.unary(call, receive, handle);
+    return response instanceof Promise
+      ? response.then(respond).catch(respondWithError)
+      : respond(response);
+  } catch (reason) {
+    return respondWithError(reason);
+  }
 }

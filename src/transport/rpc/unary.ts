@@ -1,9 +1,9 @@
-import type { DescMethodUnary, Message } from "@bufbuild/protobuf";
-import type { ContextValues } from "@connectrpc/connect";
-import { Problem, toProblem } from "../../errors.js";
+import type { DescMethodUnary } from "@bufbuild/protobuf";
+import { toProblem } from "../../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
-import { type Exchange, type Handled, handledCall, type RequestHandler } from "../http/exchange.js";
-import { callHandler, ServerCall } from "./call.js";
+import { memoize } from "../../lib/cache.js";
+import type { Exchange, Handled, RequestHandler } from "../http/exchange.js";
+import { type ResponseWriter, runUnaryCall, ServerCall } from "./call.js";
 import type { MountedMethod } from "./methods.js";
 import { unaryHandler } from "./methods.js";
 import { connectBinary, connectJson } from "./protocols/connect.js";
@@ -39,8 +39,18 @@ function createCallHandler(mounted: MountedMethod): HandleCall {
   const method = mounted.method as DescMethodUnary;
   const handler = unaryHandler(implementation, method);
 
-  return (exchange, protocol) => {
+  const forProtocol = memoize((protocol: Protocol) => {
     const codec = codecs[protocol.format];
+    const writer: ResponseWriter = {
+      send(call, message) {
+        call.cancellation.clearTimer();
+        protocol.respond(call.exchange, call, codec, message);
+      },
+      sendError(call, reason) {
+        call.cancellation.clearTimer();
+        protocol.respondWithError(call.exchange, call, toProblem(reason));
+      },
+    };
     const decode = (body: Buffer) => {
       try {
         return codec.decode(protocol.unwrap(body, bodyLimit));
@@ -48,34 +58,16 @@ function createCallHandler(mounted: MountedMethod): HandleCall {
         throw toDecodeProblem(reason, bodyLimit);
       }
     };
-    const receive = () => mapMaybePromise(exchange.readBody(bodyLimit + protocol.overhead), decode);
+    return { pipeline, handler, writer, decode };
+  });
+
+  return (exchange, protocol) => {
+    const unary = forProtocol(protocol);
     const call = new ServerCall(method, exchange, protocol.name);
-    const handle = (message: Message, values: ContextValues) =>
-      callHandler(handler, call, message, values);
-
-    const respond = (message: Message) => {
-      exchange.cancellation.clearTimer();
-      protocol.respond(exchange, call, codec, message);
-      return handledCall;
-    };
-    const respondWithError = (reason: unknown) => {
-      exchange.cancellation.clearTimer();
-      protocol.respondWithError(exchange, call, toProblem(reason));
-      if (!(reason instanceof Problem)) {
-        throw reason;
-      }
-      return handledCall;
-    };
-
     startTimeout(exchange);
-    try {
-      const response = pipeline.unary(call, receive, handle);
-      return response instanceof Promise
-        ? response.then(respond).catch(respondWithError)
-        : respond(response);
-    } catch (reason) {
-      return respondWithError(reason);
-    }
+    return runUnaryCall(unary, call, () =>
+      mapMaybePromise(exchange.readBody(bodyLimit + protocol.overhead), unary.decode),
+    );
   };
 }
 
