@@ -1,9 +1,10 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { AccessRuleSchema } from "../../gen/latchkey/v1/access_rule_pb.js";
+import type { Message, MessageInitShape } from "@bufbuild/protobuf";
+import { AuthorizerGrantsSchema } from "../../gen/latchkey/v1/access_service_pb.js";
 import type { GrantPolicy } from "../config/settings.js";
 import { nameOf } from "../contract/decisions/explain.js";
 import { type ApplicationType, type Grants, heldPermissions, holds } from "../contract/grants.js";
 import { isOwnPermission, mayHold } from "../contract/methods.js";
+import { createConverter } from "../contract/plain.js";
 import { invalidRequest, permissionDenied } from "../errors.js";
 import { managerPermissions } from "../store/port/applications.js";
 import type { ApplicationRecord } from "../store/port/records.js";
@@ -11,26 +12,15 @@ import { findDisallowedGrants } from "../validation/violations.js";
 import { type Caller, callerHolds, expiryOf, grantsOf } from "./caller.js";
 import { uncoveredGrants } from "./grant-coverage.js";
 
-export function readGrants({ permissions, rules }: Grants): Grants {
-  return { permissions, rules };
-}
+/** Takes the permissions and rules from a request or a record. */
+export const pickGrants = createConverter(AuthorizerGrantsSchema, {
+  shareNested: true,
+}) as unknown as (source: Grants) => Grants & GrantsInit;
 
-/** Converts grants to their response form. */
-export function toGrantsMessage({ permissions, rules }: Grants): GrantsInit {
-  return {
-    permissions: [...permissions],
-    rules: rules.map((rule) => ({
-      ...rule,
-      conditions: [...rule.conditions],
-      permissions: [...rule.permissions],
-    })),
-  };
-}
-
-interface GrantsInit {
-  readonly permissions: string[];
-  readonly rules: MessageInitShape<typeof AccessRuleSchema>[];
-}
+/** Grants as a part of a message. */
+type GrantsInit = Required<
+  Pick<Exclude<MessageInitShape<typeof AuthorizerGrantsSchema>, Message>, keyof Grants>
+>;
 
 /** Throws if an application of this type cannot have the grants. */
 export function checkGrantsAllowed(type: ApplicationType, grants: Grants): void {

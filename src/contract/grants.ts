@@ -42,22 +42,6 @@ export function holds(grants: Grants, permission: string): boolean {
   );
 }
 
-/** Copies only the known fields of a rule, always in the same order. */
-export function ruleFields(rule: RuleRecord): RuleRecord {
-  return {
-    description: rule.description,
-    priority: rule.priority,
-    container: rule.container,
-    conditions: rule.conditions.map(({ attribute, operator, value }) => ({
-      attribute,
-      operator,
-      value,
-    })),
-    transform: rule.transform,
-    permissions: rule.permissions,
-  };
-}
-
 /** Whether an application limits the origins or networks of its keys. */
 export function isRestricted({ allowedOrigins, allowedCidrs }: Restrictions): boolean {
   return allowedOrigins.length > 0 || allowedCidrs.length > 0;

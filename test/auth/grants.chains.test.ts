@@ -1,7 +1,7 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { toGrantsMessage } from "../../src/auth/grants.js";
+import { pickGrants } from "../../src/auth/grants.js";
 import type { Grants } from "../../src/contract/grants.js";
 import { type Api, ApiFailure, keyOf } from "../support/api/api.js";
 import { createRestApi } from "../support/api/rest.js";
@@ -38,7 +38,7 @@ async function runChain({ start, steps }: Chain): Promise<Grants[]> {
     const created = await api.createApplication(key, {
       name: "created",
       type,
-      ...toGrantsMessage(grants),
+      ...pickGrants(grants),
     });
     ids.push(created.id);
     keys.push(keyOf(created));
@@ -58,9 +58,9 @@ async function runChain({ start, steps }: Chain): Promise<Grants[]> {
     if (kind === "create") {
       await create(key, type, grants);
     } else if (kind === "update") {
-      await api.updateApplication(key, { id, name: "changed", ...toGrantsMessage(grants) });
+      await api.updateApplication(key, { id, name: "changed", ...pickGrants(grants) });
     } else {
-      const { permissions } = toGrantsMessage(grants);
+      const { permissions } = pickGrants(grants);
       const { nonce, sessionKey } = await api.createSession(keyOf(shop));
       const expiresAt = timestampFromMs(server.clock.now() + 60_000);
       await api.authorizeSession(key, { nonce, permissions, expiresAt });

@@ -11,7 +11,7 @@ import {
 } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { type Caller, callerOf, callOf, expiryOf, grantsOf } from "../../auth/caller.js";
 import type { CursorSealerFactory } from "../../auth/cursor-sealing.js";
-import { toGrantsMessage } from "../../auth/grants.js";
+import { pickGrants } from "../../auth/grants.js";
 import type { Keyring } from "../../auth/keys.js";
 import type { LastUsedTracker } from "../../auth/last-used.js";
 import type { Settings } from "../../config/settings.js";
@@ -20,7 +20,6 @@ import {
   applicationTypes,
   heldPermissions,
   holds,
-  ruleFields,
 } from "../../contract/grants.js";
 import { mayHold, otherPermissions, ownPermissions } from "../../contract/methods.js";
 import type { Problem } from "../../errors.js";
@@ -119,7 +118,7 @@ export function createAccessHandlers({
         name: application.name,
         type: application.type,
         authorized: !session || session.authorizedAt !== undefined,
-        ...toGrantsMessage(grantsOf(caller)),
+        ...pickGrants(grantsOf(caller)),
         expiresAt: toTimestamp(expiryOf(caller)),
         allowedOrigins: [...application.allowedOrigins],
         allowedCidrs: [...application.allowedCidrs],
@@ -175,10 +174,10 @@ function boundaryOf({
   const granted = heldPermissions(session);
   const isGranted = (permission: string) => granted.includes(permission);
   return {
-    ...toGrantsMessage({
+    ...pickGrants({
       permissions: boundary.permissions.filter(isGranted),
       rules: boundary.rules
-        .map((rule) => ({ ...ruleFields(rule), permissions: rule.permissions.filter(isGranted) }))
+        .map((rule) => ({ ...rule, permissions: rule.permissions.filter(isGranted) }))
         .filter(({ permissions }) => permissions.length > 0),
     }),
     missingPermissions: granted.filter((permission) => !holds(boundary, permission)),

@@ -12,7 +12,7 @@ import {
   checkGrantsAllowed,
   checkMayAdminister,
   type ProposedGrants,
-  readGrants,
+  pickGrants,
 } from "../../auth/grants.js";
 import { generateKey } from "../../auth/keys.js";
 import { maskableFields } from "../../contract/fields.js";
@@ -82,7 +82,7 @@ export function createWriteHandlers({
     async createApplication(request, context) {
       const caller = callerOf(context);
       const type = request.type as ApplicationType;
-      const grants = readGrants(request);
+      const grants = pickGrants(request);
       checkGrantsAllowed(type, grants);
       checkRestrictions(type, request);
       checkSessionQuota(type, request.sessionQuota);
@@ -108,7 +108,7 @@ export function createWriteHandlers({
 
     async updateApplication(request, context) {
       const { name } = request;
-      const grants = readGrants(request);
+      const grants = pickGrants(request);
       const expiresAt = await readExpiry(request.expiresAt, store);
       const changes = { ...readChanges(request), ...(expiresAt !== undefined && { expiresAt }) };
       return change(context, { kind: "application.updated" }, request, (current) => {

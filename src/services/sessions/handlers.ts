@@ -7,7 +7,7 @@ import {
   checkMayAdminister,
   checkSessionMayHold,
   type GrantGuard,
-  readGrants,
+  pickGrants,
 } from "../../auth/grants.js";
 import { generateKey, type Keyring } from "../../auth/keys.js";
 import type { GrantPolicy, Settings } from "../../config/settings.js";
@@ -98,7 +98,7 @@ function createSessionSetupHandlers({
 
     async authorizeSession(request, context) {
       const caller = callerOf(context);
-      const grants = readGrants(request);
+      const grants = pickGrants(request);
       checkSessionMayHold(grants);
       grantGuard.checkMayDelegate(caller, grants);
       const expiresAt = await readExpiry(request.expiresAt, store, settings.sessionMaxTtl);
