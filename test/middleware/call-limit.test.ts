@@ -1,49 +1,26 @@
 import { Code } from "@connectrpc/connect";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
-import type { BootstrapResult } from "../../src/bootstrap.js";
+import { describe, expect, it } from "@jest/globals";
 import { streamClients, useReaders } from "../support/api/streams.js";
 import { expectProblem, send } from "../support/http/http.js";
-import { startServer, type TestServer } from "../support/service/server.js";
-import { createPausableStore, type PausableStore } from "../support/service/store.js";
+import { usePausableServer } from "../support/service/pausable-server.js";
 
 const limit = 3;
 
 const read = useReaders();
-let base: TestServer;
-let server: TestServer;
-let store: PausableStore;
-let root: BootstrapResult;
+const target = usePausableServer({ CALL_LIMIT: String(limit) });
 
-beforeAll(async () => {
-  base = await startServer();
-  root = await base.createTenant();
-});
-
-afterAll(() => base.close());
-
-beforeEach(async () => {
-  store = createPausableStore(base.store);
-  server = await startServer("lmdb", { environment: { CALL_LIMIT: String(limit) }, store });
-});
-
-afterEach(async () => {
-  store.resumeReads();
-  await server.close();
-});
-
-const getByKey = () => send(server, "/applications/key", { headers: { "svc-api-key": root.key } });
+const getByKey = () =>
+  send(target.server, "/applications/key", { headers: { "svc-api-key": target.root.key } });
 
 /** Starts as many calls as may be in flight. Returns a function that ends them and returns their statuses. */
 async function fillLimit(): Promise<() => Promise<number[]>> {
-  store.pauseReads();
   const responses: ReturnType<typeof getByKey>[] = [];
   for (let count = 0; count < limit; count++) {
-    const arrival = store.nextPausedRead();
-    responses.push(getByKey());
-    await arrival;
+    const { response } = await target.startCall(getByKey);
+    responses.push(response);
   }
   return async () => {
-    store.resumeReads();
+    target.store.resumeReads();
     return (await Promise.all(responses)).map(({ status }) => status);
   };
 }
@@ -61,8 +38,8 @@ describe("a service with CALL_LIMIT calls in flight", () => {
   it.each(streamClients)("refuses calls over %s as unavailable", async (...row) => {
     const [, connectTo] = row;
     const endCalls = await fillLimit();
-    const api = connectTo(server);
-    await expect(api.getApplicationByKey(root.key)).rejects.toMatchObject({
+    const api = connectTo(target.server);
+    await expect(api.getApplicationByKey(target.root.key)).rejects.toMatchObject({
       status: Code.Unavailable,
       reason: "overloaded",
       hasRetryHint: true,
@@ -74,7 +51,7 @@ describe("a service with CALL_LIMIT calls in flight", () => {
   it("responds to probes and scrapes", async () => {
     const endCalls = await fillLimit();
     for (const path of ["/healthz", "/readyz", "/metrics"]) {
-      expect((await send(server, path)).status).toBe(200);
+      expect((await send(target.server, path)).status).toBe(200);
     }
     await endCalls();
   });
@@ -83,9 +60,9 @@ describe("a service with CALL_LIMIT calls in flight", () => {
 describe("open streams", () => {
   it.each(streamClients)("over %s do not count as calls in flight", async (...row) => {
     const [, connectTo] = row;
-    const api = connectTo(server);
+    const api = connectTo(target.server);
     for (let count = 0; count < limit + 1; count++) {
-      await read((signal) => api.watchCredentials(root.key, {}, signal)).next();
+      await read((signal) => api.watchCredentials(target.root.key, {}, signal)).next();
     }
     expect((await getByKey()).status).toBe(200);
     api.close();

@@ -6,7 +6,7 @@ import { connect } from "node:net";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { Code, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { describe, expect, it } from "@jest/globals";
 import {
   Health,
   HealthCheckResponse_ServingStatus as Status,
@@ -17,7 +17,6 @@ import {
   StreamCheckAccessRequestSchema,
 } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
-import type { BootstrapResult } from "../../../src/bootstrap.js";
 import { openRawTls, tlsEnvironment } from "../../attacks/support/raw-tls.js";
 import type { StreamedCheck } from "../../support/api/api.js";
 import { createGrpcApi } from "../../support/api/grpc.js";
@@ -29,8 +28,8 @@ import { parseResponses } from "../../support/http/http.js";
 import { frame, frameType, preface } from "../../support/http/http2-frames.js";
 import { openRaw } from "../../support/http/raw-connection.js";
 import { callRaw, envelope } from "../../support/http/raw-grpc.js";
-import { startServer, type TestServer } from "../../support/service/server.js";
-import { createPausableStore, type PausableStore } from "../../support/service/store.js";
+import { usePausableServer } from "../../support/service/pausable-server.js";
+import { startServer } from "../../support/service/server.js";
 import { until } from "../../support/until.js";
 
 const getApplicationByKeyPath = rpcPath(ApplicationService.method.getApplicationByKey);
@@ -40,40 +39,11 @@ const longGrace = { SHUTDOWN_GRACE: "1h" };
 const longTimeouts = { HEADER_TIMEOUT: "24h", BODY_TIMEOUT: "24h" };
 
 const read = useReaders();
-let base: TestServer;
-let server: TestServer;
-let store: PausableStore;
-let root: BootstrapResult;
-
-beforeAll(async () => {
-  base = await startServer();
-  root = await base.createTenant();
-});
-
-afterAll(() => base.close());
-
-beforeEach(async () => {
-  store = createPausableStore(base.store);
-  server = await startServer("lmdb", { environment: longGrace, store });
-});
-
-afterEach(async () => {
-  store.resumeReads();
-  await server.close().catch(() => {}); // Most tests have closed it already.
-});
-
-/** Starts a call and resolves when it is in flight. */
-async function startCall<T>(call: () => Promise<T>): Promise<{ readonly response: Promise<T> }> {
-  store.pauseReads();
-  const arrival = store.nextPausedRead();
-  const response = call();
-  response.catch(() => {});
-  await arrival;
-  return { response };
-}
+const target = usePausableServer(longGrace);
+const { startCall } = target;
 
 async function isRefused(): Promise<boolean> {
-  const socket = connect(server.port, "127.0.0.1");
+  const socket = connect(target.server.port, "127.0.0.1");
   const outcome = await Promise.race([
     once(socket, "connect").then(() => false),
     once(socket, "error").then(() => true),
@@ -83,7 +53,7 @@ async function isRefused(): Promise<boolean> {
 }
 
 /** Connects to a server and returns a function that waits for its GOAWAY. */
-async function watchGoaway({ url } = server): Promise<() => Promise<unknown>> {
+async function watchGoaway({ url } = target.server): Promise<() => Promise<unknown>> {
   const session = connectHttp2(url);
   await once(session, "remoteSettings");
   const received = once(session, "goaway").then(() => session.destroy());
@@ -105,39 +75,39 @@ function nextHttp1Request(): Promise<void> {
 describe("a server that shuts down", () => {
   it("finishes a REST call in flight and refuses new connections", async () => {
     const { response } = await startCall(() =>
-      createRestApi(server.url).getApplicationByKey(root.key),
+      createRestApi(target.server.url).getApplicationByKey(target.root.key),
     );
-    const closed = server.close();
+    const closed = target.server.close();
     await until(isRefused);
-    store.resumeReads();
-    expect(await response).toMatchObject({ id: root.applicationId });
+    target.store.resumeReads();
+    expect(await response).toMatchObject({ id: target.root.applicationId });
     await closed;
   });
 
   it("finishes a gRPC call in flight", async () => {
-    const api = createGrpcApi(`127.0.0.1:${server.port}`);
-    const { response } = await startCall(() => api.getApplicationByKey(root.key));
-    const closed = server.close();
+    const api = createGrpcApi(`127.0.0.1:${target.server.port}`);
+    const { response } = await startCall(() => api.getApplicationByKey(target.root.key));
+    const closed = target.server.close();
     await until(isRefused);
-    store.resumeReads();
-    expect(await response).toMatchObject({ id: root.applicationId });
+    target.store.resumeReads();
+    expect(await response).toMatchObject({ id: target.root.applicationId });
     api.close();
     await closed;
   });
 
   it("finishes a call whose body is still being received", async () => {
-    const socket = connect(server.port, "127.0.0.1");
+    const socket = connect(target.server.port, "127.0.0.1");
     let text = "";
     socket.on("data", (chunk) => {
       text += chunk;
     });
     const body = '{"name":""}';
     socket.write(
-      `POST /applications HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${root.key}\r\nexpect: 100-continue\r\n` +
+      `POST /applications HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${target.root.key}\r\nexpect: 100-continue\r\n` +
         `content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`,
     );
     await until(async () => text.includes("100 Continue"));
-    const closed = server.close();
+    const closed = target.server.close();
     await until(isRefused);
     socket.write(body);
     await once(socket, "close");
@@ -147,20 +117,20 @@ describe("a server that shuts down", () => {
 
   it("serves later requests on an open connection, announces the shutdown and closes it", async () => {
     const get = (path: string) =>
-      `GET ${path} HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${root.key}\r\n\r\n`;
-    const socket = connect(server.port, "127.0.0.1");
+      `GET ${path} HTTP/1.1\r\nhost: a\r\nsvc-api-key: ${target.root.key}\r\n\r\n`;
+    const socket = connect(target.server.port, "127.0.0.1");
     let text = "";
     socket.on("data", (chunk) => {
       text += chunk;
     });
     const goaway = await watchGoaway();
     await startCall(async () => socket.write(get("/applications/key")));
-    const closed = server.close();
+    const closed = target.server.close();
     await goaway();
     const received = nextHttp1Request();
     socket.write(get("/readyz"));
     await received;
-    store.resumeReads();
+    target.store.resumeReads();
     await once(socket, "close");
     const [first, second] = parseResponses(text);
     expect([first?.status, second?.status]).toEqual([200, 503]);
@@ -171,7 +141,7 @@ describe("a server that shuts down", () => {
   it("serves requests that arrived while the process was blocked", async () => {
     const healthCheck = "GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n";
     for (let isInTime = false; !isInTime; ) {
-      const closing = await startServer("lmdb", { environment: longGrace, store });
+      const closing = await startServer("lmdb", { environment: longGrace, store: target.store });
       const { socket, write, ended, received } = openRaw(closing.port);
       write(healthCheck);
       await once(socket, "data");
@@ -197,41 +167,46 @@ describe("a server that shuts down", () => {
 
   it("closes idle keep-alive connections", async () => {
     const agent = new Agent({ keepAlive: true });
-    const outgoing = request({ port: server.port, host: "127.0.0.1", path: "/healthz", agent });
+    const outgoing = request({
+      port: target.server.port,
+      host: "127.0.0.1",
+      path: "/healthz",
+      agent,
+    });
     outgoing.end();
     const [incoming] = await once(outgoing, "response");
     const { socket } = incoming;
     await once(incoming.resume(), "end");
     const ended = once(socket, "close");
-    await server.close();
+    await target.server.close();
     await ended;
     agent.destroy();
   });
 
   it("closes idle HTTP/2 connections", async () => {
-    const session = connectHttp2(server.url);
+    const session = connectHttp2(target.server.url);
     const headers = { ":method": "GET", "content-type": "text/plain" };
-    await callRaw(server, "/healthz", { headers }, session);
+    await callRaw(target.server, "/healthz", { headers }, session);
     const ended = once(session, "close");
-    await server.close();
+    await target.server.close();
     await ended;
   });
 
   it("closes silent and half-closed connections", async () => {
-    const silent = connect(server.port, "127.0.0.1");
+    const silent = connect(target.server.port, "127.0.0.1");
     await once(silent, "connect");
-    const session = connectHttp2(server.url);
+    const session = connectHttp2(target.server.url);
     const { response } = await startCall(() =>
       callRaw(
-        server,
+        target.server,
         getApplicationByKeyPath,
-        { headers: { "svc-api-key": root.key }, body: envelope("") },
+        { headers: { "svc-api-key": target.root.key }, body: envelope("") },
         session,
       ),
     );
     session.destroy();
     await response.catch(() => {});
-    await server.close();
+    await target.server.close();
     silent.destroy();
   });
 
@@ -239,7 +214,7 @@ describe("a server that shuts down", () => {
     "closes TLS connections without a request (%s)",
     async (protocol) => {
       const environment = { ...longGrace, ...tlsEnvironment, ...longTimeouts };
-      const closing = await startServer("lmdb", { environment, store });
+      const closing = await startServer("lmdb", { environment, store: target.store });
       const { socket, ended } = openRawTls(closing.port, protocol);
       await once(socket, "secureConnect");
       await closing.close();
@@ -249,15 +224,15 @@ describe("a server that shuts down", () => {
 
   it("closes HTTP/2 connections whose clients sent GOAWAY and stay connected", async () => {
     const goaway = Buffer.alloc(8);
-    const socket = connect({ port: server.port, host: "127.0.0.1", allowHalfOpen: true });
+    const socket = connect({ port: target.server.port, host: "127.0.0.1", allowHalfOpen: true });
     socket.write(Buffer.concat([preface(), frame(frameType.goaway, 0, 0, goaway)]));
     await once(socket.resume(), "end");
-    await server.close();
+    await target.server.close();
     socket.destroy();
   });
 
   it("ends a health watch with its final status", async () => {
-    const client = createClient(Health, createGrpcTransport({ baseUrl: server.url }));
+    const client = createClient(Health, createGrpcTransport({ baseUrl: target.server.url }));
     const statuses: Status[] = [];
     const ended = (async () => {
       for await (const { status } of client.watch({})) {
@@ -265,13 +240,16 @@ describe("a server that shuts down", () => {
       }
     })();
     await until(async () => statuses.length === 1);
-    await server.close();
+    await target.server.close();
     await ended;
     expect(statuses).toEqual([Status.SERVING, Status.NOT_SERVING]);
   });
 
   it("ends a reflection stream that waits for its next request", async () => {
-    const client = createClient(ServerReflection, createGrpcTransport({ baseUrl: server.url }));
+    const client = createClient(
+      ServerReflection,
+      createGrpcTransport({ baseUrl: target.server.url }),
+    );
     let responses = 0;
     const requests = (async function* () {
       yield { messageRequest: { case: "listServices", value: "" } } as const;
@@ -283,23 +261,23 @@ describe("a server that shuts down", () => {
       }
     })();
     await until(async () => responses === 1);
-    await server.close();
+    await target.server.close();
     await ended;
   });
 
   it("ends a stream of checks after it has responded to all received ones", async () => {
-    const api = createGrpcApi(`127.0.0.1:${server.port}`);
+    const api = createGrpcApi(`127.0.0.1:${target.server.port}`);
     const requests = createRequestStream<StreamedCheck>();
-    const stream = read((signal) => api.streamCheckAccess(root.key, requests, signal));
-    requests.send({ check: { key: root.key, permission: "access:check" } });
+    const stream = read((signal) => api.streamCheckAccess(target.root.key, requests, signal));
+    requests.send({ check: { key: target.root.key, permission: "access:check" } });
     expect((await stream.next()).result?.allowed).toBe(true);
-    const [ended] = await Promise.all([stream.end(), server.close()]);
+    const [ended] = await Promise.all([stream.end(), target.server.close()]);
     expect(ended).toMatchObject({
       reason: "shutting_down",
       status: Code.Unavailable,
       message: expect.stringContaining("Reconnect to reach another instance."),
     });
-    expect(server.logs.at(-1)).toMatchObject({ code: "shutting_down" });
+    expect(target.server.logs.at(-1)).toMatchObject({ code: "shutting_down" });
     api.close();
   });
 
@@ -333,32 +311,39 @@ describe("a server that shuts down", () => {
 
   it.each(streamClients)("ends a credential watch over %s", async (...row) => {
     const [, connectTo] = row;
-    const api = connectTo(server);
+    const api = connectTo(target.server);
     const heartbeatMs = 60_000;
-    const watcher = read((signal) => api.watchCredentials(root.key, { heartbeatMs }, signal));
+    const watcher = read((signal) =>
+      api.watchCredentials(target.root.key, { heartbeatMs }, signal),
+    );
     await watcher.next();
-    const [ended] = await Promise.all([watcher.end(), server.close()]);
+    const [ended] = await Promise.all([watcher.end(), target.server.close()]);
     expect(ended).toMatchObject({
       reason: "shutting_down",
       status: Code.Unavailable,
       message: expect.stringContaining("Reconnect to reach another instance."),
     });
-    expect(server.logs.at(-1)).toMatchObject({ code: "shutting_down" });
+    expect(target.server.logs.at(-1)).toMatchObject({ code: "shutting_down" });
     api.close();
   });
 
   it("leaves the store open", async () => {
-    await server.close();
-    await expect(base.store.ping()).resolves.toBeUndefined();
+    await target.server.close();
+    await expect(target.store.ping()).resolves.toBeUndefined();
   });
 });
 
 describe("after SHUTDOWN_GRACE", () => {
   it("closes connections with calls in flight", async () => {
-    const closing = await startServer("lmdb", { environment: { SHUTDOWN_GRACE: "30ms" }, store });
+    const closing = await startServer("lmdb", {
+      environment: { SHUTDOWN_GRACE: "30ms" },
+      store: target.store,
+    });
     const api = createGrpcApi(`127.0.0.1:${closing.port}`);
-    const rest = await startCall(() => createRestApi(closing.url).getApplicationByKey(root.key));
-    const grpc = await startCall(() => api.getApplicationByKey(root.key));
+    const rest = await startCall(() =>
+      createRestApi(closing.url).getApplicationByKey(target.root.key),
+    );
+    const grpc = await startCall(() => api.getApplicationByKey(target.root.key));
     await closing.close();
     await expect(rest.response).rejects.toThrow();
     await expect(grpc.response).rejects.toThrow();
