@@ -36,7 +36,7 @@ export type Item =
   | { readonly kind: "event"; readonly record: EventRecord };
 
 /** A line after the first. */
-export type Line = Item | { readonly kind: "end"; readonly record: Counts };
+type Line = Item | { readonly kind: "end"; readonly record: Counts };
 
 export function noCounts(): Counts {
   return { applications: 0, sessions: 0, events: 0 };

@@ -29,7 +29,7 @@ const tenant = "$fullDocument.tenant_id";
 
 const collections = { $in: [applicationsName, sessionsName, eventsName] };
 
-export const insertedEvents = {
+const insertedEvents = {
   $match: {
     $or: [
       { operationType: "insert", "ns.coll": eventsName },
