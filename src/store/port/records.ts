@@ -116,7 +116,8 @@ export function newApplication(
   { key, ...given }: NewApplication,
   createdAt: number,
 ): ApplicationFields {
-  const keys = [copyKey({ ...key, createdAt })];
+  const { id, hash } = key;
+  const keys = [copyKey({ id, hash, createdAt })];
   return shareApplication({ ...given, keys, createdAt }) as ApplicationFields;
 }
 
