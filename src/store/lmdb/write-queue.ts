@@ -203,6 +203,8 @@ export function createWriteQueue(
         entry.reject(entry.outcome?.reason);
       }
     }
+    // lmdb keeps the callbacks of finished transactions reachable for a while, and with them this set.
+    batch.clear();
     if (pending.size === 0) {
       clearTimeout(timer);
       timer = undefined;
