@@ -31,7 +31,10 @@ export interface ImportContext {
 }
 
 /** The kinds of events after which an application is not restored. */
-export const removalsOfApplication: readonly string[] = ["application.deleted"];
+export const removalsOfApplication: readonly string[] = [
+  "application.deleted",
+  "application.expired",
+];
 
 /** The same for a session. After an authorization its nonce is used, even if the session no longer exists. */
 export function removalsOfSession({

@@ -210,6 +210,18 @@ export function describeImportRevocations(subject: () => Subject): void {
       },
     );
 
+    it("does not restore an application that expired and was removed", async () => {
+      const { store } = subject();
+      const { tenantId, ...exported } = await createExported();
+      const never = { ...exported, tenantId, id: randomUUID() };
+      const expired = { ...exported, tenantId, id: randomUUID() };
+      await store.events.add([
+        anEvent({ tenantId, kind: "application.expired", target: { applicationId: expired.id } }),
+      ]);
+      expect(await importApplication(never)).toBe("added");
+      expect(await importApplication(expired)).toBe("kept");
+    });
+
     it("does not restore the nonce of an authorized session that was deleted", async () => {
       const { store } = subject();
       const { application } = await createWithSession(store);
