@@ -154,10 +154,26 @@ function idOf({ session, application }: Caller): string {
 
 /** Equal for equal messages in every protocol. */
 function fingerprintOf(schema: DescMessage, message: Message): Buffer {
-  return createHash("sha256").update(bytesOf(schema, message)).digest();
+  return createHash("sha256")
+    .update(bytesOf(schema, withSortedMaps(schema, message)))
+    .digest();
 }
 
-/** The canonical binary form of a message: fields in order, without unknown ones. */
+/** Sorts the pairs of maps. Clients send them in any order, which may differ in a repeated call. */
+function withSortedMaps({ fields }: DescMessage, message: Message): object {
+  const given = message as unknown as Readonly<Record<string, object>>;
+  const maps = fields.flatMap(({ fieldKind, localName }) => {
+    const pairs = fieldKind === "map" ? Object.entries(given[localName] ?? {}) : [];
+    return pairs.length > 1 ? [[localName, Object.fromEntries(pairs.sort(byKey))]] : [];
+  });
+  return maps.length === 0 ? message : { ...message, ...Object.fromEntries(maps) };
+}
+
+function byKey([one]: readonly [string, unknown], [other]: readonly [string, unknown]): number {
+  return one < other ? -1 : 1;
+}
+
+/** The binary form of a message: fields in order, without unknown ones. */
 function bytesOf(schema: DescMessage, init: object): Uint8Array {
   const message = create(schema, init as MessageInitShape<DescMessage>);
   return toBinary(schema, message, { writeUnknownFields: false });

@@ -165,6 +165,15 @@ export function describeIdempotency({ server, api, expectRefused }: ApiSubject):
       expect(await listCreated(root.key)).toHaveLength(1);
     });
 
+    it("accepts a repeated request whose metadata arrive in another order", async () => {
+      const { root } = await createTenant();
+      const once = withIdempotencyKey(root.key);
+      const [team, env] = ["payments", "live"];
+      const first = await api().createApplication(once, { ...request, metadata: { team, env } });
+      const second = await api().createApplication(once, { ...request, metadata: { env, team } });
+      expect(second.id).toBe(first.id);
+    });
+
     it("is not consumed by a refused call", async () => {
       const { root, shop } = await createTenant();
       const once = withIdempotencyKey(root.key);
