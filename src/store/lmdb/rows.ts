@@ -67,7 +67,8 @@ export interface Layout<Fields extends object, R extends Fields> {
 
 /** Encodes a message after an empty header. */
 function encodeAfter(headerSize: number, schema: DescMessage, fields: object): Buffer {
-  const message = toBinary(schema, create(schema, fields as MessageInitShape<DescMessage>));
+  const record = create(schema, fields as MessageInitShape<DescMessage>);
+  const message = toBinary(schema, record, { writeUnknownFields: false });
   const row = Buffer.allocUnsafe(headerSize + message.length);
   row.fill(0, 0, headerSize);
   row.set(message, headerSize);

@@ -2,9 +2,11 @@ import { randomUUID } from "node:crypto";
 import { mkdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
+import { create } from "@bufbuild/protobuf";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { open } from "lmdb";
+import { AccessRuleSchema } from "../../../gen/latchkey/v1/access_rule_pb.js";
 import { applicationTypes } from "../../../src/contract/grants.js";
 import { newId } from "../../../src/lib/uuid.js";
 import { type Environment, openEnvironment } from "../../../src/store/lmdb/environment.js";
@@ -61,6 +63,16 @@ function openTables() {
 
     close: () => database.close(),
   };
+}
+
+/** The sizes of the rows of all applications. */
+async function sizesOfApplications(): Promise<number[]> {
+  const path = folder.path();
+  const database = open({ path, noSubdir: false, overlappingSync: false, maxDbs: 32 });
+  const options = { name: "applications", encoding: "binary", keyEncoding: "binary" } as const;
+  const rows = [...database.openDB<Buffer, Buffer>(options).getRange()];
+  await database.close();
+  return rows.map(({ value }) => value.length);
 }
 
 describe("the LMDB store", () => {
@@ -442,6 +454,18 @@ describe("a record in LMDB", () => {
       }),
       { numRuns: 60 },
     );
+  });
+
+  it("has no unknown fields of a request", async () => {
+    const store = await folder.open();
+    const unknown = [{ no: 99, wireType: 2, data: new Uint8Array(1_000) }];
+    const rules = grants.rules.map((rule) => create(AccessRuleSchema, rule as never));
+    for (const given of [rules, rules.map((rule) => ({ ...rule, $unknown: unknown }))]) {
+      await store.applications.create(anApplication({ rules: given }), audit.created);
+    }
+    const [first, second] = await sizesOfApplications();
+    expect(first).toBeGreaterThan(0);
+    expect(second).toBe(first);
   });
 
   it("stays unchanged while others are read", async () => {

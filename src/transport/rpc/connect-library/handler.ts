@@ -37,6 +37,9 @@ export function createLibraryHandler(
   };
 }
 
+/** As on the fast path. A field that a later version adds must not be stored before it can be validated. */
+const binaryOptions = { readUnknownFields: false, writeUnknownFields: false };
+
 /** Creates the methods by path. */
 function createMethods(
   { implementations, unauthenticatedImplementations, pipelines, ...options }: RpcOptions,
@@ -47,7 +50,7 @@ function createMethods(
     pipeline: Pipeline,
     router: ConnectRouterOptions & { readonly readMaxBytes: number },
   ): [string, LibraryMethod][] {
-    const mounted = createConnectRouter({ ...router, jsonOptions });
+    const mounted = createConnectRouter({ ...router, jsonOptions, binaryOptions });
     for (const { service, handlers } of implementations) {
       mounted.service(service, handlers, { interceptors: [interceptLibrary] });
     }
