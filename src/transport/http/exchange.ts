@@ -33,10 +33,10 @@ type Response = ServerResponse | Http2ServerResponse;
 export interface ExchangeContext {
   /** The memory budget of all bodies. */
   readonly bodyBudget: BodyBudget;
-  /** Timeouts of HTTP/2 bodies and of messages in a stream. */
+  /** Timeouts of HTTP/2 bodies and of messages in a stream, of calls with a key. */
   readonly bodyTimeouts: TimerQueue;
-  /** Timeouts of HTTP/2 bodies that are discarded: a refused call must not cost another one its body. */
-  readonly discardTimeouts: TimerQueue;
+  /** The same for refused calls and for methods that need no key: they must not cost other calls their bodies. */
+  readonly unauthenticatedTimeouts: TimerQueue;
   /** Timeouts of responses that the client does not read. */
   readonly responseTimeouts: TimerQueue;
   /** Whether connections should close after their last response. */
@@ -78,6 +78,8 @@ export abstract class Exchange implements Peer {
   private extraHeaders: string[] | undefined;
   /** Whether the response is a page or asset for browsers, with its own caching and security headers. */
   isWebPage = false;
+  /** Whether the call was refused, or its method needs no key. */
+  isUnauthenticated = false;
   protected isResponseSent = false;
   private isDiscarding = false;
   /** Bytes of the body budget that are reserved. */
@@ -149,7 +151,7 @@ export abstract class Exchange implements Peer {
   abstract abortBody(): void;
 
   /** Aborts the body if it does not arrive in time. Does nothing if a timeout is running. */
-  abstract startBodyTimeout(timeouts?: TimerQueue): void;
+  abstract startBodyTimeout(): void;
 
   /** Returns Node's own objects, which must then send the response. */
   abstract native(): { readonly request: Request; readonly response: Response };
@@ -302,7 +304,8 @@ export abstract class Exchange implements Peer {
     });
     bodySource.on("end", () => this.onBodyEnd());
     bodySource.resume();
-    this.startBodyTimeout(this.context.discardTimeouts);
+    this.isUnauthenticated = true;
+    this.startBodyTimeout();
   }
 
   protected closed(): void {

@@ -53,7 +53,8 @@ export class Http2Exchange extends Exchange {
   }
 
   get bodyTimeouts(): TimerQueue {
-    return this.context.bodyTimeouts;
+    const { bodyTimeouts, unauthenticatedTimeouts } = this.context;
+    return this.isUnauthenticated ? unauthenticatedTimeouts : bodyTimeouts;
   }
 
   /** Without the pseudo-headers, which come first: `:method`, `:path` and so on. */
@@ -202,11 +203,11 @@ export class Http2Exchange extends Exchange {
     this.bodySource.resume();
   }
 
-  startBodyTimeout(timeouts = this.bodyTimeouts): void {
+  startBodyTimeout(): void {
     if (this.isBodyReceived || this.bodyTimeout) {
       return;
     }
-    this.bodyTimeout = timeouts.start(() => this.abortBody());
+    this.bodyTimeout = this.bodyTimeouts.start(() => this.abortBody());
   }
 
   protected startResponseTimeout(): void {

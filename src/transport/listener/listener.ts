@@ -57,7 +57,7 @@ export function createListener(options: ListenerOptions): Listener {
   const context = {
     bodyBudget: createBodyBudget(limits.bodyBudget),
     bodyTimeouts: createTimerQueue(limits.bodyTimeout, maxIncomplete),
-    discardTimeouts: createTimerQueue(limits.bodyTimeout, maxIncomplete),
+    unauthenticatedTimeouts: createTimerQueue(limits.bodyTimeout, maxIncomplete),
     responseTimeouts: createTimerQueue(limits.bodyTimeout),
     isClosing,
   };

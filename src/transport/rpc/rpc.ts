@@ -31,10 +31,22 @@ export function createRpcHandlers(options: RpcOptions): RequestHandler[] {
   const jsonOptions = createJsonOptions(services, jsonDepth);
   const methods = mountMethods(options, jsonOptions);
   return [
+    markUnauthenticated(options),
     createUnaryHandler(methods),
     createStreamHandler(options, methods),
     createLibraryHandler(options, jsonOptions),
   ];
+}
+
+/** Marks calls of methods that need no key. */
+function markUnauthenticated({ unauthenticatedImplementations }: RpcOptions): RequestHandler {
+  const services = new Set(unauthenticatedImplementations.map(({ service }) => service.typeName));
+  return (exchange) => {
+    exchange.isUnauthenticated = services.has(
+      exchange.path.slice(1, exchange.path.lastIndexOf("/")),
+    );
+    return undefined;
+  };
 }
 
 function mountMethods(options: RpcOptions, jsonOptions: JsonOptions): MountedMethod[] {

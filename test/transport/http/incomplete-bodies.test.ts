@@ -63,10 +63,22 @@ async function startAccepted(): Promise<ClientHttp2Stream> {
   return stream;
 }
 
+async function startWithoutKey(): Promise<ClientHttp2Stream> {
+  const stream = startCall({
+    ...{ ":path": "/grpc.health.v1.Health/Check", "content-type": "application/grpc" },
+    expect: "100-continue",
+  });
+  await once(stream, "continue");
+  return stream;
+}
+
 describe("incomplete bodies over HTTP/2", () => {
-  it("of refused calls do not cancel those of accepted calls", async () => {
+  it.each([
+    ["refused calls", startRefused],
+    ["methods that need no key", startWithoutKey],
+  ])("of %s do not cancel those of accepted calls", async (_kind, start) => {
     const accepted = await startAccepted();
-    await startUntilCanceled(startRefused);
+    await startUntilCanceled(start);
     accepted.end('"a","type":"private","permissions":["token:read"]}');
     const [headers] = await once(accepted, "response");
     expect(headers[":status"]).toBe(201);
