@@ -44,13 +44,18 @@ export async function readExpiry(
   }
   const ms = fromTimestamp(timestamp, "expires_at");
   const now = await store.now();
-  if (ms <= now) {
-    throw invalidRequest(violation("must be in the future"));
-  }
+  checkFuture(ms, now);
   if (longest !== undefined && ms > now + longest) {
     throw invalidRequest(violation(`must be at most ${formatDuration(longest)} from now`));
   }
   return ms;
+}
+
+/** Throws unless an `expires_at` is in the future. */
+export function checkFuture(expiresAt: number, now: number): void {
+  if (expiresAt <= now) {
+    throw invalidRequest(violation("must be in the future"));
+  }
 }
 
 /** Reads a duration in milliseconds. Binary messages can carry nanoseconds out of range, which the proto rules do not cover. */

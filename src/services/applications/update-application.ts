@@ -21,7 +21,7 @@ interface UpdateTarget {
   readonly ifMatch?: string | undefined;
 }
 
-interface ApplicationUpdate extends AuditedChange<ApplicationRecord> {
+export interface ApplicationUpdate extends AuditedChange<ApplicationRecord> {
   /** Returns the changed fields, or throws to refuse. May run again on a conflict. */
   change(current: ApplicationRecord, now: number): Omit<ApplicationChange, "modifiedBy">;
 }

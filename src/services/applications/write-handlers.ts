@@ -27,11 +27,12 @@ import type {
   ApplicationRecord,
 } from "../../store/port/records.js";
 import { checkRestrictions, checkSessionQuota } from "../../validation/restrictions.js";
-import { readExpiry } from "../../validation/time.js";
+import { checkFuture, fromTimestamp, readExpiry } from "../../validation/time.js";
 import { stateOf, withDenialTarget } from "../events/audit.js";
 import { toApplication } from "./messages.js";
 import {
   type ApplicationHandlers,
+  type ApplicationUpdate,
   checkVersion,
   type UpdateApplication,
   type UpdateHandlerOptions,
@@ -60,15 +61,15 @@ export function createWriteHandlers({
     context: HandlerContext,
     event: { readonly kind: string; readonly revokes?: boolean },
     request: Parameters<UpdateApplication>[1],
-    changeOf: (current: ApplicationRecord) => Omit<ApplicationChange, "modifiedBy">,
+    changeOf: ApplicationUpdate["change"],
   ) {
     let before: ApplicationRecord | undefined;
     const response = (record: ApplicationRecord) => toApplication(record);
     const record = await updateApplication(context, request, {
       ...event,
-      change(current) {
+      change(current, now) {
         before = current;
-        return changeOf(current);
+        return changeOf(current, now);
       },
       target: ({ id }) => ({ applicationId: id }),
       before: () => before && stateOf(before),
@@ -109,10 +110,14 @@ export function createWriteHandlers({
     async updateApplication(request, context) {
       const { name } = request;
       const grants = pickGrants(request);
-      const expiresAt = await readExpiry(request.expiresAt, store);
+      const { expiresAt: expiry } = request;
+      const expiresAt = expiry && fromTimestamp(expiry, "expires_at");
       const changes = { ...readChanges(request), ...(expiresAt !== undefined && { expiresAt }) };
-      return change(context, { kind: "application.updated" }, request, (current) => {
+      return change(context, { kind: "application.updated" }, request, (current, now) => {
         const { type } = current;
+        if (expiresAt !== undefined) {
+          checkFuture(expiresAt, now);
+        }
         grantGuard.checkMayGrant(callerOf(context), {
           type,
           grants,
@@ -162,7 +167,7 @@ export function createWriteHandlers({
   };
 }
 
-/** The expiry after a change. If it is later than the current one, all grants are new for that time. */
+/** The expiry after a change. If it is moved later, all grants are checked as if they were new. */
 function proposedLifetime(
   current: ApplicationRecord,
   { expiresAt = current.expiresAt }: Pick<ApplicationChange, "expiresAt">,

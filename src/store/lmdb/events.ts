@@ -142,7 +142,8 @@ const batchSize = 200;
  * Reports expirations once. A checkpoint per lead time stores the key of the
  * last expiration that was read, or a time up to which there was none.
  * Expirations that are added before the checkpoint belong to credentials that
- * were created within the lead time, and are not reported.
+ * were created, or whose expiry was moved earlier, within the lead time. They are
+ * not reported.
  */
 export function createExpirationEvents(
   { read, write, tables }: Environment,

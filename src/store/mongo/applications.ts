@@ -119,11 +119,11 @@ export function createApplicationStore(options: ApplicationStoreOptions): Applic
         }
         before = read.current;
         const wanted = change(before, read.now);
-        const externalId = claimedExternalId(before, wanted);
-        await lockExternalId({ id, tenantId, externalId }, session);
         if (stopsManaging(before, wanted)) {
           await lockOtherManager(documents, before, time, session);
         }
+        const externalId = claimedExternalId(before, wanted);
+        await lockExternalId({ id, tenantId, externalId }, session);
         const fields = changedFields(before, wanted);
         const filter = unchanged(before);
         const after = await callDriver(() =>

@@ -39,7 +39,8 @@ const batchSize = 200;
  * Adds events for upcoming expirations. A checkpoint for each lead time marks
  * the last expiration processed. It moves in the transaction that adds the
  * events, so that only one of several instances adds them. An expiry before the
- * checkpoint belongs to a credential that was created within the lead time.
+ * checkpoint belongs to a credential that was created, or whose expiry was moved
+ * earlier, within the lead time.
  */
 export function createExpirationEvents(
   options: ExpirationEventsOptions,

@@ -41,9 +41,8 @@ export interface ApplicationStore {
    * and the store's time. It may be called again on a conflict, and nothing is
    * written if it throws. Returns `undefined` if the tenant has no such
    * application. Throws {@link LastManager} if the tenant would be left without
-   * an enabled application that can create and update others. The expiry of the
-   * last one may change: it may also be created with one. Throws
-   * {@link ExternalIdTaken}.
+   * an enabled application that can create and update others. Changing the expiry
+   * of the last one is allowed. Throws {@link ExternalIdTaken}.
    */
   update(
     tenantId: string,

@@ -40,7 +40,7 @@ export interface EventStore {
   /**
    * Adds events about applications and keys that expire within `lead`
    * milliseconds, or have expired if it is zero: once for each, whichever
-   * instance calls, and only if it was created more than `lead` before its
+   * instance calls, and only if it was created, or last moved earlier, more than `lead` before its
    * expiry. `toEvents` may be called again on a conflict with another instance.
    * Returns how many were read: if it is not zero, there may be more.
    */
