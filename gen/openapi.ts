@@ -6761,7 +6761,7 @@ export const openapi = {
             "examples": [
               "Sells to consumers on the web"
             ],
-            "description": "What the application is for, at most 500 characters. Absent or empty means no description.\n\nMust be text without control characters other than new lines and tabs."
+            "description": "What the application is for. Absent or empty means no description.\n\nMust be text without control characters other than new lines and tabs."
           },
           "external_id": {
             "type": "string",
@@ -6769,11 +6769,11 @@ export const openapi = {
             "examples": [
               "svc-4711"
             ],
-            "description": "The id of the application in another system, at most 200 characters. It must be unique in the tenant. Absent or empty means none.\n\nMust be one line of text without control characters, or empty."
+            "description": "The id of the application in another system. It must be unique in the tenant. Absent or empty means none.\n\nMust be empty, or one line of text that is not blank, without control characters."
           },
           "metadata": {
             "type": "object",
-            "description": "Key-value pairs for your own use: at most 50, with keys of at most 40 and values of at most 500 characters.",
+            "description": "Key-value pairs for your own use.",
             "maxProperties": 50,
             "propertyNames": {
               "type": "string",
@@ -7172,7 +7172,7 @@ export const openapi = {
             "examples": [
               "Sells to consumers on the web"
             ],
-            "description": "What the application is for, at most 500 characters. If absent, it does not change. An empty text removes it.\n\nMust be text without control characters other than new lines and tabs."
+            "description": "What the application is for. If absent, it does not change. An empty text removes it.\n\nMust be text without control characters other than new lines and tabs."
           },
           "external_id": {
             "type": "string",
@@ -7180,11 +7180,11 @@ export const openapi = {
             "examples": [
               "svc-4711"
             ],
-            "description": "The id of the application in another system, at most 200 characters. It must be unique in the tenant. If absent, it does not change. An empty text removes it.\n\nMust be one line of text without control characters, or empty."
+            "description": "The id of the application in another system. It must be unique in the tenant. If absent, it does not change. An empty text removes it.\n\nMust be empty, or one line of text that is not blank, without control characters."
           },
           "metadata": {
             "type": "object",
-            "description": "Key-value pairs for your own use: at most 50, with keys of at most 40 and values of at most 500 characters. They replace the previous ones. If absent, they do not change. To remove all, send `{}` or `null` over REST, or add the field to `update_mask` on other protocols.",
+            "description": "Key-value pairs for your own use. They replace the previous ones. If absent, they do not change. To remove all, send `{}` or `null` over REST, or add the field to `update_mask` on other protocols.",
             "maxProperties": 50,
             "propertyNames": {
               "type": "string",

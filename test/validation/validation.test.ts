@@ -8,6 +8,7 @@ import {
   RegenerateApplicationKeyRequestSchema,
   UpdateApplicationRequestSchema,
 } from "../../gen/latchkey/v1/application_service_pb.js";
+import { maskableFields } from "../../src/contract/fields.js";
 import { services } from "../../src/contract/methods.js";
 import { Problem } from "../../src/errors.js";
 import { checkMessage, checkRequest } from "../../src/validation/validate.js";
@@ -88,7 +89,7 @@ describe("a validation message", () => {
     ["description", "must be at most 500 characters", { description: "é".repeat(501) }],
     [
       "external_id",
-      "must be one line of text without control characters, or empty",
+      "must be empty, or one line of text that is not blank, without control characters",
       { externalId: " " },
     ],
     [
@@ -126,15 +127,11 @@ describe("a validation message", () => {
     expect(findFieldViolations(RegenerateApplicationKeyRequestSchema, regenerate)).toEqual([
       { field: "grace_period", message: "must be at most 2592000s" },
     ]);
+    const maskable = maskableFields(UpdateApplicationRequestSchema).map(({ name }) => name);
     const updateMask = { paths: ["name"] };
     const update = create(UpdateApplicationRequestSchema, { ...good, id, updateMask });
     expect(findFieldViolations(UpdateApplicationRequestSchema, update)).toEqual([
-      {
-        field: "update_mask",
-        message:
-          "must contain only allowed_origins, allowed_cidrs, session_quota, expires_at, " +
-          "description, external_id, metadata",
-      },
+      { field: "update_mask", message: `must contain only ${maskable.join(", ")}` },
     ]);
     const list = create(ListApplicationsRequestSchema, { id: ["7"] });
     expect(findFieldViolations(ListApplicationsRequestSchema, list)).toEqual([

@@ -776,10 +776,10 @@ export const WatchCredentialsResponseSchema: GenMessage<WatchCredentialsResponse
  */
 export type CredentialChange = Message<"latchkey.v1.CredentialChange"> & {
   /**
-   * The kind of change: `updated` (the grants, name, status or restrictions of an
-   * application changed, or all of its sessions were revoked), `regenerated` (its
-   * keys changed), `deleted`, `expired`, or `authorized` (a session was
-   * authorized). A session is `updated` only if an import replaced it.
+   * The kind of change: `updated` (any field of an application changed, its
+   * expiry included, or all of its sessions were revoked), `regenerated` (its keys
+   * changed), `deleted`, `expired`, or `authorized` (a session was authorized). A
+   * session is `updated` only if an import replaced it.
    *
    * @generated from field: string kind = 1;
    */

@@ -301,24 +301,22 @@ export type CreateApplicationRequest = Message<"latchkey.v1.CreateApplicationReq
   sessionQuota?: number | undefined;
 
   /**
-   * What the application is for, at most 500 characters. Absent or empty means no
-   * description.
+   * What the application is for. Absent or empty means no description.
    *
    * @generated from field: optional string description = 9;
    */
   description?: string | undefined;
 
   /**
-   * The id of the application in another system, at most 200 characters. It must
-   * be unique in the tenant. Absent or empty means none.
+   * The id of the application in another system. It must be unique in the tenant.
+   * Absent or empty means none.
    *
    * @generated from field: optional string external_id = 10;
    */
   externalId?: string | undefined;
 
   /**
-   * Key-value pairs for your own use: at most 50, with keys of at most 40 and
-   * values of at most 500 characters.
+   * Key-value pairs for your own use.
    *
    * @generated from field: map<string, string> metadata = 11;
    */
@@ -634,25 +632,23 @@ export type UpdateApplicationRequest = Message<"latchkey.v1.UpdateApplicationReq
   expiresAt?: Timestamp | undefined;
 
   /**
-   * What the application is for, at most 500 characters. If absent, it does not
-   * change. An empty text removes it.
+   * What the application is for. If absent, it does not change. An empty text
+   * removes it.
    *
    * @generated from field: optional string description = 9;
    */
   description?: string | undefined;
 
   /**
-   * The id of the application in another system, at most 200 characters. It must
-   * be unique in the tenant. If absent, it does not change. An empty text removes
-   * it.
+   * The id of the application in another system. It must be unique in the tenant.
+   * If absent, it does not change. An empty text removes it.
    *
    * @generated from field: optional string external_id = 10;
    */
   externalId?: string | undefined;
 
   /**
-   * Key-value pairs for your own use: at most 50, with keys of at most 40 and
-   * values of at most 500 characters. They replace the previous ones. If absent,
+   * Key-value pairs for your own use. They replace the previous ones. If absent,
    * they do not change. To remove all, send `{}` or `null` over REST, or add the
    * field to `update_mask` on other protocols.
    *
