@@ -6,7 +6,7 @@ export const openapi = {
   "info": {
     "title": "Latchkey",
     "summary": "API keys with permissions and access rules, and short-lived sessions.",
-    "description": "Latchkey manages the API keys of your applications and decides what each key may do. For browsers and mobile apps, which cannot keep a secret, it opens sessions: short-lived keys that have no access until your backend authorizes them. A *token* in this API is a vaulted data item of your systems, not a credential.\n\n**Keys.** Every call carries the key of an application or session in a header. The key determines the tenant: it gives no access to other tenants.\n\n**JSON.** Timestamps are RFC 3339. Responses use UTC with milliseconds; requests accept any offset. An absent optional field can also be sent as `null`. Unknown fields and parameters are refused.\n\n**Errors.** Every error has a body of type `application/problem+json` (RFC 9457). Programs should read its `code`, whose meaning never changes; `detail` is for people. The `request_id` identifies the request in the logs. Every response also has it in the `X-Request-Id` header.\n\n**Other protocols.** The same methods are available over gRPC, gRPC-Web and Connect on the same port.",
+    "description": "Latchkey manages the API keys of your applications and decides what each key may do. For browsers and mobile apps, which cannot keep a secret, it opens sessions: short-lived keys that have no access until your backend authorizes them. A *token* in this API is a vaulted data item of your systems, not a credential.\n\n**Keys.** Every call carries the key of an application or session in a header. The key determines the tenant: it gives no access to other tenants.\n\n**JSON.** Timestamps are RFC 3339. Responses use UTC with milliseconds; requests accept any offset. `null` means absent, but in an update it clears an optional field. Unknown fields and parameters are refused.\n\n**Errors.** Every error has a body of type `application/problem+json` (RFC 9457). Programs should read its `code`, whose meaning never changes; `detail` is for people. The `request_id` identifies the request in the logs. Every response also has it in the `X-Request-Id` header.\n\n**Other protocols.** The same methods are available over gRPC, gRPC-Web and Connect on the same port.",
     "license": {
       "name": "Apache-2.0",
       "identifier": "Apache-2.0"
@@ -7119,7 +7119,10 @@ export const openapi = {
             }
           },
           "allowed_origins": {
-            "type": "array",
+            "type": [
+              "array",
+              "null"
+            ],
             "description": "The web origins from which its keys and the keys of its sessions may be used. They replace the previous ones. `https://*.shop.example` matches all subdomains. For public applications only. If absent, they do not change. To allow every origin, send `[]` or `null` over REST, or add the field to `update_mask` on other protocols.",
             "maxItems": 50,
             "uniqueItems": true,
@@ -7134,7 +7137,10 @@ export const openapi = {
             }
           },
           "allowed_cidrs": {
-            "type": "array",
+            "type": [
+              "array",
+              "null"
+            ],
             "description": "The networks from which its keys and the keys of its sessions may be used, in CIDR notation. They replace the previous ones. If absent, they do not change. To allow every network, send `[]` or `null` over REST, or add the field to `update_mask` on other protocols.",
             "maxItems": 50,
             "uniqueItems": true,
@@ -7149,7 +7155,10 @@ export const openapi = {
             }
           },
           "session_quota": {
-            "type": "integer",
+            "type": [
+              "integer",
+              "null"
+            ],
             "format": "int32",
             "minimum": 1,
             "maximum": 1000000,
@@ -7159,7 +7168,10 @@ export const openapi = {
             "description": "The maximum number of open sessions. For public applications only. If absent, it does not change. To return to the default of the service (`SESSION_QUOTA`), send `null` over REST, or add the field to `update_mask` on other protocols. Open sessions stay open."
           },
           "expires_at": {
-            "type": "string",
+            "type": [
+              "string",
+              "null"
+            ],
             "format": "date-time",
             "examples": [
               "2028-01-01T00:00:00.000Z"
@@ -7167,7 +7179,10 @@ export const openapi = {
             "description": "When the application expires and is deleted: a time in the future. If absent, it does not change. To let it never expire, send `null` over REST, or add the field to `update_mask` on other protocols."
           },
           "description": {
-            "type": "string",
+            "type": [
+              "string",
+              "null"
+            ],
             "maxLength": 500,
             "examples": [
               "Sells to consumers on the web"
@@ -7175,7 +7190,10 @@ export const openapi = {
             "description": "What the application is for. If absent, it does not change. An empty text removes it.\n\nMust be text without control characters other than new lines and tabs."
           },
           "external_id": {
-            "type": "string",
+            "type": [
+              "string",
+              "null"
+            ],
             "maxLength": 200,
             "examples": [
               "svc-4711"
@@ -7183,7 +7201,10 @@ export const openapi = {
             "description": "The id of the application in another system. It must be unique in the tenant. If absent, it does not change. An empty text removes it.\n\nMust be empty, or one line of text that is not blank, without control characters."
           },
           "metadata": {
-            "type": "object",
+            "type": [
+              "object",
+              "null"
+            ],
             "description": "Key-value pairs for your own use. They replace the previous ones. If absent, they do not change. To remove all, send `{}` or `null` over REST, or add the field to `update_mask` on other protocols.",
             "maxProperties": 50,
             "propertyNames": {

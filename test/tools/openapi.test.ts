@@ -21,6 +21,7 @@ import {
   replayable,
 } from "../../gen/latchkey/v1/options_pb.js";
 import { openapi } from "../../gen/openapi.js";
+import { maskableFields } from "../../src/contract/fields.js";
 import { services, validationRules } from "../../src/contract/methods.js";
 import type { ProblemCode } from "../../src/contract/problems.js";
 import { Problem } from "../../src/errors.js";
@@ -41,6 +42,10 @@ interface ResponseObject {
 interface Schema {
   readonly examples?: readonly JsonValue[];
   readonly items?: Schema;
+}
+
+interface BodySchema {
+  readonly properties: Readonly<Record<string, { readonly type?: string | readonly string[] }>>;
 }
 
 interface Parameter {
@@ -188,6 +193,21 @@ it("every operation of the OpenAPI document lists 414 and 431", () => {
       ]);
     }
   }
+});
+
+it("a request body accepts null only for the fields that an update can clear", () => {
+  const nullable = methods.flatMap(({ method }) => {
+    const schema = (openapi.components.schemas as Record<string, BodySchema>)[method.input.name];
+    return Object.entries(schema?.properties ?? {})
+      .filter(([, { type }]) => type?.includes("null"))
+      .map(([field]) => `${method.name} ${field}`);
+  });
+  expect(nullable).toEqual(
+    methods.flatMap(({ method }) =>
+      maskableFields(method.input).map((field) => `${method.name} ${field.name}`),
+    ),
+  );
+  expect(nullable).toContain("UpdateApplication expires_at");
 });
 
 describe("a duration in the OpenAPI document", () => {

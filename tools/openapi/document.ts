@@ -88,8 +88,9 @@ credential.
 **Keys.** Every call carries the key of an application or session in a header. The key determines the
 tenant: it gives no access to other tenants.
 
-**JSON.** Timestamps are RFC 3339. Responses use UTC with milliseconds; requests accept any offset. An
-absent optional field can also be sent as \`null\`. Unknown fields and parameters are refused.
+**JSON.** Timestamps are RFC 3339. Responses use UTC with milliseconds; requests accept any offset.
+\`null\` means absent, but in an update it clears an optional field. Unknown fields and parameters are
+refused.
 
 **Errors.** Every error has a body of type \`application/problem+json\` (RFC 9457). Programs should read
 its \`code\`, whose meaning never changes; \`detail\` is for people. The \`request_id\` identifies the

@@ -39,8 +39,10 @@ export function createSchemas(contract: Contract): Schemas {
     return {
       type: "object",
       description: paragraphs(getComment(message), ...toSentences(contract.messageRules(message))),
-      properties: properties(fields, (part) =>
-        define(`${part.name}Input`, () => input(part, part.fields)),
+      properties: properties(
+        fields,
+        (part) => define(`${part.name}Input`, () => input(part, part.fields)),
+        clearableFields(contract, message),
       ),
       required: names(fields.filter((field) => isRequired(contract, field))),
       additionalProperties: false,
@@ -60,9 +62,17 @@ export function createSchemas(contract: Contract): Schemas {
     return define(message.name, () => output(message));
   }
 
-  function properties(fields: readonly DescField[], referTo: (part: DescMessage) => Json): Json {
+  function properties(
+    fields: readonly DescField[],
+    referTo: ReferTo,
+    nullable: readonly string[] = [],
+  ): Json {
     return Object.fromEntries(
-      fields.map((field) => [field.name, fieldSchema(contract, field, referTo)]),
+      fields.map((field) => {
+        const schema = fieldSchema(contract, field, referTo);
+        const isNullable = nullable.includes(field.name);
+        return [field.name, isNullable ? { ...schema, type: [schema.type, "null"] } : schema];
+      }),
     );
   }
 
@@ -77,6 +87,11 @@ export function createSchemas(contract: Contract): Schemas {
       return schema;
     },
   };
+}
+
+/** The fields that `null` clears: those that the update mask of the message may name. */
+function clearableFields(contract: Contract, { fields }: DescMessage): string[] {
+  return fields.flatMap((field) => contract.fieldRules(field).field_mask?.in ?? []);
 }
 
 export function isRequired(contract: Contract, field: DescField): boolean {
