@@ -19,6 +19,7 @@ const pages = [
   "docs/tutorials/react.md",
   "docs/guides/rotate-a-key.md",
   "docs/guides/restrict-a-key.md",
+  "docs/guides/use-your-own-ids.md",
   "docs/reference/cli.md",
 ];
 
