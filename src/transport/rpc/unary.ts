@@ -29,8 +29,8 @@ export function createUnaryHandler(methods: readonly MountedMethod[]): RequestHa
   }
   return (exchange) => {
     const handle = calls.get(exchange.path);
-    const protocol = handle && protocolOf(exchange);
-    return protocol && handle(exchange, protocol);
+    const protocol = handle && isFastPath(exchange) ? protocolByType(exchange) : undefined;
+    return handle && protocol && handle(exchange, protocol);
   };
 }
 
@@ -80,11 +80,8 @@ const protocols: ReadonlyMap<string, Protocol> = new Map([
   ["application/json;charset=utf-8", connectJson],
 ]);
 
-/** The protocol of a request, if the fast path supports it. */
-function protocolOf(exchange: Exchange): Protocol | undefined {
-  if (!isFastPath(exchange)) {
-    return undefined;
-  }
+/** The protocol of a request by its content type, if the fast path supports that. */
+export function protocolByType(exchange: Exchange): Protocol | undefined {
   return isGrpc(exchange)
     ? (grpc as Protocol)
     : protocols.get(exchange.headers["content-type"] ?? "");

@@ -14,9 +14,9 @@ const maxMemoryGrowth = 256 * 1024 * 1024;
 
 /**
  * The maximum CPU work that a call of the legitimate client may wait for, in multiples of the
- * cost of one call. Most attacks cause less than 500, the worst 5,500, on any machine.
+ * cost of one call. Most attacks cause less than 500, the worst 3,200, on any machine.
  */
-const maxWork = 8_000;
+const maxWork = 5_000;
 
 /**
  * How often an attack runs at most. If the system preempts the legitimate client during a

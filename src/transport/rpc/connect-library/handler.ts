@@ -28,7 +28,7 @@ export function createLibraryHandler(
     if (!method.allowedMethods.includes(exchange.method)) {
       throw methodNotAllowed(method.allowedMethods);
     }
-    return method.handle(exchange, toUniversal(exchange, method));
+    return method.handle(exchange, () => toUniversal(exchange, method));
   }
 
   return (exchange) => {

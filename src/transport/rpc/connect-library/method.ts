@@ -30,6 +30,7 @@ import { sendProblem } from "../../http/responses.js";
 import { ServerCall } from "../call.js";
 import { withGrpcMessageEncoding } from "../protocols/grpc.js";
 import { envelopeSize, startTimeout, toDecodeProblem } from "../protocols/protocol.js";
+import { protocolByType } from "../unary.js";
 import { discardBodyAfterResponse, sendBuffered, sendStream } from "./response-body.js";
 
 type LibraryRequest = UnaryRequest | StreamRequest;
@@ -60,7 +61,8 @@ export interface LibraryMethod {
   readonly isOneMessage: boolean;
   /** The message limit in bytes. */
   readonly bodyLimit: number;
-  handle(exchange: Exchange, request: UniversalServerRequest): Promise<Handled>;
+  /** Handles a call. `convert` creates the request of the library, which a refused call does not need. */
+  handle(exchange: Exchange, convert: () => UniversalServerRequest): Promise<Handled>;
 }
 
 /**
@@ -108,17 +110,23 @@ export function createLibraryMethod(options: LibraryMethodOptions): LibraryMetho
     }
   }
 
-  async function handle(exchange: Exchange, universal: UniversalServerRequest): Promise<Handled> {
+  async function handle(
+    exchange: Exchange,
+    convert: () => UniversalServerRequest,
+  ): Promise<Handled> {
     const call = new ServerCall(method, exchange, protocolOf(exchange));
+    let universal: UniversalServerRequest | undefined;
     let response: Promise<UniversalServerResponse> | undefined;
     let isStarted = false;
 
     /** Runs the library until it has read a unary request, or the headers of a stream. */
     function start(): Promise<Started> {
-      if (!isTypeKnown(universal)) {
+      const converted = convert();
+      universal = converted;
+      if (!isTypeKnown(converted)) {
         throw unknownType();
       }
-      if (Number(universal.header.get("content-length") ?? 0) > bodyLimit + envelopeSize) {
+      if (Number(converted.header.get("content-length") ?? 0) > bodyLimit + envelopeSize) {
         throw bodyTooLarge(bodyLimit);
       }
       exchange.sendContinue();
@@ -128,7 +136,7 @@ export function createLibraryMethod(options: LibraryMethodOptions): LibraryMetho
       // From here the library has a timer of its own.
       exchange.cancellation.clearTimer();
       return new Promise((resolve, reject) => {
-        response = runLibrary(universal, (request, next) => {
+        response = runLibrary(converted, (request, next) => {
           isStarted = true;
           linkCancellation(request.signal, exchange.cancellation);
           resolve({ request, next });
@@ -150,7 +158,7 @@ export function createLibraryMethod(options: LibraryMethodOptions): LibraryMetho
       await outcome;
     } catch (problem) {
       if (!isStarted) {
-        await sendRefusal(exchange, universal, problem as Problem);
+        await sendRefusal(call, problem as Problem, () => universal ?? convert());
         return handledCall;
       }
     } finally {
@@ -194,19 +202,30 @@ export function createLibraryMethod(options: LibraryMethodOptions): LibraryMetho
     return method === "GET" || handler.supportedContentType(header.get("content-type") ?? "");
   }
 
-  /** Sends an error in the caller's protocol, if that is known. The library sends what a body or an interceptor throws. */
+  /**
+   * Sends an error in the caller's protocol, if that is known. Most need no library,
+   * which is slow. It sends what a body or an interceptor throws.
+   */
   async function sendRefusal(
-    exchange: Exchange,
-    universal: UniversalServerRequest,
+    call: ServerCall,
     problem: Problem,
+    convert: () => UniversalServerRequest,
   ): Promise<void> {
+    const { exchange } = call;
+    const protocol = exchange.method === "POST" ? protocolByType(exchange) : undefined;
+    if (protocol && method.methodKind === "unary") {
+      exchange.discardBody();
+      protocol.respondWithError(exchange, call, problem);
+      return;
+    }
+    const universal = convert();
     exchange.discardBody();
     if (problem.problemCode === "unsupported_media_type" || !isTypeKnown(universal)) {
       sendProblem(exchange, problem);
       return;
     }
-    const { method, header, ...request } = universal;
-    const type = (method === "POST" && header.get("content-type")) || "application/json";
+    const { method: verb, header, ...request } = universal;
+    const type = (verb === "POST" && header.get("content-type")) || "application/json";
     const fail = () => Promise.reject(problem);
     const response = await runLibrary(
       {
