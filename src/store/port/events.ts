@@ -40,9 +40,10 @@ export interface EventStore {
   /**
    * Adds events about applications and keys that expire within `lead`
    * milliseconds, or have expired if it is zero: once for each, whichever
-   * instance calls, and only if it was created, or last moved earlier, more than `lead` before its
-   * expiry. `toEvents` may be called again on a conflict with another instance.
-   * Returns how many were read: if it is not zero, there may be more.
+   * instance calls. Not for those that were created, or whose expiry was moved
+   * earlier, less than `lead` before the expiry. `toEvents` may be called again on
+   * a conflict with another instance. Returns how many were read: if it is not
+   * zero, there may be more.
    */
   addExpirationEvents(
     lead: number,
