@@ -1,18 +1,11 @@
 import { Counter, type Registry } from "prom-client";
 import { Problem } from "../errors.js";
 import { withTimeout } from "../lib/timeout.js";
-import {
-  AlreadyApplied,
-  CallerChanged,
-  LastManager,
-  SessionQuotaReached,
-  StoreUnavailable,
-} from "../store/port/errors.js";
+import { Refusal, StoreUnavailable } from "../store/port/errors.js";
 import type { Store } from "../store/port/store.js";
 import { createHotCounter, DurationHistogram } from "./metrics/hot-path.js";
 import type { Tracing } from "./tracing.js";
 
-/** `refused`: a precondition on the stored data failed. */
 type StoreOutcome = "ok" | "unavailable" | "refused" | "error";
 
 type RecordStoreCall = (outcome: StoreOutcome, milliseconds: number) => void;
@@ -89,8 +82,7 @@ function outcomeOf(error: unknown): StoreOutcome {
   if (error instanceof StoreUnavailable) {
     return "unavailable";
   }
-  const refusals = [Problem, AlreadyApplied, CallerChanged, LastManager, SessionQuotaReached];
-  return refusals.some((refusal) => error instanceof refusal) ? "refused" : "error";
+  return error instanceof Refusal || error instanceof Problem ? "refused" : "error";
 }
 
 /** Returns a function that creates the counter of an operation. */

@@ -3,7 +3,10 @@ export class StoreUnavailable extends Error {
   override readonly name = "StoreUnavailable";
 }
 
-export class SessionQuotaReached extends Error {
+/** A precondition on the stored data failed. */
+export abstract class Refusal extends Error {}
+
+export class SessionQuotaReached extends Refusal {
   override readonly name = "SessionQuotaReached";
 
   /** @param wait Milliseconds until the first of the sessions expires. */
@@ -13,7 +16,7 @@ export class SessionQuotaReached extends Error {
 }
 
 /** The change would leave a tenant without a manager. Nothing is written. */
-export class LastManager extends Error {
+export class LastManager extends Refusal {
   override readonly name = "LastManager";
 
   constructor() {
@@ -22,7 +25,7 @@ export class LastManager extends Error {
 }
 
 /** Another unexpired application of the tenant has the external id. Nothing is written. */
-export class ExternalIdTaken extends Error {
+export class ExternalIdTaken extends Refusal {
   override readonly name = "ExternalIdTaken";
 
   constructor(readonly externalId: string) {
@@ -31,11 +34,11 @@ export class ExternalIdTaken extends Error {
 }
 
 /** The caller of a change was revoked, or its permissions changed. Nothing is written. */
-export class CallerChanged extends Error {
+export class CallerChanged extends Refusal {
   override readonly name = "CallerChanged";
 }
 
 /** A concurrent call with the same idempotency key already made the change. */
-export class AlreadyApplied extends Error {
+export class AlreadyApplied extends Refusal {
   override readonly name = "AlreadyApplied";
 }

@@ -233,13 +233,23 @@ describe("/metrics", () => {
   });
 
   it("counts a failed precondition as refused, not as an error", async () => {
-    const disable = () =>
-      send(server, `/applications/${root.applicationId}/disable`, {
+    const post = (path: string, body = "") =>
+      send(server, path, {
         method: "POST",
-        headers: { "svc-api-key": root.key },
+        headers: { "svc-api-key": root.key, "content-type": "application/json" },
+        body,
       });
-    const labels = { operation: "applications.update", outcome: "refused" };
-    expect(await measureIncrease(disable, "latchkey_store_calls_total", labels)).toBe(1);
+    const disable = () => post(`/applications/${root.applicationId}/disable`);
+    const twin = { name: "Twin", type: "private", permissions: ["token:read"], external_id: "svc" };
+    const createTwins = async () => {
+      await post("/applications", JSON.stringify(twin));
+      await post("/applications", JSON.stringify(twin));
+    };
+    const name = "latchkey_store_calls_total";
+    const ofUpdate = { operation: "applications.update", outcome: "refused" };
+    expect(await measureIncrease(disable, name, ofUpdate)).toBe(1);
+    const ofCreate = { operation: "applications.create", outcome: "refused" };
+    expect(await measureIncrease(createTwins, name, ofCreate)).toBe(1);
   });
 
   it.each<[cache: string, engine: Engine, path: string, body: (key: string) => object]>([
