@@ -1,4 +1,4 @@
-import { Argument, type Command, InvalidArgumentError, Option } from "commander";
+import { Argument, Command, InvalidArgumentError, Option } from "commander";
 import { count, delay, headerName, lifetime, type Parser } from "../config/parsers.js";
 import { isId } from "../lib/uuid.js";
 
@@ -57,6 +57,11 @@ export function withConnection(command: Command): Command {
         .argParser(timeout)
         .default(15_000, "15s"),
     );
+}
+
+/** The names under which commander returns the options of {@link withConnection}. */
+export function connectionFlags(): string[] {
+  return withConnection(new Command()).options.map((option) => option.attributeName());
 }
 
 /** An option with a fixed set of values. */

@@ -9,7 +9,7 @@ import {
 } from "../../gen/latchkey/v1/session_service_pb.js";
 import { choicesOf } from "../contract/fields.js";
 import { escapeUnprintable } from "../lib/terminal.js";
-import { findApplication, findApplicationId } from "./apps/application.js";
+import { applicationNaming, findApplication, findApplicationId } from "./apps/application.js";
 import {
   type ClientContext,
   type ClientFlags,
@@ -37,7 +37,7 @@ import { type Column, formatDetails, formatTable } from "./table.js";
 
 const ofApplication = [
   "--application <application>",
-  "sessions of this application, by id, name or external:ID",
+  `sessions of this application: ${applicationNaming}`,
 ] as const;
 
 export function addSessionCommands(program: Command): void {
@@ -81,7 +81,7 @@ function addManagement(sessions: Command): void {
     .option(...ofApplication)
     .option(
       "--authorized-by <application>",
-      "sessions authorized by this application, by id, name or external:ID",
+      `sessions authorized by this application: ${applicationNaming}`,
     )
     .addOption(
       choice(

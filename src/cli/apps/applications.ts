@@ -14,6 +14,7 @@ import {
 } from "../client.js";
 import { CommandError } from "../errors.js";
 import { readGrants, readRules, requireGrants } from "../grants.js";
+import { connectionFlags } from "../options.js";
 import { confirm } from "../prompt.js";
 import { formatTable } from "../table.js";
 import { applicationColumns, findApplication, findApplicationId } from "./application.js";
@@ -133,17 +134,13 @@ interface UpdateFlags extends ClientFlags, FieldFlags, ClearFlags {
   readonly ifMatch?: string;
 }
 
-/** The options that change nothing. */
-const otherFlags: readonly string[] = [
-  ...["url", "profile", "keyFile", "keyHeader", "timeout", "json", "ifMatch"],
-];
-
 /**
  * Changes only the given fields. The service replaces the name and all grants,
  * so they are read first. The version check prevents lost updates.
  */
 export async function updateApplication(reference: string, flags: UpdateFlags): Promise<void> {
-  if (Object.keys(flags).every((name) => otherFlags.includes(name))) {
+  const changingNothing = [...connectionFlags(), "ifMatch"];
+  if (Object.keys(flags).every((name) => changingNothing.includes(name))) {
     throw new CommandError("Pass at least one option to change, for example --name.", "usage");
   }
   const rules = flags.rules === undefined ? undefined : await readRules(flags.rules);
