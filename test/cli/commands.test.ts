@@ -365,6 +365,13 @@ describe("a failing command", () => {
       "It must be KEY=VALUE.",
     ],
     [
+      "metadata with a repeated key",
+      ["apps", "update", "x", "--metadata", "team=a", "--metadata", "team=b"],
+      {},
+      2,
+      "Its key is used more than once.",
+    ],
+    [
       "metadata that the service refuses, by its option",
       [
         ...["apps", "create", "x", "--type", "private", "--permission", "a:b"],
@@ -395,6 +402,23 @@ describe("a failing command", () => {
     expect(result.stderr).toMatch(/^latchkey: /);
     expect(result.stderr).toContain(line);
     expect(result.stderr).not.toContain(service.firstKey);
+  });
+
+  it.each([
+    ["--description", "text"],
+    ["--external-id", "svc-1"],
+    ["--metadata", "team=a"],
+    ["--expires", "30d"],
+  ])("refuses %s together with the option that clears the field", async (option, value) => {
+    const clear = option.replace("--", "--no-");
+    for (const given of [
+      [option, value, clear],
+      [clear, option, value],
+    ]) {
+      const { code, stderr } = await runAsAdmin(["apps", "update", "x", ...given]);
+      expect(code).toBe(2);
+      expect(stderr).toContain(`option '${clear}' cannot be used with option '${option} `);
+    }
   });
 
   it("reports a missing key, and two inputs from one stdin", async () => {

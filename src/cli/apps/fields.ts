@@ -11,12 +11,12 @@ import { collect, futureTime, wholeNumber } from "../options.js";
 import { type Display, formatTime } from "../output.js";
 import { formatDetails } from "../table.js";
 
-/** The options of the optional fields. `--no-…` makes them false, which clears the field. */
+/** The options of the optional fields. */
 export interface FieldFlags {
-  readonly description?: string | false;
-  readonly externalId?: string | false;
-  readonly metadata?: Readonly<Record<string, string>> | false;
-  readonly expires?: Date | false;
+  readonly description?: string;
+  readonly externalId?: string;
+  readonly metadata?: Readonly<Record<string, string>>;
+  readonly expires?: Date;
   readonly allowedOrigin?: string[];
   readonly allowedCidr?: string[];
   readonly sessionQuota?: number;
@@ -26,7 +26,11 @@ export function fieldOptions(command: Command): Command {
   return command
     .option("--description <text>", "what the application is for")
     .option("--external-id <id>", "id of the application in another system")
-    .option("--metadata <key=value>", "pair for your own use; may be repeated", collectPair)
+    .option(
+      "--metadata <key=value>",
+      "pair for your own use; may be repeated; an update replaces all pairs",
+      collectPair,
+    )
     .option("--expires <time>", "expiry: a time, or a duration such as 30d", futureTime)
     .option(
       "--allowed-origin <origin>",
@@ -41,14 +45,17 @@ export function fieldOptions(command: Command): Command {
     );
 }
 
-/** Collects the values of --metadata. They replace an earlier --no-metadata. */
+/** Collects the values of --metadata. */
 function collectPair(
   text: string,
-  before: FieldFlags["metadata"] = {},
+  before: Readonly<Record<string, string>> = {},
 ): Readonly<Record<string, string>> {
   const [, key, value] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
   if (key === undefined || value === undefined) {
     throw new InvalidArgumentError("It must be KEY=VALUE.");
+  }
+  if (Object.hasOwn(before, key)) {
+    throw new InvalidArgumentError("Its key is used more than once.");
   }
   return { ...before, [key]: value };
 }
@@ -56,9 +63,9 @@ function collectPair(
 /** The fields that the options set, for a request. */
 export function fieldsOf({ description, externalId, metadata, expires, ...flags }: FieldFlags) {
   return {
-    ...(typeof description === "string" && { description }),
-    ...(typeof externalId === "string" && { externalId }),
-    metadata: metadata || {},
+    ...(description !== undefined && { description }),
+    ...(externalId !== undefined && { externalId }),
+    metadata: metadata ?? {},
     ...(expires && { expiresAt: timestampFromDate(expires) }),
     allowedOrigins: flags.allowedOrigin ?? [],
     allowedCidrs: flags.allowedCidr ?? [],
@@ -67,6 +74,10 @@ export function fieldsOf({ description, externalId, metadata, expires, ...flags 
 }
 
 export interface ClearFlags {
+  readonly noDescription?: boolean;
+  readonly noExternalId?: boolean;
+  readonly noMetadata?: boolean;
+  readonly noExpires?: boolean;
   readonly anyOrigin?: boolean;
   readonly anyCidr?: boolean;
   readonly defaultSessionQuota?: boolean;
@@ -74,26 +85,32 @@ export interface ClearFlags {
 
 export function clearOptions(command: Command): Command {
   return command
-    .option("--no-description", "remove the description")
-    .option("--no-external-id", "remove the external id")
-    .option("--no-metadata", "remove all pairs")
-    .option("--no-expires", "let it never expire")
-    .addOption(new Option("--any-origin", "allow every web origin").conflicts("allowedOrigin"))
-    .addOption(new Option("--any-cidr", "allow every network").conflicts("allowedCidr"))
+    .addOption(clearOption("--no-description", "remove the description", "description"))
+    .addOption(clearOption("--no-external-id", "remove the external id", "externalId"))
+    .addOption(clearOption("--no-metadata", "remove all pairs", "metadata"))
+    .addOption(clearOption("--no-expires", "let it never expire", "expires"))
+    .addOption(clearOption("--any-origin", "allow every web origin", "allowedOrigin"))
+    .addOption(clearOption("--any-cidr", "allow every network", "allowedCidr"))
     .addOption(
-      new Option("--default-session-quota", "use the default of the service").conflicts(
-        "sessionQuota",
-      ),
+      clearOption("--default-session-quota", "use the default of the service", "sessionQuota"),
     );
 }
 
+/** An option that clears a field, so it conflicts with the option that sets it. */
+function clearOption(flags: string, description: string, setter: keyof FieldFlags): Option {
+  const option = new Option(flags, description).conflicts(setter);
+  // Otherwise --no-… would have the same value as the setter, and could not conflict with it.
+  option.negate = false;
+  return option;
+}
+
 /** The update mask of the fields that the options clear. */
-export function clearedFields(flags: FieldFlags & ClearFlags): string[] {
+export function clearedFields(flags: ClearFlags): string[] {
   const isCleared = {
-    description: flags.description === false,
-    external_id: flags.externalId === false,
-    metadata: flags.metadata === false,
-    expires_at: flags.expires === false,
+    description: flags.noDescription,
+    external_id: flags.noExternalId,
+    metadata: flags.noMetadata,
+    expires_at: flags.noExpires,
     allowed_origins: flags.anyOrigin,
     allowed_cidrs: flags.anyCidr,
     session_quota: flags.defaultSessionQuota,
