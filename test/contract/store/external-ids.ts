@@ -97,18 +97,6 @@ export function describeExternalIds(subject: () => Subject): void {
       await expect(create({ tenantId })).rejects.toThrow(ExternalIdTaken);
     });
 
-    it("is free when its application has expired and is swept", async () => {
-      const { clock, sweep } = subject();
-      const tenantId = randomUUID();
-      const store = (await sweep?.()) ?? subject().store;
-      const { id: first } = await create({ tenantId, expiresAt: clock.now() + hour }, store);
-      clock.advance(hour);
-      const second = await create({ tenantId }, store);
-      expect(second.id).not.toBe(first);
-      await change(second, { expiresAt: clock.now() + hour });
-      expect(await listBy(tenantId, { externalId })).toEqual([second.id]);
-    });
-
     it("is given to one of many applications that request it at the same time", async () => {
       const { store, another } = subject();
       const stores = [store, await another()];

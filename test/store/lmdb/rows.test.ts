@@ -13,7 +13,7 @@ import { type Environment, openEnvironment } from "../../../src/store/lmdb/envir
 import { createEventIndex } from "../../../src/store/lmdb/event-index.js";
 import { createEventLog, type EventLog } from "../../../src/store/lmdb/event-log.js";
 import { openLmdbStore } from "../../../src/store/lmdb/store.js";
-import { StoreUnavailable } from "../../../src/store/port/errors.js";
+import { ExternalIdTaken, StoreUnavailable } from "../../../src/store/port/errors.js";
 import { expiredRetention } from "../../../src/store/port/records.js";
 import { anEvent } from "../../contract/store/event-fixtures.js";
 import {
@@ -138,6 +138,28 @@ describe("the LMDB store", () => {
     for (const { id } of [lasting, prolonged]) {
       expect(await store.sessions.find(id)).toBeDefined();
     }
+    await tables.close();
+  });
+
+  it("sweeps an expired application, and leaves its external id to the next owner", async () => {
+    const { now, advance } = createTestClock();
+    const store = await folder.open({ clock: now });
+    const tables = openTables();
+    const fields = { tenantId: randomUUID(), externalId: "svc-4711" };
+    const create = (expiresAt?: number) =>
+      store.applications.create(anApplication({ ...fields, expiresAt }), audit.created);
+    const expired = await create(now() + hour);
+    advance(hour);
+    const owner = await create();
+    await folder.open({ clock: now, sweepInterval: 5 });
+    await until(async () => tables.rows().expired === 1);
+    advance(expiredRetention);
+    await until(async () => (await store.applications.findExpired(expired.id)) === undefined);
+    expect(tables.rows()).toMatchObject({ applications: 1, "application-attributes": 4 });
+    const { tenantId, externalId } = fields;
+    const query = { tenantId, filter: { externalId }, size: 9, from: { page: 1 } };
+    expect(await store.applications.list(query)).toMatchObject({ items: [owner], total: 1 });
+    await expect(create()).rejects.toThrow(ExternalIdTaken);
     await tables.close();
   });
 
