@@ -49,7 +49,7 @@ function describeConflict(kind: RecordKind, outcome: Conflict, replace: boolean)
     return "has a key that another application already uses; remove it from one of them";
   }
   if (outcome === "external_id_taken") {
-    return "has an external id that another application of its tenant already has; change one of them";
+    return "has an external id that another application of its tenant already has; change one of them (applications cannot swap external ids in one import)";
   }
   const hint = replace || kind === "event" ? "" : "; pass --replace to overwrite it";
   return `already exists and differs${hint}`;

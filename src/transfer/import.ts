@@ -1,6 +1,7 @@
 import { Problem } from "../errors.js";
 import { escapeUnprintable } from "../lib/terminal.js";
 import type { EventRecord } from "../store/port/events.js";
+import { isWritten } from "../store/port/import.js";
 import type { ApplicationFields, SessionFields } from "../store/port/records.js";
 import type { Store } from "../store/port/store.js";
 import type { ImportOptions, ImportOutcome } from "../store/port/transfer.js";
@@ -126,7 +127,7 @@ function checkEnd(records: number, announced: number | undefined, report: Import
 }
 
 interface BatchWriterOptions extends ImportOptions {
-  readonly store: Pick<Store, "transfer" | "now">;
+  readonly store: Pick<Store, "applications" | "transfer" | "now">;
   readonly report: ImportReport;
   readonly onProgress: (records: number, bytes: number) => void;
 }
@@ -152,7 +153,7 @@ const maxBytes = 4 * 1024 * 1024;
 
 function createBatchWriter(options: BatchWriterOptions): BatchWriter {
   const { store, report, onProgress, dryRun } = options;
-  const predict = dryRun ? createDryRun() : undefined;
+  const predict = dryRun ? createDryRun(store) : undefined;
   let batch: NumberedItem[] = [];
   let size = 0;
   let writing: Promise<void> = Promise.resolve();
@@ -182,7 +183,7 @@ function createBatchWriter(options: BatchWriterOptions): BatchWriter {
     );
     for (const [index, { line, item }] of unexpired.entries()) {
       const outcome = outcomes[index] as ImportOutcome;
-      reportOutcome(line, item, predict ? predict(item, outcome) : outcome);
+      reportOutcome(line, item, predict ? await predict(item, outcome) : outcome);
     }
   }
 
@@ -233,25 +234,42 @@ async function importBatch(
 }
 
 /** Returns the outcome that a record would have, given the outcome that the store returned in a dry run. */
-type Predict = (item: Item, outcome: ImportOutcome) => ImportOutcome;
+type Predict = (item: Item, outcome: ImportOutcome) => Promise<ImportOutcome>;
 
 /** Tracks the records that the import would have written so far: later records may depend on them. */
-function createDryRun(): Predict {
-  const applications = new Set<string>();
+function createDryRun({ applications }: Pick<Store, "applications">): Predict {
+  /** External ids by the id of their application. */
+  const written = new Map<string, string | undefined>();
   /** Application ids by the hash of their foreign keys. */
   const owners = new Map<string, string>();
   /** Application ids by tenant and external id. */
   const externalIds = new Map<string, string>();
 
-  return (item, outcome) => {
-    if (item.kind === "session") {
-      const wouldExist = outcome === "ownerless" && applications.has(item.record.applicationId);
-      return wouldExist ? "added" : outcome;
+  /** The outcome of an application whose external id a stored one has, unless that would have another by now. */
+  async function predictTaken(record: ApplicationFields): Promise<ImportOutcome> {
+    const { id, tenantId, externalId } = record;
+    const query = { tenantId, filter: { externalId }, size: 1, from: { page: 1 } };
+    const [owner] = (await applications.list(query)).items;
+    if (!owner || !written.has(owner.id) || written.get(owner.id) === externalId) {
+      return "external_id_taken";
     }
-    if (item.kind === "event" || (outcome !== "added" && outcome !== "replaced")) {
+    return (await applications.find(id)) ? "replaced" : "added";
+  }
+
+  return async (item, expected) => {
+    if (item.kind === "session") {
+      const wouldExist = expected === "ownerless" && written.has(item.record.applicationId);
+      return wouldExist ? "added" : expected;
+    }
+    if (item.kind === "event") {
+      return expected;
+    }
+    const { record } = item;
+    const outcome = expected === "external_id_taken" ? await predictTaken(record) : expected;
+    if (!isWritten(outcome)) {
       return outcome;
     }
-    const { id, keys, tenantId, externalId } = item.record;
+    const { id, keys, tenantId, externalId } = record;
     const hashes = keys.filter(({ foreign }) => foreign).map(({ hash }) => textOf(hash));
     if (hashes.some((hash) => (owners.get(hash) ?? id) !== id)) {
       return "taken";
@@ -261,7 +279,7 @@ function createDryRun(): Predict {
       return "external_id_taken";
     }
     externalIds.set(name, id);
-    applications.add(id);
+    written.set(id, externalId);
     for (const hash of hashes) {
       owners.set(hash, id);
     }

@@ -258,10 +258,36 @@ describe("an import", () => {
       expect(isSuccess).toBe(false);
       expect(messages).toEqual([
         `line 3: the application ${records[1]?.id} has an external id that another application ` +
-          "of its tenant already has; change one of them",
+          "of its tenant already has; change one of them " +
+          "(applications cannot swap external ids in one import)",
       ]);
       expect(summary).toContain("2 added, 1 with an external id of another application");
     }
+  });
+
+  it("predicts in a dry run that a replacement gives up its external id", async () => {
+    const store = await folder.open();
+    const tenantId = newId(0);
+    const [one, two, three] = ["svc-1", "svc-2", "svc-3"].map((externalId) =>
+      anApplication({ tenantId, externalId }),
+    ) as [ApplicationFields, ApplicationFields, ApplicationFields];
+    await importInto(store, file(...[one, two, three].map(applicationLine)));
+    const lines = file(
+      // Two stored applications swap, which is refused.
+      applicationLine({ ...two, externalId: "svc-3" }),
+      applicationLine({ ...three, externalId: "svc-2" }),
+      // More than a batch.
+      ...times(201, (index) =>
+        applicationLine(index === 0 ? { ...one, externalId: "svc-4" } : anApplication()),
+      ),
+      applicationLine(anApplication({ tenantId, externalId: "svc-1" })),
+      applicationLine(anApplication({ tenantId, externalId: "svc-1" })),
+    );
+    const dry = await importInto(store, lines, { replace: true, dryRun: true });
+    const real = await importInto(store, lines, { replace: true });
+    expect(dry.messages).toEqual(real.messages);
+    expect(dry.summary).toContain(real.summary);
+    expect(real.summary).toContain("201 added, 1 replaced, 3 with an external id of another");
   });
 
   it("reports a file truncated anywhere, and imports its records", async () => {

@@ -40,7 +40,7 @@ export interface Importer<D extends Document, R> {
 /** Keeps a value unique. The records that have one are written in a transaction. */
 interface Uniqueness<R> {
   hasValue(record: R): boolean;
-  /** Locks the values of records before they are written. Returns false if another document has one of them. */
+  /** Locks the values of all records that are about to be written. Returns false if another document has one. */
   lock(records: readonly R[], session: ClientSession): Promise<boolean>;
 }
 
@@ -105,7 +105,6 @@ export function createImport(runTransaction: RunTransaction, eventWriter: EventW
         .filter(({ id }) => !existing.has(id));
       const events = (absent.length > 0 && (await findEvents?.(absent))) || noEvents;
       const writes: Writes = { inserts: [], uniqueInserts: [], replacements: [], events: [] };
-      const unique: R[] = [];
       const ids = new Set<string>();
       const written: number[] = [];
       const repeated: number[] = [];
@@ -124,7 +123,6 @@ export function createImport(runTransaction: RunTransaction, eventWriter: EventW
         if (isWritten(outcome)) {
           const document = toDocument(record, current);
           const isUnique = uniqueness?.hasValue(record) ?? false;
-          unique.push(...(isUnique ? [record] : []));
           if (current) {
             writes.replacements.push({
               replaceOne: { filter: unchanged(current), replacement: document },
@@ -138,7 +136,10 @@ export function createImport(runTransaction: RunTransaction, eventWriter: EventW
         }
       }
       const lock = async (session: ClientSession) =>
-        unique.length === 0 || ((await uniqueness?.lock(unique, session)) ?? true);
+        (await uniqueness?.lock(
+          written.map((index) => records[index] as R),
+          session,
+        )) ?? true;
       const isDone = dryRun || (await writeAll(documents as unknown as Collection, writes, lock));
       pending = isDone ? repeated : [...written, ...repeated];
     }

@@ -138,10 +138,13 @@ export function createTransfer(parts: TransferParts): TransferStore {
           hasValue: ({ externalId }) => externalId !== undefined,
           async lock(records, session) {
             const found = await externalIds.lock(records, session);
-            for (const [key, owner] of found) {
+            const written = new Set(records.map(({ id }) => id));
+            // An owner that is written too keeps the external id, or gives it up.
+            const others = new Map([...found].filter(([, owner]) => !written.has(owner)));
+            for (const [key, owner] of others) {
               externalIdOwners.set(key, owner);
             }
-            return !records.some((record) => isTaken(record, found));
+            return !records.some((record) => isTaken(record, others));
           },
         },
       };
@@ -233,27 +236,39 @@ function applicationImporter(
     return hasTaken;
   }
 
-  function hasTakenExternalId(record: ApplicationFields): boolean {
+  /** Whether another application already has the external id. Otherwise the stored one is given up. */
+  function hasTakenExternalId(
+    record: ApplicationFields,
+    stored: ApplicationRecord | undefined,
+  ): boolean {
     const { id, tenantId, externalId } = record;
     const hasTaken = isTaken(record, owners.ofExternalIds);
-    if (externalId !== undefined && !hasTaken) {
+    if (hasTaken) {
+      return true;
+    }
+    const previous = ownerKey(tenantId, stored?.externalId ?? "");
+    if (owners.ofExternalIds.get(previous) === id) {
+      owners.ofExternalIds.delete(previous);
+    }
+    if (externalId !== undefined) {
       owners.ofExternalIds.set(ownerKey(tenantId, externalId), id);
     }
-    return hasTaken;
+    return false;
   }
 
   return {
     documents,
     decide(existing, record, events) {
       const context = toImportContext(record.id, events, now, replace);
-      const outcome = outcomeOfApplication(existing && toApplication(existing), record, context);
+      const stored = existing && toApplication(existing);
+      const outcome = outcomeOfApplication(stored, record, context);
       if (!isWritten(outcome)) {
         return outcome;
       }
       if (hasTakenKey(record)) {
         return "taken";
       }
-      return hasTakenExternalId(record) ? "external_id_taken" : outcome;
+      return hasTakenExternalId(record, stored) ? "external_id_taken" : outcome;
     },
     toDocument: (record, existing) =>
       toApplicationDocument(

@@ -191,6 +191,39 @@ export function describeExternalIds(subject: () => Subject): void {
       }
     });
 
+    it("can be taken by a later application of the import that replaces its owner", async () => {
+      for (const given of ["svc-2", undefined]) {
+        const tenantId = randomUUID();
+        const { application: owner } = await importOne({ tenantId });
+        const heir = anImportedApplication({ tenantId, externalId });
+        const replacement = { ...owner, externalId: given };
+        const options = { replace: true };
+        const early = { applications: [heir, replacement] };
+        expect(await importAll(subject().store, early, { ...options, dryRun: true })).toMatchObject(
+          { applications: ["external_id_taken", "replaced"] },
+        );
+        const late = { applications: [replacement, heir] };
+        expect(await importAll(subject().store, late, options)).toMatchObject({
+          applications: ["replaced", "added"],
+        });
+        expect(await listBy(tenantId, { externalId })).toEqual([heir.id]);
+        await expect(create({ tenantId })).rejects.toThrow(ExternalIdTaken);
+      }
+    });
+
+    it("cannot be swapped with another application of the import", async () => {
+      const tenantId = randomUUID();
+      const { application: one } = await importOne({ tenantId });
+      const { application: other } = await importOne({ tenantId, externalId: "svc-2" });
+      const applications = [
+        { ...one, externalId: "svc-2" },
+        { ...other, externalId },
+      ];
+      const outcomes = await importAll(subject().store, { applications }, { replace: true });
+      expect(outcomes.applications).toEqual(["external_id_taken", "external_id_taken"]);
+      expect(await listBy(tenantId, { externalId })).toEqual([one.id]);
+    });
+
     it("belongs to its application from then on", async () => {
       const { application } = await importOne({});
       const { tenantId, id } = application;
