@@ -148,6 +148,25 @@ describeInBrowser("console application fields", (browser) => {
     expect(faults).toEqual([]);
   });
 
+  it("finds an application by its external id, and keeps the filter in the URL", async () => {
+    await client.applications.createApplication({ ...granted, name: "Found", externalId: "ext 9" });
+    const { page, faults } = await open("/applications");
+    await page.getByLabel("External ID").fill("ext 9");
+    await page.getByText("1 application found").waitFor();
+    await page.getByRole("link", { name: "Found", exact: true }).waitFor();
+    await expectEventually(() => new URL(page.url()).search, "?externalId=ext+9");
+    await page.setViewportSize({ width: 360, height: 740 });
+    expect(await horizontalOverflow(page)).toBe(0);
+    expect(await accessibilityViolations(page)).toEqual([]);
+    const otherTab = await openSignedIn(browser, page.url(), root.key);
+    await otherTab.page.getByText("1 application found").waitFor();
+    await otherTab.page.context().close();
+    await page.getByLabel("External ID").fill("ext");
+    await button(page, "Clear filters").click();
+    await expectEventually(() => page.getByLabel("External ID").inputValue(), "");
+    expect(faults).toEqual([]);
+  });
+
   it("keeps an expiry that is not changed, and moves one that is", async () => {
     const before = inDays(7);
     const { id } = await client.applications.createApplication({

@@ -165,7 +165,7 @@ describeInBrowser("console application pages", (browser) => {
     const { page } = await open(`/applications/${root.applicationId}`, key);
     await page.getByRole("heading", { name: "Keys" }).waitFor();
     await page.getByText("current key").waitFor();
-    expect(await page.locator("main").getByRole("button").allTextContents()).toEqual(["Copy id"]);
+    expect(await page.locator("main").getByRole("button").allTextContents()).toEqual(["Copy ID"]);
     expect(await page.getByRole("heading", { name: "Recent activity" }).count()).toBe(0);
     await page.getByRole("link", { name: "Applications" }).click();
     await page.getByRole("table").waitFor();

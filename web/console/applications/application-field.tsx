@@ -47,7 +47,7 @@ export function ApplicationField({ label, value, hint, type, onChange }: Applica
             autoComplete="off"
             spellCheck={false}
             list={listId}
-            placeholder="Name or id"
+            placeholder="Name or ID"
             value={text}
             onChange={({ target }) => select(target.value)}
           />

@@ -117,7 +117,7 @@ function ApplicationDetails({ application }: { readonly application: Application
       <h2 id="details">Details</h2>
       <DescriptionList
         items={[
-          ["Id", <Copyable key="id" text={id} label="Copy id" />],
+          ["ID", <Copyable key="id" text={id} label="Copy ID" />],
           ...(externalId === undefined
             ? []
             : [

@@ -17,12 +17,13 @@ export const statuses = choicesOf(ListApplicationsRequestSchema.field.status);
 export interface Filters {
   /** A name prefix or an id. */
   readonly search: string;
+  readonly externalId: string;
   readonly type: string;
   readonly status: string;
 }
 
-const names = ["search", "type", "status"] as const satisfies readonly (keyof Filters)[];
-export const noFilters: Filters = { search: "", type: "", status: "" };
+export const noFilters: Filters = { search: "", externalId: "", type: "", status: "" };
+const names = Object.keys(noFilters) as (keyof Filters)[];
 
 /** Filters in the query string, so that the URL can be shared. */
 export function useFilters(): [Filters, (changed: Partial<Filters>) => void] {
@@ -37,6 +38,7 @@ export function useFilters(): [Filters, (changed: Partial<Filters>) => void] {
 function filtersIn(parameters: URLSearchParams): Filters {
   return {
     search: parameters.get("search") ?? "",
+    externalId: parameters.get("externalId") ?? "",
     type: oneOf(types, parameters.get("type")),
     status: oneOf(statuses, parameters.get("status")),
   };
@@ -53,12 +55,14 @@ function oneOf(choices: readonly string[], text: string | null): string {
 
 function toListRequest({
   search,
+  externalId,
   type,
   status,
 }: Filters): MessageInitShape<typeof ListApplicationsRequestSchema> {
   return {
     ...(isUuid(search) && { id: [search] }),
     ...(search !== "" && !isUuid(search) && { namePrefix: search }),
+    ...(externalId !== "" && { externalId }),
     ...(type !== "" && { type }),
     ...(status !== "" && { status }),
     order: "newest",

@@ -7,6 +7,7 @@ import { Button } from "../ui/buttons.js";
 import { Field, FilterSelect } from "../ui/fields.js";
 import { debounceMs } from "../ui/hooks.js";
 import { NotAllowed, Page, Problem } from "../ui/page.js";
+import { labelOf } from "../validation/field-errors.js";
 import {
   type Filters,
   noFilters,
@@ -85,12 +86,24 @@ interface FilterBarProps {
 /** A key pasted by mistake must not end up in the URL. */
 const keyLike = /lk_[a-z]{3}_/;
 
-const maxSearchLength = maxLengthOf(ListApplicationsRequestSchema.field.namePrefix);
+const { namePrefix, externalId } = ListApplicationsRequestSchema.field;
 
 function FilterBar({ filters, onChange }: FilterBarProps) {
   return (
     <search className="filter-bar">
-      <SearchField search={filters.search} onChange={(search) => onChange({ search })} />
+      <SearchField
+        label="Search"
+        placeholder="Name or ID"
+        maxLength={maxLengthOf(namePrefix)}
+        search={filters.search}
+        onChange={(search) => onChange({ search })}
+      />
+      <SearchField
+        label={labelOf(externalId.name)}
+        maxLength={maxLengthOf(externalId)}
+        search={filters.externalId}
+        onChange={(externalId) => onChange({ externalId })}
+      />
       <FilterSelect
         label="Type"
         choices={types}
@@ -108,11 +121,14 @@ function FilterBar({ filters, onChange }: FilterBarProps) {
 }
 
 interface SearchFieldProps {
+  readonly label: string;
+  readonly placeholder?: string;
+  readonly maxLength: number | undefined;
   readonly search: string;
   onChange(search: string): void;
 }
 
-function SearchField({ search, onChange }: SearchFieldProps) {
+function SearchField({ label, search, onChange, ...rest }: SearchFieldProps) {
   const [text, setText] = useState(search);
   const isKey = keyLike.test(text);
   // Keep a trailing space while the user types.
@@ -127,17 +143,16 @@ function SearchField({ search, onChange }: SearchFieldProps) {
   }, [text]);
   return (
     <Field
-      label="Search"
-      errors={isKey ? ["This looks like a key. Search by name or id instead."] : []}
+      label={label}
+      errors={isKey ? ["This looks like a key. Search by name or ID instead."] : []}
     >
       {(props) => (
         <input
           {...props}
+          {...rest}
           type="search"
           autoComplete="off"
           spellCheck={false}
-          maxLength={maxSearchLength}
-          placeholder="Name or id"
           value={text}
           onChange={({ target }) => setText(target.value)}
         />

@@ -51,7 +51,7 @@ function SessionDetails({ session }: { readonly session: Session }) {
     <>
       <DescriptionList
         items={[
-          ["Id", <code key="id">{id}</code>],
+          ["ID", <code key="id">{id}</code>],
           ["State", <StateBadge key="state" state={state} />],
           ["Application", <ApplicationLink key="application" id={applicationId} />],
           ["Opened", <TimeAgo key="opened" at={session.createdAt} />],

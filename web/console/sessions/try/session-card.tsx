@@ -33,7 +33,7 @@ export function SessionCard({ session }: { readonly session: CreateSessionRespon
       )}
       <DescriptionList
         items={[
-          ["Id", <code key="id">{id}</code>],
+          ["ID", <code key="id">{id}</code>],
           ["State", self?.authorized ? "authorized" : "unauthorized"],
           ["Time left", <TimeLeft key="left" until={self?.expiresAt ?? session.expiresAt} />],
         ]}
