@@ -110,6 +110,7 @@ describeInBrowser("console application fields", (browser) => {
     await button(page, "Save").click();
     await page.getByText("is used by another application").waitFor();
     await waitForFocus(externalId);
+    expect(await page.getByRole("alert").count()).toBe(0);
     expect(await accessibilityViolations(page)).toEqual([]);
     await externalId.fill("free");
     await page.getByText("is used by another application").waitFor({ state: "detached" });
@@ -145,6 +146,40 @@ describeInBrowser("console application fields", (browser) => {
       metadata: { team: "theirs" },
       expiresAt: expect.anything(),
     });
+    expect(faults).toEqual([]);
+  });
+
+  it("shows that saved metadata is empty", async () => {
+    const shared = { ...granted, name: "Emptied" };
+    const { id } = await client.applications.createApplication({ ...shared, metadata: { a: "1" } });
+    const { page, faults } = await open(`/applications/${id}/edit`);
+    await page.getByLabel("Value", { exact: true }).fill("mine");
+    const updateMask = { paths: ["metadata"] };
+    await client.applications.updateApplication({ ...shared, id, updateMask });
+    await button(page, "Save").click();
+    await button(page, "Load latest version").click();
+    await page.getByRole("region", { name: "Metadata" }).getByText("none").waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  it("leaves without a prompt if the input means the saved values", async () => {
+    const { id } = await client.applications.createApplication({
+      ...{ ...granted, type: "public", name: "Steady", sessionQuota: 5, metadata: { a: "1" } },
+    });
+    const { page, faults } = await open(`/applications/${id}/edit`);
+    await page.getByLabel("On a date").check();
+    await page.getByLabel("Date and time (local)").fill("2090-01-01T00:00");
+    await page.getByLabel("Never").check();
+    await button(page, "Add metadata").click();
+    await page.getByLabel("Session quota").fill(" 5 ");
+    await page.getByRole("link", { name: "Cancel" }).click();
+    await page.getByRole("heading", { name: "Steady" }).waitFor();
+
+    await page.getByRole("link", { name: "Edit" }).click();
+    await page.getByLabel("Session quota").fill(" ");
+    await button(page, "Save").click();
+    await page.getByRole("heading", { name: "Steady" }).waitFor();
+    expect((await client.applications.getApplication({ id })).sessionQuota).toBeUndefined();
     expect(faults).toEqual([]);
   });
 

@@ -57,7 +57,9 @@ export function FormFrame(props: FormFrameProps) {
   return (
     <form ref={element} className="application-form" noValidate onSubmit={submit}>
       {children}
-      {isShownElsewhere?.(problem) ? null : <Problem error={problem} />}
+      {isShownElsewhere?.(problem) || isExternalIdTaken(problem) ? null : (
+        <Problem error={problem} />
+      )}
       <p role="status" className="field-error">
         {refusals > 0 && hasErrors && "Fix the errors above."}
       </p>
@@ -149,11 +151,15 @@ export function useApplicationForm<Desc extends DescMessage>({
 
 const externalIdTaken: ProblemCode = "external_id_taken";
 
+/** The form shows this error at its field. */
+function isExternalIdTaken(thrown: unknown): boolean {
+  return thrown !== undefined && problemOf(thrown).code === externalIdTaken;
+}
+
 function serverErrorsOf(thrown: unknown): FieldErrors {
-  const { code, errors } = problemOf(thrown);
-  return code === externalIdTaken
+  return isExternalIdTaken(thrown)
     ? { [fieldName("externalId")]: ["is used by another application"] }
-    : errors;
+    : problemOf(thrown).errors;
 }
 
 function within(errors: FieldErrors, fields: readonly string[]): FieldErrors {

@@ -55,14 +55,18 @@ export function MergedNotice({ conflicts, saved, onTake }: MergedNoticeProps) {
 function Saved({ field, saved }: { readonly field: DraftField; readonly saved: Draft }): ReactNode {
   switch (field) {
     case "permissions":
-      return <Chips names={saved.permissions} />;
+      return <SavedNames names={saved.permissions} />;
     case "rules":
       return <Grants permissions={[]} rules={saved.rules} />;
     case "metadata":
-      return <Chips names={saved.metadata.map(({ key, value }) => `${key}=${value}`)} />;
+      return <SavedNames names={saved.metadata.map(({ key, value }) => `${key}=${value}`)} />;
     case "expiresAt":
       return <p>{saved.expiresAt.date.replace("T", " ") || "never"}</p>;
     default:
       return <p className="multiline">{saved[field] || "none"}</p>;
   }
+}
+
+function SavedNames({ names }: { readonly names: readonly string[] }) {
+  return names.length === 0 ? <p>none</p> : <Chips names={names} />;
 }

@@ -1,5 +1,5 @@
 import { create, equals, type MessageInitShape } from "@bufbuild/protobuf";
-import { type AccessRule, AccessRuleSchema } from "../../../../gen/latchkey/v1/access_rule_pb.js";
+import type { AccessRule } from "../../../../gen/latchkey/v1/access_rule_pb.js";
 import {
   type Application,
   type CreateApplicationRequest,
@@ -10,7 +10,7 @@ import {
 import { maskableFields } from "../../../../src/contract/fields.js";
 import type { ApplicationType } from "../../../../src/contract/grants.js";
 import { serviceNow } from "../../sign-in/connection.js";
-import { type Expiry, fromExpiry, noExpiry, toExpiry } from "./expiry-field.js";
+import { type Expiry, fromExpiry, isSameExpiry, noExpiry, toExpiry } from "./expiry-field.js";
 import { fromPairs, type Pair, toPairs } from "./metadata-field.js";
 
 /** The form state of an application. Its fields are those of the requests. */
@@ -84,6 +84,7 @@ export function updateRequestOf(draft: Draft, before: Application): UpdateApplic
 
 /** The fields of both requests. */
 function fieldsOf({ type, ...draft }: Draft) {
+  const sessionQuota = draft.sessionQuota.trim();
   return {
     name: draft.name,
     description: draft.description,
@@ -94,7 +95,7 @@ function fieldsOf({ type, ...draft }: Draft) {
     // Only public applications have origins. The draft may still contain some after a change of type.
     allowedOrigins: type === "public" ? parseLines(draft.allowedOrigins) : [],
     allowedCidrs: parseLines(draft.allowedCidrs),
-    ...(type === "public" && draft.sessionQuota !== "" && { sessionQuota: parseQuota(draft) }),
+    ...(type === "public" && sessionQuota !== "" && { sessionQuota: parseQuota(sessionQuota) }),
   } satisfies MessageInitShape<typeof UpdateApplicationRequestSchema>;
 }
 
@@ -104,8 +105,8 @@ function expiryFieldOf(draft: Draft) {
 }
 
 /** Anything but an integer becomes 0, which validation refuses. */
-function parseQuota({ sessionQuota }: Pick<Draft, "sessionQuota">): number {
-  const quota = Number(sessionQuota);
+function parseQuota(text: string): number {
+  const quota = Number(text);
   return Number.isInteger(quota) && Math.abs(quota) < 2 ** 31 ? quota : 0;
 }
 
@@ -137,14 +138,23 @@ export function changedFields(before: Draft, after: Draft): DraftField[] {
   return fields.filter((field) => !isSame(field, before, after));
 }
 
+/** Compares the values of a request, because different input may mean the same. */
 function isSame(field: DraftField, one: Draft, other: Draft): boolean {
-  if (field === "rules") {
-    return (
-      one.rules.length === other.rules.length &&
-      one.rules.every((rule, index) => equals(AccessRuleSchema, rule, other.rules[index] ?? rule))
-    );
-  }
-  return JSON.stringify(one[field]) === JSON.stringify(other[field]);
+  return field === "expiresAt"
+    ? isSameExpiry(one.expiresAt, other.expiresAt)
+    : equals(CreateApplicationRequestSchema, requestWith(field, one), requestWith(field, other));
+}
+
+/** A request with only this field. */
+function requestWith(
+  field: Exclude<DraftField, "expiresAt">,
+  draft: Draft,
+): CreateApplicationRequest {
+  const values: MessageInitShape<typeof CreateApplicationRequestSchema> = {
+    ...fieldsOf(draft),
+    type: draft.type,
+  };
+  return create(CreateApplicationRequestSchema, { [field]: values[field] });
 }
 
 /** The non-empty lines. */

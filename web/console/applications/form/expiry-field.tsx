@@ -28,6 +28,11 @@ export function fromExpiry(expiry: Expiry, now: number): Timestamp | undefined {
   return Number.isFinite(time) ? timestampFromMs(time) : undefined;
 }
 
+/** Invalid input differs from never. */
+export function isSameExpiry(one: Expiry, other: Expiry): boolean {
+  return Object.is(expiryTime(one, 0), expiryTime(other, 0));
+}
+
 /** The contract cannot check that a time is in the future. */
 export function expiryErrors(expiry: Expiry, now: number): readonly string[] {
   const time = expiryTime(expiry, now);
