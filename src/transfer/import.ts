@@ -274,11 +274,13 @@ function createDryRun({ applications }: Pick<Store, "applications">): Predict {
     if (hashes.some((hash) => (owners.get(hash) ?? id) !== id)) {
       return "taken";
     }
-    const name = externalId === undefined ? id : `${tenantId} ${externalId}`;
-    if ((externalIds.get(name) ?? id) !== id) {
-      return "external_id_taken";
+    if (externalId !== undefined) {
+      const name = `${tenantId} ${externalId}`;
+      if ((externalIds.get(name) ?? id) !== id) {
+        return "external_id_taken";
+      }
+      externalIds.set(name, id);
     }
-    externalIds.set(name, id);
     written.set(id, externalId);
     for (const hash of hashes) {
       owners.set(hash, id);
