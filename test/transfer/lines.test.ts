@@ -233,7 +233,7 @@ describe("an invalid line", () => {
     [
       "an external id of two lines",
       { external_id: "a\nb" },
-      "application.external_id: must be one",
+      "application.external_id: must be empty, or one line",
     ],
     ["a list as metadata", { metadata: [] }, "application.metadata: must be an object"],
     ["a number in metadata", { metadata: { a: 1 } }, 'application.metadata["a"]: must be a string'],
