@@ -15,7 +15,7 @@ function getAllowedKinds({ field }: DescMessage): readonly string[] {
   return type.case === "string" ? type.value.in : [];
 }
 
-/** Finds the kinds that are literals in the source. Expiry kinds are composed. */
+/** Finds the kinds that are literals in the source. */
 function findKindsInSource(): string[] {
   const files = readdirSync("src", { recursive: true, encoding: "utf8" });
   const kinds = files
@@ -26,9 +26,10 @@ function findKindsInSource(): string[] {
       ),
     ])
     .map(([, kind = ""]) => kind);
-  return [...new Set(kinds)];
+  return kinds;
 }
 
+/** The kinds that are composed. */
 const expiryKinds = ["application", "key", "last_manager"].flatMap((subject) => [
   `${subject}.expiring`,
   `${subject}.expired`,
@@ -36,9 +37,8 @@ const expiryKinds = ["application", "key", "last_manager"].flatMap((subject) => 
 
 describe("the event kinds in the contract", () => {
   it("match the kinds that the service writes", () => {
-    expect([...findKindsInSource(), ...expiryKinds].sort()).toEqual(
-      [...getAllowedKinds(EventSchema)].sort(),
-    );
+    const written = new Set([...findKindsInSource(), ...expiryKinds]);
+    expect(written).toEqual(new Set(getAllowedKinds(EventSchema)));
   });
 
   it.each([ListEventsRequestSchema, WatchEventsRequestSchema])("match those of %s", (schema) => {
