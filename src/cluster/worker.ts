@@ -8,6 +8,13 @@ import { createLog } from "../telemetry/log.js";
 import type { PrimaryMessage, WorkerMessage } from "./worker-process.js";
 
 async function runWorker(worker: Worker): Promise<void> {
+  worker.on("disconnect", () => {
+    // The primary process was killed. Node would call process.exit, which waits forever for a
+    // transaction of LMDB whose callback has not run yet.
+    if (!worker.exitedAfterDisconnect) {
+      process.kill(process.pid, "SIGKILL");
+    }
+  });
   const send = (message: WorkerMessage) => worker.send(message);
   try {
     const settings = readSettings();
