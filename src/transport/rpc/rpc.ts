@@ -31,7 +31,7 @@ export function createRpcHandlers(options: RpcOptions): RequestHandler[] {
   const jsonOptions = createJsonOptions(services, jsonDepth);
   const methods = mountMethods(options, jsonOptions);
   return [
-    markUnauthenticated(options),
+    markUnauthenticated(methods, options),
     createUnaryHandler(methods),
     createStreamHandler(options, methods),
     createLibraryHandler(options, jsonOptions),
@@ -39,12 +39,14 @@ export function createRpcHandlers(options: RpcOptions): RequestHandler[] {
 }
 
 /** Marks calls of methods that need no key. */
-function markUnauthenticated({ unauthenticatedImplementations }: RpcOptions): RequestHandler {
-  const services = new Set(unauthenticatedImplementations.map(({ service }) => service.typeName));
+function markUnauthenticated(
+  methods: readonly MountedMethod[],
+  { pipelines }: RpcOptions,
+): RequestHandler {
+  const open = methods.filter(({ pipeline }) => pipeline === pipelines.open);
+  const paths = new Set(open.map(({ path }) => path));
   return (exchange) => {
-    exchange.isUnauthenticated = services.has(
-      exchange.path.slice(1, exchange.path.lastIndexOf("/")),
-    );
+    exchange.isUnauthenticated = paths.has(exchange.path);
     return undefined;
   };
 }
