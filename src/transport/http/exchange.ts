@@ -85,8 +85,6 @@ export abstract class Exchange implements Peer {
   /** Bytes of the body budget that are reserved. */
   private reservedBytes = 0;
   private isReleased = false;
-  /** Whether the exchange has ended. Set only if it is watched. */
-  isClosed = false;
   /** The status of the response, once it is sent. */
   status: number | undefined;
   /** The `code` of the problem in the response, if the request was not a call. */
@@ -185,6 +183,9 @@ export abstract class Exchange implements Peer {
   protected get expectsContinue(): boolean {
     return this.headers.expect?.toLowerCase() === "100-continue";
   }
+
+  /** Whether the exchange has ended. */
+  abstract readonly isClosed: boolean;
 
   /** Makes sure that `closed` is called when the exchange ends. Needed only if it does not end in this tick. */
   abstract watchClose(): void;
@@ -309,7 +310,6 @@ export abstract class Exchange implements Peer {
   }
 
   protected closed(): void {
-    this.isClosed = true;
     this.releaseMemory();
     if (!this.isResponseSent) {
       this.cancellation.cancel(requestCanceled());

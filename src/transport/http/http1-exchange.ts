@@ -25,6 +25,10 @@ export class Http1Exchange extends Exchange {
     return this.request.socket.remoteAddress ?? "";
   }
 
+  get isClosed(): boolean {
+    return this.response.destroyed;
+  }
+
   watchClose(): void {
     this.response.on("close", () => this.closed());
   }

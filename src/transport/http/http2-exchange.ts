@@ -79,6 +79,10 @@ export class Http2Exchange extends Exchange {
     return this.stream.session?.socket?.remoteAddress ?? "";
   }
 
+  get isClosed(): boolean {
+    return this.stream.destroyed;
+  }
+
   /** The stream is always watched. */
   watchClose(): void {}
 

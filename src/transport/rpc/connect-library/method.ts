@@ -21,7 +21,7 @@ import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
 import { trailerParse } from "@connectrpc/connect/protocol-grpc-web";
 import { universalResponseToNodeResponse } from "@connectrpc/connect-node";
 import type { ProtocolName } from "../../../auth/caller.js";
-import { bodyTooLarge, Problem } from "../../../errors.js";
+import { bodyTooLarge, Problem, requestCanceled } from "../../../errors.js";
 import type { Cancellation } from "../../../lib/cancellation.js";
 import { cancellationError } from "../../../middleware/deadline.js";
 import type { Pipeline } from "../../../middleware/pipeline.js";
@@ -121,6 +121,10 @@ export function createLibraryMethod(options: LibraryMethodOptions): LibraryMetho
 
     /** Runs the library until it has read a unary request, or the headers of a stream. */
     function start(): Promise<Started> {
+      if (exchange.isClosed) {
+        // Node would never report the end of the request to the library.
+        throw requestCanceled();
+      }
       const converted = convert();
       universal = converted;
       if (!isTypeKnown(converted)) {
@@ -194,7 +198,9 @@ export function createLibraryMethod(options: LibraryMethodOptions): LibraryMetho
     await universalResponseToNodeResponse(
       withGrpcMessageEncoding(streamed),
       exchange.native().response,
-    );
+    ).catch(() => {
+      // The client has disconnected. The pipeline has logged the call.
+    });
   }
 
   /** Whether the content type names a protocol. GET has none. */
