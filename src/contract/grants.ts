@@ -31,7 +31,13 @@ export interface Restrictions {
 
 /** Every permission that is granted directly or by a rule, without duplicates. */
 export function heldPermissions({ permissions, rules }: Grants): string[] {
-  return [...new Set([...permissions, ...rules.flatMap((rule) => rule.permissions)])];
+  const held = new Set(permissions);
+  for (const rule of rules) {
+    for (const permission of rule.permissions) {
+      held.add(permission);
+    }
+  }
+  return [...held];
 }
 
 /** Whether a permission is granted, directly or by a rule. Rules come last because they may be costly to read. */

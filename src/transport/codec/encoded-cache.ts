@@ -10,7 +10,7 @@ import { cacheCounts } from "../../telemetry/metrics/process.js";
 export type Encode = (response: object) => Buffer;
 
 /** Bytes of encoded responses in each of the two generations of the cache. */
-const generationBytes = 20 * 1024 * 1024;
+const generationBytes = 18 * 1024 * 1024;
 
 /** One of this many encoded responses is cached. */
 const encodedPerAdmitted = 2;
