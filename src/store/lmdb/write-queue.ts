@@ -12,15 +12,15 @@ export type WriteKind = "ordinary" | "maintenance" | "revocation";
 
 /** Work that waits to run, or to be on disk. */
 interface Entry {
-  readonly work: () => unknown;
+  work: () => unknown;
   readonly kind: WriteKind;
-  readonly resolve: (result: unknown) => void;
-  readonly reject: (reason: unknown) => void;
+  resolve: (result: unknown) => void;
+  reject: (reason: unknown) => void;
   /** By `performance.now()`. */
   readonly deadline: number;
   /** The entries that wait with it, later those that share its transaction. */
   batch: Batch;
-  outcome?: Outcome;
+  outcome?: Outcome | undefined;
 }
 
 type Outcome = { readonly result: unknown } | { readonly reason: unknown };
@@ -202,6 +202,7 @@ export function createWriteQueue(
       } else {
         entry.reject(entry.outcome?.reason);
       }
+      release(entry);
     }
     // lmdb keeps the callbacks of finished transactions reachable for a while, and with them this set.
     batch.clear();
@@ -222,6 +223,7 @@ export function createWriteQueue(
       pending.delete(entry);
       entry.batch.delete(entry);
       entry.reject(timeoutError(timeout));
+      release(entry);
     }
   }
 
@@ -241,6 +243,16 @@ export function createWriteQueue(
     attempt: () => attempts,
   };
 }
+
+/** Drops all references, so that an old-generation set does not keep finished calls alive. */
+function release(entry: Entry): void {
+  entry.work = noop;
+  entry.resolve = noop;
+  entry.reject = noop;
+  entry.outcome = undefined;
+}
+
+const noop = () => {};
 
 export function timeoutError(timeout: number): Error {
   return Object.assign(new Error(`no response within ${timeout} ms`), {
