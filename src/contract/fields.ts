@@ -70,20 +70,17 @@ export function overlong(
 }
 
 /** Finds the first list or map that is too long, in a message or its JSON, without reading its items. */
-export function findOverlong(
-  schema: DescMessage,
-  value: unknown,
-  path = "",
-): FieldViolation | undefined {
+export function findOverlong(schema: DescMessage, value: unknown): FieldViolation | undefined {
   if (typeof value !== "object" || value === null) {
     return undefined;
   }
   for (const field of repeatedFieldsOf(schema)) {
-    const fieldPath = path + field.name;
     for (const name of field.names) {
       const found = (value as Record<string, unknown>)[name];
-      const violation = sizeOf(found, field) > field.maxSize && overlong(fieldPath, field);
-      const within = violation || findOverlongItem(field, found, fieldPath);
+      if (sizeOf(found, field) > field.maxSize) {
+        return overlong(field.name, field);
+      }
+      const within = findOverlongItem(field, found);
       if (within) {
         return within;
       }
@@ -100,18 +97,14 @@ function sizeOf(value: unknown, { isMap }: RepeatedField): number {
   return isMap && typeof value === "object" && value !== null ? Object.keys(value).length : 0;
 }
 
-function findOverlongItem(
-  { items }: RepeatedField,
-  list: unknown,
-  path: string,
-): FieldViolation | undefined {
+function findOverlongItem({ name, items }: RepeatedField, list: unknown) {
   if (!items || !Array.isArray(list) || repeatedFieldsOf(items).length === 0) {
     return undefined;
   }
-  for (const [index, item] of list.entries()) {
-    const found = findOverlong(items, item, `${path}[${index}].`);
+  for (let index = 0; index < list.length; index++) {
+    const found = findOverlong(items, list[index]);
     if (found) {
-      return found;
+      return { ...found, field: `${name}[${index}].${found.field}` };
     }
   }
   return undefined;

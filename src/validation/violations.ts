@@ -64,20 +64,19 @@ function findDisallowedPermissions(
   type: ApplicationType,
   { permissions, rules }: Grants,
 ): FieldViolation[] {
+  const disallowed = (held: readonly string[], path: string) =>
+    held.flatMap((permission, index) =>
+      mayHold(type, permission)
+        ? []
+        : [
+            {
+              field: `${path}[${index}]`,
+              message: `${permission} cannot be granted to a ${type} application: remove it`,
+            },
+          ],
+    );
   return [
-    ...permissions.flatMap((permission, index) =>
-      disallowed(type, permission, `permissions[${index}]`),
-    ),
-    ...rules.flatMap((rule, ruleIndex) =>
-      rule.permissions.flatMap((permission, index) =>
-        disallowed(type, permission, `rules[${ruleIndex}].permissions[${index}]`),
-      ),
-    ),
+    ...disallowed(permissions, "permissions"),
+    ...rules.flatMap((rule, index) => disallowed(rule.permissions, `rules[${index}].permissions`)),
   ];
-}
-
-function disallowed(type: ApplicationType, permission: string, field: string): FieldViolation[] {
-  return mayHold(type, permission)
-    ? []
-    : [{ field, message: `${permission} cannot be granted to a ${type} application: remove it` }];
 }

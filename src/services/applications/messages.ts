@@ -9,12 +9,14 @@ type ApplicationInit = MessageInitShape<typeof ApplicationSchema>;
 
 /** Shows a record as a response. A field is converted when it is read: a cached response needs few. */
 class ApplicationMessage {
-  constructor(readonly record: ApplicationRecord) {}
+  constructor(
+    readonly record: ApplicationRecord,
+    readonly key: string | undefined,
+  ) {}
 }
 
 /** The fields that differ from those of the record. */
 const differing: Readonly<Record<string, (record: ApplicationRecord) => unknown>> = {
-  key: () => undefined,
   version: versionOf,
   status: ({ disabled }) => (disabled ? "disabled" : "enabled"),
 };
@@ -22,20 +24,18 @@ const differing: Readonly<Record<string, (record: ApplicationRecord) => unknown>
 const readers = createFieldReaders(ApplicationSchema, {
   values: { time: toTimestamp },
   shareNested: true,
-}).map(({ name, read }) => ({ name, read: differing[name] ?? read }));
+});
 
-for (const { name, read } of readers) {
+for (const { name, read } of readers.filter((reader) => reader.name !== "key")) {
+  const readShown = differing[name] ?? read;
   Object.defineProperty(ApplicationMessage.prototype, name, {
     get(this: ApplicationMessage) {
-      return read(this.record);
+      return readShown(this.record);
     },
   });
 }
 
 /** Converts a record to the response message. The key is present only if it was just created. */
 export function toApplication(record: ApplicationRecord, key?: string): ApplicationInit {
-  if (key === undefined) {
-    return new ApplicationMessage(record) as ApplicationInit;
-  }
-  return { ...Object.fromEntries(readers.map(({ name, read }) => [name, read(record)])), key };
+  return new ApplicationMessage(record, key) as ApplicationInit;
 }
