@@ -10,10 +10,11 @@ import {
   toJson,
 } from "@bufbuild/protobuf";
 import { type Timestamp, TimestampSchema, timestampMs } from "@bufbuild/protobuf/wkt";
+import { ApplicationSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { findOverlong } from "../../contract/fields.js";
 import { invalidRequest } from "../../errors.js";
 import { parseJson, scanJson } from "../../validation/json.js";
-import { createJsonWriter, type JsonWriteStyle } from "./json-writer.js";
+import { createJsonWriter, createTimestampAppender, type JsonWriteStyle } from "./json-writer.js";
 import { isSupported } from "./message-fields.js";
 import { createTimeCheck, formatTime } from "./time.js";
 
@@ -49,6 +50,12 @@ export function createConnectJsonEncoder(
     ? createJsonWriter(schema, connectStyle)
     : (message) => Buffer.from(JSON.stringify(libraryJson(schema, message, jsonOptions)));
 }
+
+/** Adds the last use to an application in Connect's JSON. */
+export const addLastUseToJson = createTimestampAppender(
+  ApplicationSchema.field.lastUsedAt,
+  connectStyle,
+);
 
 function libraryJson(schema: DescMessage, message: object, jsonOptions?: JsonOptions): JsonValue {
   return toJson(schema, create(schema, message as MessageInitShape<DescMessage>), jsonOptions);

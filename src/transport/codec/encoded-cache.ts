@@ -1,5 +1,5 @@
-import type { DescMessage } from "@bufbuild/protobuf";
-import { timestampMs } from "@bufbuild/protobuf/wkt";
+import { create, type DescMessage, type MessageInitShape } from "@bufbuild/protobuf";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import {
   type Application,
   ApplicationSchema,
@@ -8,6 +8,9 @@ import { createGenerationalCache } from "../../lib/cache.js";
 import { cacheCounts } from "../../telemetry/metrics/process.js";
 
 export type Encode = (response: object) => Buffer;
+
+/** Adds the last use to an encoded application that has none, and returns a new buffer. */
+export type AddLastUse = (encoded: Buffer, lastUse: Timestamp) => Buffer;
 
 /** Bytes of encoded responses in each of the two generations of the cache. */
 const generationBytes = 18 * 1024 * 1024;
@@ -18,39 +21,45 @@ const encodedPerAdmitted = 2;
 /** Memory that a cached response takes in addition to its bytes. */
 const entryOverhead = 300;
 
-/** An encoded application, and the field that may differ within a version. */
-interface CachedResponse {
-  readonly lastUsedAt: number | undefined;
-  readonly encoded: Buffer;
-}
-
-/** Caches encoded applications by id and version, because they are read most. Other responses are not cached. */
-export function cacheEncoded(schema: DescMessage, encode: Encode): Encode {
+/**
+ * Caches encoded applications by id and version, because they are read most. Other
+ * responses are not cached. The last use changes within a version, so the cached
+ * bytes do not contain it.
+ */
+export function cacheEncoded(schema: DescMessage, encode: Encode, addLastUse: AddLastUse): Encode {
   if (schema.typeName !== ApplicationSchema.typeName) {
     return encode;
   }
-  const cache = createGenerationalCache<CachedResponse, string>(
+  const cache = createGenerationalCache<Buffer, string>(
     generationBytes,
     encodedPerAdmitted,
     cacheCounts.responses,
   );
 
+  function encodeWithoutLastUse(response: Application): Buffer {
+    const message = create(
+      ApplicationSchema,
+      response as MessageInitShape<typeof ApplicationSchema>,
+    );
+    const encoded = copyOf(encode({ ...message, lastUsedAt: undefined }));
+    const { id, version } = response;
+    return cache.add(id, version, encoded, encoded.length + entryOverhead);
+  }
+
   return (response) => {
-    const { id, version, key, lastUsedAt: lastUse } = response as Application;
+    const application = response as Application;
+    const { id, version, key, lastUsedAt } = application;
     if (key !== undefined) {
       return encode(response);
     }
-    const lastUsedAt = lastUse && timestampMs(lastUse);
-    const cached = cache.get(id, version);
-    if (cached && cached.lastUsedAt === lastUsedAt) {
-      return cached.encoded;
+    let encoded = cache.get(id, version);
+    if (!encoded) {
+      if (!cache.shouldAdmit()) {
+        return encode(response);
+      }
+      encoded = encodeWithoutLastUse(application);
     }
-    const encoded = encode(response);
-    if (cached || cache.shouldAdmit()) {
-      const entry = { lastUsedAt, encoded: copyOf(encoded) };
-      cache.add(id, version, entry, encoded.length + entryOverhead);
-    }
-    return encoded;
+    return lastUsedAt ? addLastUse(encoded, lastUsedAt) : encoded;
   };
 }
 

@@ -36,6 +36,22 @@ export function createJsonWriter(
   return (message) => Buffer.from(JSON.stringify(convert(message)));
 }
 
+/** Creates a function that adds a timestamp as the last member of a JSON object, which has at least one. */
+export function createTimestampAppender(
+  field: DescField,
+  style: JsonWriteStyle,
+): (json: Buffer, timestamp: Timestamp) => Buffer {
+  const start = `,"${style.nameOf(field)}":"`;
+  return (json, timestamp) => {
+    const member = `${start}${style.formatTimestamp(timestamp)}"}`;
+    const end = json.length - "}".length;
+    const result = Buffer.allocUnsafe(end + member.length);
+    json.copy(result, 0, 0, end);
+    result.write(member, end, "latin1");
+    return result;
+  };
+}
+
 function messageConverter(schema: DescMessage, style: JsonWriteStyle): Convert {
   switch (schema.typeName) {
     case TimestampSchema.typeName:

@@ -1,7 +1,12 @@
 import type { DescMessage } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
+import { ApplicationSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { headerFieldsOf } from "../../middleware/header-fields.js";
-import { createJsonWriter, type JsonWriteStyle } from "../codec/json-writer.js";
+import {
+  createJsonWriter,
+  createTimestampAppender,
+  type JsonWriteStyle,
+} from "../codec/json-writer.js";
 import { type Fields, findUnsupported } from "../codec/message-fields.js";
 import { formatTime } from "../codec/time.js";
 import type { HeaderList } from "../http/headers.js";
@@ -23,6 +28,9 @@ export function createEncoder(schema: DescMessage): (message: unknown) => Buffer
   }
   return createJsonWriter(schema, restStyle);
 }
+
+/** Adds the last use to an application in REST's JSON. */
+export const addLastUse = createTimestampAppender(ApplicationSchema.field.lastUsedAt, restStyle);
 
 /** Creates a function that returns the response headers: constant ones, and headers bound to response fields. */
 export function createHeaderWriter(

@@ -1,8 +1,11 @@
 import type { DescMessage, DescMethod, Message } from "@bufbuild/protobuf";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { ApplicationSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { memoize } from "../../lib/cache.js";
 import { createBinaryDecoder, encodeBinary } from "../codec/binary.js";
 import {
+  addLastUseToJson,
   createConnectJsonDecoder,
   createConnectJsonEncoder,
   createJsonOptions,
@@ -18,7 +21,7 @@ import {
   type RpcOptions,
   unauthenticatedBodyLimit,
 } from "./methods.js";
-import { envelop } from "./protocols/protocol.js";
+import { envelop, envelopeSize } from "./protocols/protocol.js";
 import { createStreamHandler } from "./streams/stream.js";
 import { createUnaryHandler } from "./unary.js";
 
@@ -108,7 +111,17 @@ function mapDecodeErrors(decode: Decode): Decode {
 
 function createEncoders(schema: DescMessage, jsonOptions: JsonOptions): Encoders {
   return {
-    binary: cacheEncoded(schema, (message) => envelop(encodeBinary(schema, message))),
-    json: cacheEncoded(schema, createConnectJsonEncoder(schema, jsonOptions)),
+    binary: cacheEncoded(
+      schema,
+      (message) => envelop(encodeBinary(schema, message)),
+      addLastUseToBinary,
+    ),
+    json: cacheEncoded(schema, createConnectJsonEncoder(schema, jsonOptions), addLastUseToJson),
   };
+}
+
+/** Fields of a binary message may be in any order. */
+function addLastUseToBinary(encoded: Buffer, lastUsedAt: Timestamp): Buffer {
+  const message = encoded.subarray(envelopeSize);
+  return envelop(Buffer.concat([message, encodeBinary(ApplicationSchema, { lastUsedAt })]));
 }

@@ -1,11 +1,20 @@
 import { create, type DescMessage } from "@bufbuild/protobuf";
-import { EmptySchema, timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { EmptySchema, type Timestamp, timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { expect, it } from "@jest/globals";
 import {
   type Application,
   ApplicationSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
+import {
+  addLastUseToJson,
+  createConnectJsonEncoder,
+  createJsonOptions,
+} from "../../../src/transport/codec/connect-json.js";
 import { cacheEncoded } from "../../../src/transport/codec/encoded-cache.js";
+import {
+  addLastUse as addLastUseToRest,
+  createEncoder,
+} from "../../../src/transport/rest/encode.js";
 
 /** A response with this version of an application. */
 function createResponse(id: string, version: number, lastUsedAt?: number): Application {
@@ -16,10 +25,17 @@ function createResponse(id: string, version: number, lastUsedAt?: number): Appli
   });
 }
 
+const addLastUse = (encoded: Buffer, lastUse: Timestamp) =>
+  Buffer.from(`${encoded} used ${timestampMs(lastUse)}`);
+
 /** An encoder that encodes successive responses as 1, 2, 3. */
 function createCountingEncoder(schema: DescMessage = ApplicationSchema) {
   const encoded: object[] = [];
-  const encode = cacheEncoded(schema, (response) => Buffer.from(`${encoded.push(response)}`));
+  const encode = cacheEncoded(
+    schema,
+    (response) => Buffer.from(`${encoded.push(response)}`),
+    addLastUse,
+  );
   return { encoded, encode };
 }
 
@@ -44,15 +60,30 @@ it("caches by application and version", () => {
   expect(encode(createResponse("b", 1))).not.toBe(cached);
 });
 
-it("does not reuse a cached response after the record was used again", () => {
-  const { encode } = createCountingEncoder();
+it("adds the current last use to a cached response", () => {
+  const { encoded, encode } = createCountingEncoder();
   repeat(100, () => encode(createResponse("a", 1, 5)));
-  const cached = encode(createResponse("a", 1, 5));
-  expect(encode(createResponse("a", 1, 5))).toBe(cached);
-  const afterUse = encode(createResponse("a", 1, 6));
-  expect(afterUse).not.toBe(cached);
-  // The new response takes the place of the old one at once.
-  expect(encode(createResponse("a", 1, 6))).toEqual(afterUse);
+  const count = encoded.length;
+  const cached = `${encode(createResponse("a", 1))}`;
+  expect(`${encode(createResponse("a", 1, 5))}`).toBe(`${cached} used 5`);
+  expect(`${encode(createResponse("a", 1, 6))}`).toBe(`${cached} used 6`);
+  expect(encoded).toHaveLength(count);
+  expect(encoded.at(-1)).toMatchObject({ id: "a", lastUsedAt: undefined });
+});
+
+it.each([
+  ["REST", createEncoder(ApplicationSchema), addLastUseToRest],
+  [
+    "Connect",
+    createConnectJsonEncoder(ApplicationSchema, createJsonOptions([], 10)),
+    addLastUseToJson,
+  ],
+])("adds the last use to JSON as the encoder writes it: %s", (_protocol, encode, addLastUse) => {
+  for (const at of [0, 1_798_848_000_000, 1_798_848_000_123]) {
+    const lastUse = timestampFromMs(at);
+    const added = addLastUse(encode(createResponse("ä", 1)), lastUse);
+    expect(JSON.parse(`${added}`)).toEqual(JSON.parse(`${encode(createResponse("ä", 1, at))}`));
+  }
 });
 
 it("caches a copy that does not retain a shared buffer", () => {
@@ -63,7 +94,7 @@ it("caches a copy that does not retain a shared buffer", () => {
 });
 
 it("keeps the most recently read responses", () => {
-  const encode = cacheEncoded(ApplicationSchema, () => Buffer.alloc(1024 * 1024));
+  const encode = cacheEncoded(ApplicationSchema, () => Buffer.alloc(1024 * 1024), addLastUse);
   const encodeRecord = (id: string) => encode(createResponse(id, 1));
   for (let id = 0; id < 40; id++) {
     repeat(10, () => encodeRecord(String(id)));
