@@ -213,6 +213,12 @@ export function writeUse(row: Buffer, { keyId, at }: Pick<KeyUse, "keyId" | "at"
   }
 }
 
+/** Reads a time that is minus infinity if it is not set. */
+function readTime(row: Buffer, offset: number): number | undefined {
+  const time = row.readDoubleBE(offset);
+  return time === Number.NEGATIVE_INFINITY ? undefined : time;
+}
+
 function checkHash(hash: Uint8Array): void {
   if (hash.length !== hashSize) {
     throw new RangeError(`A hash has ${hashSize} bytes, not ${hash.length}.`);
@@ -292,8 +298,7 @@ class StoredApplication extends StoredRecord<ApplicationFields> {
   }
 
   get lastUsedAt(): number | undefined {
-    const use = this.row.readDoubleBE(useAt);
-    return use === Number.NEGATIVE_INFINITY ? undefined : use;
+    return readTime(this.row, useAt);
   }
 
   get keys(): readonly KeyRecord[] {
@@ -355,8 +360,7 @@ class StoredKey implements KeyRecord {
   }
 
   get lastUsedAt(): number | undefined {
-    const use = this.row.readDoubleBE(this.start + keyUseAt);
-    return use === Number.NEGATIVE_INFINITY ? undefined : use;
+    return readTime(this.row, this.start + keyUseAt);
   }
 
   get createdAt(): number {
@@ -364,12 +368,13 @@ class StoredKey implements KeyRecord {
   }
 }
 
-/** The header of a session continues with the ids of application and authorizer, and the hash of the key. */
+/** The header of a session continues with the ids of application and authorizer, the hash of the key, and when it was authorized. */
 const authorizedFlag = 1;
 const applicationAt = commonSize;
 const authorizerAt = applicationAt + idSize;
 const sessionKeyHashAt = authorizerAt + idSize;
-const sessionHeaderSize = sessionKeyHashAt + hashSize;
+const authorizedAtAt = sessionKeyHashAt + hashSize;
+const sessionHeaderSize = authorizedAtAt + 8;
 
 export const sessionLayout: Layout<SessionFields, SessionRecord> = {
   encode(session, version) {
@@ -382,6 +387,7 @@ export const sessionLayout: Layout<SessionFields, SessionRecord> = {
       writeId(session.authorizedBy, row, authorizerAt);
     }
     row.set(session.keyHash, sessionKeyHashAt);
+    row.writeDoubleBE(session.authorizedAt ?? Number.NEGATIVE_INFINITY, authorizedAtAt);
     return row;
   },
 
@@ -407,12 +413,16 @@ class StoredSession extends StoredRecord<SessionFields> {
     return this.row[flagsAt] === authorizedFlag ? idFromBytes(this.row, authorizerAt) : undefined;
   }
 
+  get authorizedAt(): number | undefined {
+    return readTime(this.row, authorizedAtAt);
+  }
+
   get epoch(): number {
     return this.row.readUInt32BE(epochAt);
   }
 
   get keyHash(): Uint8Array {
-    return this.row.subarray(sessionKeyHashAt, sessionHeaderSize);
+    return this.row.subarray(sessionKeyHashAt, authorizedAtAt);
   }
 }
 
