@@ -1,7 +1,7 @@
 /**
  * Measures what Latchkey costs, compared with servers that do less and with the goals.
  *
- *     npm run bench                       about 25 minutes, writes docs/explanation/performance.md
+ *     npm run bench                       about 40 minutes, writes docs/explanation/performance.md
  *     npm run bench -- --quick            about 3 minutes, the suites with goals, only prints
  *     npm run bench -- --only growth      one suite, writes its section; node-versions compares Node.js versions
  *     npm run bench -- --profile [name]   writes a CPU profile of one scenario
