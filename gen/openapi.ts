@@ -978,12 +978,12 @@ export const openapi = {
                     "203.0.113.0/24"
                   ],
                   "session_quota": 50000,
-                  "last_used_at": "2027-01-02T00:00:00.000Z",
                   "description": "Sells to consumers on the web",
                   "external_id": "svc-4711",
                   "metadata": {
                     "team": "payments"
-                  }
+                  },
+                  "last_used_at": "2027-01-02T00:00:00.000Z"
                 }
               }
             }
@@ -1431,12 +1431,12 @@ export const openapi = {
                         "203.0.113.0/24"
                       ],
                       "session_quota": 50000,
-                      "last_used_at": "2027-01-02T00:00:00.000Z",
                       "description": "Sells to consumers on the web",
                       "external_id": "svc-4711",
                       "metadata": {
                         "team": "payments"
-                      }
+                      },
+                      "last_used_at": "2027-01-02T00:00:00.000Z"
                     }
                   ]
                 }
@@ -1626,12 +1626,12 @@ export const openapi = {
                     "203.0.113.0/24"
                   ],
                   "session_quota": 50000,
-                  "last_used_at": "2027-01-02T00:00:00.000Z",
                   "description": "Sells to consumers on the web",
                   "external_id": "svc-4711",
                   "metadata": {
                     "team": "payments"
-                  }
+                  },
+                  "last_used_at": "2027-01-02T00:00:00.000Z"
                 }
               }
             }
@@ -1886,12 +1886,12 @@ export const openapi = {
                     "203.0.113.0/24"
                   ],
                   "session_quota": 50000,
-                  "last_used_at": "2027-01-02T00:00:00.000Z",
                   "description": "Sells to consumers on the web",
                   "external_id": "svc-4711",
                   "metadata": {
                     "team": "payments"
-                  }
+                  },
+                  "last_used_at": "2027-01-02T00:00:00.000Z"
                 }
               }
             }
@@ -2330,12 +2330,12 @@ export const openapi = {
                     "203.0.113.0/24"
                   ],
                   "session_quota": 50000,
-                  "last_used_at": "2027-01-02T00:00:00.000Z",
                   "description": "Sells to consumers on the web",
                   "external_id": "svc-4711",
                   "metadata": {
                     "team": "payments"
-                  }
+                  },
+                  "last_used_at": "2027-01-02T00:00:00.000Z"
                 }
               }
             }
@@ -2564,12 +2564,12 @@ export const openapi = {
                     "203.0.113.0/24"
                   ],
                   "session_quota": 50000,
-                  "last_used_at": "2027-01-02T00:00:00.000Z",
                   "description": "Sells to consumers on the web",
                   "external_id": "svc-4711",
                   "metadata": {
                     "team": "payments"
-                  }
+                  },
+                  "last_used_at": "2027-01-02T00:00:00.000Z"
                 }
               }
             }
@@ -3251,12 +3251,12 @@ export const openapi = {
                     "203.0.113.0/24"
                   ],
                   "session_quota": 50000,
-                  "last_used_at": "2027-01-02T00:00:00.000Z",
                   "description": "Sells to consumers on the web",
                   "external_id": "svc-4711",
                   "metadata": {
                     "team": "payments"
-                  }
+                  },
+                  "last_used_at": "2027-01-02T00:00:00.000Z"
                 }
               }
             }
@@ -3522,12 +3522,12 @@ export const openapi = {
                     "203.0.113.0/24"
                   ],
                   "session_quota": 50000,
-                  "last_used_at": "2027-01-02T00:00:00.000Z",
                   "description": "Sells to consumers on the web",
                   "external_id": "svc-4711",
                   "metadata": {
                     "team": "payments"
-                  }
+                  },
+                  "last_used_at": "2027-01-02T00:00:00.000Z"
                 }
               }
             }
@@ -6953,14 +6953,6 @@ export const openapi = {
             ],
             "description": "The maximum number of open sessions. Absent if the default of the service applies, and for applications that are not public."
           },
-          "last_used_at": {
-            "type": "string",
-            "format": "date-time",
-            "examples": [
-              "2027-01-02T00:00:00.000Z"
-            ],
-            "description": "When one of its keys, or the key of one of its sessions, was last used, to about a minute. Absent if never."
-          },
           "description": {
             "type": "string",
             "examples": [
@@ -6995,6 +6987,14 @@ export const openapi = {
                 "team": "payments"
               }
             ]
+          },
+          "last_used_at": {
+            "type": "string",
+            "format": "date-time",
+            "examples": [
+              "2027-01-02T00:00:00.000Z"
+            ],
+            "description": "When one of its keys, or the key of one of its sessions, was last used, to about a minute. Absent if never."
           }
         },
         "required": [

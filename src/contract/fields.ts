@@ -97,7 +97,10 @@ function sizeOf(value: unknown, { isMap }: RepeatedField): number {
   return isMap && typeof value === "object" && value !== null ? Object.keys(value).length : 0;
 }
 
-function findOverlongItem({ name, items }: RepeatedField, list: unknown) {
+function findOverlongItem(
+  { name, items }: RepeatedField,
+  list: unknown,
+): FieldViolation | undefined {
   if (!items || !Array.isArray(list) || repeatedFieldsOf(items).length === 0) {
     return undefined;
   }

@@ -27,10 +27,10 @@ const readers = createFieldReaders(ApplicationSchema, {
 });
 
 for (const { name, read } of readers.filter((reader) => reader.name !== "key")) {
-  const readShown = differing[name] ?? read;
+  const readField = differing[name] ?? read;
   Object.defineProperty(ApplicationMessage.prototype, name, {
     get(this: ApplicationMessage) {
-      return readShown(this.record);
+      return readField(this.record);
     },
   });
 }

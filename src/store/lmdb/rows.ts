@@ -368,13 +368,16 @@ class StoredKey implements KeyRecord {
   }
 }
 
-/** The header of a session continues with the ids of application and authorizer, the hash of the key, and when it was authorized. */
+/**
+ * The header of a session continues with the ids of application and authorizer, the
+ * hash of the key, and when it was authorized.
+ */
 const authorizedFlag = 1;
 const applicationAt = commonSize;
 const authorizerAt = applicationAt + idSize;
 const sessionKeyHashAt = authorizerAt + idSize;
-const authorizedAtAt = sessionKeyHashAt + hashSize;
-const sessionHeaderSize = authorizedAtAt + 8;
+const authorizationAt = sessionKeyHashAt + hashSize;
+const sessionHeaderSize = authorizationAt + 8;
 
 export const sessionLayout: Layout<SessionFields, SessionRecord> = {
   encode(session, version) {
@@ -387,7 +390,7 @@ export const sessionLayout: Layout<SessionFields, SessionRecord> = {
       writeId(session.authorizedBy, row, authorizerAt);
     }
     row.set(session.keyHash, sessionKeyHashAt);
-    row.writeDoubleBE(session.authorizedAt ?? Number.NEGATIVE_INFINITY, authorizedAtAt);
+    row.writeDoubleBE(session.authorizedAt ?? Number.NEGATIVE_INFINITY, authorizationAt);
     return row;
   },
 
@@ -414,7 +417,7 @@ class StoredSession extends StoredRecord<SessionFields> {
   }
 
   get authorizedAt(): number | undefined {
-    return readTime(this.row, authorizedAtAt);
+    return readTime(this.row, authorizationAt);
   }
 
   get epoch(): number {
@@ -422,7 +425,7 @@ class StoredSession extends StoredRecord<SessionFields> {
   }
 
   get keyHash(): Uint8Array {
-    return this.row.subarray(sessionKeyHashAt, authorizedAtAt);
+    return this.row.subarray(sessionKeyHashAt, authorizationAt);
   }
 }
 

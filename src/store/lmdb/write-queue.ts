@@ -244,7 +244,7 @@ export function createWriteQueue(
   };
 }
 
-/** Drops all references, so that an old-generation set does not keep finished calls alive. */
+/** Lets go of the call. V8 may keep deleted entries of a long-lived set until its next full collection. */
 function release(entry: Entry): void {
   entry.work = noop;
   entry.resolve = noop;

@@ -52,7 +52,7 @@ export function createConnectJsonEncoder(
 }
 
 /** Adds the last use to an application in Connect's JSON. */
-export const addLastUseToJson = createTimestampAppender(
+export const addLastUseToConnectJson = createTimestampAppender(
   ApplicationSchema.field.lastUsedAt,
   connectStyle,
 );

@@ -12,7 +12,7 @@ export type Encode = (response: object) => Buffer;
 /** Adds the last use to an encoded application that has none, and returns a new buffer. */
 export type AddLastUse = (encoded: Buffer, lastUse: Timestamp) => Buffer;
 
-/** Bytes of encoded responses in each of the two generations of the cache. */
+/** Bytes of encoded responses in each of the two generations of a cache. There is a cache per format. */
 const generationBytes = 18 * 1024 * 1024;
 
 /** One of this many encoded responses is cached. */
@@ -36,7 +36,8 @@ export function cacheEncoded(schema: DescMessage, encode: Encode, addLastUse: Ad
     cacheCounts.responses,
   );
 
-  function encodeWithoutLastUse(response: Application): Buffer {
+  function addToCache(response: Application): Buffer {
+    // Its fields may be getters of the prototype, which a spread does not copy.
     const message = create(
       ApplicationSchema,
       response as MessageInitShape<typeof ApplicationSchema>,
@@ -57,7 +58,7 @@ export function cacheEncoded(schema: DescMessage, encode: Encode, addLastUse: Ad
       if (!cache.shouldAdmit()) {
         return encode(response);
       }
-      encoded = encodeWithoutLastUse(application);
+      encoded = addToCache(application);
     }
     return lastUsedAt ? addLastUse(encoded, lastUsedAt) : encoded;
   };

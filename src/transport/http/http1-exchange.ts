@@ -26,7 +26,8 @@ export class Http1Exchange extends Exchange {
   }
 
   get isClosed(): boolean {
-    return this.response.destroyed;
+    // Node marks only the response that it is sending, not those of requests behind it.
+    return this.response.destroyed || this.request.socket.destroyed;
   }
 
   watchClose(): void {

@@ -30,7 +30,10 @@ export function createEncoder(schema: DescMessage): (message: unknown) => Buffer
 }
 
 /** Adds the last use to an application in REST's JSON. */
-export const addLastUse = createTimestampAppender(ApplicationSchema.field.lastUsedAt, restStyle);
+export const addLastUseToRestJson = createTimestampAppender(
+  ApplicationSchema.field.lastUsedAt,
+  restStyle,
+);
 
 /** Creates a function that returns the response headers: constant ones, and headers bound to response fields. */
 export function createHeaderWriter(

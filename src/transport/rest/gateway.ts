@@ -11,7 +11,7 @@ import { sendProblem } from "../http/responses.js";
 import { type ResponseWriter, runUnaryCall, ServerCall } from "../rpc/call.js";
 import { type Implementation, unaryHandler } from "../rpc/methods.js";
 import { createDecoder } from "./decode.js";
-import { addLastUse, createEncoder, createHeaderWriter } from "./encode.js";
+import { addLastUseToRestJson, createEncoder, createHeaderWriter } from "./encode.js";
 import { type Binding, createRouter, readBinding, splitPath } from "./router.js";
 
 interface GatewayOptions {
@@ -43,7 +43,7 @@ const noQuery = new URLSearchParams();
 export function createGateway(options: GatewayOptions): RequestHandler {
   const router = createRouter<Route>();
   const encoderOf: EncoderOf = memoize((schema) =>
-    cacheEncoded(schema, createEncoder(schema), addLastUse),
+    cacheEncoded(schema, createEncoder(schema), addLastUseToRestJson),
   );
   /** Routes without path fields, by verb and path: a fast path in front of the router. */
   const fixed = new Map<string, Route>();

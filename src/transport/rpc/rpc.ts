@@ -1,11 +1,12 @@
 import type { DescMessage, DescMethod, Message } from "@bufbuild/protobuf";
-import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
+import { type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { ApplicationSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { memoize } from "../../lib/cache.js";
 import { createBinaryDecoder, encodeBinary } from "../codec/binary.js";
 import {
-  addLastUseToJson,
+  addLastUseToConnectJson,
   createConnectJsonDecoder,
   createConnectJsonEncoder,
   createJsonOptions,
@@ -21,7 +22,7 @@ import {
   type RpcOptions,
   unauthenticatedBodyLimit,
 } from "./methods.js";
-import { envelop, envelopeSize } from "./protocols/protocol.js";
+import { envelop, setEnvelopeLength } from "./protocols/protocol.js";
 import { createStreamHandler } from "./streams/stream.js";
 import { createUnaryHandler } from "./unary.js";
 
@@ -116,12 +117,26 @@ function createEncoders(schema: DescMessage, jsonOptions: JsonOptions): Encoders
       (message) => envelop(encodeBinary(schema, message)),
       addLastUseToBinary,
     ),
-    json: cacheEncoded(schema, createConnectJsonEncoder(schema, jsonOptions), addLastUseToJson),
+    json: cacheEncoded(
+      schema,
+      createConnectJsonEncoder(schema, jsonOptions),
+      addLastUseToConnectJson,
+    ),
   };
 }
 
+const lastUseTag = new BinaryWriter()
+  .tag(ApplicationSchema.field.lastUsedAt.number, WireType.LengthDelimited)
+  .finish();
+
 /** Fields of a binary message may be in any order. */
-function addLastUseToBinary(encoded: Buffer, lastUsedAt: Timestamp): Buffer {
-  const message = encoded.subarray(envelopeSize);
-  return envelop(Buffer.concat([message, encodeBinary(ApplicationSchema, { lastUsedAt })]));
+function addLastUseToBinary(encoded: Buffer, lastUse: Timestamp): Buffer {
+  const time = encodeBinary(TimestampSchema, lastUse);
+  const result = Buffer.allocUnsafe(encoded.length + lastUseTag.length + 1 + time.length);
+  encoded.copy(result);
+  result.set(lastUseTag, encoded.length);
+  // A timestamp is shorter than 128 bytes, so its length is one byte.
+  result[encoded.length + lastUseTag.length] = time.length;
+  result.set(time, encoded.length + lastUseTag.length + 1);
+  return setEnvelopeLength(result);
 }

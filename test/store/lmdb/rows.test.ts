@@ -13,6 +13,7 @@ import { type Environment, openEnvironment } from "../../../src/store/lmdb/envir
 import { createEventIndex } from "../../../src/store/lmdb/event-index.js";
 import { createEventLog, type EventLog } from "../../../src/store/lmdb/event-log.js";
 import { openLmdbStore } from "../../../src/store/lmdb/store.js";
+import { supportedSchema } from "../../../src/store/lmdb/tables.js";
 import { ExternalIdTaken, StoreUnavailable } from "../../../src/store/port/errors.js";
 import { expiredRetention } from "../../../src/store/port/records.js";
 import { anEvent } from "../../contract/store/event-fixtures.js";
@@ -391,12 +392,12 @@ describe("opening LMDB", () => {
       await meta.put("schema-version", schema);
       await database.close();
     };
-    await setSchema("3");
+    await setSchema(String(supportedSchema + 1));
     await expect(folder.open()).rejects.toThrow(
-      `The data folder ${path} has schema 3; this version reads schema 2. ` +
+      `The data folder ${path} has schema ${supportedSchema + 1}; this version reads schema ${supportedSchema}. ` +
         "Set DATA_DIR to another folder, or run the version that wrote this one.",
     );
-    await setSchema("2");
+    await setSchema(String(supportedSchema));
     expect(await (await folder.open()).applications.find(id)).toBeDefined();
   });
 });

@@ -6,15 +6,12 @@ import {
   ApplicationSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import {
-  addLastUseToJson,
+  addLastUseToConnectJson,
   createConnectJsonEncoder,
   createJsonOptions,
 } from "../../../src/transport/codec/connect-json.js";
 import { cacheEncoded } from "../../../src/transport/codec/encoded-cache.js";
-import {
-  addLastUse as addLastUseToRest,
-  createEncoder,
-} from "../../../src/transport/rest/encode.js";
+import { addLastUseToRestJson, createEncoder } from "../../../src/transport/rest/encode.js";
 
 /** A response with this version of an application. */
 function createResponse(id: string, version: number, lastUsedAt?: number): Application {
@@ -72,11 +69,11 @@ it("adds the current last use to a cached response", () => {
 });
 
 it.each([
-  ["REST", createEncoder(ApplicationSchema), addLastUseToRest],
+  ["REST", createEncoder(ApplicationSchema), addLastUseToRestJson],
   [
     "Connect",
     createConnectJsonEncoder(ApplicationSchema, createJsonOptions([], 10)),
-    addLastUseToJson,
+    addLastUseToConnectJson,
   ],
 ])("adds the last use to JSON as the encoder writes it: %s", (_protocol, encode, addLastUse) => {
   for (const at of [0, 1_798_848_000_000, 1_798_848_000_123]) {

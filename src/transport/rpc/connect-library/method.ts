@@ -161,6 +161,9 @@ export function createLibraryMethod(options: LibraryMethodOptions): LibraryMetho
     try {
       await outcome;
     } catch (problem) {
+      if (!isStarted && exchange.isClosed) {
+        return handledCall;
+      }
       if (!isStarted) {
         await sendRefusal(call, problem as Problem, () => universal ?? convert());
         return handledCall;
@@ -198,8 +201,11 @@ export function createLibraryMethod(options: LibraryMethodOptions): LibraryMetho
     await universalResponseToNodeResponse(
       withGrpcMessageEncoding(streamed),
       exchange.native().response,
-    ).catch(() => {
-      // The client has disconnected. The pipeline has logged the call.
+    ).catch((reason) => {
+      // If the client has disconnected, the pipeline has logged the call.
+      if (!exchange.isClosed) {
+        throw reason;
+      }
     });
   }
 
