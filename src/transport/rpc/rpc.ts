@@ -125,18 +125,22 @@ function createEncoders(schema: DescMessage, jsonOptions: JsonOptions): Encoders
   };
 }
 
-const lastUseTag = new BinaryWriter()
-  .tag(ApplicationSchema.field.lastUsedAt.number, WireType.LengthDelimited)
-  .finish();
+const writer = new BinaryWriter();
 
-/** Fields of a binary message may be in any order. */
-function addLastUseToBinary(encoded: Buffer, lastUse: Timestamp): Buffer {
-  const time = encodeBinary(TimestampSchema, lastUse);
-  const result = Buffer.allocUnsafe(encoded.length + lastUseTag.length + 1 + time.length);
+/** Fields of a binary message may be in any order. Written by hand: a message would allocate more than the rest. */
+function addLastUseToBinary(encoded: Buffer, { seconds, nanos }: Timestamp): Buffer {
+  const { field } = TimestampSchema;
+  const lastUse = writer
+    .tag(ApplicationSchema.field.lastUsedAt.number, WireType.LengthDelimited)
+    .fork()
+    .tag(field.seconds.number, WireType.Varint)
+    .int64(seconds)
+    .tag(field.nanos.number, WireType.Varint)
+    .int32(nanos)
+    .join()
+    .finish();
+  const result = Buffer.allocUnsafe(encoded.length + lastUse.length);
   encoded.copy(result);
-  result.set(lastUseTag, encoded.length);
-  // A timestamp is shorter than 128 bytes, so its length is one byte.
-  result[encoded.length + lastUseTag.length] = time.length;
-  result.set(time, encoded.length + lastUseTag.length + 1);
+  result.set(lastUse, encoded.length);
   return setEnvelopeLength(result);
 }
