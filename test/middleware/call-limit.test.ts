@@ -1,8 +1,11 @@
+import { once } from "node:events";
+import { connect } from "node:net";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
 import { streamClients, useReaders } from "../support/api/streams.js";
 import { expectProblem, send } from "../support/http/http.js";
 import { usePausableServer } from "../support/service/pausable-server.js";
+import { until } from "../support/until.js";
 
 const limit = 3;
 
@@ -66,5 +69,32 @@ describe("open streams", () => {
     }
     expect((await getByKey()).status).toBe(200);
     api.close();
+  });
+});
+
+describe("pipelined requests", () => {
+  const ask = (path: string) =>
+    `GET ${path} HTTP/1.1\r\nHost: localhost\r\nsvc-api-key: ${target.root.key}\r\n\r\n`;
+
+  it("no longer count when their client has disconnected", async () => {
+    for (let round = 0; round < 2; round++) {
+      await target.startCall(async () => {
+        const socket = connect(target.server.port, "127.0.0.1");
+        socket.write(ask("/applications/key").repeat(limit + 1));
+        await target.store.nextPausedRead();
+        socket.destroy();
+        await once(socket, "close");
+      });
+      target.store.resumeReads();
+    }
+    const socket = connect(target.server.port, "127.0.0.1");
+    let text = "";
+    socket.on("data", (data) => {
+      text += data;
+    });
+    socket.write(ask("/healthz").repeat(limit));
+    await until(async () => socket.destroyed || text.split("HTTP/1.1 200").length > limit);
+    expect(text.split("HTTP/1.1 200")).toHaveLength(limit + 1);
+    socket.destroy();
   });
 });

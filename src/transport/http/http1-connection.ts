@@ -13,7 +13,16 @@ export class Http1Connection {
   /** The timeout of the first response. */
   private readTimeout: Timeout | undefined;
 
-  constructor(private readonly socket: Duplex) {}
+  constructor(private readonly socket: Duplex) {
+    // Node reports the end only of the response that it was sending. The others have not started.
+    socket.once("close", () =>
+      setImmediate(() => {
+        for (const response of [...this.open]) {
+          response.emit("close");
+        }
+      }),
+    );
+  }
 
   /** Whether a response is incomplete. */
   get isBusy(): boolean {
