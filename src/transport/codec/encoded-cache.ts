@@ -1,5 +1,5 @@
 import { create, type DescMessage, type MessageInitShape } from "@bufbuild/protobuf";
-import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
 import {
   type Application,
   ApplicationSchema,
@@ -9,7 +9,10 @@ import { cacheCounts } from "../../telemetry/metrics/process.js";
 
 export type Encode = (response: object) => Buffer;
 
-/** Adds the last use to an encoded application that has none, and returns a new buffer. */
+/**
+ * Adds the last use to an encoded application and returns a new buffer. A length or
+ * closing bracket in the given bytes may be that of an application with a last use.
+ */
 export type AddLastUse = (encoded: Buffer, lastUse: Timestamp) => Buffer;
 
 /** Bytes of encoded responses in each of the two generations of a cache. There is a cache per format. */
@@ -21,46 +24,57 @@ const encodedPerAdmitted = 2;
 /** Memory that a cached response takes in addition to its bytes. */
 const entryOverhead = 300;
 
-/**
- * Caches encoded applications by id and version, because they are read most. Other
- * responses are not cached. The last use changes within a version, so the cached
- * bytes do not contain it.
- */
+/** An encoded application. Its last use is at the end, because it changes within a version. */
+interface CachedResponse {
+  encoded: Buffer;
+  lastUsedAt: number | undefined;
+  /** The size without the last use. */
+  readonly bareSize: number;
+}
+
+/** Caches encoded applications by id and version, because they are read most. Other responses are not cached. */
 export function cacheEncoded(schema: DescMessage, encode: Encode, addLastUse: AddLastUse): Encode {
   if (schema.typeName !== ApplicationSchema.typeName) {
     return encode;
   }
-  const cache = createGenerationalCache<Buffer, string>(
+  const cache = createGenerationalCache<CachedResponse, string>(
     generationBytes,
     encodedPerAdmitted,
     cacheCounts.responses,
   );
 
-  function addToCache(response: Application): Buffer {
+  function addToCache(response: Application): CachedResponse {
     // Its fields may be getters of the prototype, which a spread does not copy.
     const message = create(
       ApplicationSchema,
       response as MessageInitShape<typeof ApplicationSchema>,
     );
     const encoded = copyOf(encode({ ...message, lastUsedAt: undefined }));
+    const entry = { encoded, lastUsedAt: undefined, bareSize: encoded.length };
     const { id, version } = response;
-    return cache.add(id, version, encoded, encoded.length + entryOverhead);
+    return cache.add(id, version, entry, encoded.length + entryOverhead);
   }
 
   return (response) => {
     const application = response as Application;
-    const { id, version, key, lastUsedAt } = application;
+    const { id, version, key, lastUsedAt: lastUse } = application;
     if (key !== undefined) {
       return encode(response);
     }
-    let encoded = cache.get(id, version);
-    if (!encoded) {
+    let cached = cache.get(id, version);
+    if (!cached) {
       if (!cache.shouldAdmit()) {
         return encode(response);
       }
-      encoded = addToCache(application);
+      cached = addToCache(application);
     }
-    return lastUsedAt ? addLastUse(encoded, lastUsedAt) : encoded;
+    const lastUsedAt = lastUse && timestampMs(lastUse);
+    if (cached.lastUsedAt !== lastUsedAt) {
+      const bare = cached.encoded.subarray(0, cached.bareSize);
+      cached.encoded = copyOf(lastUse ? addLastUse(bare, lastUse) : encode(response));
+      cached.lastUsedAt = lastUsedAt;
+    }
+    return cached.encoded;
   };
 }
 

@@ -124,6 +124,16 @@ const scenarios: Readonly<Record<string, Scenario>> = {
   },
 };
 
+/** The lowest of several measurements, as other load on the machine only adds allocations. */
+async function measureLowest(run: () => Promise<AllocationStats>): Promise<AllocationStats> {
+  let lowest = await run();
+  for (let repetition = 1; repetition < 3; repetition++) {
+    const stats = await run();
+    lowest = stats.allocated < lowest.allocated ? stats : lowest;
+  }
+  return lowest;
+}
+
 describe.each(Object.entries(scenarios))(
   "%s",
   (_name, { load, baselineLoad, maxOverhead, hasBody }) => {
@@ -131,8 +141,8 @@ describe.each(Object.entries(scenarios))(
     let baselineStats: AllocationStats;
 
     beforeAll(async () => {
-      baselineStats = await measure(baseline, baselineLoad());
-      stats = await measure(service, load());
+      baselineStats = await measureLowest(() => measure(baseline, baselineLoad()));
+      stats = await measureLowest(() => measure(service, load()));
     });
 
     it("creates no extra timer, AbortController or Headers object", () => {
