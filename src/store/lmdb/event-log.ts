@@ -1,5 +1,8 @@
-import { newId } from "../../lib/uuid.js";
+import { fromBinary } from "@bufbuild/protobuf";
+import { EventRecordSchema } from "../../../gen/latchkey/store/v1/records_pb.js";
+import { idFromBytes, newId, writeId } from "../../lib/uuid.js";
 import {
+  copyEvent,
   type EventFilter,
   type EventRecord,
   matchesEventFilter,
@@ -10,7 +13,7 @@ import type { EventKey } from "../port/transfer.js";
 import type { Environment } from "./environment.js";
 import type { EventIndex } from "./event-index.js";
 import { numberKey, numberOf } from "./row-keys.js";
-import { decodeEvent, encodeEvent, eventHeader } from "./rows.js";
+import { encodeAfter } from "./rows.js";
 
 /**
  * The audit log of all tenants, in the commit order of all processes. Events are
@@ -170,6 +173,32 @@ export function createEventLog(
     },
   };
 }
+
+/** The header of an event is its time, its tenant and its id. */
+const eventTimeAt = 4;
+const eventTenantAt = 12;
+const idSize = 16;
+const eventIdAt = eventTenantAt + idSize;
+const eventHeaderSize = eventIdAt + idSize;
+
+function encodeEvent(event: EventRecord): Buffer {
+  const row = encodeAfter(eventHeaderSize, EventRecordSchema, event);
+  row.writeDoubleBE(event.at, eventTimeAt);
+  writeId(event.tenantId, row, eventTenantAt);
+  writeId(event.id, row, eventIdAt);
+  return row;
+}
+
+export function decodeEvent(row: Buffer): EventRecord {
+  return copyEvent(fromBinary(EventRecordSchema, row.subarray(eventHeaderSize)));
+}
+
+/** Reads the header of an event. */
+const eventHeader = {
+  at: (row: Buffer): number => row.readDoubleBE(eventTimeAt),
+  tenantId: (row: Buffer): string => idFromBytes(row, eventTenantAt),
+  id: (row: Buffer): string => idFromBytes(row, eventIdAt),
+};
 
 function openRow(number: number, row: Buffer): LoggedEvent {
   return {

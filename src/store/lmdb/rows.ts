@@ -9,12 +9,10 @@ import {
 import { WireType } from "@bufbuild/protobuf/wire";
 import {
   ApplicationRecordSchema,
-  EventRecordSchema,
   SessionRecordSchema,
 } from "../../../gen/latchkey/store/v1/records_pb.js";
 import { type ApplicationType, applicationTypes, isRestricted } from "../../contract/grants.js";
 import { idFromBytes, writeId } from "../../lib/uuid.js";
-import { copyEvent, type EventRecord } from "../port/events.js";
 import {
   type ApplicationFields,
   type ApplicationRecord,
@@ -66,7 +64,7 @@ export interface Layout<Fields extends object, R extends Fields> {
 }
 
 /** Encodes a message after an empty header. */
-function encodeAfter(headerSize: number, schema: DescMessage, fields: object): Buffer {
+export function encodeAfter(headerSize: number, schema: DescMessage, fields: object): Buffer {
   const record = create(schema, fields as MessageInitShape<DescMessage>);
   const message = toBinary(schema, record, { writeUnknownFields: false });
   const row = Buffer.allocUnsafe(headerSize + message.length);
@@ -430,28 +428,3 @@ class StoredSession extends StoredRecord<SessionFields> {
 }
 
 addMessageFields(StoredSession.prototype, SessionRecordSchema);
-
-/** The header of an event is its time, its tenant and its id. */
-const eventTimeAt = 4;
-const eventTenantAt = 12;
-const eventIdAt = eventTenantAt + idSize;
-const eventHeaderSize = eventIdAt + idSize;
-
-export function encodeEvent(event: EventRecord): Buffer {
-  const row = encodeAfter(eventHeaderSize, EventRecordSchema, event);
-  row.writeDoubleBE(event.at, eventTimeAt);
-  writeId(event.tenantId, row, eventTenantAt);
-  writeId(event.id, row, eventIdAt);
-  return row;
-}
-
-export function decodeEvent(row: Buffer): EventRecord {
-  return copyEvent(fromBinary(EventRecordSchema, row.subarray(eventHeaderSize)));
-}
-
-/** Reads the header of an event. */
-export const eventHeader = {
-  at: (row: Buffer): number => row.readDoubleBE(eventTimeAt),
-  tenantId: (row: Buffer): string => idFromBytes(row, eventTenantAt),
-  id: (row: Buffer): string => idFromBytes(row, eventIdAt),
-};

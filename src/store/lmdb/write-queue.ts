@@ -204,8 +204,6 @@ export function createWriteQueue(
       }
       release(entry);
     }
-    // lmdb keeps the callbacks of finished transactions reachable for a while, and with them this set.
-    batch.clear();
     if (pending.size === 0) {
       clearTimeout(timer);
       timer = undefined;
@@ -244,7 +242,10 @@ export function createWriteQueue(
   };
 }
 
-/** Lets go of the call. V8 may keep deleted entries of a long-lived set until its next full collection. */
+/**
+ * Lets go of the call. lmdb keeps finished transactions reachable for a while, and V8
+ * deleted entries of a long-lived set until its next full collection.
+ */
 function release(entry: Entry): void {
   entry.work = noop;
   entry.resolve = noop;

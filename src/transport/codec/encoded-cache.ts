@@ -9,10 +9,7 @@ import { cacheCounts } from "../../telemetry/metrics/process.js";
 
 export type Encode = (response: object) => Buffer;
 
-/**
- * Adds the last use to an encoded application and returns a new buffer. A length or
- * closing bracket in the given bytes may be that of an application with a last use.
- */
+/** Returns an encoded application with a last use. Writes the closing bracket of JSON, or the length of a binary message, anew. */
 export type AddLastUse = (encoded: Buffer, lastUse: Timestamp) => Buffer;
 
 /** Bytes of encoded responses in each of the two generations of a cache. There is a cache per format. */

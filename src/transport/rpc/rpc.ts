@@ -1,6 +1,5 @@
 import type { DescMessage, DescMethod, Message } from "@bufbuild/protobuf";
-import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
-import { type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { ApplicationSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { memoize } from "../../lib/cache.js";
@@ -22,7 +21,7 @@ import {
   type RpcOptions,
   unauthenticatedBodyLimit,
 } from "./methods.js";
-import { envelop, setEnvelopeLength } from "./protocols/protocol.js";
+import { envelop, envelopeSize } from "./protocols/protocol.js";
 import { createStreamHandler } from "./streams/stream.js";
 import { createUnaryHandler } from "./unary.js";
 
@@ -125,22 +124,8 @@ function createEncoders(schema: DescMessage, jsonOptions: JsonOptions): Encoders
   };
 }
 
-const writer = new BinaryWriter();
-
-/** Fields of a binary message may be in any order. Written by hand: a message would allocate more than the rest. */
-function addLastUseToBinary(encoded: Buffer, { seconds, nanos }: Timestamp): Buffer {
-  const { field } = TimestampSchema;
-  const lastUse = writer
-    .tag(ApplicationSchema.field.lastUsedAt.number, WireType.LengthDelimited)
-    .fork()
-    .tag(field.seconds.number, WireType.Varint)
-    .int64(seconds)
-    .tag(field.nanos.number, WireType.Varint)
-    .int32(nanos)
-    .join()
-    .finish();
-  const result = Buffer.allocUnsafe(encoded.length + lastUse.length);
-  encoded.copy(result);
-  result.set(lastUse, encoded.length);
-  return setEnvelopeLength(result);
+/** Fields of a binary message may be in any order. */
+function addLastUseToBinary(encoded: Buffer, lastUsedAt: Timestamp): Buffer {
+  const message = encoded.subarray(envelopeSize);
+  return envelop(Buffer.concat([message, encodeBinary(ApplicationSchema, { lastUsedAt })]));
 }

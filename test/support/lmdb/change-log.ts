@@ -1,5 +1,5 @@
 import { open } from "lmdb";
-import { decodeEvent } from "../../../src/store/lmdb/rows.js";
+import { decodeEvent } from "../../../src/store/lmdb/event-log.js";
 import { type Change, changeOf } from "../../../src/store/port/changes.js";
 
 /** An event, and the credential change that it records, if any. */

@@ -161,11 +161,10 @@ export function createLibraryMethod(options: LibraryMethodOptions): LibraryMetho
     try {
       await outcome;
     } catch (problem) {
-      if (!isStarted && exchange.isClosed) {
-        return handledCall;
-      }
       if (!isStarted) {
-        await sendRefusal(call, problem as Problem, () => universal ?? convert());
+        if (!exchange.isClosed) {
+          await sendRefusal(call, problem as Problem, () => universal ?? convert());
+        }
         return handledCall;
       }
     } finally {

@@ -85,13 +85,8 @@ export function truncatedMessage(): Problem {
 export function envelop(message: Uint8Array): Buffer {
   const bytes = Buffer.allocUnsafe(envelopeSize + message.length);
   bytes[0] = 0;
+  bytes.writeUInt32BE(message.length, 1);
   bytes.set(message, envelopeSize);
-  return setEnvelopeLength(bytes);
-}
-
-/** Sets the length in the envelope of the only message. */
-export function setEnvelopeLength(bytes: Buffer): Buffer {
-  bytes.writeUInt32BE(bytes.length - envelopeSize, 1);
   return bytes;
 }
 
