@@ -53,7 +53,7 @@ export const openapi = {
           "Access"
         ],
         "summary": "Checks whether a key has a permission, for a token or without one",
-        "description": "The subject is the key in the body: the key of an application or session of the caller's tenant. A denial is a normal response with `allowed` false, not an error.\n\nRequires the permission `access:check`, which only private applications, management applications, and sessions can hold.",
+        "description": "The subject is an application or a session of the caller's tenant: the owner of the key in the body, or the one with the id in the body. A denial is a normal response with `allowed` false, not an error.\n\nRequires the permission `access:check`, which only private applications, management applications, and sessions can hold.",
         "x-required-permission": "access:check",
         "x-callers": [
           "private",
@@ -317,7 +317,10 @@ export const openapi = {
                       "container": "/pci/customer-42/"
                     },
                     "origin": "https://shop.example.com",
-                    "address": "203.0.113.7"
+                    "address": "203.0.113.7",
+                    "application_id": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
+                    "session_id": "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f",
+                    "external_id": "svc-4711"
                   }
                 ]
               }
@@ -5838,11 +5841,10 @@ export const openapi = {
       },
       "CheckAccessRequest": {
         "type": "object",
-        "description": "A check: does this key have this permission on this token?",
+        "description": "A check: does this key, application or session have this permission on this token?\n\nSend exactly one subject: key, application_id, session_id or external_id.",
         "properties": {
           "key": {
             "type": "string",
-            "minLength": 1,
             "pattern": "^[!-~]{16,200}$",
             "examples": [
               "lk_ses_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw"
@@ -5878,10 +5880,34 @@ export const openapi = {
               "203.0.113.7"
             ],
             "description": "The client address of the subject's request to you. Required if the subject's application has `allowed_cidrs`."
+          },
+          "application_id": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
+            ],
+            "description": "The subject, instead of a key: the id of an application."
+          },
+          "session_id": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f"
+            ],
+            "description": "The subject, instead of a key: the id of a session."
+          },
+          "external_id": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 200,
+            "examples": [
+              "svc-4711"
+            ],
+            "description": "The subject, instead of a key: the external id of an application."
           }
         },
         "required": [
-          "key",
           "permission"
         ],
         "additionalProperties": false
@@ -6005,6 +6031,7 @@ export const openapi = {
             "type": "string",
             "enum": [
               "unknown_key",
+              "unknown_subject",
               "expired",
               "disabled",
               "origin_not_allowed",
@@ -6017,7 +6044,7 @@ export const openapi = {
             "examples": [
               "no_rule_matches"
             ],
-            "description": "The reason for a denial, as a stable code. `unknown_key`: not a key of this tenant, or one that was replaced or deleted. `expired`: the key has expired. `disabled`: its application, or the one that authorized its session, is disabled. Callers without `application:read` get `unknown_key` instead. `origin_not_allowed`, `address_not_allowed`: the key may not be used from there, or the check did not include the origin or address. `not_authorized`: the session is not authorized yet. `permission_missing`: no grant lists the permission. `no_rule_matches`: rules list it, but none matches this token. For a session, the last two can concern its authorizer; see `limited_by`. `invalid_request`: the check is not valid; only in batches and streams."
+            "description": "The reason for a denial, as a stable code. `unknown_key`: not a key of this tenant, or one that was replaced or deleted. `unknown_subject`: the tenant has no application or session with this id. `expired`: the subject has expired. `disabled`: its application, or the one that authorized its session, is disabled. Callers without `application:read` get `unknown_key` or `unknown_subject` instead. `origin_not_allowed`, `address_not_allowed`: the key may not be used from there, or the check did not include the origin or address. `not_authorized`: the session is not authorized yet. `permission_missing`: no grant lists the permission. `no_rule_matches`: rules list it, but none matches this token. For a session, the last two can concern its authorizer; see `limited_by`. `invalid_request`: the check is not valid; only in batches and streams."
           },
           "detail": {
             "type": "string",
@@ -6107,11 +6134,10 @@ export const openapi = {
       },
       "CheckAccessRequestInput": {
         "type": "object",
-        "description": "A check: does this key have this permission on this token?",
+        "description": "A check: does this key, application or session have this permission on this token?\n\nSend exactly one subject: key, application_id, session_id or external_id.",
         "properties": {
           "key": {
             "type": "string",
-            "minLength": 1,
             "pattern": "^[!-~]{16,200}$",
             "examples": [
               "lk_ses_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw"
@@ -6147,10 +6173,34 @@ export const openapi = {
               "203.0.113.7"
             ],
             "description": "The client address of the subject's request to you. Required if the subject's application has `allowed_cidrs`."
+          },
+          "application_id": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
+            ],
+            "description": "The subject, instead of a key: the id of an application."
+          },
+          "session_id": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f"
+            ],
+            "description": "The subject, instead of a key: the id of a session."
+          },
+          "external_id": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 200,
+            "examples": [
+              "svc-4711"
+            ],
+            "description": "The subject, instead of a key: the external id of an application."
           }
         },
         "required": [
-          "key",
           "permission"
         ],
         "additionalProperties": false

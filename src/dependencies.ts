@@ -7,6 +7,7 @@ import {
 } from "./auth/caller-address.js";
 import { createKeyRedactor, createKeyring, type Keyring, type RedactKeys } from "./auth/keys.js";
 import { createLastUsedTracker, type LastUsedTracker } from "./auth/last-used.js";
+import { createReadKey, type ReadKey } from "./auth/read-key.js";
 import type { Settings } from "./config/settings.js";
 import { createDenials, type Denials } from "./services/events/denials.js";
 import { createRateLimits, type RateLimits } from "./services/rate-limits/rate-limits.js";
@@ -32,6 +33,7 @@ export interface Dependencies {
   readonly store: Store;
   readonly settings: Settings;
   readonly keyring: Keyring;
+  readonly readKey: ReadKey;
   readonly addressOf: AddressOf;
   readonly readAddressOf: ReadAddressOf;
   readonly rateLimits: RateLimits;
@@ -50,19 +52,21 @@ export function createDependencies(
   metrics: Metrics | undefined,
 ): Dependencies {
   const { settings, log, clock = Date.now, lastUsedFlushInterval, tracing } = options;
-  const { keyHeader, trustedProxies } = settings;
+  const { trustedProxies } = settings;
   const observed = observeStore(options.store, {
     registry: metrics?.registry,
     tracing,
   });
   const store = metrics ? countSessions(observed, metrics.registry) : observed;
   const keyring = createKeyring(settings.peppers, settings);
+  const readKey = createReadKey(settings);
   const addressOf = createAddressOf(trustedProxies);
   const readAddressOf = createReadAddressOf(trustedProxies);
   return {
     store,
     settings,
     keyring,
+    readKey,
     addressOf,
     readAddressOf,
     rateLimits: createRateLimits({
@@ -78,7 +82,7 @@ export function createDependencies(
       clock,
       interval: lastUsedFlushInterval,
     }),
-    denials: createDenials({ store, keyring, addressOf, keyHeader, log }),
+    denials: createDenials({ store, keyring, addressOf, readKey, log }),
     calls: metrics?.calls,
     tracing,
     clock,

@@ -12,6 +12,7 @@ import { createCursorSealerFactory } from "./auth/cursor-sealing.js";
 import { createGrantGuard } from "./auth/grants.js";
 import type { Keyring } from "./auth/keys.js";
 import type { LastUsedTracker } from "./auth/last-used.js";
+import type { ReadKey } from "./auth/read-key.js";
 import type { Settings } from "./config/settings.js";
 import type { Dependencies } from "./dependencies.js";
 import { createPipelines } from "./middleware/pipeline.js";
@@ -75,6 +76,7 @@ export function createHandlers(
 interface ImplementationsOptions {
   readonly store: Store;
   readonly keyring: Keyring;
+  readonly readKey: ReadKey;
   readonly addressOf: AddressOf;
   readonly lastUsed: LastUsedTracker;
   readonly rateLimits: RateLimits;
@@ -86,7 +88,7 @@ interface ImplementationsOptions {
 
 /** The services of the API. */
 function createImplementations(options: ImplementationsOptions): Implementation[] {
-  const { store, addressOf, settings, clock } = options;
+  const { store, readKey, addressOf, settings, clock } = options;
   const handlerOptions = {
     ...options,
     grantGuard: createGrantGuard(settings.grantPolicy),
@@ -97,7 +99,7 @@ function createImplementations(options: ImplementationsOptions): Implementation[
       clock,
     }),
   };
-  const withIdempotency = createIdempotency(store.responses, settings.keyHeader);
+  const withIdempotency = createIdempotency(store.responses, readKey);
   const serve = <S extends DescService>(service: S, handlers: ServiceImpl<S>) =>
     implement(service, withIdempotency(service, handlers));
   return [

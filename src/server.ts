@@ -39,7 +39,7 @@ export interface LatchkeyServer {
 /** Creates a server without starting it. Throws if the contract is inconsistent. */
 export function createServer(options: ServerOptions): LatchkeyServer {
   const { settings, log } = options;
-  const { keyHeader, limits, trustedProxies, tls } = settings;
+  const { limits, trustedProxies, tls } = settings;
   const metrics = settings.metrics && createMetrics();
   const dependencies = createDependencies(options, metrics);
   const { store, lastUsed, denials } = dependencies;
@@ -56,7 +56,7 @@ export function createServer(options: ServerOptions): LatchkeyServer {
   const scrape = shareScrapes(async () => Buffer.from(await readMetrics()));
   const servesMetrics = settings.metrics && settings.metrics.port === undefined;
   const dispatch = createDispatcher({
-    cors: createCors(settings.corsOrigins, keyHeader),
+    cors: createCors(settings),
     handlers: createHandlers(dependencies, {
       readiness,
       stopping: stopping.signal,

@@ -57,6 +57,23 @@ export function createAuthenticate(
   };
 }
 
+/** Identifies the application that a name of a client certificate is mapped to. */
+export function createIdentifyCertificate(
+  store: Store,
+  applicationIds: ReadonlyMap<string, string>,
+): (names: readonly string[]) => MaybePromise<Caller | undefined> {
+  const ifActive = createIfActive(store);
+  return (names) => {
+    const name = names.find((name) => applicationIds.has(name)) ?? "";
+    const id = applicationIds.get(name);
+    return id === undefined
+      ? undefined
+      : mapMaybePromise(store.applications.find(id), (application) =>
+          ifActive(application && { application }),
+        );
+  };
+}
+
 /** Authenticates many keys. Duplicates are looked up once. */
 export function createAuthenticateMany(
   store: Store,
@@ -226,12 +243,12 @@ function createIfActive(store: Store) {
 }
 
 /** Limits a session to the permissions of its authorizer, if the policy requires it. */
-function createAddBoundary(grantPolicy: GrantPolicy) {
+export function createAddBoundary(grantPolicy: GrantPolicy) {
   return (owner: SessionWithApplication | undefined): Caller | undefined =>
     owner?.authorizer && grantPolicy === "held" ? { ...owner, boundary: owner.authorizer } : owner;
 }
 
-function isDisabled({ application, authorizer }: Caller): boolean {
+export function isDisabled({ application, authorizer }: Caller): boolean {
   return application.disabled || authorizer?.disabled === true;
 }
 

@@ -27,6 +27,8 @@ export interface Peer {
   /** The remote address of the connection. */
   readonly address: string;
   readonly headers: IncomingHttpHeaders;
+  /** The names in the client certificate of the connection, which its authority has verified. */
+  readonly certificateNames?: readonly string[];
 }
 
 export type ProtocolName = "rest" | "grpc" | "grpc-web" | "connect";

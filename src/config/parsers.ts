@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { defaultKeyHeader } from "../contract/headers.js";
 import { type Network, parseNetwork } from "../lib/networks.js";
+import { isId } from "../lib/uuid.js";
 import { findOriginProblem } from "../lib/web-origin.js";
 
 /** Converts the text of a setting to a value. Throws a message that follows the setting's name. */
@@ -129,6 +130,20 @@ export const networks: Parser<Network[]> = (text) =>
         )
       : network;
   });
+
+/** Pairs of a certificate name and an application id. */
+export const idsByName: Parser<ReadonlyMap<string, string>> = (text) =>
+  new Map(
+    text.split(",").map((item) => {
+      const [, name = "", id = ""] = /^\s*([!-~]+)=([0-9A-Fa-f-]{36})\s*$/.exec(item) ?? [];
+      return isId(id.toLowerCase())
+        ? [name, id.toLowerCase()]
+        : fail(
+            "must be a comma-separated list of certificate names and application ids, for example " +
+              "gateway.example.com=0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
+          );
+    }),
+  );
 
 export const file: Parser<{ path: string; content: Buffer }> = (path) => {
   try {

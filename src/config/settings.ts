@@ -8,6 +8,7 @@ import {
   databaseName,
   delay,
   headerName,
+  idsByName,
   lifetime,
   mongoUri,
   networks,
@@ -35,6 +36,10 @@ export interface Settings {
   readonly peppers: readonly [string, ...string[]];
   /** The header that carries the key, spelled as in responses. */
   readonly keyHeader: string;
+  /** Whether every method accepts the key as a bearer token too. */
+  readonly bearerKeys: boolean;
+  /** The ids of applications by the names in the client certificates of gateways. */
+  readonly gatewayCertificates: ReadonlyMap<string, string>;
   readonly sessionTtl: number;
   readonly sessionMaxTtl: number;
   /** Default limit of open sessions per public application. */
@@ -107,6 +112,8 @@ export function readSettings(environment: Environment = process.env): Settings {
     store: readStore(read),
     peppers: read("KEY_PEPPER", peppers) ?? [""],
     keyHeader: read("KEY_HEADER", headerName) ?? defaultKeyHeader,
+    bearerKeys: read("BEARER_KEYS", oneOf("accept", "refuse")) === "accept",
+    gatewayCertificates: read("GATEWAY_CERTIFICATES", idsByName) ?? new Map(),
     sessionTtl: read("SESSION_TTL", lifetime) ?? 180_000,
     sessionMaxTtl: read("SESSION_MAX_TTL", lifetime) ?? 30 * 24 * 3_600_000,
     sessionQuota: read("SESSION_QUOTA", count("sessions", 1, 1_000_000, 10_000)) ?? 10_000,
@@ -128,6 +135,11 @@ export function readSettings(environment: Environment = process.env): Settings {
     shutdownGrace: read("SHUTDOWN_GRACE", delay) ?? 10_000,
     rateLimits: readRateLimits(read, processes),
   };
+  if (settings.gatewayCertificates.size > 0 && !settings.tls?.files.clientCa) {
+    read.problems.push(
+      "GATEWAY_CERTIFICATES needs TLS_CLIENT_CA: set both, or unset GATEWAY_CERTIFICATES",
+    );
+  }
   if (settings.rateLimits.shared && settings.store.kind !== "mongodb") {
     read.problems.push(
       "RATE_LIMIT_SCOPE=shared needs MongoDB: set MONGODB_URI, or use RATE_LIMIT_SCOPE=process",

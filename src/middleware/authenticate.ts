@@ -1,10 +1,14 @@
+import type { DescMethod } from "@bufbuild/protobuf";
 import type { Authenticate } from "../auth/authenticate.js";
 import type { Call, Caller } from "../auth/caller.js";
+import type { ReadKey } from "../auth/read-key.js";
+import { accessOf } from "../contract/methods.js";
 import { unauthenticated } from "../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../lib/async.js";
+import { memoize } from "../lib/cache.js";
 import type { RateLimits } from "../services/rate-limits/rate-limits.js";
 
-/** Authenticates the caller of a call by its key, or throws. */
+/** Authenticates the caller of a call by its key or client certificate, or throws. */
 type AuthenticateCall = (call: Call) => MaybePromise<Caller>;
 
 interface CallAuthentication {
@@ -13,28 +17,53 @@ interface CallAuthentication {
   readonly authenticateAgain: AuthenticateCall;
 }
 
+interface CallAuthenticationOptions {
+  readonly identify: Authenticate;
+  /** Returns the application that a client certificate with one of these names belongs to. */
+  readonly identifyCertificate: (
+    names: readonly string[],
+  ) => MaybePromise<Caller | undefined> | undefined;
+  readonly readKey: ReadKey;
+  readonly keyHeader: string;
+  readonly rateLimits: Pick<RateLimits, "countFailure">;
+}
+
 /**
  * Failures are counted only for invalid keys, so a valid key works from an
  * address that also sends invalid ones.
  */
-export function createCallAuthentication(
-  identify: Authenticate,
-  keyHeader: string,
-  rateLimits: Pick<RateLimits, "countFailure">,
-): CallAuthentication {
-  const header = keyHeader.toLowerCase();
+export function createCallAuthentication({
+  identify,
+  identifyCertificate,
+  readKey,
+  keyHeader,
+  rateLimits,
+}: CallAuthenticationOptions): CallAuthentication {
+  const optionsOf = memoize((method: DescMethod) => {
+    const access = accessOf(method);
+    return {
+      keyHeader: access.keyHeader || keyHeader,
+      acceptsCertificate: access.clientCertificate,
+    };
+  });
 
   function refuse(call: Call, isGuess: boolean): MaybePromise<never> {
     const counting = isGuess ? rateLimits.countFailure(call.peer) : undefined;
     return mapMaybePromise(counting, (refusal) => {
-      throw refusal ?? unauthenticated(keyHeader);
+      throw refusal ?? unauthenticated(optionsOf(call.method).keyHeader);
     });
+  }
+
+  function find(call: Call, key: string): MaybePromise<Caller | undefined> {
+    return key === "" && optionsOf(call.method).acceptsCertificate
+      ? identifyCertificate(call.peer.certificateNames ?? [])
+      : identify(key);
   }
 
   return {
     authenticate(call) {
-      const key = call.header.get(header) ?? "";
-      return mapMaybePromise(identify(key), (caller) => {
+      const key = readKey(call);
+      return mapMaybePromise(find(call, key), (caller) => {
         if (!caller) {
           // A missing key is not a guess.
           return refuse(call, key !== "");
@@ -44,9 +73,6 @@ export function createCallAuthentication(
     },
 
     authenticateAgain: (call) =>
-      mapMaybePromise(
-        identify(call.header.get(header) ?? ""),
-        (caller) => caller ?? refuse(call, false),
-      ),
+      mapMaybePromise(find(call, readKey(call)), (caller) => caller ?? refuse(call, false)),
   };
 }

@@ -1,11 +1,12 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import { type ContextValues, createContextValues } from "@connectrpc/connect";
 import type { Logger } from "pino";
-import { createAuthenticate } from "../auth/authenticate.js";
+import { createAuthenticate, createIdentifyCertificate } from "../auth/authenticate.js";
 import { type Call, contextValuesOf } from "../auth/caller.js";
 import type { AddressOf, ReadAddressOf } from "../auth/caller-address.js";
 import type { Keyring } from "../auth/keys.js";
 import type { LastUsedTracker } from "../auth/last-used.js";
+import type { ReadKey } from "../auth/read-key.js";
 import type { Settings } from "../config/settings.js";
 import { type MaybePromise, mapMaybePromise } from "../lib/async.js";
 import type { Denials } from "../services/events/denials.js";
@@ -57,6 +58,7 @@ export interface Pipelines {
 interface PipelineOptions {
   readonly store: Store;
   readonly keyring: Keyring;
+  readonly readKey: ReadKey;
   readonly addressOf: AddressOf;
   readonly readAddressOf: ReadAddressOf;
   readonly rateLimits: RateLimits;
@@ -91,12 +93,17 @@ export function createPipelines(options: PipelineOptions): Pipelines {
 
 function createAuthenticatedPipeline(
   { observe, withDeadline, streamLimit }: CommonSteps,
-  { store, keyring, addressOf, rateLimits, settings, lastUsed, methods }: PipelineOptions,
+  { store, keyring, readKey, addressOf, rateLimits, settings, lastUsed, methods }: PipelineOptions,
 ): Pipeline {
   const { keyHeader, grantPolicy, limits } = settings;
-  const identify = createAuthenticate(store, keyring, grantPolicy);
   const admission = createAdmission({
-    authentication: createCallAuthentication(identify, keyHeader, rateLimits),
+    authentication: createCallAuthentication({
+      identify: createAuthenticate(store, keyring, grantPolicy),
+      identifyCertificate: createIdentifyCertificate(store, settings.gatewayCertificates),
+      readKey,
+      keyHeader,
+      rateLimits,
+    }),
     checkRestrictions: createCheckRestrictions(addressOf),
     rateLimits,
     lastUsed,

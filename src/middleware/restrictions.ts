@@ -1,8 +1,12 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import type { Access } from "../../gen/latchkey/v1/options_pb.js";
 import type { Call, Caller } from "../auth/caller.js";
 import type { AddressOf } from "../auth/caller-address.js";
 import { createRestrictionCheck } from "../contract/decisions/restrictions.js";
 import { isRestricted } from "../contract/grants.js";
+import { accessOf } from "../contract/methods.js";
 import { addressNotAllowed, originNotAllowed, type Problem } from "../errors.js";
+import { memoize } from "../lib/cache.js";
 import type { ApplicationRecord } from "../store/port/records.js";
 
 /** Throws if a caller may not use its key for a call from this origin or address. */
@@ -12,15 +16,19 @@ type CheckRestrictions = (caller: Caller, call: Call) => void;
 export function createCheckRestrictions(addressOf: AddressOf): CheckRestrictions {
   const restrictionCheck = createRestrictionCheck();
 
+  const accessFor = memoize<DescMethod, Access>(accessOf);
+
   function refuse(application: ApplicationRecord, call: Call): Problem | undefined {
-    const origin = call.header.get("origin") ?? undefined;
+    // The headers of a gateway's call describe the request of its client.
+    const isGateway = accessFor(call.method).keyHeader !== "";
+    const origin = isGateway ? undefined : (call.header.get("origin") ?? undefined);
     if (!restrictionCheck.allowsOrigin(application, origin)) {
       return originNotAllowed(origin);
     }
     if (application.allowedCidrs.length === 0) {
       return undefined;
     }
-    const address = addressOf(call.peer);
+    const address = isGateway ? call.peer.address : addressOf(call.peer);
     return restrictionCheck.allowsAddress(application, address)
       ? undefined
       : addressNotAllowed(address);

@@ -96,7 +96,7 @@ function listen({ implementation, bodyLimit, tls }: ListenOptions): Promise<Addr
     jsonDepth: limits.jsonDepth,
   });
   const dispatcher = createDispatcher({
-    cors: createCors([], "X-API-Key"),
+    cors: createCors({ corsOrigins: [], keyHeader: "X-API-Key", bearerKeys: false }),
     handlers: [...rpcHandlers, gateway],
     log,
     isSecure: tls !== undefined,

@@ -40,7 +40,7 @@ export function createExamples(contract: Contract, validate: Validate): Examples
     const fields = message.fields.filter(
       (field) => !mode.omitted.includes(field.name) && (mode.isResponse || !isTimestamp(field)),
     );
-    for (const excluded of subsetsOfUpToTwo(fields.toReversed())) {
+    for (const excluded of subsetsOf(fields.toReversed(), 3)) {
       yield* combine(fields, excluded, mode);
     }
   }
@@ -101,12 +101,15 @@ function isTimestamp({ message }: DescField): boolean {
   return message?.typeName === "google.protobuf.Timestamp";
 }
 
-/** All subsets of at most two items, the smallest first. */
-function subsetsOfUpToTwo<T>(items: readonly T[]): T[][] {
-  const pairs = items.flatMap((first, index) =>
-    items.slice(index + 1).map((second) => [first, second]),
-  );
-  return [[], ...items.map((item) => [item]), ...pairs];
+/** All subsets of at most `max` items, the smallest first. */
+function subsetsOf<T>(items: readonly T[], max: number): T[][] {
+  const choose = (from: readonly T[], count: number): T[][] =>
+    count === 0
+      ? [[]]
+      : from.flatMap((item, index) =>
+          choose(from.slice(index + 1), count - 1).map((rest) => [item, ...rest]),
+        );
+  return Array.from({ length: max + 1 }, (_, count) => choose(items, count)).flat();
 }
 
 function selectBelow(field: DescField, paths: readonly string[]): string[] {

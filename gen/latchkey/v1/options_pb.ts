@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file latchkey/v1/options.proto.
  */
 export const file_latchkey_v1_options: GenFile = /*@__PURE__*/
-  fileDesc("ChlsYXRjaGtleS92MS9vcHRpb25zLnByb3RvEgtsYXRjaGtleS52MSJGCgZBY2Nlc3MSEgoKcGVybWlzc2lvbhgBIAEoCRIoCgdjYWxsZXJzGAIgAygOMhcubGF0Y2hrZXkudjEuQ2FsbGVyS2luZCJUCgpQZXJtaXNzaW9uEgwKBG5hbWUYASABKAkSDgoGYWxsb3dzGAIgASgJEigKB2hvbGRlcnMYAyADKA4yFy5sYXRjaGtleS52MS5DYWxsZXJLaW5kKo8BCgpDYWxsZXJLaW5kEhsKF0NBTExFUl9LSU5EX1VOU1BFQ0lGSUVEEAASFwoTQ0FMTEVSX0tJTkRfUFJJVkFURRABEhYKEkNBTExFUl9LSU5EX1BVQkxJQxACEhoKFkNBTExFUl9LSU5EX01BTkFHRU1FTlQQAxIXChNDQUxMRVJfS0lORF9TRVNTSU9OEAQ6TQoGYWNjZXNzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY0YYDIAEoCzITLmxhdGNoa2V5LnYxLkFjY2Vzc1IGYWNjZXNzOkEKC2h0dHBfc3RhdHVzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY0oYDIAEoBVIKaHR0cFN0YXR1czo4CgZlcnJvcnMSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjUhgMgAygJUgZlcnJvcnM6PwoKbGVhdmVzX291dBIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNWGAyADKAlSCWxlYXZlc091dDpACgpyZXBsYXlhYmxlEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY14YDIAEoCFIKcmVwbGF5YWJsZTpcCgtwZXJtaXNzaW9ucxIfLmdvb2dsZS5wcm90b2J1Zi5TZXJ2aWNlT3B0aW9ucxjThgMgAygLMhcubGF0Y2hrZXkudjEuUGVybWlzc2lvblILcGVybWlzc2lvbnM6ZwoRa25vd25fcGVybWlzc2lvbnMSHy5nb29nbGUucHJvdG9idWYuU2VydmljZU9wdGlvbnMY1oYDIAMoCzIXLmxhdGNoa2V5LnYxLlBlcm1pc3Npb25SEGtub3duUGVybWlzc2lvbnM6QAoLaHR0cF9oZWFkZXISHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNGGAyABKAlSCmh0dHBIZWFkZXJiBnByb3RvMw", [file_google_protobuf_descriptor]);
+  fileDesc("ChlsYXRjaGtleS92MS9vcHRpb25zLnByb3RvEgtsYXRjaGtleS52MSKUAQoGQWNjZXNzEhIKCnBlcm1pc3Npb24YASABKAkSKAoHY2FsbGVycxgCIAMoDjIXLmxhdGNoa2V5LnYxLkNhbGxlcktpbmQSEgoKa2V5X2hlYWRlchgDIAEoCRIcChRhdXRob3JpemF0aW9uX2hlYWRlchgEIAEoCBIaChJjbGllbnRfY2VydGlmaWNhdGUYBiABKAgiVAoKUGVybWlzc2lvbhIMCgRuYW1lGAEgASgJEg4KBmFsbG93cxgCIAEoCRIoCgdob2xkZXJzGAMgAygOMhcubGF0Y2hrZXkudjEuQ2FsbGVyS2luZCqPAQoKQ2FsbGVyS2luZBIbChdDQUxMRVJfS0lORF9VTlNQRUNJRklFRBAAEhcKE0NBTExFUl9LSU5EX1BSSVZBVEUQARIWChJDQUxMRVJfS0lORF9QVUJMSUMQAhIaChZDQUxMRVJfS0lORF9NQU5BR0VNRU5UEAMSFwoTQ0FMTEVSX0tJTkRfU0VTU0lPThAEOk0KBmFjY2VzcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNGGAyABKAsyEy5sYXRjaGtleS52MS5BY2Nlc3NSBmFjY2VzczpBCgtodHRwX3N0YXR1cxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNKGAyABKAVSCmh0dHBTdGF0dXM6OAoGZXJyb3JzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY1IYDIAMoCVIGZXJyb3JzOj8KCmxlYXZlc19vdXQSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjVhgMgAygJUglsZWF2ZXNPdXQ6QAoKcmVwbGF5YWJsZRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNeGAyABKAhSCnJlcGxheWFibGU6XAoLcGVybWlzc2lvbnMSHy5nb29nbGUucHJvdG9idWYuU2VydmljZU9wdGlvbnMY04YDIAMoCzIXLmxhdGNoa2V5LnYxLlBlcm1pc3Npb25SC3Blcm1pc3Npb25zOmcKEWtub3duX3Blcm1pc3Npb25zEh8uZ29vZ2xlLnByb3RvYnVmLlNlcnZpY2VPcHRpb25zGNaGAyADKAsyFy5sYXRjaGtleS52MS5QZXJtaXNzaW9uUhBrbm93blBlcm1pc3Npb25zOkAKC2h0dHBfaGVhZGVyEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjRhgMgASgJUgpodHRwSGVhZGVyYgZwcm90bzM", [file_google_protobuf_descriptor]);
 
 /**
  * Who may call a method. The caller must hold the permission, if one is set, and
@@ -37,6 +37,30 @@ export type Access = Message<"latchkey.v1.Access"> & {
    * @generated from field: repeated latchkey.v1.CallerKind callers = 2;
    */
   callers: CallerKind[];
+
+  /**
+   * The header that carries the caller's key, if it is not the configured one. The
+   * method is then for gateways: the other headers describe the request of a
+   * client, which is not the caller.
+   *
+   * @generated from field: string key_header = 3;
+   */
+  keyHeader: string;
+
+  /**
+   * Whether `Authorization` may carry the caller's key, as clients of a standard
+   * send it: as a bearer token, or as the password of `Basic`.
+   *
+   * @generated from field: bool authorization_header = 4;
+   */
+  authorizationHeader: boolean;
+
+  /**
+   * Whether the caller may present a client certificate instead of a key.
+   *
+   * @generated from field: bool client_certificate = 6;
+   */
+  clientCertificate: boolean;
 };
 
 /**

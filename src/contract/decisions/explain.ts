@@ -14,6 +14,7 @@ import { covers, scopeOf, type Token, withSlashes } from "./scope.js";
 /** Stable reasons for a denied check. */
 export type DenialReason =
   | "unknown_key"
+  | "unknown_subject"
   | "expired"
   | "disabled"
   | RestrictionDenial
@@ -39,6 +40,9 @@ export function explainDenial(
   request: Omit<CheckAccessRequest, "key" | "$typeName">,
 ): string {
   const { permission, token, origin, address } = request;
+  if (!subject && reason === "unknown_subject") {
+    return "The tenant has no application or session with this id: it may have expired or been deleted.";
+  }
   if (!subject) {
     return (
       "The key is not a valid key of this tenant: it may be mistyped, replaced, deleted or expired " +

@@ -7,16 +7,7 @@ import {
   type GrantDecision,
   GrantDecisionSchema,
 } from "../../../gen/latchkey/v1/access_service_pb.js";
-import {
-  createAuthenticate,
-  createAuthenticateMany,
-  createIdentifyInactive,
-  type InactiveKey,
-} from "../../auth/authenticate.js";
-import { type Caller, callerHolds, expiryOf } from "../../auth/caller.js";
-import type { Keyring } from "../../auth/keys.js";
-import type { LastUsedTracker } from "../../auth/last-used.js";
-import type { GrantPolicy } from "../../config/settings.js";
+import { type Caller, expiryOf } from "../../auth/caller.js";
 import {
   type Decision,
   decide,
@@ -31,51 +22,47 @@ import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
 import type { Store } from "../../store/port/store.js";
 import { toTimestamp } from "../../validation/time.js";
 import { createGrantCache, type GrantsRecord } from "./grant-cache.js";
+import { createSubjects, type Subject, type SubjectOptions } from "./subjects.js";
 
 /** A complete message, which is encoded without a copy: a batch has many. */
 export type CheckResult = CheckAccessResponse;
 
-/** Evaluates access checks on keys of the caller's tenant. */
-interface Checks {
+/** Evaluates access checks on applications and sessions of the caller's tenant. */
+export interface Checks {
   one(caller: Caller, request: CheckAccessRequest): MaybePromise<CheckResult>;
 
   /** Evaluates many checks. The result of an invalid check is its problem. */
   many(caller: Caller, requests: readonly (CheckAccessRequest | Problem)[]): Promise<CheckResult[]>;
 }
 
-interface CheckOptions {
-  readonly store: Store;
-  readonly keyring: Keyring;
-  readonly lastUsed: Pick<LastUsedTracker, "record">;
-  readonly grantPolicy: GrantPolicy;
-}
-
-export function createChecks({ store, keyring, lastUsed, grantPolicy }: CheckOptions): Checks {
-  const identify = createAuthenticate(store, keyring, grantPolicy);
-  const identifyMany = createAuthenticateMany(store, keyring, grantPolicy);
-  const identifyInactive = createIdentifyInactive(store, keyring);
+export function createChecks(options: SubjectOptions): Checks {
+  const { store } = options;
+  const subjects = createSubjects(options);
   const compiledGrantsOf = createGrantCache();
   const restrictionCheck = createRestrictionCheck();
   const checkedNow = createCheckedAt(store);
 
-  function evaluate({ subject, inactiveReason }: Lookup, request: CheckAccessRequest): Evaluation {
-    if (!subject || inactiveReason) {
-      return { allowed: false, reason: inactiveReason ?? "unknown_key" };
+  function evaluate({ owner, inactiveReason }: Subject, request: CheckAccessRequest): Evaluation {
+    if (!owner) {
+      return { allowed: false, reason: request.key === "" ? "unknown_subject" : "unknown_key" };
     }
-    if (!restrictionCheck.allowsOrigin(subject.application, request.origin)) {
+    if (inactiveReason) {
+      return { allowed: false, reason: inactiveReason };
+    }
+    if (!restrictionCheck.allowsOrigin(owner.application, request.origin)) {
       return { allowed: false, reason: "origin_not_allowed" };
     }
-    if (!restrictionCheck.allowsAddress(subject.application, request.address)) {
+    if (!restrictionCheck.allowsAddress(owner.application, request.address)) {
       return { allowed: false, reason: "address_not_allowed" };
     }
-    if (subject.session && subject.session.authorizedAt === undefined) {
+    if (owner.session && owner.session.authorizedAt === undefined) {
       return { allowed: false, reason: "not_authorized" };
     }
-    const own = decideBy(subject.session ?? subject.application, request);
-    if (!subject.boundary) {
+    const own = decideBy(owner.session ?? owner.application, request);
+    if (!owner.boundary) {
       return own;
     }
-    const byAuthorizer = decideBy(subject.boundary, request);
+    const byAuthorizer = decideBy(owner.boundary, request);
     const { decision, limitedBy } = stricterOf(own, byAuthorizer);
     return {
       ...decision,
@@ -92,14 +79,14 @@ export function createChecks({ store, keyring, lastUsed, grantPolicy }: CheckOpt
   }
 
   function toResult(
-    lookup: Lookup,
+    subject: Subject,
     request: CheckAccessRequest,
     checkedAt: Timestamp,
   ): CheckResult {
-    const { subject, inactiveReason } = lookup;
+    const { owner, inactiveReason } = subject;
     // An invalid key is invalid from every origin and address.
-    const restrictions = inactiveReason ? undefined : subject?.application;
-    const evaluation = evaluate(lookup, request);
+    const restrictions = inactiveReason ? undefined : owner?.application;
+    const evaluation = evaluate(subject, request);
     const grant = evaluation.allowed ? evaluation : undefined;
     const denial = evaluation.allowed ? undefined : evaluation;
     return {
@@ -112,81 +99,54 @@ export function createChecks({ store, keyring, lastUsed, grantPolicy }: CheckOpt
         denial &&
         explainDenial(
           { reason: denial.reason, limitedBy: denial.sessionDecisions?.limitedBy },
-          subject,
+          owner,
           request,
         ),
-      applicationId: subject?.application.id,
-      sessionId: subject?.session?.id,
-      authorizedBy: subject?.session?.authorizedBy,
+      applicationId: owner?.application.id,
+      sessionId: owner?.session?.id,
+      authorizedBy: owner?.session?.authorizedBy,
       ...evaluation.sessionDecisions,
-      expiresAt: toTimestamp(subject && expiryOf(subject)),
+      expiresAt: toTimestamp(owner && expiryOf(owner)),
       checkedAt,
       dependsOnOrigin: trueIfNotEmpty(restrictions?.allowedOrigins),
       dependsOnAddress: trueIfNotEmpty(restrictions?.allowedCidrs),
     } as CheckResult;
   }
 
-  /** Evaluates a check. If the key is invalid, looks up whom it belonged to. */
-  function checkSubject(
-    subject: Caller | undefined,
-    caller: Caller,
-    request: CheckAccessRequest,
-    checkedAt: Timestamp,
-  ): MaybePromise<CheckResult> {
-    const { tenantId } = caller.application;
-    if (subject?.application.tenantId === tenantId) {
-      lastUsed.record(subject);
-      return toResult({ subject }, request, checkedAt);
-    }
-    return mapMaybePromise(identifyInactive(request.key), (inactive) => {
-      const isVisible =
-        inactive?.owner.application.tenantId === tenantId && maySee(caller, inactive.reason);
-      const lookup = isVisible ? { subject: inactive.owner, inactiveReason: inactive.reason } : {};
-      return toResult(lookup, request, checkedAt);
-    });
-  }
-
   return {
     one(caller, request) {
       return mapMaybePromise(checkedNow(), (now) =>
-        mapMaybePromise(identify(request.key), (subject) =>
-          checkSubject(subject, caller, request, toTimestamp(now)),
+        mapMaybePromise(subjects.find(caller, request), (subject) =>
+          toResult(subject, request, toTimestamp(now)),
         ),
       );
     },
 
     async many(caller, requests) {
       const checkedAt = toTimestamp(await checkedNow());
-      const subjects = await identifyMany(requests.map(keyIn));
-      const results = requests.map((request, index) => {
-        if (request instanceof Problem) {
-          const { problemCode: reason, rawMessage: detail } = request;
-          return {
-            $typeName: "latchkey.v1.CheckAccessResponse",
-            allowed: false,
-            reason,
-            detail,
-            checkedAt,
-          } satisfies CheckResult;
-        }
-        return checkSubject(subjects[index], caller, request, checkedAt);
-      });
-      return results.some((result) => result instanceof Promise)
-        ? Promise.all(results)
-        : (results as CheckResult[]);
+      const valid = requests.flatMap((request) => (request instanceof Problem ? [] : request));
+      const found = await subjects.findMany(caller, valid);
+      let index = 0;
+      return requests.map((request) =>
+        request instanceof Problem
+          ? toInvalid(request, checkedAt)
+          : toResult(found[index++] as Subject, request, checkedAt),
+      );
     },
   };
 }
 
-function keyIn(request: CheckAccessRequest | Problem): string {
-  return request instanceof Problem ? "" : request.key;
-}
-
-/** The owner of the checked key. */
-interface Lookup {
-  readonly subject?: Caller;
-  /** Why the key is invalid; absent if it is valid. */
-  readonly inactiveReason?: InactiveKey["reason"];
+function toInvalid(
+  { problemCode: reason, rawMessage: detail }: Problem,
+  checkedAt: Timestamp,
+): CheckResult {
+  return {
+    $typeName: "latchkey.v1.CheckAccessResponse",
+    allowed: false,
+    reason,
+    detail,
+    checkedAt,
+  };
 }
 
 function toDecidedBy({ decidedBy }: Extract<Decision, { allowed: true }>): DecidedBy {
@@ -201,11 +161,6 @@ function toDecidedBy({ decidedBy }: Extract<Decision, { allowed: true }>): Decid
 /** Omits the field in the response if the list is empty. */
 function trueIfNotEmpty(list: readonly string[] | undefined): true | undefined {
   return list && list.length > 0 ? true : undefined;
-}
-
-/** Only callers that can read applications may see that one is disabled. */
-function maySee(caller: Caller, reason: InactiveKey["reason"]): boolean {
-  return reason !== "disabled" || callerHolds(caller, "application:read");
 }
 
 type Evaluation = (Decision | { readonly allowed: false; readonly reason: DenialReason }) & {

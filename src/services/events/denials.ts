@@ -4,6 +4,7 @@ import { createFindClaimedOwner, type FindClaimedOwner } from "../../auth/authen
 import type { Call, Caller } from "../../auth/caller.js";
 import type { AddressOf } from "../../auth/caller-address.js";
 import type { Keyring } from "../../auth/keys.js";
+import type { ReadKey } from "../../auth/read-key.js";
 import { parseKey } from "../../contract/key-format.js";
 import { methodName } from "../../contract/methods.js";
 import type { Problem } from "../../errors.js";
@@ -29,7 +30,7 @@ interface DenialsOptions {
   readonly store: Store;
   readonly keyring: Keyring;
   readonly addressOf: AddressOf;
-  readonly keyHeader: string;
+  readonly readKey: ReadKey;
   readonly log: Logger;
 }
 
@@ -40,8 +41,7 @@ const interval = 1_000;
 const batchSize = 500;
 
 export function createDenials(options: DenialsOptions): Denials {
-  const { store, keyring, addressOf, log } = options;
-  const keyHeader = options.keyHeader.toLowerCase();
+  const { store, keyring, addressOf, readKey, log } = options;
   const counts = createDenialCounts();
   const refusedKeys = createRefusedKeys(createFindClaimedOwner(store, keyring));
   let writing: Promise<void> | undefined;
@@ -90,14 +90,15 @@ export function createDenials(options: DenialsOptions): Denials {
   timer.unref();
 
   return {
-    record({ method, header, peer, requestId }, caller, { code, problemCode: reason, target }) {
+    record(call, caller, { code, problemCode: reason, target }) {
+      const { method, peer, requestId } = call;
       const callFields = {
         method: methodName(method),
         address: addressOf(peer),
         requestId,
       };
       if (!caller) {
-        refusedKeys.add(header.get(keyHeader) ?? "", callFields);
+        refusedKeys.add(readKey(call), callFields);
         return;
       }
       const { tenantId } = caller.application;

@@ -11,6 +11,7 @@ import {
 } from "@bufbuild/protobuf";
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import { type Caller, callOf, contextValuesOf } from "../../auth/caller.js";
+import type { ReadKey } from "../../auth/read-key.js";
 import {
   idempotencyKeyHeader,
   idempotencyKeyPattern,
@@ -51,7 +52,7 @@ type WithIdempotency = <S extends DescService>(
  * The response is stored in the same transaction as the change, so exactly the
  * calls that succeeded have one.
  */
-export function createIdempotency(responses: ResponseStore, keyHeader: string): WithIdempotency {
+export function createIdempotency(responses: ResponseStore, readKey: ReadKey): WithIdempotency {
   function once(method: DescMethodUnary, handler: Handler): Handler {
     const name = `${method.parent.typeName}/${method.name}`;
 
@@ -60,7 +61,7 @@ export function createIdempotency(responses: ResponseStore, keyHeader: string): 
       const { caller } = authorized;
       checkKey(idempotencyKey, caller);
       const id = responseId(idOf(caller), name, idempotencyKey);
-      const apiKey = context.requestHeader.get(keyHeader) ?? "";
+      const apiKey = readKey(authorized.call);
       const seal = createResponseSeal({ apiKey, idempotencyKey }, id);
       const fingerprint = fingerprintOf(method.input, request);
 

@@ -1,4 +1,5 @@
 import { cors } from "@connectrpc/connect";
+import type { Settings } from "../../config/settings.js";
 import { idempotencyKeyHeader, replayedHeader } from "../../contract/headers.js";
 import { requestHeaders, responseHeaders } from "../../contract/methods.js";
 import { isAllowedOrigin } from "../../lib/web-origin.js";
@@ -11,13 +12,18 @@ const traceHeaders = ["Traceparent", "Tracestate", "X-Request-Id"];
 /** Adds the CORS headers to the response. For a preflight request, returns the other headers of its response. */
 export type Cors = (exchange: Exchange) => HeaderList | undefined;
 
-export function createCors(origins: readonly string[], keyHeader: string): Cors {
+export function createCors({
+  corsOrigins: origins,
+  keyHeader,
+  bearerKeys,
+}: Pick<Settings, "corsOrigins" | "keyHeader" | "bearerKeys">): Cors {
   const allowedHeaders = [
     ...cors.allowedHeaders,
     ...traceHeaders,
     ...requestHeaders,
     idempotencyKeyHeader,
     keyHeader,
+    ...(bearerKeys ? ["Authorization"] : []),
   ];
   const preflightHeaders = [
     ...["access-control-allow-methods", "GET, POST, PUT, DELETE"],

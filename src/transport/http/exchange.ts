@@ -107,6 +107,8 @@ export abstract class Exchange implements Peer {
   /** The remote address of the connection. */
   abstract readonly address: string;
 
+  abstract readonly certificateNames: readonly string[];
+
   /** The number of headers, with repeated names counted each. */
   abstract readonly headerCount: number;
 

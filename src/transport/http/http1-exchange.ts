@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { certificateNamesOf } from "./client-certificate.js";
 import { Exchange, type ExchangeContext } from "./exchange.js";
 import type { HeaderList } from "./headers.js";
 import type { Http1Connection } from "./http1-connection.js";
@@ -23,6 +24,10 @@ export class Http1Exchange extends Exchange {
 
   get address(): string {
     return this.request.socket.remoteAddress ?? "";
+  }
+
+  get certificateNames(): readonly string[] {
+    return certificateNamesOf(this.request.socket);
   }
 
   get isClosed(): boolean {

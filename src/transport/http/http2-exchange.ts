@@ -8,6 +8,7 @@ import {
   sensitiveHeaders,
 } from "node:http2";
 import type { Timeout, TimerQueue } from "../../lib/timeout.js";
+import { certificateNamesOf } from "./client-certificate.js";
 import { Exchange, type ExchangeContext } from "./exchange.js";
 import type { HeaderList } from "./headers.js";
 import type { Http2Connection } from "./http2-connection.js";
@@ -77,6 +78,10 @@ export class Http2Exchange extends Exchange {
 
   get address(): string {
     return this.stream.session?.socket?.remoteAddress ?? "";
+  }
+
+  get certificateNames(): readonly string[] {
+    return certificateNamesOf(this.stream.session?.socket);
   }
 
   get isClosed(): boolean {

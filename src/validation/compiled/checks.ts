@@ -71,11 +71,17 @@ function fieldTests(field: DescField, within: Path): readonly Test[] {
   }
   const { localName } = field;
   const isValid = all(tests);
-  const mayBeUnset = !isRequired && field.presence === FeatureSet_FieldPresence.EXPLICIT;
+  const isExplicit = field.presence === FeatureSet_FieldPresence.EXPLICIT;
+  const mayBeUnset = !isRequired && isExplicit;
+  const mayBeZero =
+    !isRequired &&
+    !isExplicit &&
+    rules.ignore === Ignore.IF_ZERO_VALUE &&
+    field.fieldKind === "scalar";
   return [
     (message) => {
       const value = (message as Record<string, unknown>)[localName];
-      if (mayBeUnset && value === undefined) {
+      if ((mayBeUnset && value === undefined) || (mayBeZero && !value)) {
         return true;
       }
       // The unset value of every type is falsy.

@@ -12,6 +12,7 @@ type Subject = DescMessage | "string";
  *     and    = not { "&&" not }
  *     not    = "!" not | "(" or ")" | atom
  *     atom   = "rule"
+ *            | "[" or { "," or } "].exists_one(it, it)"
  *            | "has(this." field ")"
  *            | "this." field ".size()" ( ">" | "==" ) number
  *            | "this" [ "." field ] ".matches(" text ")"
@@ -79,6 +80,9 @@ class ExpressionReader {
     if (this.#take(/rule\b/)) {
       return () => true;
     }
+    if (this.#take(/\[/)) {
+      return this.#existsOne();
+    }
     const has = this.#take(/has\(this\.(\w+)\)/);
     if (has) {
       return isSet(this.#field(has[1]));
@@ -101,6 +105,24 @@ class ExpressionReader {
       return hasLength(lasts[1] === "==", BigInt(lasts[2] ?? 0));
     }
     throw new UnsupportedRule();
+  }
+
+  /** Whether exactly one condition holds. Negated, because the others must certainly not hold. */
+  #existsOne(): Test {
+    const conditions = [this.#or(true)];
+    while (this.#take(/,/)) {
+      conditions.push(this.#or(true));
+    }
+    if (!this.#take(/\]\.exists_one\(it, it\)/)) {
+      throw new UnsupportedRule();
+    }
+    return (value) => {
+      let count = 0;
+      for (const holds of conditions) {
+        count += holds(value) ? 1 : 0;
+      }
+      return count === 1;
+    };
   }
 
   /** A test of the string value itself, or of one of its fields. */

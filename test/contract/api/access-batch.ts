@@ -65,7 +65,7 @@ export function describeBatchChecks(subject: ApiSubject): void {
       const { key } = await tenant.createApplication("private", { permissions });
       const { nonce } = await tenant.openSession();
       const bad: [check: CheckInit, field: string][] = [
-        [{ permission }, "key"],
+        [{ permission }, "request"],
         [{ key: "secret", permission }, "key"],
         [{ key: nonce, permission }, "key"],
         [{ key: `${key}x`, permission }, "key"],
@@ -80,7 +80,7 @@ export function describeBatchChecks(subject: ApiSubject): void {
         [{ key, permission, token: { container: "" } }, "token.container"],
         [{ key, permission, token: { container: "/a//b/" } }, "token.container"],
         [{ key, permission, token: { container: "/a/../b/" } }, "token.container"],
-        [{}, "key"],
+        [{}, "permission"],
       ];
       const good = { key, permission };
       const results = await batchCheck(tenant, [good, ...bad.flatMap(([item]) => [item, good])]);

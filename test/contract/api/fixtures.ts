@@ -25,6 +25,10 @@ export interface GrantsInit {
   readonly allowedCidrs?: string[];
 }
 
+interface ApplicationInit extends GrantsInit {
+  readonly externalId?: string;
+}
+
 export interface CreatedApplication {
   readonly id: string;
   readonly key: string;
@@ -40,8 +44,11 @@ const backendPermissions = [
 export async function seedTenant(server: TestServer, api: Api) {
   const root = await server.createTenant();
 
-  async function createApplication(type: string, grants: GrantsInit): Promise<CreatedApplication> {
-    const request = { name: `${type} one`, type, ...grants };
+  async function createApplication(
+    type: string,
+    fields: ApplicationInit,
+  ): Promise<CreatedApplication> {
+    const request = { name: `${type} one`, type, ...fields };
     const created = await api.createApplication(root.key, request);
     return { id: created.id, key: keyOf(created) };
   }

@@ -7,6 +7,7 @@ import { describeCheckCallers } from "./access-callers.js";
 import { describeAllowedChecks } from "./access-decisions.js";
 import { describeDeniedChecks } from "./access-denials.js";
 import { describeIntrospection } from "./access-introspection.js";
+import { describeCheckSubjects } from "./access-subjects.js";
 import { describeApplicationChanges } from "./applications-change.js";
 import { describeCreateApplication } from "./applications-create.js";
 import { describeDisableApplication } from "./applications-disable.js";
@@ -77,6 +78,7 @@ const allCases: readonly DescribeCases[] = [
   describeRestrictions,
   describeAllowedChecks,
   describeDeniedChecks,
+  describeCheckSubjects,
   describeCheckCallers,
   describeBatchChecks,
   describeIntrospection,

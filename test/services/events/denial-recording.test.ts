@@ -45,7 +45,7 @@ beforeEach(() => {
     store: store as never,
     keyring: createKeyring(),
     addressOf: () => "192.0.2.1",
-    keyHeader,
+    readKey: ({ header }) => header.get(keyHeader) ?? "",
     log: pino({}, { write: (line) => lines.push(JSON.parse(line)) }),
   });
 });

@@ -1,0 +1,32 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import type { Settings } from "../config/settings.js";
+import { accessOf } from "../contract/methods.js";
+import { differentKeys, type KeyPlaces, readPresentedKey } from "../contract/presented-key.js";
+import { invalidRequest } from "../errors.js";
+import { memoize } from "../lib/cache.js";
+import type { Call } from "./caller.js";
+
+/** Returns the caller's key in the headers of a call, or the empty string. Throws if they carry two different keys. */
+export type ReadKey = (call: Pick<Call, "method" | "header">) => string;
+
+/** The key is in the configured header, or where the access option of the method says. */
+export function createReadKey({
+  keyHeader,
+  bearerKeys,
+}: Pick<Settings, "keyHeader" | "bearerKeys">): ReadKey {
+  const placesOf = memoize((method: DescMethod): KeyPlaces => {
+    const access = accessOf(method);
+    return {
+      keyHeader: (access.keyHeader || keyHeader).toLowerCase(),
+      bearer: access.keyHeader === "" && (bearerKeys || access.authorizationHeader),
+      basic: access.authorizationHeader,
+    };
+  });
+  return ({ method, header }) => {
+    const key = readPresentedKey(header, placesOf(method));
+    if (key === undefined) {
+      throw invalidRequest({ field: "authorization", message: differentKeys });
+    }
+    return key;
+  };
+}

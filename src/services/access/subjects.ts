@@ -1,0 +1,146 @@
+import type { CheckAccessRequest } from "../../../gen/latchkey/v1/access_service_pb.js";
+import {
+  createAddBoundary,
+  createAuthenticate,
+  createAuthenticateMany,
+  createIdentifyInactive,
+  type InactiveKey,
+  isDisabled,
+} from "../../auth/authenticate.js";
+import { type Caller, callerHolds } from "../../auth/caller.js";
+import type { Keyring } from "../../auth/keys.js";
+import type { LastUsedTracker } from "../../auth/last-used.js";
+import type { GrantPolicy } from "../../config/settings.js";
+import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
+import type { Store } from "../../store/port/store.js";
+
+/** The application or session that a check is about. */
+export interface Subject {
+  /** Absent if there is none in the caller's tenant, or the caller may not see it. */
+  readonly owner?: Caller | undefined;
+  /** Why the subject has no access; absent if it is active. */
+  readonly inactiveReason?: InactiveKey["reason"] | undefined;
+}
+
+/** Finds the subjects of checks, by key or id, in the caller's tenant. Use of a key is recorded. */
+interface Subjects {
+  find(caller: Caller, request: CheckAccessRequest): MaybePromise<Subject>;
+
+  /** Finds many subjects, in the order of the requests. */
+  findMany(caller: Caller, requests: readonly CheckAccessRequest[]): Promise<readonly Subject[]>;
+}
+
+export interface SubjectOptions {
+  readonly store: Store;
+  readonly keyring: Keyring;
+  readonly lastUsed: Pick<LastUsedTracker, "record">;
+  readonly grantPolicy: GrantPolicy;
+}
+
+const unknown: Subject = {};
+
+export function createSubjects({
+  store,
+  keyring,
+  lastUsed,
+  grantPolicy,
+}: SubjectOptions): Subjects {
+  const identify = createAuthenticate(store, keyring, grantPolicy);
+  const identifyMany = createAuthenticateMany(store, keyring, grantPolicy);
+  const identifyInactive = createIdentifyInactive(store, keyring);
+  const findById = createFindById(store, grantPolicy);
+
+  /** The subject with a key, whose valid owner was looked up. If there is none, looks up whom it belonged to. */
+  function ofKey(caller: Caller, key: string, owner: Caller | undefined): MaybePromise<Subject> {
+    if (owner?.application.tenantId === caller.application.tenantId) {
+      lastUsed.record(owner);
+      return { owner };
+    }
+    return mapMaybePromise(identifyInactive(key), (inactive) =>
+      inactive
+        ? ifVisible(caller, { owner: inactive.owner, inactiveReason: inactive.reason })
+        : unknown,
+    );
+  }
+
+  function ofId(caller: Caller, request: CheckAccessRequest): MaybePromise<Subject> {
+    return mapMaybePromise(findById(caller.application.tenantId, request), (subject) =>
+      ifVisible(caller, subject),
+    );
+  }
+
+  return {
+    find: (caller, request) =>
+      request.key === ""
+        ? ofId(caller, request)
+        : mapMaybePromise(identify(request.key), (owner) => ofKey(caller, request.key, owner)),
+
+    async findMany(caller, requests) {
+      const owners = await identifyMany(requests.map(({ key }) => key));
+      const subjects = requests.map((request, index) =>
+        request.key === "" ? ofId(caller, request) : ofKey(caller, request.key, owners[index]),
+      );
+      return subjects.some((subject) => subject instanceof Promise)
+        ? Promise.all(subjects)
+        : (subjects as Subject[]);
+    },
+  };
+}
+
+/** Other tenants are invisible. Only callers that can read applications may see that one is disabled. */
+function ifVisible(caller: Caller, subject: Subject): Subject {
+  const { owner, inactiveReason } = subject;
+  const isVisible =
+    owner?.application.tenantId === caller.application.tenantId &&
+    (inactiveReason !== "disabled" || callerHolds(caller, "application:read"));
+  return isVisible ? subject : unknown;
+}
+
+/** Finds subjects by id or external id, active or not. */
+function createFindById(
+  { applications, sessions }: Store,
+  grantPolicy: GrantPolicy,
+): (tenantId: string, request: CheckAccessRequest) => MaybePromise<Subject> {
+  const addBoundary = createAddBoundary(grantPolicy);
+
+  function toSubject(owner: Caller | undefined, isExpired: boolean): Subject {
+    if (!owner) {
+      return unknown;
+    }
+    const inactiveReason = isExpired ? "expired" : isDisabled(owner) ? "disabled" : undefined;
+    return { owner, inactiveReason };
+  }
+
+  function findSession(id: string): MaybePromise<Subject> {
+    return mapMaybePromise(sessions.find(id), (active) =>
+      active
+        ? toSubject(addBoundary(active), false)
+        : mapMaybePromise(sessions.findExpired(id), (expired) => toSubject(expired, true)),
+    );
+  }
+
+  function findApplication(id: string): MaybePromise<Subject> {
+    return mapMaybePromise(applications.find(id), (active) =>
+      active
+        ? toSubject({ application: active }, false)
+        : mapMaybePromise(applications.findExpired(id), (expired) =>
+            toSubject(expired && { application: expired }, true),
+          ),
+    );
+  }
+
+  async function findByExternalId(tenantId: string, externalId: string): Promise<Subject> {
+    const query = { tenantId, filter: { externalId }, size: 1, from: { page: 1 } };
+    const [application] = (await applications.list(query)).items;
+    return toSubject(application && { application }, false);
+  }
+
+  return (tenantId, { applicationId, sessionId, externalId }) => {
+    if (sessionId !== undefined) {
+      return findSession(sessionId.toLowerCase());
+    }
+    return applicationId === undefined
+      ? findByExternalId(tenantId, externalId ?? "")
+      : findApplication(applicationId.toLowerCase());
+  };
+}
