@@ -37,6 +37,10 @@ export const openapi = {
       "description": "The audit log of the tenant of the caller's key: changes, denied calls, and upcoming expirations, with the actor and the address.\n\nPermissions:\n\n- `event:read`: Read and watch the audit log."
     },
     {
+      "name": "Gateways",
+      "description": "Decides about requests for API gateways and reverse proxies, which enforce the decision. Envoy has a service of its own: `envoy.service.auth.v3.Authorization`."
+    },
+    {
       "name": "Sessions",
       "description": "Manages sessions, the short-lived keys of browsers and mobile apps.\n\nA browser opens a session with a public key and sends the nonce to its backend. The backend authorizes the session with its private key. The key of the session then has the access that the backend granted.\n\nPermissions:\n\n- `session:read`: List sessions and read each of them.\n- `session:delete`: Revoke one session, or all sessions of an application."
     },
@@ -3986,6 +3990,442 @@ export const openapi = {
         }
       }
     },
+    "/access/forward": {
+      "get": {
+        "operationId": "forwardAuth",
+        "tags": [
+          "Gateways"
+        ],
+        "summary": "Decides whether a gateway may pass on the request of a client (forward auth)",
+        "description": "The gateway sends the headers of the client's request, with the client's key in its usual header or in `Authorization: Bearer`, and its own key in `SVC-GUARD-KEY`. Any 2xx status allows the request. The response then names the owner of the key in `X-Latchkey-…` headers, for the upstream. A denial is an error: 401 for a missing or invalid key, 403 if the key does not allow the request, 429 if it is used too often.\n\nWithout `permission`, the routes of `GATEWAY_ROUTES` decide which permission the request needs, by its host, method and path in `X-Forwarded-Host`, `X-Forwarded-Method` and `X-Forwarded-Uri`, or in `X-Original-Host`, `X-Original-Method` and `X-Original-URI`. A request that matches no route is denied.\n\nContainer and token_id need permission: send it too, or leave all three to GATEWAY_ROUTES.\n\nRequires the permission `access:check`, which only private applications, management applications, and sessions can hold.",
+        "security": [
+          {
+            "gatewayKey": []
+          }
+        ],
+        "x-required-permission": "access:check",
+        "x-callers": [
+          "private",
+          "management",
+          "session"
+        ],
+        "parameters": [
+          {
+            "name": "permission",
+            "in": "query",
+            "required": false,
+            "description": "The permission that the client needs. If absent, `GATEWAY_ROUTES` decides.",
+            "schema": {
+              "type": "string",
+              "maxLength": 100,
+              "pattern": "^[a-z][a-z0-9_-]*(:[a-z][a-z0-9_-]*){1,2}$",
+              "examples": [
+                "token:read"
+              ]
+            }
+          },
+          {
+            "name": "container",
+            "in": "query",
+            "required": false,
+            "description": "The container of the token that the request concerns. (A token is a vaulted data item, not a credential.)",
+            "schema": {
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 500,
+              "pattern": "^/?([^/]+/)*[^/]*$",
+              "examples": [
+                "/pci/customer-42/"
+              ]
+            }
+          },
+          {
+            "name": "token_id",
+            "in": "query",
+            "required": false,
+            "description": "The id of the token that the request concerns.",
+            "schema": {
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 500,
+              "examples": [
+                "card-4242"
+              ]
+            }
+          },
+          {
+            "name": "deny_status",
+            "in": "query",
+            "required": false,
+            "description": "The status of every denial, for gateways that pass on few: nginx turns others than 401 and 403 into 500. The header `X-Latchkey-Reason` has the reason.",
+            "schema": {
+              "type": "integer",
+              "format": "int32",
+              "minimum": 403,
+              "maximum": 403,
+              "examples": [
+                403
+              ]
+            }
+          }
+        ],
+        "responses": {
+          "200": {
+            "description": "The owner of the client's key, for the upstream. Each field is also a header.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              },
+              "X-Latchkey-Application-Id": {
+                "$ref": "#/components/headers/X-Latchkey-Application-Id"
+              },
+              "X-Latchkey-Tenant-Id": {
+                "$ref": "#/components/headers/X-Latchkey-Tenant-Id"
+              },
+              "X-Latchkey-Session-Id": {
+                "$ref": "#/components/headers/X-Latchkey-Session-Id"
+              },
+              "X-Latchkey-Transform": {
+                "$ref": "#/components/headers/X-Latchkey-Transform"
+              },
+              "X-Latchkey-Expires-At": {
+                "$ref": "#/components/headers/X-Latchkey-Expires-At"
+              }
+            },
+            "content": {
+              "application/json": {
+                "schema": {
+                  "$ref": "#/components/schemas/ForwardAuthResponse"
+                },
+                "example": {
+                  "application_id": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
+                  "tenant_id": "0198c8a0-11d2-7ab4-8c3f-5e7a9b1d3f60",
+                  "session_id": "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f",
+                  "transform": "mask",
+                  "expires_at": "2028-01-01T00:00:00.000Z"
+                }
+              }
+            }
+          },
+          "400": {
+            "description": "The request cannot be read or is not valid. `errors` lists the violations by field.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "example": {
+                  "type": "urn:latchkey:problem:invalid_request",
+                  "title": "The request is not valid",
+                  "status": 400,
+                  "detail": "permission: must be two or three lower-case segments separated by colons, for example token:read",
+                  "code": "invalid_request",
+                  "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                  "errors": {
+                    "permission": [
+                      "must be two or three lower-case segments separated by colons, for example token:read"
+                    ]
+                  }
+                }
+              }
+            }
+          },
+          "401": {
+            "$ref": "#/components/responses/Unauthenticated"
+          },
+          "403": {
+            "description": "`permission_denied`: The key is valid but does not allow this. `origin_not_allowed`: The key is valid but may not be used from this origin. `address_not_allowed`: The key is valid but may not be used from this address.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "permission_denied": {
+                    "summary": "The key does not allow this",
+                    "value": {
+                      "type": "urn:latchkey:problem:permission_denied",
+                      "title": "The key does not allow this",
+                      "status": 403,
+                      "detail": "This method requires the permission access:check, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
+                      "code": "permission_denied",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "origin_not_allowed": {
+                    "summary": "The key may not be used from this origin",
+                    "value": {
+                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "title": "The key may not be used from this origin",
+                      "status": 403,
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
+                      "code": "origin_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "address_not_allowed": {
+                    "summary": "The key may not be used from this address",
+                    "value": {
+                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "title": "The key may not be used from this address",
+                      "status": 403,
+                      "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
+                      "code": "address_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
+          },
+          "414": {
+            "$ref": "#/components/responses/UrlTooLong"
+          },
+          "429": {
+            "$ref": "#/components/responses/RateLimited"
+          },
+          "431": {
+            "$ref": "#/components/responses/HeadersTooLarge"
+          },
+          "500": {
+            "$ref": "#/components/responses/Internal"
+          },
+          "503": {
+            "$ref": "#/components/responses/StoreUnavailable"
+          },
+          "504": {
+            "$ref": "#/components/responses/DeadlineExceeded"
+          }
+        }
+      },
+      "post": {
+        "operationId": "forwardAuthPost",
+        "tags": [
+          "Gateways"
+        ],
+        "summary": "Decides whether a gateway may pass on the request of a client (forward auth)",
+        "description": "The gateway sends the headers of the client's request, with the client's key in its usual header or in `Authorization: Bearer`, and its own key in `SVC-GUARD-KEY`. Any 2xx status allows the request. The response then names the owner of the key in `X-Latchkey-…` headers, for the upstream. A denial is an error: 401 for a missing or invalid key, 403 if the key does not allow the request, 429 if it is used too often.\n\nWithout `permission`, the routes of `GATEWAY_ROUTES` decide which permission the request needs, by its host, method and path in `X-Forwarded-Host`, `X-Forwarded-Method` and `X-Forwarded-Uri`, or in `X-Original-Host`, `X-Original-Method` and `X-Original-URI`. A request that matches no route is denied.\n\nContainer and token_id need permission: send it too, or leave all three to GATEWAY_ROUTES.\n\nRequires the permission `access:check`, which only private applications, management applications, and sessions can hold.",
+        "security": [
+          {
+            "gatewayKey": []
+          }
+        ],
+        "x-required-permission": "access:check",
+        "x-callers": [
+          "private",
+          "management",
+          "session"
+        ],
+        "parameters": [
+          {
+            "name": "permission",
+            "in": "query",
+            "required": false,
+            "description": "The permission that the client needs. If absent, `GATEWAY_ROUTES` decides.",
+            "schema": {
+              "type": "string",
+              "maxLength": 100,
+              "pattern": "^[a-z][a-z0-9_-]*(:[a-z][a-z0-9_-]*){1,2}$",
+              "examples": [
+                "token:read"
+              ]
+            }
+          },
+          {
+            "name": "container",
+            "in": "query",
+            "required": false,
+            "description": "The container of the token that the request concerns. (A token is a vaulted data item, not a credential.)",
+            "schema": {
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 500,
+              "pattern": "^/?([^/]+/)*[^/]*$",
+              "examples": [
+                "/pci/customer-42/"
+              ]
+            }
+          },
+          {
+            "name": "token_id",
+            "in": "query",
+            "required": false,
+            "description": "The id of the token that the request concerns.",
+            "schema": {
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 500,
+              "examples": [
+                "card-4242"
+              ]
+            }
+          },
+          {
+            "name": "deny_status",
+            "in": "query",
+            "required": false,
+            "description": "The status of every denial, for gateways that pass on few: nginx turns others than 401 and 403 into 500. The header `X-Latchkey-Reason` has the reason.",
+            "schema": {
+              "type": "integer",
+              "format": "int32",
+              "minimum": 403,
+              "maximum": 403,
+              "examples": [
+                403
+              ]
+            }
+          }
+        ],
+        "responses": {
+          "200": {
+            "description": "The owner of the client's key, for the upstream. Each field is also a header.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              },
+              "X-Latchkey-Application-Id": {
+                "$ref": "#/components/headers/X-Latchkey-Application-Id"
+              },
+              "X-Latchkey-Tenant-Id": {
+                "$ref": "#/components/headers/X-Latchkey-Tenant-Id"
+              },
+              "X-Latchkey-Session-Id": {
+                "$ref": "#/components/headers/X-Latchkey-Session-Id"
+              },
+              "X-Latchkey-Transform": {
+                "$ref": "#/components/headers/X-Latchkey-Transform"
+              },
+              "X-Latchkey-Expires-At": {
+                "$ref": "#/components/headers/X-Latchkey-Expires-At"
+              }
+            },
+            "content": {
+              "application/json": {
+                "schema": {
+                  "$ref": "#/components/schemas/ForwardAuthResponse"
+                },
+                "example": {
+                  "application_id": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
+                  "tenant_id": "0198c8a0-11d2-7ab4-8c3f-5e7a9b1d3f60",
+                  "session_id": "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f",
+                  "transform": "mask",
+                  "expires_at": "2028-01-01T00:00:00.000Z"
+                }
+              }
+            }
+          },
+          "400": {
+            "description": "The request cannot be read or is not valid. `errors` lists the violations by field.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "example": {
+                  "type": "urn:latchkey:problem:invalid_request",
+                  "title": "The request is not valid",
+                  "status": 400,
+                  "detail": "permission: must be two or three lower-case segments separated by colons, for example token:read",
+                  "code": "invalid_request",
+                  "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                  "errors": {
+                    "permission": [
+                      "must be two or three lower-case segments separated by colons, for example token:read"
+                    ]
+                  }
+                }
+              }
+            }
+          },
+          "401": {
+            "$ref": "#/components/responses/Unauthenticated"
+          },
+          "403": {
+            "description": "`permission_denied`: The key is valid but does not allow this. `origin_not_allowed`: The key is valid but may not be used from this origin. `address_not_allowed`: The key is valid but may not be used from this address.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "permission_denied": {
+                    "summary": "The key does not allow this",
+                    "value": {
+                      "type": "urn:latchkey:problem:permission_denied",
+                      "title": "The key does not allow this",
+                      "status": 403,
+                      "detail": "This method requires the permission access:check, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
+                      "code": "permission_denied",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "origin_not_allowed": {
+                    "summary": "The key may not be used from this origin",
+                    "value": {
+                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "title": "The key may not be used from this origin",
+                      "status": 403,
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
+                      "code": "origin_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "address_not_allowed": {
+                    "summary": "The key may not be used from this address",
+                    "value": {
+                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "title": "The key may not be used from this address",
+                      "status": 403,
+                      "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
+                      "code": "address_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
+          },
+          "414": {
+            "$ref": "#/components/responses/UrlTooLong"
+          },
+          "429": {
+            "$ref": "#/components/responses/RateLimited"
+          },
+          "431": {
+            "$ref": "#/components/responses/HeadersTooLarge"
+          },
+          "500": {
+            "$ref": "#/components/responses/Internal"
+          },
+          "503": {
+            "$ref": "#/components/responses/StoreUnavailable"
+          },
+          "504": {
+            "$ref": "#/components/responses/DeadlineExceeded"
+          }
+        }
+      }
+    },
     "/sessions": {
       "post": {
         "operationId": "createSession",
@@ -5346,6 +5786,17 @@ export const openapi = {
         "in": "header",
         "name": "SVC-API-KEY",
         "description": "The key of an application or of a session."
+      },
+      "gatewayKey": {
+        "type": "apiKey",
+        "in": "header",
+        "name": "SVC-GUARD-KEY",
+        "description": "The key of a gateway."
+      },
+      "bearer": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "The key of an application or of a session, as clients of standards send it."
       }
     },
     "headers": {
@@ -5399,6 +5850,41 @@ export const openapi = {
           "type": "string"
         },
         "example": "\"17\""
+      },
+      "X-Latchkey-Application-Id": {
+        "description": "The `application_id` of the response.",
+        "schema": {
+          "type": "string"
+        },
+        "example": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
+      },
+      "X-Latchkey-Tenant-Id": {
+        "description": "The `tenant_id` of the response.",
+        "schema": {
+          "type": "string"
+        },
+        "example": "0198c8a0-11d2-7ab4-8c3f-5e7a9b1d3f60"
+      },
+      "X-Latchkey-Session-Id": {
+        "description": "The `session_id` of the response.",
+        "schema": {
+          "type": "string"
+        },
+        "example": "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f"
+      },
+      "X-Latchkey-Transform": {
+        "description": "The `transform` of the response.",
+        "schema": {
+          "type": "string"
+        },
+        "example": "mask"
+      },
+      "X-Latchkey-Expires-At": {
+        "description": "The `expires_at` of the response.",
+        "schema": {
+          "type": "string"
+        },
+        "example": "2028-01-01T00:00:00.000Z"
       }
     },
     "responses": {
@@ -7655,6 +8141,61 @@ export const openapi = {
         "required": [
           "pagination",
           "data"
+        ]
+      },
+      "ForwardAuthResponse": {
+        "type": "object",
+        "description": "The owner of the client's key, for the upstream. Each field is also a header.",
+        "properties": {
+          "application_id": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
+            ],
+            "description": "The application of the key, or the one that opened its session."
+          },
+          "tenant_id": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a0-11d2-7ab4-8c3f-5e7a9b1d3f60"
+            ],
+            "description": "The tenant of the key."
+          },
+          "session_id": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f"
+            ],
+            "description": "The session, if the key belongs to one."
+          },
+          "transform": {
+            "type": "string",
+            "enum": [
+              "redact",
+              "mask",
+              "reveal"
+            ],
+            "examples": [
+              "mask"
+            ],
+            "description": "How much of the token the client may see: `redact`, `mask` or `reveal`. The upstream must apply it."
+          },
+          "expires_at": {
+            "type": "string",
+            "format": "date-time",
+            "examples": [
+              "2028-01-01T00:00:00.000Z"
+            ],
+            "description": "When the key expires. Absent if it never does."
+          }
+        },
+        "required": [
+          "application_id",
+          "tenant_id",
+          "transform"
         ]
       },
       "CreateSessionResponse": {

@@ -9,6 +9,7 @@ import { createKeyRedactor, createKeyring, type Keyring, type RedactKeys } from 
 import { createLastUsedTracker, type LastUsedTracker } from "./auth/last-used.js";
 import { createReadKey, type ReadKey } from "./auth/read-key.js";
 import type { Settings } from "./config/settings.js";
+import { createRoutes, type Routes } from "./services/access/gateways/routes.js";
 import { createDenials, type Denials } from "./services/events/denials.js";
 import { createRateLimits, type RateLimits } from "./services/rate-limits/rate-limits.js";
 import type { Clock, Store } from "./store/port/store.js";
@@ -39,6 +40,8 @@ export interface Dependencies {
   readonly rateLimits: RateLimits;
   readonly lastUsed: LastUsedTracker;
   readonly denials: Denials;
+  /** The routes of gateways. Close them at shutdown. */
+  readonly routes: Routes;
   /** `undefined` if metrics are off. */
   readonly calls: CallMetrics | undefined;
   readonly tracing: Tracing | undefined;
@@ -83,6 +86,7 @@ export function createDependencies(
       interval: lastUsedFlushInterval,
     }),
     denials: createDenials({ store, keyring, addressOf, readKey, log }),
+    routes: createRoutes(settings.gatewayRoutes, log),
     calls: metrics?.calls,
     tracing,
     clock,

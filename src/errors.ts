@@ -11,6 +11,7 @@ import {
   invalidKeyResponse,
   type ProblemCode,
   problemCatalogue,
+  problemUri,
   quote,
   sanitize,
 } from "./contract/problems.js";
@@ -27,6 +28,10 @@ interface ProblemOptions {
   readonly retryAfter?: number;
   /** The original error, for the log only. */
   readonly cause?: unknown;
+  /** The status over REST, if it is not that of the code. */
+  readonly status?: number;
+  /** Whether it is the decision about a gateway's client. The audit log records only denials of callers. */
+  readonly isDecision?: boolean;
 }
 
 /**
@@ -39,6 +44,7 @@ export class Problem extends ConnectError {
   readonly violations: readonly FieldViolation[];
   readonly headers: Readonly<Record<string, string>>;
   readonly retryAfter: number | undefined;
+  readonly isDecision: boolean;
   /** What the caller was denied access to, for the audit log. Empty if the method as a whole was denied. */
   target: Principal = {};
   private readonly errorMetadata: Readonly<Record<string, string>>;
@@ -47,12 +53,14 @@ export class Problem extends ConnectError {
     /** The stable code of the problem. `code` is the gRPC code of the base class. */
     readonly problemCode: ProblemCode,
     detail: string,
-    { violations = [], metadata = {}, headers = {}, retryAfter, cause }: ProblemOptions = {},
+    options: ProblemOptions = {},
   ) {
+    const { violations = [], metadata = {}, headers = {}, retryAfter, cause } = options;
     const { status, grpc, title } = problemCatalogue[problemCode];
     const sent = retryAfter === undefined ? headers : { ...headers, ...retryHeader(retryAfter) };
     super(detail, grpc, sent, undefined, cause);
-    this.status = status;
+    this.status = options.status ?? status;
+    this.isDecision = options.isDecision ?? false;
     this.title = title;
     this.violations = violations;
     this.headers = sent;
@@ -82,6 +90,30 @@ export class Problem extends ConnectError {
       this.details.push({ desc: RetryInfoSchema, value: create(RetryInfoSchema, { retryDelay }) });
     }
   }
+}
+
+/** A problem as a response body (RFC 9457). */
+export function problemBody(
+  { problemCode, status, title, rawMessage, violations }: Problem,
+  requestId: string,
+): string {
+  return JSON.stringify({
+    type: problemUri(problemCode),
+    title,
+    status,
+    detail: rawMessage,
+    code: problemCode,
+    request_id: requestId,
+    ...(violations.length > 0 && { errors: groupByField(violations) }),
+  });
+}
+
+function groupByField(violations: readonly FieldViolation[]): Record<string, string[]> {
+  const byField = new Map<string, string[]>();
+  for (const { field, message } of violations) {
+    byField.set(field, [...(byField.get(field) ?? []), message]);
+  }
+  return Object.fromEntries(byField);
 }
 
 /** Rounds up, because HTTP has whole seconds. */
@@ -135,6 +167,16 @@ export function sessionQuotaReached(quota: number, wait: number): Problem {
 export function permissionDenied(detail: string, missing?: readonly string[]): Problem {
   const metadata = missing ? { missing_permissions: missing.join(",") } : {};
   return new Problem("permission_denied", detail, { metadata });
+}
+
+/** The denial of a gateway's client as the response to the gateway, with its reason in a header. */
+export function denyClient(denial: Problem, status: number | undefined): Problem {
+  const { problemCode, rawMessage, violations, retryAfter } = denial;
+  const headers = { ...denial.headers, "x-latchkey-reason": problemCode };
+  return new Problem(problemCode, rawMessage, {
+    ...{ violations, headers, status: status ?? denial.status, isDecision: true },
+    ...(retryAfter !== undefined && { retryAfter }),
+  });
 }
 
 export function originNotAllowed(origin: string | undefined): Problem {

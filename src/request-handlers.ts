@@ -1,13 +1,15 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
+import { Authorization } from "../gen/envoy/service/auth/v3/external_auth_pb.js";
 import { Health } from "../gen/grpc/health/v1/health_pb.js";
 import { ServerReflection } from "../gen/grpc/reflection/v1/reflection_pb.js";
 import { ServerReflection as ServerReflectionAlpha } from "../gen/grpc/reflection/v1alpha/reflection_pb.js";
 import { AccessService } from "../gen/latchkey/v1/access_service_pb.js";
 import { ApplicationService } from "../gen/latchkey/v1/application_service_pb.js";
 import { EventService } from "../gen/latchkey/v1/event_service_pb.js";
+import { GatewayService } from "../gen/latchkey/v1/gateway_service_pb.js";
 import { SessionService } from "../gen/latchkey/v1/session_service_pb.js";
-import type { AddressOf } from "./auth/caller-address.js";
+import { type AddressOf, createForwardedAddressOf } from "./auth/caller-address.js";
 import { createCursorSealerFactory } from "./auth/cursor-sealing.js";
 import { createGrantGuard } from "./auth/grants.js";
 import type { Keyring } from "./auth/keys.js";
@@ -16,6 +18,11 @@ import type { ReadKey } from "./auth/read-key.js";
 import type { Settings } from "./config/settings.js";
 import type { Dependencies } from "./dependencies.js";
 import { createPipelines } from "./middleware/pipeline.js";
+import { createChecks } from "./services/access/check.js";
+import { createExtAuthzHandlers } from "./services/access/gateways/ext-authz.js";
+import { createForwardAuthHandlers } from "./services/access/gateways/forward-auth.js";
+import { createGatewayCheck } from "./services/access/gateways/gateway-check.js";
+import type { Routes } from "./services/access/gateways/routes.js";
 import { createAccessHandlers } from "./services/access/handlers.js";
 import { createApplicationHandlers } from "./services/applications/handlers.js";
 import { createAudit } from "./services/events/audit.js";
@@ -80,6 +87,7 @@ interface ImplementationsOptions {
   readonly addressOf: AddressOf;
   readonly lastUsed: LastUsedTracker;
   readonly rateLimits: RateLimits;
+  readonly routes: Routes;
   readonly clock: Clock;
   readonly settings: Settings;
   /** Aborts when the server stops, which ends streams. */
@@ -89,8 +97,11 @@ interface ImplementationsOptions {
 /** The services of the API. */
 function createImplementations(options: ImplementationsOptions): Implementation[] {
   const { store, readKey, addressOf, settings, clock } = options;
+  const { keyHeader, grantPolicy, trustedProxies } = settings;
+  const checks = createChecks({ ...options, grantPolicy });
   const handlerOptions = {
     ...options,
+    checks,
     grantGuard: createGrantGuard(settings.grantPolicy),
     audit: createAudit(addressOf),
     createSealer: createCursorSealerFactory({
@@ -98,6 +109,12 @@ function createImplementations(options: ImplementationsOptions): Implementation[
       storeId: store.id,
       clock,
     }),
+  };
+  const gatewayOptions = {
+    check: createGatewayCheck({ ...options, checks, keyHeader }),
+    addressOf,
+    forwardedAddressOf: createForwardedAddressOf(trustedProxies),
+    keyHeader,
   };
   const withIdempotency = createIdempotency(store.responses, readKey);
   const serve = <S extends DescService>(service: S, handlers: ServiceImpl<S>) =>
@@ -107,6 +124,8 @@ function createImplementations(options: ImplementationsOptions): Implementation[
     serve(SessionService, createSessionHandlers(handlerOptions)),
     serve(AccessService, createAccessHandlers(handlerOptions)),
     serve(EventService, createEventHandlers(handlerOptions)),
+    serve(GatewayService, createForwardAuthHandlers(gatewayOptions)),
+    serve(Authorization, createExtAuthzHandlers(gatewayOptions)),
   ];
 }
 

@@ -42,7 +42,7 @@ export function createServer(options: ServerOptions): LatchkeyServer {
   const { limits, trustedProxies, tls } = settings;
   const metrics = settings.metrics && createMetrics();
   const dependencies = createDependencies(options, metrics);
-  const { store, lastUsed, denials } = dependencies;
+  const { store, lastUsed, denials, routes } = dependencies;
   const warnings = createExpiryWarnings({ events: store.events, log });
   /** Readiness fails before the listener closes, so that load balancers stop routing first. */
   const draining = new AbortController();
@@ -99,6 +99,7 @@ export function createServer(options: ServerOptions): LatchkeyServer {
     scrape,
     async close() {
       draining.abort();
+      routes.close();
       await listener.stopAccepting();
       stopping.abort();
       await listener.close(settings.shutdownGrace);

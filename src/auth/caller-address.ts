@@ -25,6 +25,18 @@ export function createAddressOf(trustedProxies: readonly Network[]): AddressOf {
   };
 }
 
+/** Returns the address of a gateway's client, or the empty string if the gateway does not send it. */
+export type ForwardedAddressOf = (gateway: Peer) => string;
+
+/** A gateway is trusted to send the address of its client in `X-Forwarded-For`. */
+export function createForwardedAddressOf(trustedProxies: readonly Network[]): ForwardedAddressOf {
+  return ({ address, headers }) => {
+    const gateway = parseAddress(address);
+    const client = gateway && findClient(gateway, forwardedFor(headers), trustedProxies);
+    return client && client !== gateway ? formatAddress(client) : "";
+  };
+}
+
 /**
  * The client address is the peer of the connection. If the peer is a trusted
  * proxy, it is the rightmost untrusted address in `X-Forwarded-For`: clients

@@ -30,6 +30,10 @@ export function createProgram(): Command {
 /** Runs the service. Loads only the modules that this process needs. */
 async function serve(): Promise<void> {
   const settings = readSettings();
+  if (settings.gatewayRoutes) {
+    const { parseRoutes } = await import("../services/access/gateways/routes.js");
+    await parseRoutes(settings.gatewayRoutes);
+  }
   if (settings.workers > 1) {
     const { supervise } = await import("../cluster/supervisor.js");
     await supervise(settings);

@@ -7,6 +7,7 @@ import {
   createSettingReader,
   databaseName,
   delay,
+  file,
   headerName,
   idsByName,
   lifetime,
@@ -40,6 +41,8 @@ export interface Settings {
   readonly bearerKeys: boolean;
   /** The ids of applications by the names in the client certificates of gateways. */
   readonly gatewayCertificates: ReadonlyMap<string, string>;
+  /** The file with the routes of gateways, as it was at startup. */
+  readonly gatewayRoutes: { readonly path: string; readonly content: Buffer } | undefined;
   readonly sessionTtl: number;
   readonly sessionMaxTtl: number;
   /** Default limit of open sessions per public application. */
@@ -114,6 +117,7 @@ export function readSettings(environment: Environment = process.env): Settings {
     keyHeader: read("KEY_HEADER", headerName) ?? defaultKeyHeader,
     bearerKeys: read("BEARER_KEYS", oneOf("accept", "refuse")) === "accept",
     gatewayCertificates: read("GATEWAY_CERTIFICATES", idsByName) ?? new Map(),
+    gatewayRoutes: read("GATEWAY_ROUTES", file),
     sessionTtl: read("SESSION_TTL", lifetime) ?? 180_000,
     sessionMaxTtl: read("SESSION_MAX_TTL", lifetime) ?? 30 * 24 * 3_600_000,
     sessionQuota: read("SESSION_QUOTA", count("sessions", 1, 1_000_000, 10_000)) ?? 10_000,

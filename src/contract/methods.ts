@@ -13,12 +13,14 @@ import { http } from "../../gen/google/api/annotations_pb.js";
 import { AccessService } from "../../gen/latchkey/v1/access_service_pb.js";
 import { ApplicationService } from "../../gen/latchkey/v1/application_service_pb.js";
 import { EventService } from "../../gen/latchkey/v1/event_service_pb.js";
+import { GatewayService } from "../../gen/latchkey/v1/gateway_service_pb.js";
 import {
   type Access,
   access,
   CallerKind,
   http_header,
   http_status,
+  identity_header,
   known_permissions,
   type Permission,
   permissions,
@@ -34,6 +36,7 @@ export const services: readonly DescService[] = [
   SessionService,
   AccessService,
   EventService,
+  GatewayService,
 ];
 
 /** Our own validation rules, from `rules.proto`. */
@@ -116,6 +119,11 @@ export function isReplayable(method: DescMethod): method is DescMethodUnary {
 /** The HTTP header that carries a field over REST, if any. */
 export function headerOf(field: DescField): string | undefined {
   return getOption(field, http_header) || undefined;
+}
+
+/** The HTTP header that carries a response field as plain text, if any. */
+export function identityHeaderOf(field: DescField): string | undefined {
+  return getOption(field, identity_header) || undefined;
 }
 
 /** The headers that carry request fields over REST. */

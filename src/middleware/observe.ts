@@ -149,8 +149,8 @@ function runEach<T>(messages: AsyncIterable<T>, span: CallSpan): AsyncIterable<T
   return { [Symbol.asyncIterator]: () => iterator };
 }
 
-function isDenial({ code }: Problem): boolean {
-  return code === Code.PermissionDenied || code === Code.Unauthenticated;
+function isDenial({ code, isDecision }: Problem): boolean {
+  return !isDecision && (code === Code.PermissionDenied || code === Code.Unauthenticated);
 }
 
 /** The data of a call's log line. */

@@ -43,9 +43,12 @@ export function createRefusalExample(contract: Contract, method: DescMethod): st
 
 /** The kinds of caller that may hold a permission. Empty means every kind. */
 function getHolders(contract: Contract, method: DescMethod, permission: string): readonly string[] {
-  const declared = contract.permissions(method.parent).find(({ name }) => name === permission);
+  const services = [...contract.registry].filter((type) => type.kind === "service");
+  const declared = services
+    .flatMap((service) => contract.permissions(service))
+    .find(({ name }) => name === permission);
   if (!declared) {
-    throw new Error(`${method} requires ${permission}, which its service does not declare`);
+    throw new Error(`${method} requires ${permission}, which no service declares`);
   }
   return declared.holders;
 }

@@ -21,7 +21,8 @@ export interface Contract {
   /** Every kind of caller, in lower case. */
   readonly callerKinds: readonly string[];
 
-  http(method: DescMethod): HttpBinding | undefined;
+  /** The REST bindings of a method, the main one first. */
+  http(method: DescMethod): readonly HttpBinding[];
   access(method: DescMethod): Access;
   /** The status of a successful response, if the method sets one. */
   httpStatus(method: DescMethod): number | undefined;
@@ -32,6 +33,8 @@ export interface Contract {
 
   /** The header that carries a field, if any. */
   header(field: DescField): string | undefined;
+  /** The header that carries a response field as plain text, if any. */
+  identityHeader(field: DescField): string | undefined;
   messageRules(message: DescMessage): readonly Rule[];
   fieldRules(field: DescField): FieldRules;
   /** The CEL rules of our own extensions. */
@@ -50,6 +53,10 @@ interface Access {
   readonly permission: string | undefined;
   /** Empty allows every kind. */
   readonly callers: readonly string[];
+  /** The header that carries the key, if it is not the configured one. */
+  readonly keyHeader: string | undefined;
+  /** Whether `Authorization` may carry the key. */
+  readonly acceptsAuthorization: boolean;
 }
 
 export interface Permission {
@@ -83,15 +90,18 @@ export function readContract(files: readonly DescFile[]): Contract {
       .map(({ name }) => toCallerKind(name)),
 
     http: (method) => {
-      const rule = read<Record<string, string>>(method, "google.api.http");
-      return rule && createBinding(method, rule);
+      const rule = read<HttpRule>(method, "google.api.http");
+      const rules = rule ? [rule, ...(rule.additional_bindings ?? [])] : [];
+      return rules.map((rule) => createBinding(method, rule));
     },
     access: (method) => {
-      const access = read<{ permission?: string; callers?: string[] }>(
-        method,
-        "latchkey.v1.access",
-      );
-      return { permission: access?.permission, callers: (access?.callers ?? []).map(toCallerKind) };
+      const access = read<AccessOption>(method, "latchkey.v1.access") ?? {};
+      return {
+        permission: access.permission,
+        callers: (access.callers ?? []).map(toCallerKind),
+        keyHeader: access.key_header,
+        acceptsAuthorization: access.authorization_header ?? false,
+      };
     },
     httpStatus: (method) => read(method, "latchkey.v1.http_status"),
     errors: (method) => read(method, "latchkey.v1.errors") ?? [],
@@ -104,6 +114,7 @@ export function readContract(files: readonly DescFile[]): Contract {
       })),
 
     header: (field) => read(field, "latchkey.v1.http_header"),
+    identityHeader: (field) => read(field, "latchkey.v1.identity_header"),
     messageRules: (message) => read<{ cel?: Rule[] }>(message, "buf.validate.message")?.cel ?? [],
     fieldRules: (field) => read(field, "buf.validate.field") ?? {},
     predefinedRules: (rules) =>
@@ -116,7 +127,18 @@ export function readContract(files: readonly DescFile[]): Contract {
   };
 }
 
-function createBinding(method: DescMethod, rule: Record<string, string>): HttpBinding {
+type HttpRule = Partial<Record<(typeof verbs)[number] | "body", string>> & {
+  readonly additional_bindings?: readonly HttpRule[];
+};
+
+interface AccessOption {
+  readonly permission?: string;
+  readonly callers?: readonly string[];
+  readonly key_header?: string;
+  readonly authorization_header?: boolean;
+}
+
+function createBinding(method: DescMethod, rule: HttpRule): HttpBinding {
   const verb = verbs.find((name) => rule[name] !== undefined);
   const path = verb && rule[verb];
   if (!verb || !path) {

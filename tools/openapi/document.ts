@@ -21,17 +21,16 @@ export function createDocument({ files, allFiles }: Schema): Json {
   const tags: Json[] = [];
   const paths: Record<string, Json> = {};
   for (const service of ours.flatMap((file) => file.services)) {
-    const methods = service.methods.flatMap((method) => {
-      const http = contract.http(method);
-      return http ? [{ method, http }] : [];
-    });
-    if (methods.length > 0) {
+    const bindings = service.methods.flatMap((method) =>
+      contract.http(method).map((http) => ({ method, http })),
+    );
+    if (bindings.length > 0) {
       tags.push({
         name: toTag(service),
         description: describeService(service, contract.permissions(service)),
       });
     }
-    for (const { method, http } of methods) {
+    for (const { method, http } of bindings) {
       paths[http.path] = {
         ...paths[http.path],
         [http.verb]: describe(method, http, toTag(service)),
@@ -54,6 +53,18 @@ export function createDocument({ files, allFiles }: Schema): Json {
           // The only place that names the header, because operators can configure another.
           name: defaultKeyHeader,
           description: "The key of an application or of a session.",
+        },
+        gatewayKey: {
+          type: "apiKey",
+          in: "header",
+          name: "SVC-GUARD-KEY",
+          description: "The key of a gateway.",
+        },
+        bearer: {
+          type: "http",
+          scheme: "bearer",
+          description:
+            "The key of an application or of a session, as clients of standards send it.",
         },
       },
       headers: { ...headers, ...headerFields.components },

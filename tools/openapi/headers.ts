@@ -6,6 +6,7 @@ import {
   replayedHeader,
 } from "../../src/contract/headers.js";
 import type { Contract } from "../contract/contract.js";
+import { findExample } from "../contract/examples.js";
 import { getComment, paragraphs } from "../contract/prose.js";
 import { type Json, refer } from "./schemas.js";
 
@@ -96,6 +97,15 @@ export function createHeaderFields(contract: Contract): HeaderFields {
     responseHeaders: ({ fields }) =>
       Object.fromEntries(
         fields.flatMap((field) => {
+          const identityHeader = contract.identityHeader(field);
+          if (identityHeader !== undefined) {
+            components[identityHeader] ??= {
+              description: `The \`${field.name}\` of the response.`,
+              schema: { type: "string" },
+              example: findExample(contract.fieldRules(field)),
+            };
+            return [[identityHeader, refer("headers", identityHeader)]];
+          }
           const header = contract.header(field);
           if (header === undefined) {
             return [];

@@ -154,11 +154,13 @@ export function createOperations({ contract, schemas, problems, headerFields }: 
       ...(contract.isReplayable(method) ? [idempotencyKeyParameter] : []),
     ];
     const requestBody = describeBody(method, http, example);
+    const [main] = contract.http(method);
     return {
-      operationId: method.localName,
+      operationId: method.localName + (http.verb === main?.verb ? "" : capitalize(http.verb)),
       tags: [tag],
       summary,
       description: paragraphs(rest, ...toSentences(rules), describeAccess(contract, method)),
+      security: describeSecurity(contract, method),
       "x-required-permission": contract.access(method).permission,
       "x-callers": getCallers(contract, method),
       parameters: parameters.length > 0 ? parameters : undefined,
@@ -169,6 +171,19 @@ export function createOperations({ contract, schemas, problems, headerFields }: 
       },
     };
   };
+}
+
+/** How a caller authenticates, if not with the key header alone. */
+function describeSecurity(contract: Contract, method: DescMethod): Json[] | undefined {
+  const { keyHeader, acceptsAuthorization } = contract.access(method);
+  if (keyHeader !== undefined) {
+    return [{ gatewayKey: [] }];
+  }
+  return acceptsAuthorization ? [{ apiKey: [] }, { bearer: [] }] : undefined;
+}
+
+function capitalize(word: string): string {
+  return word.charAt(0).toUpperCase() + word.slice(1);
 }
 
 /** The example for a request without fields. */

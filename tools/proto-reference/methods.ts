@@ -58,12 +58,13 @@ function describeOmitted(contract: Contract, method: DescMethod): string {
 }
 
 function describeRest(contract: Contract, method: DescMethod): string {
-  const http = contract.http(method);
-  if (!http) {
+  const bindings = contract.http(method);
+  if (bindings.length === 0) {
     return "none";
   }
+  const paths = bindings.map(({ verb, path }) => inlineCode(`${verb.toUpperCase()} ${path}`));
   const status = contract.httpStatus(method) ?? (isEmpty(method) ? 204 : 200);
-  return `${inlineCode(`${http.verb.toUpperCase()} ${http.path}`)}, status ${status}`;
+  return `${formatList(paths, "disjunction")}, status ${status}`;
 }
 
 /** Whether a call is safe to retry. */

@@ -53,7 +53,7 @@ function createOverview(contract: Contract, methods: readonly DescMethod[]): Blo
     kind: "table",
     head: ["Method", "Description", "REST"],
     rows: methods.map((method) => {
-      const http = contract.http(method);
+      const [http] = contract.http(method);
       return [
         linkTo(method.name) + (isStream(method) ? " (stream)" : ""),
         `${splitSummary(getComment(method))[0]}.`,

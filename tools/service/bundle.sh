@@ -12,6 +12,6 @@ rm -rf $chunks $stamp
 # CommonJS packages are not bundled. OpenTelemetry's API must be the one that an operator's modules use.
 esbuild src/main.ts --bundle --splitting --platform=node --format=esm --target=node20 \
   --external:@opentelemetry/api --external:commander --external:lmdb --external:mongodb \
-  --external:pino --external:prom-client \
+  --external:pino --external:prom-client --external:yaml \
   --outdir=dist/src --chunk-names='chunks/[name]-[hash]' --sourcemap --log-level=warning
 touch $stamp

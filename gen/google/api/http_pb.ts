@@ -10,7 +10,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file google/api/http.proto.
  */
 export const file_google_api_http: GenFile = /*@__PURE__*/
-  fileDesc("ChVnb29nbGUvYXBpL2h0dHAucHJvdG8SCmdvb2dsZS5hcGkiYwoISHR0cFJ1bGUSDQoDZ2V0GAIgASgJSAASDQoDcHV0GAMgASgJSAASDgoEcG9zdBgEIAEoCUgAEhAKBmRlbGV0ZRgFIAEoCUgAEgwKBGJvZHkYByABKAlCCQoHcGF0dGVybmIGcHJvdG8z");
+  fileDesc("ChVnb29nbGUvYXBpL2h0dHAucHJvdG8SCmdvb2dsZS5hcGkilgEKCEh0dHBSdWxlEg0KA2dldBgCIAEoCUgAEg0KA3B1dBgDIAEoCUgAEg4KBHBvc3QYBCABKAlIABIQCgZkZWxldGUYBSABKAlIABIMCgRib2R5GAcgASgJEjEKE2FkZGl0aW9uYWxfYmluZGluZ3MYCyADKAsyFC5nb29nbGUuYXBpLkh0dHBSdWxlQgkKB3BhdHRlcm5iBnByb3RvMw");
 
 /**
  * How a method is reached over plain HTTP, with the public field numbers.
@@ -55,6 +55,13 @@ export type HttpRule = Message<"google.api.HttpRule"> & {
    * @generated from field: string body = 7;
    */
   body: string;
+
+  /**
+   * Other verbs and paths of the same method.
+   *
+   * @generated from field: repeated google.api.HttpRule additional_bindings = 11;
+   */
+  additionalBindings: HttpRule[];
 };
 
 /**

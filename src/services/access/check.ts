@@ -27,9 +27,17 @@ import { createSubjects, type Subject, type SubjectOptions } from "./subjects.js
 /** A complete message, which is encoded without a copy: a batch has many. */
 export type CheckResult = CheckAccessResponse;
 
+export interface CheckOutcome {
+  readonly subject: Subject;
+  readonly result: CheckResult;
+}
+
 /** Evaluates access checks on applications and sessions of the caller's tenant. */
 export interface Checks {
   one(caller: Caller, request: CheckAccessRequest): MaybePromise<CheckResult>;
+
+  /** Evaluates a check and returns its subject too. */
+  outcome(caller: Caller, request: CheckAccessRequest): MaybePromise<CheckOutcome>;
 
   /** Evaluates many checks. The result of an invalid check is its problem. */
   many(caller: Caller, requests: readonly (CheckAccessRequest | Problem)[]): Promise<CheckResult[]>;
@@ -113,14 +121,19 @@ export function createChecks(options: SubjectOptions): Checks {
     } as CheckResult;
   }
 
+  function outcome(caller: Caller, request: CheckAccessRequest): MaybePromise<CheckOutcome> {
+    return mapMaybePromise(checkedNow(), (now) =>
+      mapMaybePromise(subjects.find(caller, request), (subject) => ({
+        subject,
+        result: toResult(subject, request, toTimestamp(now)),
+      })),
+    );
+  }
+
   return {
-    one(caller, request) {
-      return mapMaybePromise(checkedNow(), (now) =>
-        mapMaybePromise(subjects.find(caller, request), (subject) =>
-          toResult(subject, request, toTimestamp(now)),
-        ),
-      );
-    },
+    outcome,
+
+    one: (caller, request) => mapMaybePromise(outcome(caller, request), ({ result }) => result),
 
     async many(caller, requests) {
       const checkedAt = toTimestamp(await checkedNow());

@@ -12,9 +12,6 @@ import {
 import { type Caller, callerOf, callOf, expiryOf, grantsOf } from "../../auth/caller.js";
 import type { CursorSealerFactory } from "../../auth/cursor-sealing.js";
 import { pickGrants } from "../../auth/grants.js";
-import type { Keyring } from "../../auth/keys.js";
-import type { LastUsedTracker } from "../../auth/last-used.js";
-import type { Settings } from "../../config/settings.js";
 import {
   type ApplicationType,
   applicationTypes,
@@ -30,7 +27,7 @@ import { toTimestamp } from "../../validation/time.js";
 import { validateMessage } from "../../validation/validate.js";
 import type { RateLimits } from "../rate-limits/rate-limits.js";
 import { createOpenStream, createResumeTokens } from "../streams.js";
-import { type CheckResult, createChecks } from "./check.js";
+import type { CheckResult, Checks } from "./check.js";
 import { watchCredentials } from "./watch.js";
 
 /** Checks per tick of the event loop, so that a large batch does not delay other calls. */
@@ -44,9 +41,7 @@ const streamWindow = { total: 512, max: 256, min: 2 };
 
 interface AccessHandlerOptions {
   readonly store: Store;
-  readonly keyring: Keyring;
-  readonly lastUsed: Pick<LastUsedTracker, "record">;
-  readonly settings: Pick<Settings, "grantPolicy">;
+  readonly checks: Checks;
   readonly rateLimits: Pick<RateLimits, "checksOf">;
   readonly createSealer: CursorSealerFactory;
   /** Aborts when the server stops, which ends streams. */
@@ -55,14 +50,11 @@ interface AccessHandlerOptions {
 
 export function createAccessHandlers({
   store,
-  keyring,
-  lastUsed,
-  settings,
+  checks,
   rateLimits,
   createSealer,
   stopping,
 }: AccessHandlerOptions): ServiceImpl<typeof AccessService> {
-  const checks = createChecks({ store, keyring, lastUsed, grantPolicy: settings.grantPolicy });
   const resumeTokens = createResumeTokens(createSealer, "credentials");
   const stream = createOpenStream(stopping);
   const window = createConcurrencyWindow(streamWindow);

@@ -1,5 +1,5 @@
-import { problemMediaType, problemUri } from "../../contract/problems.js";
-import { methodNotAllowed, type Problem, toProblem } from "../../errors.js";
+import { problemMediaType } from "../../contract/problems.js";
+import { methodNotAllowed, problemBody, toProblem } from "../../errors.js";
 import type { Exchange } from "./exchange.js";
 import type { HeaderList } from "./headers.js";
 
@@ -25,30 +25,4 @@ export function sendProblem(exchange: Exchange, reason: unknown): void {
     [...Object.entries(headers).flat(), "content-type", problemMediaType],
     problemBody(problem, exchange.requestId),
   );
-}
-
-/** A problem as a response body (RFC 9457). */
-export function problemBody(
-  { problemCode, status, title, rawMessage, violations }: Problem,
-  requestId: string,
-): string {
-  return JSON.stringify({
-    type: problemUri(problemCode),
-    title,
-    status,
-    detail: rawMessage,
-    code: problemCode,
-    request_id: requestId,
-    ...(violations.length > 0 && { errors: groupByField(violations) }),
-  });
-}
-
-function groupByField(
-  violations: readonly { field: string; message: string }[],
-): Record<string, string[]> {
-  const byField = new Map<string, string[]>();
-  for (const { field, message } of violations) {
-    byField.set(field, [...(byField.get(field) ?? []), message]);
-  }
-  return Object.fromEntries(byField);
 }

@@ -7,12 +7,12 @@ import {
   headersTooLarge,
   invalidRequest,
   type Problem,
+  problemBody,
   requestTimeout,
   urlTooLong,
 } from "../../errors.js";
 import { noStore, securityHeaders } from "../http/headers.js";
 import { http1ConnectionOf } from "../http/http1-connection.js";
-import { problemBody } from "../http/responses.js";
 
 const headerLines = [...noStore, ...securityHeaders]
   .map((text, index) => text + (index % 2 ? "\r\n" : ": "))

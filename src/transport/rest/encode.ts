@@ -1,6 +1,7 @@
 import type { DescMessage } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { ApplicationSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { identityFieldsOf } from "../../contract/identity-headers.js";
 import { headerFieldsOf } from "../../middleware/header-fields.js";
 import {
   createJsonWriter,
@@ -41,13 +42,20 @@ export function createHeaderWriter(
   constant: HeaderList,
 ): (message: object) => HeaderList {
   const fields = headerFieldsOf(schema);
-  if (fields.length === 0) {
+  const identityFields = identityFieldsOf(schema);
+  if (fields.length === 0 && identityFields.length === 0) {
     return () => constant;
   }
   return (message) => {
     const headers = [...constant];
     for (const { key, localName } of fields) {
       headers.push(key, `"${(message as Fields)[localName]}"`);
+    }
+    for (const { header, format } of identityFields) {
+      const value = format(message);
+      if (value !== undefined) {
+        headers.push(header, value);
+      }
     }
     return headers;
   };

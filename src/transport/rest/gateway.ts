@@ -12,7 +12,7 @@ import { type ResponseWriter, runUnaryCall, ServerCall } from "../rpc/call.js";
 import { type Implementation, unaryHandler } from "../rpc/methods.js";
 import { createDecoder } from "./decode.js";
 import { addLastUseToRestJson, createEncoder, createHeaderWriter } from "./encode.js";
-import { type Binding, createRouter, readBinding, splitPath } from "./router.js";
+import { type Binding, createRouter, readBindings, splitPath } from "./router.js";
 
 interface GatewayOptions {
   readonly implementations: readonly Implementation[];
@@ -48,7 +48,7 @@ export function createGateway(options: GatewayOptions): RequestHandler {
   /** Routes without path fields, by verb and path: a fast path in front of the router. */
   const fixed = new Map<string, Route>();
   for (const implementation of options.implementations) {
-    for (const binding of implementation.service.methods.flatMap((it) => readBinding(it) ?? [])) {
+    for (const binding of implementation.service.methods.flatMap(readBindings)) {
       const { verb, segments } = binding;
       const route = createRoute(options, implementation, binding, encoderOf);
       router.add(verb, segments, route);

@@ -146,20 +146,22 @@ export interface Binding {
   readonly status: number;
 }
 
-/** Reads the binding of a method, if it has one. Throws if it is not supported. */
-export function readBinding(method: DescMethod): Binding | undefined {
+/** Reads the bindings of a method. Throws if one is not supported. */
+export function readBindings(method: DescMethod): Binding[] {
   if (!hasOption(method, http)) {
-    return undefined;
+    return [];
   }
-  const { pattern, body } = getOption(method, http);
-  if (method.methodKind !== "unary" || pattern.case === undefined || !["", "*"].includes(body)) {
-    throw new Error(`${method} has an unsupported REST binding`);
-  }
-  return {
-    method: method as DescMethodUnary,
-    verb: pattern.case.toUpperCase(),
-    segments: parseTemplate(pattern.value),
-    hasBody: body === "*",
-    status: statusOf(method),
-  };
+  const rule = getOption(method, http);
+  return [rule, ...rule.additionalBindings].map(({ pattern, body }) => {
+    if (method.methodKind !== "unary" || pattern.case === undefined || !["", "*"].includes(body)) {
+      throw new Error(`${method} has an unsupported REST binding`);
+    }
+    return {
+      method: method as DescMethodUnary,
+      verb: pattern.case.toUpperCase(),
+      segments: parseTemplate(pattern.value),
+      hasBody: body === "*",
+      status: statusOf(method),
+    };
+  });
 }

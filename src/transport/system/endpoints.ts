@@ -83,11 +83,7 @@ function notReady(): Problem {
 /** The OpenAPI document with the configured key header. */
 function withKeyHeader(keyHeader: string): unknown {
   const { components } = openapi;
-  const securitySchemes = Object.fromEntries(
-    Object.entries(components.securitySchemes).map(([name, scheme]) => [
-      name,
-      { ...scheme, name: keyHeader },
-    ]),
-  );
+  const apiKey = { ...components.securitySchemes.apiKey, name: keyHeader };
+  const securitySchemes = { ...components.securitySchemes, apiKey };
   return { ...openapi, components: { ...components, securitySchemes } };
 }

@@ -1,6 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { accessOf } from "../../../src/contract/methods.js";
-import { readBinding } from "../../../src/transport/rest/router.js";
+import { readBindings } from "../../../src/transport/rest/router.js";
 import { type CallerColumn, callerColumns } from "./callers.js";
 import type { Outcome } from "./expected-outcome.js";
 import type { Cell } from "./matrix.js";
@@ -93,7 +93,7 @@ function renderRow(
       (cell) => cell.method === method && cell.column === column && cell.holding === "with",
     )?.actual;
   return [
-    `${method.name}${readBinding(method) ? "" : " (stream)"}`,
+    `${method.name}${readBindings(method).length > 0 ? "" : " (stream)"}`,
     permission === "" ? required : `\`${permission}\``,
     ...columns.map((column) => renderOutcome(findOutcome(column))),
   ];

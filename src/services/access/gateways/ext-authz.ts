@@ -1,0 +1,149 @@
+import type { JsonObject, MessageInitShape } from "@bufbuild/protobuf";
+import type { ServiceImpl } from "@connectrpc/connect";
+import { HeaderValueOption_HeaderAppendAction } from "../../../../gen/envoy/config/core/v3/base_pb.js";
+import type { AttributeContext } from "../../../../gen/envoy/service/auth/v3/attribute_context_pb.js";
+import type {
+  Authorization,
+  CheckResponseSchema,
+} from "../../../../gen/envoy/service/auth/v3/external_auth_pb.js";
+import { ForwardAuthResponseSchema } from "../../../../gen/latchkey/v1/gateway_service_pb.js";
+import { callOf } from "../../../auth/caller.js";
+import type { AddressOf } from "../../../auth/caller-address.js";
+import { identityFieldsOf } from "../../../contract/identity-headers.js";
+import { readPresentedKey } from "../../../contract/presented-key.js";
+import { problemMediaType } from "../../../contract/problems.js";
+import { denyClient, problemBody } from "../../../errors.js";
+import { mapMaybePromise } from "../../../lib/async.js";
+import { toIdentity } from "./forward-auth.js";
+import type { Allowed, ClientRequest, Denied, GatewayCheck } from "./gateway-check.js";
+
+interface ExtAuthzOptions {
+  readonly check: GatewayCheck;
+  readonly addressOf: AddressOf;
+  readonly keyHeader: string;
+}
+
+type Response = MessageInitShape<typeof CheckResponseSchema>;
+type HttpHeaders = Readonly<Record<string, string>>;
+
+/** The `context_extensions` of a route that name what its requests need. */
+const extensions = {
+  permission: "latchkey-permission",
+  container: "latchkey-container",
+  tokenId: "latchkey-token-id",
+} as const;
+
+/** Decides for Envoy. */
+export function createExtAuthzHandlers({
+  check,
+  addressOf,
+  keyHeader,
+}: ExtAuthzOptions): ServiceImpl<typeof Authorization> {
+  const places = { keyHeader: keyHeader.toLowerCase(), bearer: true };
+
+  function toClientRequest(
+    attributes: AttributeContext | undefined,
+    headers: HttpHeaders,
+  ): ClientRequest {
+    const { source, request, contextExtensions = {} } = attributes ?? {};
+    const permission = contextExtensions[extensions.permission];
+    const address = source?.address?.socketAddress?.address ?? "";
+    return {
+      key: readPresentedKey({ get: (name) => headers[name] }, places),
+      requirement:
+        permission === undefined
+          ? undefined
+          : {
+              permission,
+              container: contextExtensions[extensions.container],
+              tokenId: contextExtensions[extensions.tokenId],
+            },
+      routed: request?.http,
+      origin: headers.origin,
+      address: addressOf({ address, headers }),
+    };
+  }
+
+  return {
+    check({ attributes }, context) {
+      const { caller, call } = callOf(context);
+      const headers = headersOf(attributes);
+      const request = toClientRequest(attributes, headers);
+      return mapMaybePromise(check(caller, request), (outcome) =>
+        "denial" in outcome
+          ? denied(outcome, call.requestId)
+          : allowed(outcome, removable(headers, request.key, places.keyHeader)),
+      );
+    },
+  };
+}
+
+/** The headers of the client's request by their names in lower case. */
+function headersOf(attributes: AttributeContext | undefined): HttpHeaders {
+  const { headers = {}, headerMap } = attributes?.request?.http ?? {};
+  if (!headerMap) {
+    return headers;
+  }
+  const raw = new Map<string, string>();
+  for (const { key, value, rawValue } of headerMap.headers) {
+    const text = rawValue.length > 0 ? Buffer.from(rawValue).toString("latin1") : value;
+    const name = key.toLowerCase();
+    raw.set(name, raw.has(name) ? `${raw.get(name)}, ${text}` : text);
+  }
+  return Object.fromEntries(raw);
+}
+
+const identityFields = identityFieldsOf(ForwardAuthResponseSchema);
+const identityPrefix = /^x-latchkey-/;
+
+/** The headers that the upstream must not get from the client: its key, and forged identity headers. */
+function removable(headers: HttpHeaders, key: string | undefined, keyHeader: string): string[] {
+  const names = Object.keys(headers).filter((name) => identityPrefix.test(name));
+  const isBearer = key !== undefined && headers.authorization?.includes(key);
+  return [keyHeader, ...(isBearer ? ["authorization"] : []), ...names];
+}
+
+function allowed(outcome: Allowed, toRemove: readonly string[]): Response {
+  const identity = toIdentity(outcome);
+  const set = new Map<string, string>();
+  const metadata: JsonObject = {};
+  for (const { header, name, format } of identityFields) {
+    const value = format(identity);
+    if (value !== undefined) {
+      set.set(header, value);
+      metadata[name] = value;
+    }
+  }
+  return {
+    status: { code: 0 },
+    httpResponse: {
+      case: "okResponse",
+      value: {
+        headers: [...set].map(toHeader),
+        headersToRemove: toRemove.filter((name) => !set.has(name)),
+      },
+    },
+    dynamicMetadata: metadata,
+  };
+}
+
+function denied({ denial }: Denied, requestId: string): Response {
+  const problem = denyClient(denial, undefined);
+  const headers = { ...problem.headers, "content-type": problemMediaType };
+  return {
+    status: { code: problem.code, message: problem.rawMessage },
+    httpResponse: {
+      case: "deniedResponse",
+      value: {
+        status: { code: problem.status },
+        headers: Object.entries(headers).map(toHeader),
+        body: problemBody(problem, requestId),
+      },
+    },
+  };
+}
+
+function toHeader([key, value]: readonly [string, string]) {
+  const appendAction = HeaderValueOption_HeaderAppendAction.OVERWRITE_IF_EXISTS_OR_ADD;
+  return { header: { key, value }, appendAction };
+}

@@ -1,0 +1,157 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  type CheckAccessRequest,
+  CheckAccessRequestSchema,
+} from "../../../../gen/latchkey/v1/access_service_pb.js";
+import { ForwardAuthRequestSchema } from "../../../../gen/latchkey/v1/gateway_service_pb.js";
+import type { Caller } from "../../../auth/caller.js";
+import { differentKeys } from "../../../contract/presented-key.js";
+import {
+  addressNotAllowed,
+  invalidRequest,
+  originNotAllowed,
+  type Problem,
+  permissionDenied,
+  unauthenticated,
+} from "../../../errors.js";
+import { type MaybePromise, mapMaybePromise } from "../../../lib/async.js";
+import { validateMessage } from "../../../validation/validate.js";
+import type { RateLimits } from "../../rate-limits/rate-limits.js";
+import type { CheckOutcome, Checks } from "../check.js";
+import type { Requirement, RoutedRequest } from "./route-matcher.js";
+import type { Routes } from "./routes.js";
+
+/** The request of a client, as its gateway describes it. */
+export interface ClientRequest {
+  /** The client's key, the empty string without one, or `undefined` if the request has two different keys. */
+  readonly key: string | undefined;
+  /** What the gateway says that the request needs. If absent, the routes decide. */
+  readonly requirement: Requirement | undefined;
+  /** For the routes. */
+  readonly routed: RoutedRequest | undefined;
+  readonly origin: string | undefined;
+  /** The address of the client. */
+  readonly address: string;
+}
+
+/** An allowed request. */
+export interface Allowed {
+  /** The owner of the client's key. */
+  readonly subject: Caller;
+  readonly result: CheckOutcome["result"];
+}
+
+/** A denied request, and the error for the client. */
+export interface Denied {
+  readonly denial: Problem;
+}
+
+/** Decides about the request of a client by the check that other services use. Throws if it cannot decide. */
+export type GatewayCheck = (
+  gateway: Caller,
+  request: ClientRequest,
+) => MaybePromise<Allowed | Denied>;
+
+interface GatewayCheckOptions {
+  readonly checks: Checks;
+  readonly routes: Routes;
+  readonly rateLimits: Pick<RateLimits, "countCall" | "countFailure">;
+  readonly keyHeader: string;
+}
+
+export function createGatewayCheck({
+  checks,
+  routes,
+  rateLimits,
+  keyHeader,
+}: GatewayCheckOptions): GatewayCheck {
+  function findRequirement({
+    requirement,
+    routed,
+  }: ClientRequest): MaybePromise<Requirement | undefined> {
+    return requirement ?? (routed && routes.match(routed));
+  }
+
+  /** Values of routes contain text of the path, which may not be valid there. */
+  function validate(requirement: Requirement): Problem | undefined {
+    return validateMessage(
+      ForwardAuthRequestSchema,
+      create(ForwardAuthRequestSchema, { ...requirement }),
+    );
+  }
+
+  /** Checks the client's key. Its rate limits apply as if it called this service itself. */
+  function check(
+    gateway: Caller,
+    { key = "", origin, address }: ClientRequest,
+    { permission, container, tokenId }: Requirement,
+  ): MaybePromise<Allowed | Denied> {
+    const token =
+      container === undefined && tokenId === undefined ? undefined : { container, id: tokenId };
+    const request = create(CheckAccessRequestSchema, { key, permission, token, origin, address });
+    const peer = { address, headers: {} };
+    return mapMaybePromise(checks.outcome(gateway, request), ({ subject, result }) => {
+      if (!subject.owner) {
+        return mapMaybePromise(rateLimits.countFailure(peer), (refusal) => ({
+          denial: refusal ?? unauthenticated(keyHeader),
+        }));
+      }
+      const { owner } = subject;
+      const denial = result.allowed ? undefined : toDenial(result, request, keyHeader);
+      if (denial && isOutOfPlace(result.reason)) {
+        return { denial };
+      }
+      return mapMaybePromise(rateLimits.countCall(owner, peer), (refusal) => {
+        const problem = refusal ?? denial;
+        return problem ? { denial: problem } : { subject: owner, result };
+      });
+    });
+  }
+
+  return (gateway, request) => {
+    if (request.key === undefined) {
+      return { denial: invalidRequest({ field: "authorization", message: differentKeys }) };
+    }
+    if (request.key === "") {
+      return { denial: unauthenticated(keyHeader) };
+    }
+    return mapMaybePromise(findRequirement(request), (requirement) => {
+      const denial = requirement ? validate(requirement) : noRoute(request.routed);
+      return denial ? { denial } : check(gateway, request, requirement as Requirement);
+    });
+  };
+}
+
+/** Whether the key is invalid or was used from a wrong place, which must not exhaust the owner's rate. */
+function isOutOfPlace(reason: string | undefined): boolean {
+  return ["expired", "disabled", "origin_not_allowed", "address_not_allowed"].includes(
+    reason ?? "",
+  );
+}
+
+/** The error for a client whose key does not allow its request. */
+function toDenial(
+  { reason, detail }: CheckOutcome["result"],
+  { permission, origin, address = "" }: CheckAccessRequest,
+  keyHeader: string,
+): Problem {
+  switch (reason) {
+    case "expired":
+    case "disabled":
+      return unauthenticated(keyHeader);
+    case "origin_not_allowed":
+      return originNotAllowed(origin);
+    case "address_not_allowed":
+      return addressNotAllowed(address);
+    default:
+      return permissionDenied(detail ?? "", [permission]);
+  }
+}
+
+function noRoute(request: RoutedRequest | undefined): Problem {
+  return permissionDenied(
+    request
+      ? "No route of the gateway matches this request. Ask its operator to add one."
+      : "The gateway does not say which permission this request needs. Ask its operator to set it.",
+  );
+}
