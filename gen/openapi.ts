@@ -4028,7 +4028,7 @@ export const openapi = {
             "name": "container",
             "in": "query",
             "required": false,
-            "description": "The container of the token that the request concerns. (A token is a vaulted data item, not a credential.)",
+            "description": "The container of the token that the request concerns. A token is a vaulted data item, not a credential.",
             "schema": {
               "type": "string",
               "minLength": 1,
@@ -4245,7 +4245,7 @@ export const openapi = {
             "name": "container",
             "in": "query",
             "required": false,
-            "description": "The container of the token that the request concerns. (A token is a vaulted data item, not a credential.)",
+            "description": "The container of the token that the request concerns. A token is a vaulted data item, not a credential.",
             "schema": {
               "type": "string",
               "minLength": 1,

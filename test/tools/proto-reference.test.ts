@@ -2,7 +2,12 @@ import { readFileSync } from "node:fs";
 import { type DescField, type DescMessage, getOption, hasOption } from "@bufbuild/protobuf";
 import { describe, expect, it } from "@jest/globals";
 import { http } from "../../gen/google/api/annotations_pb.js";
-import { access, errors, replayable } from "../../gen/latchkey/v1/options_pb.js";
+import {
+  access,
+  errors,
+  permissions as permissionsOption,
+  replayable,
+} from "../../gen/latchkey/v1/options_pb.js";
 import { services } from "../../src/contract/methods.js";
 import { problemCatalogue } from "../../src/contract/problems.js";
 import { rpcPath } from "../support/api/rpc-path.js";
@@ -26,7 +31,10 @@ describe("the proto reference", () => {
   it.each(services)("lists the permissions of $name", (service) => {
     const permissions = service.methods.map((method) => getOption(method, access).permission);
     for (const permission of permissions.filter(Boolean)) {
-      expect(getSection(service.name)).toContain(`- \`${permission}\`: `);
+      const declaring = services.find((service) =>
+        getOption(service, permissionsOption).some(({ name }) => name === permission),
+      );
+      expect(getSection((declaring ?? service).name)).toContain(`- \`${permission}\`: `);
     }
   });
 

@@ -32,8 +32,8 @@ export type ForwardAuthRequest = Message<"latchkey.v1.ForwardAuthRequest"> & {
   permission?: string | undefined;
 
   /**
-   * The container of the token that the request concerns. (A token is a vaulted
-   * data item, not a credential.)
+   * The container of the token that the request concerns. A token is a vaulted
+   * data item, not a credential.
    *
    * @generated from field: optional string container = 2;
    */

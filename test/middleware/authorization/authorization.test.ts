@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { Authorization } from "../../../gen/envoy/service/auth/v3/external_auth_pb.js";
 import { services } from "../../../src/contract/methods.js";
 import { rateLimitsOff } from "../../support/service/rate-limits-off.js";
 import { startServer, type TestServer } from "../../support/service/server.js";
@@ -12,7 +13,8 @@ import {
 } from "./unauthenticated-methods.js";
 
 const page = "docs/reference/authorization.md";
-const methods = services.flatMap((service) => service.methods);
+const testedServices = [...services, Authorization];
+const methods = testedServices.flatMap((service) => service.methods);
 
 let server: TestServer;
 let cells: Cell[];
@@ -47,7 +49,7 @@ describe("authorization", () => {
   });
 
   it("covers every service that the server reflects", async () => {
-    const tested = [...services, ...unauthenticatedServices].map(({ typeName }) => typeName);
+    const tested = [...testedServices, ...unauthenticatedServices].map(({ typeName }) => typeName);
     expect(tested.toSorted()).toEqual((await listReflectedServices(server)).toSorted());
   });
 

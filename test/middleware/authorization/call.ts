@@ -4,11 +4,13 @@ import type { ClientHttp2Session } from "node:http2";
 import { text } from "node:stream/consumers";
 import {
   type DescMethod,
+  getOption,
   type Message,
   type MessageShape,
   toBinary,
   toJson,
 } from "@bufbuild/protobuf";
+import { access } from "../../../gen/latchkey/v1/options_pb.js";
 import { headerOf } from "../../../src/contract/methods.js";
 import { type ProblemCode, problemCatalogue } from "../../../src/contract/problems.js";
 import type { Binding } from "../../../src/transport/rest/router.js";
@@ -22,7 +24,10 @@ export interface CallResult {
   readonly text: string;
 }
 
-const keyHeader = "svc-api-key";
+/** The header that carries the caller's key. */
+function keyHeaderOf(method: DescMethod): string {
+  return getOption(method, access).keyHeader.toLowerCase() || "svc-api-key";
+}
 
 export interface CallOptions {
   readonly headers?: Readonly<Record<string, string>>;
@@ -51,7 +56,7 @@ export async function callRest(
   const outgoing = request(`${url}/${path.join("/")}${query}`, {
     method: verb,
     headers: {
-      ...(key !== undefined && { [keyHeader]: key }),
+      ...(key !== undefined && { [keyHeaderOf(method)]: key }),
       ...(hasBody && { "content-type": "application/json" }),
       ...(beforeBody && { expect: "100-continue" }),
       ...headers,
@@ -97,7 +102,7 @@ export function callGrpc(
     ":path": rpcPath(method),
     "content-type": "application/grpc",
     te: "trailers",
-    ...(key !== undefined && { [keyHeader]: key }),
+    ...(key !== undefined && { [keyHeaderOf(method)]: key }),
     ...(beforeBody && { expect: "100-continue" }),
     ...headers,
   });

@@ -1,6 +1,5 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { accessOf } from "../../../src/contract/methods.js";
-import { readBindings } from "../../../src/transport/rest/router.js";
 import { type CallerColumn, callerColumns } from "./callers.js";
 import type { Outcome } from "./expected-outcome.js";
 import type { Cell } from "./matrix.js";
@@ -93,10 +92,15 @@ function renderRow(
       (cell) => cell.method === method && cell.column === column && cell.holding === "with",
     )?.actual;
   return [
-    `${method.name}${readBindings(method).length > 0 ? "" : " (stream)"}`,
+    `${nameOf(method)}${method.methodKind === "unary" ? "" : " (stream)"}`,
     permission === "" ? required : `\`${permission}\``,
     ...columns.map((column) => renderOutcome(findOutcome(column))),
   ];
+}
+
+/** Methods of other packages are named with their service. */
+function nameOf({ name, parent }: DescMethod): string {
+  return parent.file.proto.package === "latchkey.v1" ? name : `${parent.typeName}/${name}`;
 }
 
 function renderOutcome(outcome: Outcome | string | undefined): string {

@@ -20,7 +20,7 @@ export function getExpectedOutcome(
   column: CallerColumn,
   holding: Holding,
 ): Outcome {
-  const { permission, callers } = accessOf(method);
+  const { permission, callers, keyHeader } = accessOf(method);
   const kind = column.getOwnerKind(method);
   const needsPermission = permission !== "" && holding === "with" && !column.hasNoPermissions;
   if (kind !== undefined && needsPermission && !mayHold(kind, permission)) {
@@ -41,8 +41,16 @@ export function getExpectedOutcome(
   if (column.specialTarget === "itself as last manager" && canLockOut) {
     return problemCatalogue.last_manager.status;
   }
+  if (column.specialTarget === "itself as last manager" && keyHeader !== "") {
+    // As the client of a gateway, it does not hold the permission of the request.
+    return problemCatalogue.permission_denied.status;
+  }
   if (!column.isOtherTenant) {
     return "done";
+  }
+  if (keyHeader !== "") {
+    // To a gateway, a client's key of another tenant is not valid.
+    return problemCatalogue.unauthenticated.status;
   }
   // An id of another tenant is not found.
   return canBeNotFound ? problemCatalogue.application_not_found.status : "own";

@@ -169,12 +169,18 @@ function createCellCaller({ server, session, tenant, keyFor, sharedTarget }: Cel
 
   function createCalls(method: DescMethod): CallMethod[] {
     const [binding] = readBindings(method);
+    const optionsFor = (target: Target) => ({ headers: clientHeaders(method, target) });
     const overGrpc: CallMethod = (target, key) =>
-      callGrpc(session, method, sampleOf(method, target), key);
+      callGrpc(session, method, sampleOf(method, target), key, optionsFor(target));
     const overRest: CallMethod = (target, key) =>
-      callRest(server.url, binding as never, sampleOf(method, target), key);
+      callRest(server.url, binding as never, sampleOf(method, target), key, optionsFor(target));
     return binding ? [overGrpc, overRest] : [overGrpc];
   }
+}
+
+/** The headers of a gateway's client, for methods that read them. */
+function clientHeaders(method: DescMethod, { key }: Target): Record<string, string> {
+  return accessOf(method).keyHeader === "" ? {} : { "svc-api-key": key };
 }
 
 type CallMethod = (target: Target, key: string | undefined) => Promise<CallResult>;

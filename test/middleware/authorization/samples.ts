@@ -54,6 +54,13 @@ const samples: Readonly<Record<string, Sample>> = {
   "latchkey.v1.WatchCredentialsRequest": empty,
   "latchkey.v1.ListEventsRequest": byTarget,
   "latchkey.v1.WatchEventsRequest": byTarget,
+  "latchkey.v1.ForwardAuthRequest": () => ({ permission: "token:read" }),
+  "envoy.service.auth.v3.CheckRequest": ({ key }) => ({
+    attributes: {
+      request: { http: { headers: { "svc-api-key": key } } },
+      contextExtensions: { "latchkey-permission": "token:read" },
+    },
+  }),
   "grpc.health.v1.HealthCheckRequest": empty,
   "grpc.reflection.v1.ServerReflectionRequest": listServices,
   "grpc.reflection.v1alpha.ServerReflectionRequest": listServices,

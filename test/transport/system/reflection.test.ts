@@ -61,12 +61,14 @@ describe.each(Object.entries(versions))("%s", (_name, service) => {
     const [response] = await call({ case: "listServices", value: "" });
     const listed = response?.case === "listServicesResponse" ? response.value.service : [];
     expect(listed.map(({ name }) => name).sort()).toEqual([
+      "envoy.service.auth.v3.Authorization",
       "grpc.health.v1.Health",
       "grpc.reflection.v1.ServerReflection",
       "grpc.reflection.v1alpha.ServerReflection",
       "latchkey.v1.AccessService",
       "latchkey.v1.ApplicationService",
       "latchkey.v1.EventService",
+      "latchkey.v1.GatewayService",
       "latchkey.v1.SessionService",
     ]);
   });
