@@ -20,6 +20,12 @@ export const goals = {
   read: { metric: "GET /applications/key", limit: { atMost: 1.8 }, unit: bare },
   grpcRead: { metric: "gRPC GetApplicationByKey", limit: { atMost: 0.95 }, unit: grpcJs },
   grpcCheck: { metric: "gRPC CheckAccess", limit: { atMost: 1.15 }, unit: grpcJs },
+  extAuthz: { metric: "Envoy ext_authz", limit: { atMost: 1.3 }, unit: "× gRPC CheckAccess" },
+  forwardAuth: {
+    metric: "GET /access/forward",
+    limit: { atMost: 1.2 },
+    unit: "× GET /applications/key",
+  },
   connectRead: { metric: "Connect JSON GetApplicationByKey", limit: { atMost: 2.2 }, unit: bare },
   grpcWebRead: { metric: "gRPC-Web GetApplicationByKey", limit: { atMost: 2.2 }, unit: bare },
   batch: { metric: "gRPC batch of 100 keys", limit: { atLeast: 12 }, unit: unaryChecks },

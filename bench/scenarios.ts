@@ -1,11 +1,12 @@
 import { create, type DescMessage, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { CheckRequestSchema } from "../gen/envoy/service/auth/v3/external_auth_pb.js";
 import {
   BatchCheckAccessRequestSchema,
   CheckAccessRequestSchema,
   StreamCheckAccessRequestSchema,
 } from "../gen/latchkey/v1/access_service_pb.js";
 import { encodeGrpcFrame } from "./load/http2-client.js";
-import type { Load, LoadRequest } from "./load/load.js";
+import { keyHeader, type Load, type LoadRequest } from "./load/load.js";
 import { type Keys, privateApplication } from "./seed.js";
 import type { Server } from "./servers.js";
 
@@ -35,6 +36,7 @@ export const rpcPaths = {
   check: "/latchkey.v1.AccessService/CheckAccess",
   batch: "/latchkey.v1.AccessService/BatchCheckAccess",
   stream: "/latchkey.v1.AccessService/StreamCheckAccess",
+  extAuthz: "/envoy.service.auth.v3.Authorization/Check",
 } as const;
 
 const grants = {
@@ -54,6 +56,8 @@ type Check = typeof check & { readonly key: string };
 
 /** A check that is decided by a rule. */
 export const check = { permission: "token:read", token: { container: "/pci/customer-42/" } };
+
+const forwardQuery = new URLSearchParams({ permission: check.permission, ...check.token });
 
 /** Patterns of an allowed check in JSON and in protobuf. */
 const allowedInJson = '"allowed":true';
@@ -111,6 +115,61 @@ const checkOverGrpc: Scenario = {
     requests: target.keys.private.map(({ key }) => ({
       key: target.keys.checking,
       body: encodeCheck(key),
+    })),
+  }),
+};
+
+/** As many headers as Envoy sends for a browser. */
+const clientHeaders = {
+  ":authority": "api.example.com",
+  ":method": "GET",
+  ":path": "/customers/42/cards?page=2",
+  ":scheme": "https",
+  accept: "application/json, text/plain, */*",
+  "accept-encoding": "gzip, deflate, br",
+  "accept-language": "en-GB,en;q=0.9",
+  origin: "https://shop.example.com",
+  referer: "https://shop.example.com/",
+  "user-agent": "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
+  "x-forwarded-proto": "https",
+  "x-request-id": "b7c1f0e2-4a5d-4c3b-9e8f-1a2b3c4d5e6f",
+};
+
+const extAuthz: Scenario = {
+  name: "Envoy ext_authz",
+  load: (target) => ({
+    ...call(rpcPaths.extAuthz, target),
+    bodyPattern: "x-latchkey-application-id",
+    requests: target.keys.private.map(({ key }) => ({
+      key: target.keys.checking,
+      body: encode(CheckRequestSchema, {
+        attributes: {
+          source: { address: { socketAddress: { address: "203.0.113.7" } } },
+          request: {
+            http: {
+              method: "GET",
+              host: "api.example.com",
+              path: "/customers/42/cards?page=2",
+              headers: { ...clientHeaders, [keyHeader]: key },
+            },
+          },
+          contextExtensions: {
+            "latchkey-permission": check.permission,
+            "latchkey-container": check.token.container,
+          },
+        },
+      }),
+    })),
+  }),
+};
+
+const forwardAuth: Scenario = {
+  name: "GET /access/forward",
+  load: (target) => ({
+    ...get(`/access/forward?${forwardQuery}`, target),
+    requests: target.keys.private.map(({ key }) => ({
+      key,
+      headers: { "svc-guard-key": target.keys.checking },
     })),
   }),
 };
@@ -207,6 +266,8 @@ export const scenarios = {
   readByKeyOverGrpcWeb,
   readByKeyOverGrpc,
   checkOverGrpc,
+  extAuthz,
+  forwardAuth,
   batchOverGrpc,
   batchSingleKeyOverGrpc,
   streamOverGrpc,

@@ -136,12 +136,16 @@ function isComplete(head: string, status: number, body: Buffer): boolean {
   throw new Error(`the response has no length: ${head}`);
 }
 
-export function encodeRequest(load: Load, { key, path = load.path, body }: LoadRequest): Buffer {
+export function encodeRequest(
+  load: Load,
+  { key, headers = {}, path = load.path, body }: LoadRequest,
+): Buffer {
   const bytes = Buffer.from(body ?? "");
   const head = [
     `${load.verb} ${path} HTTP/1.1`,
     `host: ${loadHost}:${load.port}`,
     `${keyHeader}: ${key}`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
     ...(load.verb === "GET"
       ? []
       : [

@@ -23,6 +23,8 @@ export interface Load {
 
 export interface LoadRequest {
   readonly key: string;
+  /** Other headers, by their names in lower case. */
+  readonly headers?: Readonly<Record<string, string>>;
   /** Overrides the path of the load. */
   readonly path?: string;
   readonly body?: string | Uint8Array;
