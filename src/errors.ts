@@ -141,12 +141,20 @@ export function unauthenticated(keyHeader: string): Problem {
   return new Problem("unauthenticated", detail, { headers });
 }
 
-/** The caller may retry `wait` milliseconds after `now`. */
-export function rateLimited(detail: string, wait: number, now: number): Problem {
-  return new Problem("rate_limited", detail, {
-    retryAfter: wait,
-    headers: { "x-ratelimit-reset": String(Math.ceil((now + wait) / 1_000)) },
-  });
+/** The caller may retry `wait` milliseconds after `now`. The headers of the limit are names and values in alternation. */
+export function rateLimited(
+  detail: string,
+  wait: number,
+  now: number,
+  limitHeaders: readonly string[],
+): Problem {
+  const headers: Record<string, string> = {
+    "x-ratelimit-reset": String(Math.ceil((now + wait) / 1_000)),
+  };
+  for (let index = 0; index < limitHeaders.length; index += 2) {
+    headers[limitHeaders[index] as string] = limitHeaders[index + 1] as string;
+  }
+  return new Problem("rate_limited", detail, { retryAfter: wait, headers });
 }
 
 /** Bounds of the retry delay in milliseconds. Sessions can also be revoked before they expire. */

@@ -33,6 +33,12 @@ export interface Peer {
 
 export type ProtocolName = "rest" | "grpc" | "grpc-web" | "connect";
 
+/** A rate limit, which a response can describe. */
+export interface DescribedLimit {
+  /** The headers for a bucket with few tokens left, otherwise none: names and values in alternation. */
+  headersOf(bucket: string): readonly string[];
+}
+
 /** A call as its transport received it. */
 export interface Call {
   readonly method: DescMethod;
@@ -48,6 +54,8 @@ export interface Call {
   readonly peer: Peer;
   /** Aborts the call before its response. */
   readonly cancellation: Cancellation;
+  /** Called with the rate limit that the call counts against, so that the response can describe it. */
+  onCounted(limit: DescribedLimit, bucket: string): void;
 }
 
 /** A call with its caller, who is authenticated and may make it. */

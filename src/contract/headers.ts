@@ -1,6 +1,12 @@
 /** The default header for the key. Operators can configure another. */
 export const defaultKeyHeader = "SVC-API-KEY";
 
+/** The header with the tokens that are left of the caller's rate limit. */
+export const rateLimitHeader = "RateLimit";
+
+/** The header with the rate limit of the caller. */
+export const rateLimitPolicyHeader = "RateLimit-Policy";
+
 /** The header or metadata that makes a call safe to retry. */
 export const idempotencyKeyHeader = "Idempotency-Key";
 

@@ -96,7 +96,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
         observer.onAuthenticated(caller);
         checkRestrictions(caller, call);
         // After the restrictions: use of a stolen key elsewhere must not exhaust the owner's rate.
-        return mapMaybePromise(rateLimits.countCall(caller, call.peer), (refusal) => {
+        return mapMaybePromise(rateLimits.countCall(caller, call.peer, call), (refusal) => {
           if (refusal) {
             throw refusal;
           }

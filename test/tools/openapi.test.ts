@@ -366,6 +366,14 @@ describe.each(operations)("the description of $operationId", (operation) => {
 });
 
 describe.each(operations)("the responses of $operationId", ({ responses }) => {
+  it("describe the rate limit of the caller", () => {
+    for (const [status, { headers }] of Object.entries(responses)) {
+      const isDescribed = "401" in responses && /^(2..|429)$/.test(status);
+      expect("RateLimit" in headers).toBe(isDescribed);
+      expect("RateLimit-Policy" in headers).toBe(isDescribed);
+    }
+  });
+
   it("carry the request id", () => {
     for (const { headers } of Object.values(responses)) {
       expect(headers).toHaveProperty("X-Request-Id");

@@ -1,5 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Code } from "@connectrpc/connect";
+import { rateLimitHeader, rateLimitPolicyHeader } from "../../src/contract/headers.js";
 import { type ProblemCode, problemCatalogue } from "../../src/contract/problems.js";
 import { getCallers } from "./access.js";
 import type { Contract } from "./contract.js";
@@ -141,7 +142,7 @@ const descriptions: Partial<Record<ProblemCode, Description>> = {
       "Too many calls or checks with the key, or too many invalid keys from the address. " +
       "Retry after `Retry-After`.",
     detail: "Too many calls or checks with this key. Retry in 1 s.",
-    headers: ["Retry-After", "X-RateLimit-Reset"],
+    headers: ["Retry-After", "X-RateLimit-Reset", rateLimitPolicyHeader, rateLimitHeader],
   },
   session_quota_reached: {
     when:

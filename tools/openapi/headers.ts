@@ -3,6 +3,8 @@ import {
   entityTagPattern,
   idempotencyKeyHeader,
   idempotencyKeyPattern,
+  rateLimitHeader,
+  rateLimitPolicyHeader,
   replayedHeader,
 } from "../../src/contract/headers.js";
 import type { Contract } from "../contract/contract.js";
@@ -36,6 +38,20 @@ export const headers: Readonly<Record<string, Json>> = {
     required: true,
     schema: { type: "integer", minimum: 0 },
     example: 1_800_000_001,
+  },
+  [rateLimitPolicyHeader]: {
+    description:
+      "The rate limit of the caller, or of invalid keys from its address: at most `q` calls in `w` " +
+      "seconds. Sent once less than half of them are left.",
+    schema: { type: "string" },
+    example: '"private";q=1000000;w=2',
+  },
+  [rateLimitHeader]: {
+    description:
+      "What is left of the rate limit: `r` calls now, and more in `t` seconds. Sent with " +
+      "`RateLimit-Policy`, unless several processes share the limit and the count is unknown.",
+    schema: { type: "string" },
+    example: '"private";r=499999;t=1',
   },
   [replayedHeader]: {
     description:

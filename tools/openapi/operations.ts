@@ -1,5 +1,9 @@
 import type { DescMessage, DescMethod, JsonObject } from "@bufbuild/protobuf";
-import { replayedHeader } from "../../src/contract/headers.js";
+import {
+  rateLimitHeader,
+  rateLimitPolicyHeader,
+  replayedHeader,
+} from "../../src/contract/headers.js";
 import { isUpdateMask } from "../../src/transport/rest/decode.js";
 import { createRefusalExample, describeAccess, getCallers } from "../contract/access.js";
 import { getAuthErrors, getMethodErrors } from "../contract/catalogue.js";
@@ -99,7 +103,10 @@ export function createOperations({ contract, schemas, problems, headerFields }: 
   function describeSuccess(method: DescMethod): Json {
     const { output } = method;
     const status = contract.httpStatus(method);
-    const headers = referToHeaders(contract.isReplayable(method) ? [replayedHeader] : []);
+    const headers = referToHeaders([
+      ...[rateLimitPolicyHeader, rateLimitHeader],
+      ...(contract.isReplayable(method) ? [replayedHeader] : []),
+    ]);
     if (output.typeName === "google.protobuf.Empty") {
       return { [status ?? 204]: { description: "Success, without a body.", headers } };
     }

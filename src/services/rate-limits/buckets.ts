@@ -142,6 +142,9 @@ function onTimeout(): never {
 interface Buckets {
   /** Takes tokens (default 1) and returns 0, or takes none and returns the milliseconds until enough are available. */
   take(name: string, tokens?: number): number;
+
+  /** The tokens in a bucket when some were last requested. May be a fraction. */
+  remaining(name: string): number;
 }
 
 /** Buckets in each of the two cache generations. */
@@ -168,6 +171,8 @@ export function createBuckets({ count, interval, burst }: Rate): Buckets {
       // The clock is read twice, so the wait can be 0 although no token was taken.
       return bucket.tryRemoveTokens(tokens) ? 0 : Math.max(1, bucket.getWaitTime(tokens));
     },
+
+    remaining: (name) => buckets.get(name, 0)?.content ?? burst,
   };
 }
 

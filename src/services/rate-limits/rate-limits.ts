@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { Caller, Peer } from "../../auth/caller.js";
+import type { Call, Caller, DescribedLimit, Peer } from "../../auth/caller.js";
 import type { ReadAddressOf } from "../../auth/caller-address.js";
 import type { RateLimitSettings } from "../../config/limits.js";
 import { type Problem, rateLimited } from "../../errors.js";
@@ -8,11 +8,19 @@ import { createGenerationalCache } from "../../lib/cache.js";
 import { type Address, clientNetworkKey } from "../../lib/networks.js";
 import type { Clock, RateCounts } from "../../store/port/store.js";
 import { createBuckets, createSharedBuckets, createStoreStatus } from "./buckets.js";
+import { createRateLimitHeaders } from "./headers.js";
+
+/** Notified of the limit that a call counts against. */
+type CountObserver = Pick<Call, "onCounted">;
 
 /** Counts calls and returns a problem for those that exceed a limit. */
 export interface RateLimits {
   /** Counts a call with a valid key: per key, or per application and address if the key is public. */
-  countCall(caller: Caller, peer: Peer): MaybePromise<Problem | undefined>;
+  countCall(
+    caller: Caller,
+    peer: Peer,
+    observer?: CountObserver,
+  ): MaybePromise<Problem | undefined>;
 
   /** Counts the checks of a call in the same bucket. The call itself counts as the first check. */
   checksOf(caller: Caller, peer: Peer): CountChecks;
@@ -37,13 +45,20 @@ interface RateLimitsOptions {
 
 type LimitName = "public" | "private" | "management" | "failures";
 
+/**
+ * Successful responses describe a limit once less than this share of the burst
+ * is left. On every response, the headers would allocate 400 bytes per call.
+ */
+const describedShare = 0.5;
+const noHeaders: readonly string[] = [];
+
 /** Counts a group of checks, all or none. */
 type CountChecks = (checks: number) => MaybePromise<Problem | undefined>;
 
-interface Limit {
+interface Limit extends DescribedLimit {
   count(name: string, count: number): MaybePromise<Problem | undefined>;
   /** Refuses more checks than the burst allows, which could never succeed. */
-  refuseTooMany(checks: number): Problem | undefined;
+  refuseTooMany(name: string, checks: number): Problem | undefined;
 }
 
 export function createRateLimits(options: RateLimitsOptions): RateLimits {
@@ -57,22 +72,53 @@ export function createRateLimits(options: RateLimitsOptions): RateLimits {
     if (!rate) {
       return undefined;
     }
-    const buckets = counts
-      ? createSharedBuckets(kind, rate, counts, storeStatus)
-      : createBuckets(rate);
-    const refuse = (detail: string, wait: number): Problem => {
-      onRefusal?.(kind);
-      return rateLimited(detail, wait, clock());
-    };
-    const refuseFor = (wait: number) =>
-      wait === 0 ? undefined : refuse(`${detail} Retry in ${Math.ceil(wait / 1_000)} s.`, wait);
     const { count: fills, interval, burst } = rate;
-    return {
-      count: (name, count) => mapMaybePromise(buckets.take(name, count), refuseFor),
+    const headers = createRateLimitHeaders(kind, rate);
+    const ownBuckets = counts ? undefined : createBuckets(rate);
+    const buckets =
+      ownBuckets ?? createSharedBuckets(kind, rate, counts as RateCounts, storeStatus);
 
-      refuseTooMany(checks) {
+    function refuse(detail: string, wait: number, headers: readonly string[]): Problem {
+      onRefusal?.(kind);
+      return rateLimited(detail, wait, clock(), headers);
+    }
+
+    function refuseFor(wait: number, name: string, count: number): Problem {
+      const isEmpty = !ownBuckets && count === 1;
+      return refuse(
+        `${detail} Retry in ${Math.ceil(wait / 1_000)} s.`,
+        wait,
+        isEmpty ? headers.ofEmpty(wait) : headersOfRefusal(name),
+      );
+    }
+
+    /** No process knows how many tokens are left in a shared bucket. */
+    function headersOfRefusal(name: string): readonly string[] {
+      return ownBuckets ? headers.ofTokens(ownBuckets.remaining(name)) : headers.policy;
+    }
+
+    /** A separate function, because calls that are not refused must not pay for its closure. */
+    function refuseIfEmpty(taking: MaybePromise<number>, name: string, count: number) {
+      return mapMaybePromise(taking, (wait) =>
+        wait === 0 ? undefined : refuseFor(wait, name, count),
+      );
+    }
+
+    return {
+      count(name, count) {
+        const wait = buckets.take(name, count);
+        return wait === 0 ? undefined : refuseIfEmpty(wait, name, count);
+      },
+
+      refuseTooMany(name, checks) {
         const tooMany = `A batch with this key may have at most ${burst} checks; this one has ${checks}. Split it.`;
-        return checks > burst ? refuse(tooMany, Math.ceil((burst * interval) / fills)) : undefined;
+        const wait = Math.ceil((burst * interval) / fills);
+        return checks > burst ? refuse(tooMany, wait, headersOfRefusal(name)) : undefined;
+      },
+
+      headersOf(name) {
+        const tokens = ownBuckets ? ownBuckets.remaining(name) : burst;
+        return tokens < describedShare * burst ? headers.ofTokens(tokens) : noHeaders;
       },
     };
   }
@@ -97,8 +143,14 @@ export function createRateLimits(options: RateLimitsOptions): RateLimits {
   }
 
   return {
-    countCall(caller, peer) {
-      return limitOf(caller)?.count(bucketOf(caller, peer), 1);
+    countCall(caller, peer, observer) {
+      const limit = limitOf(caller);
+      if (!limit) {
+        return undefined;
+      }
+      const name = bucketOf(caller, peer);
+      observer?.onCounted(limit, name);
+      return limit.count(name, 1);
     },
 
     checksOf(caller, peer) {
@@ -111,7 +163,9 @@ export function createRateLimits(options: RateLimitsOptions): RateLimits {
       return (checks) => {
         const more = checks - counted;
         counted = 0;
-        return limit.refuseTooMany(checks) ?? (more > 0 ? limit.count(name, more) : undefined);
+        return (
+          limit.refuseTooMany(name, checks) ?? (more > 0 ? limit.count(name, more) : undefined)
+        );
       };
     },
 

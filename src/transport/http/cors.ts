@@ -1,6 +1,11 @@
 import { cors } from "@connectrpc/connect";
 import type { Settings } from "../../config/settings.js";
-import { idempotencyKeyHeader, replayedHeader } from "../../contract/headers.js";
+import {
+  idempotencyKeyHeader,
+  rateLimitHeader,
+  rateLimitPolicyHeader,
+  replayedHeader,
+} from "../../contract/headers.js";
 import { requestHeaders, responseHeaders } from "../../contract/methods.js";
 import { isAllowedOrigin } from "../../lib/web-origin.js";
 import type { Exchange } from "./exchange.js";
@@ -38,6 +43,8 @@ export function createCors({
     "WWW-Authenticate",
     "Retry-After",
     "X-RateLimit-Reset",
+    rateLimitHeader,
+    rateLimitPolicyHeader,
   ];
 
   return (exchange) => {

@@ -15,14 +15,14 @@ export function requireGetOrHead({ method }: Exchange): void {
   }
 }
 
-/** Sends whatever was thrown as a problem body. */
-export function sendProblem(exchange: Exchange, reason: unknown): void {
+/** Sends whatever was thrown as a problem body, with its headers and others. */
+export function sendProblem(exchange: Exchange, reason: unknown, others: HeaderList = []): void {
   const problem = toProblem(reason);
   const { headers, status, problemCode } = problem;
   exchange.problemCode = problemCode;
   exchange.send(
     status,
-    [...Object.entries(headers).flat(), "content-type", problemMediaType],
+    [...others, ...Object.entries(headers).flat(), "content-type", problemMediaType],
     problemBody(problem, exchange.requestId),
   );
 }

@@ -1,5 +1,5 @@
 import type { DescMessage, Message } from "@bufbuild/protobuf";
-import { methodNotAllowed, Problem } from "../../errors.js";
+import { methodNotAllowed, Problem, toProblem } from "../../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
 import { memoize } from "../../lib/cache.js";
 import type { Pipeline } from "../../middleware/pipeline.js";
@@ -93,12 +93,18 @@ function createRoute(
   const type: HeaderList = status === 204 ? [] : ["content-type", "application/json"];
   const headersOf = createHeaderWriter(method.output, type);
   const writer: ResponseWriter = {
-    send({ exchange, headerList }, message) {
+    send({ exchange, headerList, rateLimitHeaders }, message) {
       const headers = headersOf(message);
-      const all = headerList.length === 0 ? headers : [...headers, ...headerList];
+      const hasOthers = headerList.length > 0 || rateLimitHeaders.length > 0;
+      const all = hasOthers ? [...headers, ...headerList, ...rateLimitHeaders] : headers;
       exchange.send(status, all, encode(message));
     },
-    sendError: ({ exchange }, reason) => sendProblem(exchange, reason),
+    sendError({ exchange, rateLimitHeaders }, reason) {
+      const problem = toProblem(reason);
+      // A refusal by a rate limit has these headers itself.
+      const others = problem.problemCode === "rate_limited" ? [] : rateLimitHeaders;
+      sendProblem(exchange, problem, others);
+    },
   };
   const unary = { pipeline, handler: unaryHandler(implementation, method), writer };
 

@@ -1,6 +1,6 @@
 import type { DescMethod, DescMethodUnary, DescService, Message } from "@bufbuild/protobuf";
 import type { ContextValues, HandlerContext, MethodImpl } from "@connectrpc/connect";
-import type { Call, Peer, ProtocolName } from "../../auth/caller.js";
+import type { Call, DescribedLimit, Peer, ProtocolName } from "../../auth/caller.js";
 import { Problem } from "../../errors.js";
 import type { MaybePromise } from "../../lib/async.js";
 import type { Cancellation } from "../../lib/cancellation.js";
@@ -15,6 +15,8 @@ export class ServerCall<M extends DescMethod = DescMethod> implements Call {
   private lazyHeader: Headers | undefined;
   private lazyResponseHeader: Headers | undefined;
   private lazyResponseTrailer: Headers | undefined;
+  private rateLimit: DescribedLimit | undefined;
+  private bucket = "";
 
   constructor(
     readonly method: M,
@@ -64,6 +66,16 @@ export class ServerCall<M extends DescMethod = DescMethod> implements Call {
   /** The headers that the handler set for its response or error. */
   get headerList(): HeaderList {
     return this.lazyResponseHeader ? toHeaderList(this.lazyResponseHeader) : noHeaders;
+  }
+
+  onCounted(limit: DescribedLimit, bucket: string): void {
+    this.rateLimit = limit;
+    this.bucket = bucket;
+  }
+
+  /** The headers for the rate limit that the call counts against, if little of it is left. */
+  get rateLimitHeaders(): HeaderList {
+    return this.rateLimit ? this.rateLimit.headersOf(this.bucket) : noHeaders;
   }
 
   get trailerList(): HeaderList {

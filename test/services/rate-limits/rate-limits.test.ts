@@ -66,6 +66,8 @@ async function waitForDenialCounts(server: TestServer, { root }: Tenant, expecte
 
 /** Checks the retry headers with one token per hour and a frozen clock. */
 function expectRetryHint(get: (name: string) => string | null | undefined, now: number): void {
+  expect(get("ratelimit-policy")).toBe('"private";q=2;w=7200');
+  expect(get("ratelimit")).toBe('"private";r=0;t=3600');
   // One hour plus a floating-point error, rounded up.
   expect(get("retry-after")).toBe("3601");
   const reset = Number(get("x-ratelimit-reset"));
@@ -171,6 +173,94 @@ describe("a call above the rate limit", () => {
       ({ request_id }) => request_id === response.headers["x-request-id"],
     );
     expect(line).toMatchObject({ level: 30, code: "rate_limited", application_id: id });
+  });
+});
+
+describe("the RateLimit headers", () => {
+  const readHeaders = ({ headers }: HttpResponse) => [
+    headers["ratelimit-policy"],
+    headers.ratelimit,
+  ];
+  const none = [undefined, undefined];
+
+  it("describe the limit once less than half of the burst is left, also if a REST call fails", async () => {
+    const { server, tenant } = await start({ RATE_LIMIT_PRIVATE: "6/m:6" });
+    const time = freezeTime();
+    const { key } = await tenant.createApplication("private", { permissions: ["token:read"] });
+    const call = (path: string) => send(server, path, { headers: { "svc-api-key": key } });
+    const policy = '"private";q=6;w=60';
+    for (let left = 5; left >= 3; left--) {
+      expect(readHeaders(await call("/whoami"))).toEqual(none);
+    }
+    expect(readHeaders(await call("/whoami"))).toEqual([policy, '"private";r=2;t=10']);
+    time.advance(4_000);
+    const forbidden = await call("/applications");
+    expect(forbidden.status).toBe(403);
+    expect(readHeaders(forbidden)).toEqual([policy, '"private";r=1;t=6']);
+    const invalid = await call("/whoami?page=1");
+    expect(invalid.status).toBe(400);
+    expect(readHeaders(invalid)).toEqual([policy, '"private";r=0;t=6']);
+    const refused = await call("/whoami");
+    expect(refused.status).toBe(429);
+    expect(readHeaders(refused)).toEqual([policy, '"private";r=0;t=6']);
+  });
+
+  it("count the checks of a batch", async () => {
+    const { server, tenant } = await start({ RATE_LIMIT_PRIVATE: "1/h:10" });
+    freezeTime();
+    const { key } = await tenant.createApplication("private", { permissions: ["access:check"] });
+    const checkBatch = (size: number) =>
+      send(server, "/access/check-batch", {
+        method: "POST",
+        headers: { "svc-api-key": key, "content-type": "application/json" },
+        body: JSON.stringify({ checks: Array(size).fill({ key, permission: "access:check" }) }),
+      });
+    const policy = '"private";q=10;w=36000';
+    expect(readHeaders(await checkBatch(6))).toEqual([policy, '"private";r=4;t=3600']);
+    const refused = await checkBatch(7);
+    expect(refused.status).toBe(429);
+    expect(readHeaders(refused)).toEqual([policy, '"private";r=3;t=3600']);
+    const tooLarge = await checkBatch(11);
+    expect(tooLarge.status).toBe(429);
+    expect(readHeaders(tooLarge)).toEqual([policy, '"private";r=2;t=3600']);
+  });
+
+  it("name the limit of the application type, and that of public keys for sessions", async () => {
+    const { server, tenant } = await start({
+      RATE_LIMIT_PUBLIC: "2/s:5",
+      RATE_LIMIT_MANAGEMENT: "200/s:50",
+    });
+    freezeTime();
+    const management = await tenant.createApplication("management", {
+      permissions: ["token:read"],
+    });
+    const session = await tenant.openSession();
+    const read = async (key: string) => readHeaders(await whoAmI(server, key));
+    await Promise.all(Array.from({ length: 30 }, () => read(management.key)));
+    expect(await read(management.key)).toEqual(['"management";q=50;w=1', '"management";r=19;t=1']);
+    // The session was opened with the key of the shop.
+    expect(await read(tenant.shop.key)).toEqual(none);
+    expect(await read(tenant.shop.key)).toEqual(['"public";q=5;w=3', '"public";r=2;t=1']);
+    expect(await read(session.key)).toEqual(['"public";q=5;w=3', '"public";r=1;t=1']);
+  });
+
+  it("describe the limit of invalid keys once it refuses one", async () => {
+    const { server } = await start({ RATE_LIMIT_FAILURES: "1/m:1" });
+    freezeTime();
+    const [unauthenticated, throttled] = [
+      await whoAmI(server, "guess"),
+      await whoAmI(server, "guess"),
+    ];
+    expect(unauthenticated.status).toBe(401);
+    expect(readHeaders(unauthenticated)).toEqual(none);
+    expect(throttled.status).toBe(429);
+    expect(readHeaders(throttled)).toEqual(['"failures";q=1;w=60', '"failures";r=0;t=60']);
+  });
+
+  it("are absent without a limit, and from methods that need no key", async () => {
+    const { server, tenant } = await start({ RATE_LIMIT_PRIVATE: "off" });
+    expect(readHeaders(await whoAmI(server, tenant.backend.key))).toEqual(none);
+    expect(readHeaders(await send(server, "/healthz"))).toEqual(none);
   });
 });
 

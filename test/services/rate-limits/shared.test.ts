@@ -189,6 +189,24 @@ describe("two instances with shared rate limits", () => {
     expect(statuses).toEqual([200, 200, 429, 200, 429]);
   });
 
+  it("describe the limit in a refusal only, because no instance knows what is left", async () => {
+    const { allowed, refused } = await retryUntilShared(async () => {
+      const { key } = await tenant.createApplication("private", { permissions: ["access:check"] });
+      const call = () =>
+        send(instances[0] as TestServer, "/whoami", { headers: { "svc-api-key": key } });
+      const responses = [];
+      for (let i = 0; i < 11; i++) {
+        responses.push((await call()).headers);
+      }
+      return { allowed: responses.slice(0, 10), refused: responses[10] };
+    });
+    for (const headers of allowed) {
+      expect(headers).not.toHaveProperty("ratelimit");
+    }
+    expect(refused).toMatchObject({ "ratelimit-policy": '"private";q=10;w=36000' });
+    expect(refused?.ratelimit).toMatch(/^"private";r=0;t=3[56]\d\d$/);
+  });
+
   it("allow as many invalid keys in total as one instance", async () => {
     const counts = await retryUntilShared((index) =>
       callAlternately("guess", `198.51.100.${index}`, 10),

@@ -113,6 +113,8 @@ describe("with CORS_ORIGINS", () => {
           "www-authenticate",
           "retry-after",
           "x-ratelimit-reset",
+          "ratelimit",
+          "ratelimit-policy",
           "x-request-id",
           "traceparent",
           "etag",
