@@ -907,10 +907,10 @@ export const openapi = {
             "name": "Idempotency-Key",
             "in": "header",
             "required": false,
-            "description": "A random value, such as a UUID. If a call with the same value succeeded within the last 24 hours, the service returns its response again and changes nothing.",
+            "description": "A random value, such as a UUID, bare or in double quotes. If a call with the same value succeeded within the last 24 hours, the service returns its response again and changes nothing.",
             "schema": {
               "type": "string",
-              "pattern": "^[!-~]{1,255}$",
+              "pattern": "^(?:[!#-~][!-~]{0,254}|\"(?:[!#-[\\]-~]|\\\\[\"\\\\]){1,255}\")$",
               "examples": [
                 "5b0f8f0e-2f4f-4a57-9d0c-8c1f6a5c7d21"
               ]
@@ -1833,10 +1833,10 @@ export const openapi = {
             "name": "Idempotency-Key",
             "in": "header",
             "required": false,
-            "description": "A random value, such as a UUID. If a call with the same value succeeded within the last 24 hours, the service returns its response again and changes nothing.",
+            "description": "A random value, such as a UUID, bare or in double quotes. If a call with the same value succeeded within the last 24 hours, the service returns its response again and changes nothing.",
             "schema": {
               "type": "string",
-              "pattern": "^[!-~]{1,255}$",
+              "pattern": "^(?:[!#-~][!-~]{0,254}|\"(?:[!#-[\\]-~]|\\\\[\"\\\\]){1,255}\")$",
               "examples": [
                 "5b0f8f0e-2f4f-4a57-9d0c-8c1f6a5c7d21"
               ]
@@ -2554,10 +2554,10 @@ export const openapi = {
             "name": "Idempotency-Key",
             "in": "header",
             "required": false,
-            "description": "A random value, such as a UUID. If a call with the same value succeeded within the last 24 hours, the service returns its response again and changes nothing.",
+            "description": "A random value, such as a UUID, bare or in double quotes. If a call with the same value succeeded within the last 24 hours, the service returns its response again and changes nothing.",
             "schema": {
               "type": "string",
-              "pattern": "^[!-~]{1,255}$",
+              "pattern": "^(?:[!#-~][!-~]{0,254}|\"(?:[!#-[\\]-~]|\\\\[\"\\\\]){1,255}\")$",
               "examples": [
                 "5b0f8f0e-2f4f-4a57-9d0c-8c1f6a5c7d21"
               ]
@@ -3273,10 +3273,10 @@ export const openapi = {
             "name": "Idempotency-Key",
             "in": "header",
             "required": false,
-            "description": "A random value, such as a UUID. If a call with the same value succeeded within the last 24 hours, the service returns its response again and changes nothing.",
+            "description": "A random value, such as a UUID, bare or in double quotes. If a call with the same value succeeded within the last 24 hours, the service returns its response again and changes nothing.",
             "schema": {
               "type": "string",
-              "pattern": "^[!-~]{1,255}$",
+              "pattern": "^(?:[!#-~][!-~]{0,254}|\"(?:[!#-[\\]-~]|\\\\[\"\\\\]){1,255}\")$",
               "examples": [
                 "5b0f8f0e-2f4f-4a57-9d0c-8c1f6a5c7d21"
               ]
@@ -3550,10 +3550,10 @@ export const openapi = {
             "name": "Idempotency-Key",
             "in": "header",
             "required": false,
-            "description": "A random value, such as a UUID. If a call with the same value succeeded within the last 24 hours, the service returns its response again and changes nothing.",
+            "description": "A random value, such as a UUID, bare or in double quotes. If a call with the same value succeeded within the last 24 hours, the service returns its response again and changes nothing.",
             "schema": {
               "type": "string",
-              "pattern": "^[!-~]{1,255}$",
+              "pattern": "^(?:[!#-~][!-~]{0,254}|\"(?:[!#-[\\]-~]|\\\\[\"\\\\]){1,255}\")$",
               "examples": [
                 "5b0f8f0e-2f4f-4a57-9d0c-8c1f6a5c7d21"
               ]
@@ -4550,10 +4550,10 @@ export const openapi = {
             "name": "Idempotency-Key",
             "in": "header",
             "required": false,
-            "description": "A random value, such as a UUID. If a call with the same value succeeded within the last 24 hours, the service returns its response again and changes nothing.",
+            "description": "A random value, such as a UUID, bare or in double quotes. If a call with the same value succeeded within the last 24 hours, the service returns its response again and changes nothing.",
             "schema": {
               "type": "string",
-              "pattern": "^[!-~]{1,255}$",
+              "pattern": "^(?:[!#-~][!-~]{0,254}|\"(?:[!#-[\\]-~]|\\\\[\"\\\\]){1,255}\")$",
               "examples": [
                 "5b0f8f0e-2f4f-4a57-9d0c-8c1f6a5c7d21"
               ]
@@ -5005,10 +5005,10 @@ export const openapi = {
             "name": "Idempotency-Key",
             "in": "header",
             "required": false,
-            "description": "A random value, such as a UUID. If a call with the same value succeeded within the last 24 hours, the service returns its response again and changes nothing.",
+            "description": "A random value, such as a UUID, bare or in double quotes. If a call with the same value succeeded within the last 24 hours, the service returns its response again and changes nothing.",
             "schema": {
               "type": "string",
-              "pattern": "^[!-~]{1,255}$",
+              "pattern": "^(?:[!#-~][!-~]{0,254}|\"(?:[!#-[\\]-~]|\\\\[\"\\\\]){1,255}\")$",
               "examples": [
                 "5b0f8f0e-2f4f-4a57-9d0c-8c1f6a5c7d21"
               ]
@@ -5625,10 +5625,10 @@ export const openapi = {
             "name": "Idempotency-Key",
             "in": "header",
             "required": false,
-            "description": "A random value, such as a UUID. If a call with the same value succeeded within the last 24 hours, the service returns its response again and changes nothing.",
+            "description": "A random value, such as a UUID, bare or in double quotes. If a call with the same value succeeded within the last 24 hours, the service returns its response again and changes nothing.",
             "schema": {
               "type": "string",
-              "pattern": "^[!-~]{1,255}$",
+              "pattern": "^(?:[!#-~][!-~]{0,254}|\"(?:[!#-[\\]-~]|\\\\[\"\\\\]){1,255}\")$",
               "examples": [
                 "5b0f8f0e-2f4f-4a57-9d0c-8c1f6a5c7d21"
               ]

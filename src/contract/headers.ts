@@ -13,8 +13,8 @@ export const idempotencyKeyHeader = "Idempotency-Key";
 /** The header or metadata that marks a replayed response. */
 export const replayedHeader = "Idempotent-Replayed";
 
-/** Valid idempotency keys: 1 to 255 visible ASCII characters. */
-export const idempotencyKeyPattern = /^[!-~]{1,255}$/;
+/** Valid idempotency keys: 1 to 255 visible ASCII characters, bare or as a string of RFC 8941 in double quotes. */
+export const idempotencyKeyPattern = /^(?:[!#-~][!-~]{0,254}|"(?:[!#-[\]-~]|\\["\\]){1,255}")$/;
 
 /** A strong entity tag of visible ASCII characters, or `*` for any version. */
 export const entityTagPattern = /^(?:\*|"([!#-~]+)")$/;

@@ -67,8 +67,8 @@ export const idempotencyKeyParameter: Json = {
   in: "header",
   required: false,
   description:
-    "A random value, such as a UUID. If a call with the same value succeeded within the last 24 " +
-    "hours, the service returns its response again and changes nothing.",
+    "A random value, such as a UUID, bare or in double quotes. If a call with the same value " +
+    "succeeded within the last 24 hours, the service returns its response again and changes nothing.",
   schema: {
     type: "string",
     pattern: idempotencyKeyPattern.source,

@@ -23,6 +23,7 @@ import {
   idempotencyConflict,
   idempotencyKeyReused,
   invalidRequest,
+  type Problem,
   replayNeedsOriginalKey,
 } from "../../errors.js";
 import type { MaybePromise } from "../../lib/async.js";
@@ -56,10 +57,10 @@ export function createIdempotency(responses: ResponseStore, readKey: ReadKey): W
   function once(method: DescMethodUnary, handler: Handler): Handler {
     const name = `${method.parent.typeName}/${method.name}`;
 
-    async function runOnce(request: Message, context: HandlerContext, idempotencyKey: string) {
+    async function runOnce(request: Message, context: HandlerContext, headerValue: string) {
       const authorized = callOf(context);
       const { caller } = authorized;
-      checkKey(idempotencyKey, caller);
+      const idempotencyKey = readCallersKey(headerValue, caller);
       const id = responseId(idOf(caller), name, idempotencyKey);
       const apiKey = readKey(authorized.call);
       const seal = createResponseSeal({ apiKey, idempotencyKey }, id);
@@ -88,10 +89,10 @@ export function createIdempotency(responses: ResponseStore, readKey: ReadKey): W
     }
 
     return (request, context) => {
-      const idempotencyKey = context.requestHeader.get(header);
-      return idempotencyKey === null
+      const headerValue = context.requestHeader.get(header);
+      return headerValue === null
         ? handler(request, context)
-        : runOnce(request, context, idempotencyKey);
+        : runOnce(request, context, headerValue);
     };
   }
 
@@ -108,20 +109,39 @@ export function createIdempotency(responses: ResponseStore, readKey: ReadKey): W
 /** The minimum length of an Idempotency-Key if the API key is public. */
 const minPublicLength = 20;
 
-function checkKey(idempotencyKey: string, caller: Caller): void {
-  const message = findKeyProblem(idempotencyKey, caller);
-  if (message) {
-    throw invalidRequest({ field: idempotencyKeyHeader, message });
+/** Reads the Idempotency-Key of a caller, or throws. */
+function readCallersKey(headerValue: string, caller: Caller): string {
+  const idempotencyKey = parseIdempotencyKey(headerValue);
+  if (idempotencyKey === undefined) {
+    throw invalidKey(
+      "must be 1 to 255 visible ASCII characters, for example a UUID, bare or in double quotes",
+    );
   }
+  const problem = findKeyProblem(idempotencyKey, caller);
+  if (problem !== undefined) {
+    throw invalidKey(problem);
+  }
+  return idempotencyKey;
+}
+
+function invalidKey(message: string): Problem {
+  return invalidRequest({ field: idempotencyKeyHeader, message });
+}
+
+/** Parses the header. A key in double quotes equals the bare one. Returns `undefined` if it is not valid. */
+export function parseIdempotencyKey(headerValue: string): string | undefined {
+  if (!idempotencyKeyPattern.test(headerValue)) {
+    return undefined;
+  }
+  return headerValue.startsWith('"')
+    ? headerValue.slice(1, -1).replace(/\\(.)/g, "$1")
+    : headerValue;
 }
 
 function findKeyProblem(
   idempotencyKey: string,
   { application, session }: Caller,
 ): string | undefined {
-  if (!idempotencyKeyPattern.test(idempotencyKey)) {
-    return "must be 1 to 255 visible ASCII characters, for example a UUID";
-  }
   if (containsKeyPrefix(idempotencyKey)) {
     return "must not contain an API key, which is a secret: send a random value";
   }

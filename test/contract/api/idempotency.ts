@@ -41,6 +41,20 @@ export function describeIdempotency({ server, api, expectRefused }: ApiSubject):
       await expect(api().whoAmI(keyOf(first))).resolves.toMatchObject({ applicationId: first.id });
     });
 
+    it("is the same call with the key in double quotes", async () => {
+      const { root } = await createTenant();
+      const bare = withIdempotencyKey(root.key, `a"b\\${randomUUID()}`);
+      const quoted = withIdempotencyKey(
+        root.key,
+        `"${bare.idempotencyKey.replace(/["\\]/g, "\\$&")}"`,
+      );
+      const first = await api().createApplication(quoted, request);
+      expect(await api().createApplication(bare, request)).toEqual(first);
+      expect(await api().createApplication(quoted, request)).toEqual(first);
+      expect([bare.replays, quoted.replays]).toEqual([1, 1]);
+      expect(await listCreated(root.key)).toHaveLength(1);
+    });
+
     it("changes an application once, even if it was changed since", async () => {
       const { root, shop } = await createTenant();
       const change = { id: shop.id, name: "renamed", ...tokenRead };

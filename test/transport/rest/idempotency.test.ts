@@ -127,12 +127,25 @@ describe("Idempotency-Key over REST", () => {
     ["the same value twice", ["a", "a"]],
     ["non-ASCII characters", "\u00fc"],
     ["a tab", "a\tb"],
+    ["an opening quote only", '"a'],
+    ["nothing between quotes", '""'],
+    ["a quote between quotes", '"a"b"'],
+    ["an unknown escape", '"a\\b"'],
+    ["a space between quotes", '"a b"'],
+    ["a parameter", '"a";b=1'],
+    ["256 characters between quotes", `"${"a".repeat(256)}"`],
   ])("refuses a key with %s", async (_what, value) => {
     const response = await create({ "Idempotency-Key": value });
     expect(response.status).toBe(400);
     expect(JSON.parse(response.body).errors).toEqual({
       "Idempotency-Key": [expect.stringContaining("1 to 255 visible ASCII characters")],
     });
+  });
+
+  it("refuses an API key in quotes", async () => {
+    const response = await create({ "Idempotency-Key": `"${key}"` });
+    expect(response.status).toBe(400);
+    expect(response.body).toContain("must not contain an API key");
   });
 
   it("is checked after validation", async () => {
