@@ -43,7 +43,11 @@ export function createGuardInterceptor(
   const authorizer = createAuthorizer(guard, options);
   return (next) => async (request) => {
     const { header } = request;
-    const received = { key: header.get(authorizer.keyHeader), origin: header.get("origin") };
+    const received = {
+      key: header.get(authorizer.keyHeader),
+      authorization: header.get("authorization"),
+      origin: header.get("origin"),
+    };
     const { decision, refusal } = await authorizer.authorize(request, received);
     if (refusal) {
       throw new ConnectError(refusal.detail, refusal.grpc, refusal.headers);

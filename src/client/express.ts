@@ -48,7 +48,8 @@ export function guardExpress<Params = Request["params"]>(
   return async (incoming, response, next) => {
     const request = incoming as Request<Params>;
     const { headers, ip: address } = request;
-    const received = { key: headers[authorizer.keyHeader], origin: headers.origin, address };
+    const { origin, authorization } = headers;
+    const received = { key: headers[authorizer.keyHeader], authorization, origin, address };
     const { decision, refusal } = await authorizer.authorize(request, received);
     if (refusal) {
       response.statusCode = refusal.status;

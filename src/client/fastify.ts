@@ -48,7 +48,8 @@ export function guardFastify<
     reply: FastifyReply<RouteGenericInterface, Server>,
   ): Promise<unknown> => {
     const { headers, ip: address } = request;
-    const received = { key: headers[authorizer.keyHeader], origin: headers.origin, address };
+    const { origin, authorization } = headers;
+    const received = { key: headers[authorizer.keyHeader], authorization, origin, address };
     const { decision, refusal } = await authorizer.authorize(request, received);
     if (refusal) {
       reply.code(refusal.status).headers(problemHeaders(refusal));

@@ -68,6 +68,7 @@ export function createGuardInterceptor(
       try {
         const received = {
           key: metadata.get(authorizer.keyHeader),
+          authorization: metadata.get("authorization"),
           origin: metadata.get("origin"),
           address: addressIn(call.getPeer()),
         };

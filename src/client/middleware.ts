@@ -1,5 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { defaultKeyHeader } from "../contract/headers.js";
+import { differentKeys, readPresentedKey } from "../contract/presented-key.js";
 import {
   invalidKeyResponse,
   type ProblemCode,
@@ -19,6 +20,8 @@ export interface MiddlewareOptions<Request> {
   readonly token?: ((request: Request) => Token | undefined) | undefined;
   /** The header that carries the caller's key; `SVC-API-KEY` by default. */
   readonly keyHeader?: string | undefined;
+  /** Whether `Authorization: Bearer` may carry the key too; `false` by default. */
+  readonly bearer?: boolean | undefined;
   /**
    * The IP address of the client, for keys that are restricted to networks. By
    * default the one that the framework provides.
@@ -43,6 +46,8 @@ interface Authorizer<Request> {
 interface Received {
   /** The values of the key header. */
   readonly key: HeaderValues;
+  /** The values of the `Authorization` header. */
+  readonly authorization?: HeaderValues;
   /** The values of the `Origin` header. */
   readonly origin: HeaderValues;
   /** The IP address of the client. */
@@ -54,15 +59,33 @@ type HeaderValues = string | readonly unknown[] | null | undefined;
 
 export function createAuthorizer<Request>(
   guard: Guard,
-  { permission, token, address, keyHeader = defaultKeyHeader }: MiddlewareOptions<Request>,
+  options: MiddlewareOptions<Request>,
 ): Authorizer<Request> {
+  const { permission, token, address, keyHeader = defaultKeyHeader, bearer = false } = options;
+
+  /** The key, or why there is none. */
+  function readKey({ key, authorization }: Received): string | Refusal {
+    if (hasSeveral(key)) {
+      return unauthenticated(keyHeader);
+    }
+    const headers = new Map([
+      ["key", singleText(key)],
+      ["authorization", singleText(authorization)],
+    ]);
+    const presented = readPresentedKey(headers, { keyHeader: "key", bearer });
+    if (presented === undefined) {
+      return refusal("invalid_request", `authorization: ${differentKeys}`);
+    }
+    return presented === "" || hasSeveral(presented) ? unauthenticated(keyHeader) : presented;
+  }
+
   return {
     keyHeader: keyHeader.toLowerCase(),
 
     async authorize(request, received) {
-      const key = singleKey(received.key);
-      if (key === undefined) {
-        return { refusal: unauthenticated(keyHeader) };
+      const key = readKey(received);
+      if (typeof key !== "string") {
+        return { refusal: key };
       }
       const required = typeof permission === "string" ? permission : permission(request);
       const context = {
@@ -75,11 +98,10 @@ export function createAuthorizer<Request>(
   };
 }
 
-/** The key of the request. Several keys are ambiguous, and so count as none. */
-function singleKey(values: HeaderValues): string | undefined {
-  const key = singleText(values);
-  // Node and Headers join the values of a repeated header with a comma.
-  return key === "" || key?.includes(",") ? undefined : key;
+/** Whether there are several keys, which are ambiguous. Node and Headers join the values of a repeated header with a comma. */
+function hasSeveral(values: HeaderValues): boolean {
+  const all = [values ?? []].flat();
+  return all.length > 1 || singleText(all)?.includes(",") === true;
 }
 
 function singleText(values: HeaderValues): string | undefined {

@@ -15,11 +15,12 @@ import {
 /** Calls a guarded service over HTTP. */
 export async function callOverHttp(
   port: number,
-  { keys, header = defaultKeyHeader, origin }: GuardedRequest,
+  { keys, header = defaultKeyHeader, origin, authorization }: GuardedRequest,
 ): Promise<CallResult> {
   const requestHeaders = {
     ...(keys.length > 0 && { [header]: [...keys] }),
     ...(origin !== undefined && { origin }),
+    ...(authorization !== undefined && { authorization }),
   };
   const response = await send({ port }, "/tokens/card-1", { headers: requestHeaders });
   const { date: _date, ...headers } = response.headers;

@@ -71,6 +71,7 @@ export interface GuardedRequest {
   readonly keys: readonly string[];
   readonly header?: string;
   readonly origin?: string;
+  readonly authorization?: string;
 }
 
 /** Calls `accessOf` like a handler. */
@@ -218,6 +219,53 @@ export function describeMiddleware(name: string, { protocol, address, start }: M
       const wrong = await call({ keys: [keys.good] }, { keyHeader });
       expect(wrong.status).toBe(code.unauthenticated);
       expect(wrong.headers["www-authenticate"]).toContain('header="X-Shop-Key"');
+    });
+
+    it("ignores Authorization by default", async () => {
+      const { status, checks } = await call({ keys: [], authorization: `Bearer ${keys.good}` });
+      expect(status).toBe(code.unauthenticated);
+      expect(checks).toEqual([]);
+    });
+
+    it.each<[string, GuardedRequest]>([
+      ["from Authorization", { keys: [], authorization: `Bearer ${keys.good}` }],
+      ["from the key header", { keys: [keys.good] }],
+      ["from both, if equal", { keys: [keys.good], authorization: `bearer ${keys.good}` }],
+      [
+        "from the key header, if Authorization carries something else",
+        { keys: [keys.good], authorization: "Bearer secret-of-another-service" },
+      ],
+    ])("reads the key %s with the option bearer", async (_where, request) => {
+      const { status, checks } = await call(request, { bearer: true });
+      expect(status).toBe(code.ok);
+      expect(checks).toEqual([[keys.good, "token:read", undefined]]);
+    });
+
+    it("refuses two different keys without a check", async () => {
+      const { status, detail, checks, handled } = await call(
+        { keys: [keys.good], authorization: "Bearer lk_prv_secret-other" },
+        { bearer: true },
+      );
+      expect({ status, detail }).toEqual({
+        status: code.invalid,
+        detail: "authorization: carries another key than the key header: send only one of them",
+      });
+      expect(checks).toEqual([]);
+      expect(handled).toEqual([]);
+    });
+
+    it.each<[string, GuardedRequest]>([
+      ["an empty bearer key", { keys: [], authorization: "Bearer " }],
+      ["another scheme", { keys: [], authorization: `Basic ${btoa(`:${keys.good}`)}` }],
+      ["a list of bearer keys", { keys: [], authorization: `Bearer ${keys.good},${keys.good}` }],
+      [
+        "a key header sent twice beside a bearer key",
+        { keys: [keys.good, keys.good], authorization: `Bearer ${keys.good}` },
+      ],
+    ])("refuses %s without a check", async (_case, request) => {
+      const { status, checks } = await call(request, { bearer: true });
+      expect(status).toBe(code.unauthenticated);
+      expect(checks).toEqual([]);
     });
 
     it("passes the origin and the address to the guard", async () => {

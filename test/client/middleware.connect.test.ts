@@ -114,11 +114,14 @@ async function serve(
 
 async function callWith(
   call: (options: CallOptions) => Promise<void>,
-  { keys, header = defaultKeyHeader, origin }: GuardedRequest,
+  { keys, header = defaultKeyHeader, origin, authorization }: GuardedRequest,
 ): Promise<CallResult> {
   const headers = new Headers(keys.map((key) => [header, key]));
   if (origin !== undefined) {
     headers.set("origin", origin);
+  }
+  if (authorization !== undefined) {
+    headers.set("authorization", authorization);
   }
   try {
     await call({ headers });

@@ -90,6 +90,9 @@ function callMethod(
   if (request.origin !== undefined) {
     metadata.set("origin", request.origin);
   }
+  if (request.authorization !== undefined) {
+    metadata.set("authorization", request.authorization);
+  }
   const { path } = tokens[name];
   const call = client.makeBidiStreamRequest(path, toBytes, fromBytes, metadata);
   const received: Message[] = [];
