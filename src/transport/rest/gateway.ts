@@ -1,7 +1,8 @@
 import type { DescMessage, Message } from "@bufbuild/protobuf";
 import { methodNotAllowed, Problem, toProblem } from "../../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
-import { memoize } from "../../lib/cache.js";
+import { createGenerationalCache, memoize } from "../../lib/cache.js";
+import { headerFieldsOf } from "../../middleware/header-fields.js";
 import type { Pipeline } from "../../middleware/pipeline.js";
 import { parseJson } from "../../validation/json.js";
 import { cacheEncoded, type Encode } from "../codec/encoded-cache.js";
@@ -117,9 +118,28 @@ function createRoute(
 function decoderOf({ method: { input }, segments, hasBody }: Binding): Decode {
   const pathFields = segments.flatMap((segment) => ("field" in segment ? segment.field : []));
   const decoder = createDecoder(input, pathFields, hasBody);
-  return ({ query }, fields, body) => {
+  const decode: Decode = ({ query }, fields, body) => {
     const parameters = query === "" ? noQuery : new URLSearchParams(query);
     return decoder.decode(body, fields, parameters);
+  };
+  const isQueryOnly = pathFields.length === 0 && !hasBody && headerFieldsOf(input).length === 0;
+  return isQueryOnly && input.fields.length > 0 ? cacheByQuery(decode) : decode;
+}
+
+/** The total length of the queries in each of the two cache generations. */
+const generationLength = 100_000;
+
+/** Caches the messages of repeated queries, such as those of gateways. Handlers do not change messages. */
+function cacheByQuery(decode: Decode): Decode {
+  const cache = createGenerationalCache<Message>(generationLength, 8);
+  return (exchange, fields, body) => {
+    const { query } = exchange;
+    const cached = cache.get(query, 0);
+    if (cached) {
+      return cached;
+    }
+    const message = decode(exchange, fields, body);
+    return cache.shouldAdmit() ? cache.add(query, 0, message, query.length + 1) : message;
   };
 }
 

@@ -15,7 +15,13 @@ import { problemMediaType } from "../../../contract/problems.js";
 import { denyClient, problemBody } from "../../../errors.js";
 import { mapMaybePromise } from "../../../lib/async.js";
 import { toIdentity } from "./forward-auth.js";
-import type { Allowed, ClientRequest, Denied, GatewayCheck } from "./gateway-check.js";
+import {
+  type Allowed,
+  type ClientRequest,
+  type Denied,
+  type GatewayCheck,
+  validateRequirement,
+} from "./gateway-check.js";
 
 interface ExtAuthzOptions {
   readonly check: GatewayCheck;
@@ -60,7 +66,9 @@ export function createExtAuthzHandlers({
             },
       routed: request?.http,
       origin: headers.origin,
-      address: addressOf({ address, headers }),
+      get address() {
+        return addressOf({ address, headers });
+      },
     };
   }
 
@@ -69,6 +77,10 @@ export function createExtAuthzHandlers({
       const { caller, call } = callOf(context);
       const headers = headersOf(attributes);
       const request = toClientRequest(attributes, headers);
+      const problem = request.requirement && validateRequirement(request.requirement);
+      if (problem) {
+        return denied({ denial: problem }, call.requestId);
+      }
       return mapMaybePromise(check(caller, request), (outcome) =>
         "denial" in outcome
           ? denied(outcome, call.requestId)

@@ -34,7 +34,9 @@ export function createForwardAuthHandlers({
       requirement,
       routed: requirement ? undefined : readRouted(call.header),
       origin: call.header.get("origin") ?? undefined,
-      address: forwardedAddressOf(call.peer),
+      get address() {
+        return forwardedAddressOf(call.peer);
+      },
     };
   }
 

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
-import {
-  type CheckAccessRequest,
-  CheckAccessRequestSchema,
+import type {
+  CheckAccessRequest,
+  TokenReference,
 } from "../../../../gen/latchkey/v1/access_service_pb.js";
 import { ForwardAuthRequestSchema } from "../../../../gen/latchkey/v1/gateway_service_pb.js";
 import type { Caller } from "../../../auth/caller.js";
@@ -25,12 +25,12 @@ import type { Routes } from "./routes.js";
 export interface ClientRequest {
   /** The client's key, the empty string without one, or `undefined` if the request has two different keys. */
   readonly key: string | undefined;
-  /** What the gateway says that the request needs. If absent, the routes decide. */
+  /** What the gateway says that the request needs, validated. If absent, the routes decide. */
   readonly requirement: Requirement | undefined;
   /** For the routes. */
   readonly routed: RoutedRequest | undefined;
   readonly origin: string | undefined;
-  /** The address of the client. */
+  /** The address of the client. Most keys do not need it, so it may be read on demand. */
   readonly address: string;
 }
 
@@ -65,31 +65,28 @@ export function createGatewayCheck({
   rateLimits,
   keyHeader,
 }: GatewayCheckOptions): GatewayCheck {
-  function findRequirement({
-    requirement,
-    routed,
-  }: ClientRequest): MaybePromise<Requirement | undefined> {
-    return requirement ?? (routed && routes.match(routed));
-  }
-
-  /** Values of routes contain text of the path, which may not be valid there. */
-  function validate(requirement: Requirement): Problem | undefined {
-    return validateMessage(
-      ForwardAuthRequestSchema,
-      create(ForwardAuthRequestSchema, { ...requirement }),
-    );
-  }
-
   /** Checks the client's key. Its rate limits apply as if it called this service itself. */
   function check(
     gateway: Caller,
-    { key = "", origin, address }: ClientRequest,
+    client: ClientRequest,
     { permission, container, tokenId }: Requirement,
   ): MaybePromise<Allowed | Denied> {
-    const token =
-      container === undefined && tokenId === undefined ? undefined : { container, id: tokenId };
-    const request = create(CheckAccessRequestSchema, { key, permission, token, origin, address });
-    const peer = { address, headers: {} };
+    const request = {
+      $typeName: "latchkey.v1.CheckAccessRequest",
+      key: client.key ?? "",
+      permission,
+      token: toToken(container, tokenId),
+      origin: client.origin,
+      get address() {
+        return client.address;
+      },
+    } as CheckAccessRequest;
+    const peer = {
+      get address() {
+        return client.address;
+      },
+      headers: noHeaders,
+    };
     return mapMaybePromise(checks.outcome(gateway, request), ({ subject, result }) => {
       if (!subject.owner) {
         return mapMaybePromise(rateLimits.countFailure(peer), (refusal) => ({
@@ -115,11 +112,34 @@ export function createGatewayCheck({
     if (request.key === "") {
       return { denial: unauthenticated(keyHeader) };
     }
-    return mapMaybePromise(findRequirement(request), (requirement) => {
-      const denial = requirement ? validate(requirement) : noRoute(request.routed);
-      return denial ? { denial } : check(gateway, request, requirement as Requirement);
+    const { requirement, routed } = request;
+    if (requirement) {
+      return check(gateway, request, requirement);
+    }
+    return mapMaybePromise(routed && routes.match(routed), (matched) => {
+      const denial = matched ? validateRequirement(matched) : noRoute(routed);
+      return denial ? { denial } : check(gateway, request, matched as Requirement);
     });
   };
+}
+
+/** The problem of a requirement that contains text of a request or of a configuration. */
+export function validateRequirement(requirement: Requirement): Problem | undefined {
+  return validateMessage(
+    ForwardAuthRequestSchema,
+    create(ForwardAuthRequestSchema, { ...requirement }),
+  );
+}
+
+const noHeaders = {};
+
+function toToken(
+  container: string | undefined,
+  id: string | undefined,
+): TokenReference | undefined {
+  return container === undefined && id === undefined
+    ? undefined
+    : ({ $typeName: "latchkey.v1.TokenReference", container, id } as TokenReference);
 }
 
 /** Whether the key is invalid or was used from a wrong place, which must not exhaust the owner's rate. */
