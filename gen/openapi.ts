@@ -4157,7 +4157,7 @@ export const openapi = {
             "schema": {
               "type": "integer",
               "format": "int32",
-              "minimum": 403,
+              "minimum": 401,
               "maximum": 403,
               "examples": [
                 403
@@ -4380,7 +4380,7 @@ export const openapi = {
             "schema": {
               "type": "integer",
               "format": "int32",
-              "minimum": 403,
+              "minimum": 401,
               "maximum": 403,
               "examples": [
                 403
@@ -5984,7 +5984,7 @@ export const openapi = {
         "example": 1800000001
       },
       "RateLimit-Policy": {
-        "description": "The rate limit of the caller, or of invalid keys from its address: at most `q` calls in `w` seconds. Sent once less than half of them are left.",
+        "description": "The rate limit of the caller, or of invalid keys from its address: at most `q` calls in `w` seconds. Sent if the operator set the limit, or once less than half of the default is left.",
         "schema": {
           "type": "string"
         },

@@ -35,7 +35,7 @@ export type ProtocolName = "rest" | "grpc" | "grpc-web" | "connect";
 
 /** A rate limit, which a response can describe. */
 export interface DescribedLimit {
-  /** The headers for a bucket with few tokens left, otherwise none: names and values in alternation. */
+  /** The headers for a bucket, if they are of use: names and values in alternation. */
   headersOf(bucket: string): readonly string[];
 }
 

@@ -75,6 +75,11 @@ const defaultRate: Rate = { count: 500_000, interval: 1_000, burst: 1_000_000 };
 /** Above the traffic of all browsers behind one address. */
 const defaultPublicRate: Rate = { count: 10_000, interval: 1_000, burst: 20_000 };
 
+/** Whether the operator did not set a rate. */
+export function isDefaultRate(rate: Rate): boolean {
+  return rate === defaultRate || rate === defaultPublicRate;
+}
+
 /** Invalid keys that one address may send to one process. */
 const defaultFailureRate = { burst: 200, count: 10 };
 /**

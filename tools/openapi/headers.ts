@@ -42,7 +42,7 @@ export const headers: Readonly<Record<string, Json>> = {
   [rateLimitPolicyHeader]: {
     description:
       "The rate limit of the caller, or of invalid keys from its address: at most `q` calls in `w` " +
-      "seconds. Sent once less than half of them are left.",
+      "seconds. Sent if the operator set the limit, or once less than half of the default is left.",
     schema: { type: "string" },
     example: '"private";q=1000000;w=2',
   },

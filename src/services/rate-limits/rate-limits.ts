@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { Call, Caller, DescribedLimit, Peer } from "../../auth/caller.js";
 import type { ReadAddressOf } from "../../auth/caller-address.js";
-import type { RateLimitSettings } from "../../config/limits.js";
+import { isDefaultRate, type RateLimitSettings } from "../../config/limits.js";
 import { type Problem, rateLimited } from "../../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
 import { createGenerationalCache } from "../../lib/cache.js";
@@ -46,8 +46,9 @@ interface RateLimitsOptions {
 type LimitName = "public" | "private" | "management" | "failures";
 
 /**
- * Successful responses describe a limit once less than this share of the burst
- * is left. On every response, the headers would allocate 400 bytes per call.
+ * The default limits are above what most callers need, so responses describe them
+ * only once less than this share of the burst is left: the headers cost 400 bytes
+ * per call.
  */
 const describedShare = 0.5;
 const noHeaders: readonly string[] = [];
@@ -73,6 +74,7 @@ export function createRateLimits(options: RateLimitsOptions): RateLimits {
       return undefined;
     }
     const { count: fills, interval, burst } = rate;
+    const isDefault = isDefaultRate(rate);
     const headers = createRateLimitHeaders(kind, rate);
     const ownBuckets = counts ? undefined : createBuckets(rate);
     const buckets =
@@ -117,8 +119,9 @@ export function createRateLimits(options: RateLimitsOptions): RateLimits {
       },
 
       headersOf(name) {
-        const tokens = ownBuckets ? ownBuckets.remaining(name) : burst;
-        return tokens < describedShare * burst ? headers.ofTokens(tokens) : noHeaders;
+        const tokens = ownBuckets?.remaining(name);
+        const isDescribed = tokens !== undefined && (!isDefault || tokens < describedShare * burst);
+        return isDescribed ? headers.ofTokens(tokens) : noHeaders;
       },
     };
   }

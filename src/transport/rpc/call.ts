@@ -73,7 +73,7 @@ export class ServerCall<M extends DescMethod = DescMethod> implements Call {
     this.bucket = bucket;
   }
 
-  /** The headers for the rate limit that the call counts against, if little of it is left. */
+  /** The headers for the rate limit that the call counts against, if they are of use. */
   get rateLimitHeaders(): HeaderList {
     return this.rateLimit ? this.rateLimit.headersOf(this.bucket) : noHeaders;
   }
