@@ -41,6 +41,10 @@ export const openapi = {
       "description": "Decides about requests for API gateways and reverse proxies, which enforce the decision. Envoy has a service of its own: `envoy.service.auth.v3.Authorization`."
     },
     {
+      "name": "Keys",
+      "description": "Revokes leaked keys: by anyone who holds one, and by GitHub's secret scanning."
+    },
+    {
       "name": "Sessions",
       "description": "Manages sessions, the short-lived keys of browsers and mobile apps.\n\nA browser opens a session with a public key and sends the nonce to its backend. The backend authorizes the session with its private key. The key of the session then has the access that the backend granted.\n\nPermissions:\n\n- `session:read`: List sessions and read each of them.\n- `session:delete`: Revoke one session, or all sessions of an application."
     },
@@ -3805,6 +3809,8 @@ export const openapi = {
                 "last_manager.expired",
                 "key.regenerated",
                 "key.deleted",
+                "key.revoked",
+                "key.reported",
                 "key.expiring",
                 "key.expired",
                 "session.authorized",
@@ -4534,6 +4540,301 @@ export const openapi = {
         }
       }
     },
+    "/keys/revoke": {
+      "post": {
+        "operationId": "revokeKey",
+        "tags": [
+          "Keys"
+        ],
+        "summary": "Revokes a key by possession: whoever holds a private, management or session key can revoke it",
+        "description": "The response is the same whether the key was valid, unknown or malformed. The other keys of the application and its sessions stay valid. A public key can be read by anyone, so it stays valid, and the audit log records the report. Each call counts towards the limit of invalid keys per address.\n\nNeeds no key.",
+        "security": [],
+        "x-callers": [],
+        "requestBody": {
+          "required": true,
+          "content": {
+            "application/json": {
+              "schema": {
+                "$ref": "#/components/schemas/RevokeKeyRequest"
+              },
+              "example": {
+                "key": "lk_prv_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw"
+              }
+            }
+          }
+        },
+        "responses": {
+          "204": {
+            "description": "Success, without a body.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              },
+              "RateLimit-Policy": {
+                "$ref": "#/components/headers/RateLimit-Policy"
+              },
+              "RateLimit": {
+                "$ref": "#/components/headers/RateLimit"
+              }
+            }
+          },
+          "400": {
+            "description": "The request cannot be read or is not valid. `errors` lists the violations by field.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "example": {
+                  "type": "urn:latchkey:problem:invalid_request",
+                  "title": "The request is not valid",
+                  "status": 400,
+                  "detail": "key: is required",
+                  "code": "invalid_request",
+                  "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                  "errors": {
+                    "key": [
+                      "is required"
+                    ]
+                  }
+                }
+              }
+            }
+          },
+          "413": {
+            "$ref": "#/components/responses/BodyTooLarge"
+          },
+          "414": {
+            "$ref": "#/components/responses/UrlTooLong"
+          },
+          "415": {
+            "$ref": "#/components/responses/UnsupportedMediaType"
+          },
+          "429": {
+            "$ref": "#/components/responses/RateLimited"
+          },
+          "431": {
+            "$ref": "#/components/responses/HeadersTooLarge"
+          },
+          "500": {
+            "$ref": "#/components/responses/Internal"
+          },
+          "503": {
+            "description": "`overloaded`: The instance is overloaded. Nothing was changed. Retry after `Retry-After`. `store_unavailable`: The store is unavailable. Retry after `Retry-After`.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              },
+              "Retry-After": {
+                "$ref": "#/components/headers/Retry-After"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "overloaded": {
+                    "summary": "Service overloaded",
+                    "value": {
+                      "type": "urn:latchkey:problem:overloaded",
+                      "title": "Service overloaded",
+                      "status": 503,
+                      "detail": "This instance has too many calls or too much data in flight. Nothing was changed. Retry soon.",
+                      "code": "overloaded",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "store_unavailable": {
+                    "summary": "Store unavailable",
+                    "value": {
+                      "type": "urn:latchkey:problem:store_unavailable",
+                      "title": "Store unavailable",
+                      "status": 503,
+                      "detail": "The store is unavailable. Retry soon; a change may or may not have been applied.",
+                      "code": "store_unavailable",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
+          },
+          "504": {
+            "$ref": "#/components/responses/DeadlineExceeded"
+          }
+        }
+      }
+    },
+    "/keys/leaked": {
+      "post": {
+        "operationId": "reportLeakedKeys",
+        "tags": [
+          "Keys"
+        ],
+        "summary": "Receives the keys that GitHub's secret scanning found in public",
+        "description": "The body is a JSON array of LeakedToken, with at most 1,000 items and 256 kB. The header `Github-Public-Key-Signature` is its signature by the public key that the header `Github-Public-Key-Identifier` names. The service needs the setting `SECRET_SCANNING_KEYS`; without it the path does not exist.\n\nPrivate, management and session keys are revoked as by RevokeKey. The audit log records reports of public keys, which stay valid. Other tokens are ignored. The response is a JSON array with a TokenFeedback for each token.\n\nNeeds no key.",
+        "security": [],
+        "x-callers": [],
+        "requestBody": {
+          "required": true,
+          "content": {
+            "application/json": {
+              "schema": {
+                "type": "array",
+                "items": {
+                  "$ref": "#/components/schemas/LeakedToken"
+                }
+              },
+              "example": [
+                {
+                  "token": "lk_prv_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw",
+                  "type": "latchkey_api_key",
+                  "url": "https://github.com/octocat/hello-world/blob/main/config.txt",
+                  "source": "content"
+                }
+              ]
+            }
+          }
+        },
+        "responses": {
+          "200": {
+            "description": "Whether a token is a key.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              },
+              "RateLimit-Policy": {
+                "$ref": "#/components/headers/RateLimit-Policy"
+              },
+              "RateLimit": {
+                "$ref": "#/components/headers/RateLimit"
+              }
+            },
+            "content": {
+              "application/json": {
+                "schema": {
+                  "type": "array",
+                  "items": {
+                    "$ref": "#/components/schemas/TokenFeedback"
+                  }
+                },
+                "example": [
+                  {
+                    "token_hash": "4b227777d4dd1fc61c6f884f48641d02b4d121d3fd328cb08b5531fcacdabf8a",
+                    "token_type": "latchkey_api_key",
+                    "label": "true_positive"
+                  }
+                ]
+              }
+            }
+          },
+          "400": {
+            "description": "The request cannot be read or is not valid. `errors` lists the violations by field.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "example": {
+                  "type": "urn:latchkey:problem:invalid_request",
+                  "title": "The request is not valid",
+                  "status": 400,
+                  "detail": "page: is not a parameter of this path",
+                  "code": "invalid_request",
+                  "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                  "errors": {
+                    "page": [
+                      "is not a parameter of this path"
+                    ]
+                  }
+                }
+              }
+            }
+          },
+          "401": {
+            "$ref": "#/components/responses/InvalidSignature"
+          },
+          "404": {
+            "$ref": "#/components/responses/PathNotFound"
+          },
+          "413": {
+            "$ref": "#/components/responses/BodyTooLarge"
+          },
+          "414": {
+            "$ref": "#/components/responses/UrlTooLong"
+          },
+          "415": {
+            "$ref": "#/components/responses/UnsupportedMediaType"
+          },
+          "429": {
+            "$ref": "#/components/responses/RateLimited"
+          },
+          "431": {
+            "$ref": "#/components/responses/HeadersTooLarge"
+          },
+          "500": {
+            "$ref": "#/components/responses/Internal"
+          },
+          "503": {
+            "description": "`overloaded`: The instance is overloaded. Nothing was changed. Retry after `Retry-After`. `store_unavailable`: The store is unavailable. Retry after `Retry-After`.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              },
+              "Retry-After": {
+                "$ref": "#/components/headers/Retry-After"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "overloaded": {
+                    "summary": "Service overloaded",
+                    "value": {
+                      "type": "urn:latchkey:problem:overloaded",
+                      "title": "Service overloaded",
+                      "status": 503,
+                      "detail": "This instance has too many calls or too much data in flight. Nothing was changed. Retry soon.",
+                      "code": "overloaded",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "store_unavailable": {
+                    "summary": "Store unavailable",
+                    "value": {
+                      "type": "urn:latchkey:problem:store_unavailable",
+                      "title": "Store unavailable",
+                      "status": 503,
+                      "detail": "The store is unavailable. Retry soon; a change may or may not have been applied.",
+                      "code": "store_unavailable",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
+          },
+          "504": {
+            "$ref": "#/components/responses/DeadlineExceeded"
+          }
+        }
+      }
+    },
     "/sessions": {
       "post": {
         "operationId": "createSession",
@@ -4682,7 +4983,7 @@ export const openapi = {
             "$ref": "#/components/responses/IdempotencyKeyReused"
           },
           "429": {
-            "description": "`session_quota_reached`: The application has reached its quota of open sessions. Retry after `Retry-After`, when the first of them expires, or revoke some. `rate_limited`: Too many calls or checks with the key, or too many invalid keys from the address. Retry after `Retry-After`.",
+            "description": "`session_quota_reached`: The application has reached its quota of open sessions. Retry after `Retry-After`, when the first of them expires, or revoke some. `rate_limited`: Too many calls or checks with the key, or too many invalid or revoked keys from the address. Retry after `Retry-After`.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -6148,7 +6449,7 @@ export const openapi = {
         }
       },
       "RateLimited": {
-        "description": "Too many calls or checks with the key, or too many invalid keys from the address. Retry after `Retry-After`.",
+        "description": "Too many calls or checks with the key, or too many invalid or revoked keys from the address. Retry after `Retry-After`.",
         "headers": {
           "X-Request-Id": {
             "$ref": "#/components/headers/X-Request-Id"
@@ -6393,6 +6694,55 @@ export const openapi = {
               "status": 409,
               "detail": "This is the last enabled application of the tenant that holds application:create and application:update, so it cannot be disabled, deleted or lose either permission. First create or enable another application that holds both.",
               "code": "last_manager",
+              "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+            }
+          }
+        }
+      },
+      "InvalidSignature": {
+        "description": "The signature of the body is missing or not valid, or its key is unknown.",
+        "headers": {
+          "X-Request-Id": {
+            "$ref": "#/components/headers/X-Request-Id"
+          },
+          "WWW-Authenticate": {
+            "$ref": "#/components/headers/WWW-Authenticate"
+          }
+        },
+        "content": {
+          "application/problem+json": {
+            "schema": {
+              "$ref": "#/components/schemas/Problem"
+            },
+            "example": {
+              "type": "urn:latchkey:problem:invalid_signature",
+              "title": "A valid signature is required",
+              "status": 401,
+              "detail": "Sign the body with a key of SECRET_SCANNING_KEYS. The signature is missing or not valid, or its key is unknown.",
+              "code": "invalid_signature",
+              "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+            }
+          }
+        }
+      },
+      "PathNotFound": {
+        "description": "The service does not accept this request. See `SECRET_SCANNING_KEYS`.",
+        "headers": {
+          "X-Request-Id": {
+            "$ref": "#/components/headers/X-Request-Id"
+          }
+        },
+        "content": {
+          "application/problem+json": {
+            "schema": {
+              "$ref": "#/components/schemas/Problem"
+            },
+            "example": {
+              "type": "urn:latchkey:problem:path_not_found",
+              "title": "Not found",
+              "status": 404,
+              "detail": "Not found. See /openapi.json for the available paths.",
+              "code": "path_not_found",
               "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
             }
           }
@@ -8191,6 +8541,8 @@ export const openapi = {
               "last_manager.expired",
               "key.regenerated",
               "key.deleted",
+              "key.revoked",
+              "key.reported",
               "key.expiring",
               "key.expired",
               "session.authorized",
@@ -8201,7 +8553,7 @@ export const openapi = {
             "examples": [
               "application.updated"
             ],
-            "description": "The kind of event. `application.expiring` and `key.expiring` are recorded a week and a day before the expiry, `application.expired` and `key.expired` after it. `last_manager.expiring` and `last_manager.expired` follow them if the tenant is left without an enabled application that can create and update applications. `application.imported` and `session.imported` are recorded if an import replaces a stored one. `access.denied` records refused calls of any method. Opening a session is not recorded: see ListSessions."
+            "description": "The kind of event. `application.expiring` and `key.expiring` are recorded a week and a day before the expiry, `application.expired` and `key.expired` after it. `last_manager.expiring` and `last_manager.expired` follow them if the tenant is left without an enabled application that can create and update applications. `application.imported` and `session.imported` are recorded if an import replaces a stored one. `key.revoked` is recorded if a key is revoked because its holder or GitHub sent it to KeyService, `key.reported` if they sent a public key, which stays valid. `access.denied` records refused calls of any method. Opening a session is not recorded: see ListSessions."
           },
           "at": {
             "type": "string",
@@ -8224,7 +8576,7 @@ export const openapi = {
           },
           "actor": {
             "$ref": "#/components/schemas/EventParty",
-            "description": "The principal that acted. Absent for events without one, such as an expiry, and for calls that were refused because of an invalid key."
+            "description": "The principal that acted. Absent for events without one, such as an expiry or a call of KeyService, and for calls that were refused because of an invalid key."
           },
           "target": {
             "$ref": "#/components/schemas/EventParty",
@@ -8366,6 +8718,101 @@ export const openapi = {
           "application_id",
           "tenant_id",
           "transform"
+        ]
+      },
+      "RevokeKeyRequest": {
+        "type": "object",
+        "description": "The key to revoke.",
+        "properties": {
+          "key": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 1000,
+            "examples": [
+              "lk_prv_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw"
+            ],
+            "description": "The key."
+          }
+        },
+        "required": [
+          "key"
+        ],
+        "additionalProperties": false
+      },
+      "LeakedToken": {
+        "type": "object",
+        "description": "A token that GitHub found in public.",
+        "properties": {
+          "token": {
+            "type": "string",
+            "examples": [
+              "lk_prv_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw"
+            ],
+            "description": "The token."
+          },
+          "type": {
+            "type": "string",
+            "examples": [
+              "latchkey_api_key"
+            ],
+            "description": "The name of the pattern that it matches."
+          },
+          "url": {
+            "type": "string",
+            "examples": [
+              "https://github.com/octocat/hello-world/blob/main/config.txt"
+            ],
+            "description": "Where it was found. May be empty."
+          },
+          "source": {
+            "type": "string",
+            "examples": [
+              "content"
+            ],
+            "description": "The kind of content it was found in."
+          }
+        },
+        "required": [
+          "token",
+          "type",
+          "url",
+          "source"
+        ]
+      },
+      "TokenFeedback": {
+        "type": "object",
+        "description": "Whether a token is a key.",
+        "properties": {
+          "token_hash": {
+            "type": "string",
+            "examples": [
+              "4b227777d4dd1fc61c6f884f48641d02b4d121d3fd328cb08b5531fcacdabf8a"
+            ],
+            "description": "The SHA-256 of the token in hexadecimal digits."
+          },
+          "token_type": {
+            "type": "string",
+            "examples": [
+              "latchkey_api_key"
+            ],
+            "description": "The `type` of the token."
+          },
+          "label": {
+            "type": "string",
+            "enum": [
+              "true_positive",
+              "false_positive"
+            ],
+            "examples": [
+              "true_positive"
+            ],
+            "description": "`true_positive` if the token has the format and checksum of a key, or is an accepted foreign key. Otherwise `false_positive`."
+          }
+        },
+        "required": [
+          "token_hash",
+          "token_type",
+          "label"
         ]
       },
       "CreateSessionResponse": {

@@ -141,6 +141,15 @@ export function unauthenticated(keyHeader: string): Problem {
   return new Problem("unauthenticated", detail, { headers });
 }
 
+/** The same response for every invalid signature. */
+export function invalidSignature(): Problem {
+  return new Problem(
+    "invalid_signature",
+    "Sign the body with a key of SECRET_SCANNING_KEYS. The signature is missing or not valid, or its key is unknown.",
+    { headers: { "www-authenticate": 'Signature realm="latchkey"' } },
+  );
+}
+
 /** The caller may retry `wait` milliseconds after `now`. The headers of the limit are names and values in alternation. */
 export function rateLimited(
   detail: string,
@@ -239,6 +248,10 @@ export function overloaded(): Problem {
 
 export function requestTimeout(): Problem {
   return new Problem("request_timeout", "The request took too long to arrive. Send it again.");
+}
+
+export function pathNotFound(): Problem {
+  return new Problem("path_not_found", "Not found. See /openapi.json for the available paths.");
 }
 
 export function methodNotAllowed(methods: readonly string[]): Problem {

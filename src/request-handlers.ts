@@ -1,5 +1,6 @@
-import type { DescService } from "@bufbuild/protobuf";
+import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
+import type { Logger } from "pino";
 import { Authorization } from "../gen/envoy/service/auth/v3/external_auth_pb.js";
 import { Health } from "../gen/grpc/health/v1/health_pb.js";
 import { ServerReflection } from "../gen/grpc/reflection/v1/reflection_pb.js";
@@ -8,6 +9,7 @@ import { AccessService } from "../gen/latchkey/v1/access_service_pb.js";
 import { ApplicationService } from "../gen/latchkey/v1/application_service_pb.js";
 import { EventService } from "../gen/latchkey/v1/event_service_pb.js";
 import { GatewayService } from "../gen/latchkey/v1/gateway_service_pb.js";
+import { KeyService } from "../gen/latchkey/v1/key_service_pb.js";
 import { SessionService } from "../gen/latchkey/v1/session_service_pb.js";
 import { type AddressOf, createForwardedAddressOf } from "./auth/caller-address.js";
 import { createCursorSealerFactory } from "./auth/cursor-sealing.js";
@@ -16,6 +18,7 @@ import type { Keyring } from "./auth/keys.js";
 import type { LastUsedTracker } from "./auth/last-used.js";
 import type { ReadKey } from "./auth/read-key.js";
 import type { Settings } from "./config/settings.js";
+import { needsNoKey } from "./contract/methods.js";
 import type { Dependencies } from "./dependencies.js";
 import { createPipelines } from "./middleware/pipeline.js";
 import { createChecks } from "./services/access/check.js";
@@ -28,6 +31,7 @@ import { createApplicationHandlers } from "./services/applications/handlers.js";
 import { createAudit } from "./services/events/audit.js";
 import { createEventHandlers } from "./services/events/handlers.js";
 import { createIdempotency } from "./services/idempotency/idempotency.js";
+import { createKeyHandlers } from "./services/keys/handlers.js";
 import type { RateLimits } from "./services/rate-limits/rate-limits.js";
 import { createSessionHandlers } from "./services/sessions/handlers.js";
 import type { Clock, Store } from "./store/port/store.js";
@@ -54,9 +58,14 @@ export function createHandlers(
   { readiness, stopping, scrape }: HandlersOptions,
 ): RequestHandler[] {
   const { bodyLimit, keyHeader, limits, requestTimeout, hasConsole } = dependencies.settings;
-  const implementations = createImplementations({ ...dependencies, stopping });
-  const methods = implementations.flatMap(({ service }) => service.methods);
-  const pipelines = createPipelines({ ...dependencies, methods });
+  const all = createImplementations({ ...dependencies, stopping });
+  const openImplementations = all.filter(({ service }) => needsNoKey(service));
+  const implementations = all.filter((it) => !openImplementations.includes(it));
+  const pipelines = createPipelines({
+    ...dependencies,
+    methods: methodsOf(implementations),
+    openMethods: methodsOf(openImplementations),
+  });
   const shared = {
     implementations,
     bodyLimit,
@@ -66,18 +75,21 @@ export function createHandlers(
     ...createRpcHandlers({
       ...shared,
       pipelines,
-      unauthenticatedImplementations: createUnauthenticatedImplementations(
-        implementations,
-        readiness,
-        stopping,
-      ),
+      unauthenticatedImplementations: [
+        ...openImplementations,
+        ...createSystemImplementations(all, readiness, stopping),
+      ],
       writeTimeoutMs: requestTimeout,
       redactKeys: dependencies.redactKeys,
     }),
     createSystemEndpoints({ readiness, keyHeader, scrape }),
     ...(hasConsole ? [createWebPages({ keyHeader })] : []),
-    createGateway({ ...shared, pipeline: pipelines.authenticated }),
+    createGateway({ ...shared, openImplementations, pipelines }),
   ];
+}
+
+function methodsOf(implementations: readonly Implementation[]): DescMethod[] {
+  return implementations.flatMap(({ service }) => service.methods);
 }
 
 interface ImplementationsOptions {
@@ -90,6 +102,7 @@ interface ImplementationsOptions {
   readonly routes: Routes;
   readonly clock: Clock;
   readonly settings: Settings;
+  readonly log: Logger;
   /** Aborts when the server stops, which ends streams. */
   readonly stopping: AbortSignal;
 }
@@ -126,11 +139,12 @@ function createImplementations(options: ImplementationsOptions): Implementation[
     serve(EventService, createEventHandlers(handlerOptions)),
     serve(GatewayService, createForwardAuthHandlers(gatewayOptions)),
     serve(Authorization, createExtAuthzHandlers(gatewayOptions)),
+    implement(KeyService, createKeyHandlers(options)),
   ];
 }
 
-/** The services that need no key: health and reflection. */
-function createUnauthenticatedImplementations(
+/** Health and reflection, which need no key. */
+function createSystemImplementations(
   implementations: readonly Implementation[],
   readiness: Readiness,
   stopping: AbortSignal,

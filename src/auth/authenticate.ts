@@ -74,6 +74,38 @@ export function createIdentifyCertificate(
   };
 }
 
+/** Returns the owner of an unexpired key, even if the key is disabled. */
+export function createFindOwner(store: Store, keyring: Keyring): Authenticate {
+  const { applications, sessions } = store;
+
+  function find(key: string): MaybePromise<Caller | undefined> {
+    const parsed = parseOwnedKey(key);
+    if (parsed?.kind === "ses") {
+      return mapMaybePromise(sessions.find(parsed.id), (found) =>
+        ownerOfSession(found, key, keyring),
+      );
+    }
+    if (parsed) {
+      return mapMaybePromise(applications.find(parsed.id), (found) =>
+        ownerOfApplication(found, parsed, key, keyring),
+      );
+    }
+    return mapMaybePromise(findForeign(store, keyring, key), (id) =>
+      id === undefined
+        ? undefined
+        : mapMaybePromise(applications.find(id), (found) => ownerOfForeign(found, key, keyring)),
+    );
+  }
+
+  return (key) =>
+    mapMaybePromise(
+      find(key),
+      (owner) =>
+        owner &&
+        mapMaybePromise(hasExpired(store, owner), (isExpired) => (isExpired ? undefined : owner)),
+    );
+}
+
 /** Authenticates many keys. Duplicates are looked up once. */
 export function createAuthenticateMany(
   store: Store,

@@ -80,6 +80,23 @@ export function contextValuesOf(authorized: AuthorizedCall): ContextValues {
   return createContextValues().set(callKey, authorized);
 }
 
+const openCallKey: ContextKey<Call> = {
+  id: Symbol("the call of a method that needs no key"),
+  get defaultValue(): never {
+    throw new Error("handler called without a call");
+  },
+};
+
+/** Creates the context values for the handler of a method that needs no key. */
+export function openContextValuesOf(call: Call): ContextValues {
+  return createContextValues().set(openCallKey, call);
+}
+
+/** The call that a handler runs for, if its method needs no key. */
+export function openCallOf(context: Context): Call {
+  return context.values.get(openCallKey);
+}
+
 /** The call that a handler runs for, if its method requires authentication. */
 export function callOf(context: Context): AuthorizedCall {
   return context.values.get(callKey);

@@ -2,6 +2,7 @@ import { type Client, createClient, type Transport } from "@connectrpc/connect";
 import { AccessService } from "../../gen/latchkey/v1/access_service_pb.js";
 import { ApplicationService } from "../../gen/latchkey/v1/application_service_pb.js";
 import { EventService } from "../../gen/latchkey/v1/event_service_pb.js";
+import { KeyService } from "../../gen/latchkey/v1/key_service_pb.js";
 import { SessionService } from "../../gen/latchkey/v1/session_service_pb.js";
 
 /** A typed client of each service. */
@@ -10,6 +11,7 @@ export interface LatchkeyClient {
   readonly sessions: Client<typeof SessionService>;
   readonly access: Client<typeof AccessService>;
   readonly events: Client<typeof EventService>;
+  readonly keys: Client<typeof KeyService>;
 }
 
 /** Creates a client on a transport of any protocol. */
@@ -19,5 +21,6 @@ export function createClientOn(transport: Transport): LatchkeyClient {
     sessions: createClient(SessionService, transport),
     access: createClient(AccessService, transport),
     events: createClient(EventService, transport),
+    keys: createClient(KeyService, transport),
   };
 }

@@ -3,4 +3,5 @@ export * from "../../gen/latchkey/v1/access_rule_pb.js";
 export * from "../../gen/latchkey/v1/access_service_pb.js";
 export * from "../../gen/latchkey/v1/application_service_pb.js";
 export * from "../../gen/latchkey/v1/event_service_pb.js";
+export * from "../../gen/latchkey/v1/key_service_pb.js";
 export * from "../../gen/latchkey/v1/session_service_pb.js";

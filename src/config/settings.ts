@@ -21,6 +21,7 @@ import {
   sizeUpTo,
   text,
 } from "./parsers.js";
+import { type SecretScanningSettings, signingKeysFile } from "./secret-scanning.js";
 import { readTls, type TlsSettings } from "./tls.js";
 
 /** The version in package.json. */
@@ -51,6 +52,8 @@ export interface Settings {
   readonly eventRetention: number;
   /** Whether imported keys in another system's format are accepted. */
   readonly foreignKeys: boolean;
+  /** `undefined` if reports of secret scanning are not accepted. */
+  readonly secretScanning: SecretScanningSettings | undefined;
   readonly grantPolicy: GrantPolicy;
   readonly corsOrigins: readonly string[];
   /** Proxies whose `X-Forwarded-For` header is trusted. */
@@ -123,6 +126,7 @@ export function readSettings(environment: Environment = process.env): Settings {
     sessionQuota: read("SESSION_QUOTA", count("sessions", 1, 1_000_000, 10_000)) ?? 10_000,
     eventRetention: read("EVENT_RETENTION", lifetime) ?? defaultEventRetention,
     foreignKeys: read("FOREIGN_KEYS", oneOf("accept", "refuse")) === "accept",
+    secretScanning: read("SECRET_SCANNING_KEYS", signingKeysFile),
     grantPolicy: read("GRANT_POLICY", oneOf("held", "open")) ?? "held",
     corsOrigins: read("CORS_ORIGINS", origins) ?? [],
     trustedProxies: read("TRUSTED_PROXIES", networks) ?? [],

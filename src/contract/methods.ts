@@ -14,6 +14,7 @@ import { AccessService } from "../../gen/latchkey/v1/access_service_pb.js";
 import { ApplicationService } from "../../gen/latchkey/v1/application_service_pb.js";
 import { EventService } from "../../gen/latchkey/v1/event_service_pb.js";
 import { GatewayService } from "../../gen/latchkey/v1/gateway_service_pb.js";
+import { KeyService } from "../../gen/latchkey/v1/key_service_pb.js";
 import {
   type Access,
   access,
@@ -37,6 +38,7 @@ export const services: readonly DescService[] = [
   AccessService,
   EventService,
   GatewayService,
+  KeyService,
 ];
 
 /** Our own validation rules, from `rules.proto`. */
@@ -87,6 +89,15 @@ export function accessOf(method: DescMethod): Access {
     throw new Error(`${name} requires ${rule.permission}, which no service declares`);
   }
   return rule;
+}
+
+/** Whether the methods of a service need no key. Throws if they differ. */
+export function needsNoKey({ typeName, methods }: DescService): boolean {
+  const open = methods.filter((method) => accessOf(method).unauthenticated);
+  if (open.length > 0 && open.length < methods.length) {
+    throw new Error(`${typeName} mixes methods with and without a key: split it`);
+  }
+  return open.length > 0;
 }
 
 /** The name of a method in the log and the audit log. */

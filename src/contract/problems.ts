@@ -19,6 +19,11 @@ export const problemCatalogue = {
     grpc: Code.Unauthenticated,
     title: "A valid key is required",
   },
+  invalid_signature: {
+    status: 401,
+    grpc: Code.Unauthenticated,
+    title: "A valid signature is required",
+  },
   permission_denied: {
     status: 403,
     grpc: Code.PermissionDenied,

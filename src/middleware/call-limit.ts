@@ -5,7 +5,7 @@ import type { MaybePromise } from "../lib/async.js";
  * Limits the unary calls in flight, so that a slow store or a flood cannot fill the memory. Calls that never wait do
  * not count. Streams have a limit per caller.
  */
-interface CallLimit {
+export interface CallLimit {
   /** Refuses a call if the limit is reached. */
   check(): void;
 

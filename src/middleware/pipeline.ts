@@ -2,7 +2,7 @@ import type { DescMethod, Message } from "@bufbuild/protobuf";
 import { type ContextValues, createContextValues } from "@connectrpc/connect";
 import type { Logger } from "pino";
 import { createAuthenticate, createIdentifyCertificate } from "../auth/authenticate.js";
-import { type Call, contextValuesOf } from "../auth/caller.js";
+import { type Call, contextValuesOf, openContextValuesOf } from "../auth/caller.js";
 import type { AddressOf, ReadAddressOf } from "../auth/caller-address.js";
 import type { Keyring } from "../auth/keys.js";
 import type { LastUsedTracker } from "../auth/last-used.js";
@@ -18,7 +18,7 @@ import { checkRequest } from "../validation/validate.js";
 import { createAdmission } from "./admission.js";
 import { createCallAuthentication } from "./authenticate.js";
 import { createAuthorize } from "./authorize.js";
-import { createCallLimit } from "./call-limit.js";
+import { type CallLimit, createCallLimit } from "./call-limit.js";
 import { createDeadline, type WithDeadline } from "./deadline.js";
 import { readHeaderFields } from "./header-fields.js";
 import { createObserve, type Observe } from "./observe.js";
@@ -51,7 +51,7 @@ export interface Pipeline {
 export interface Pipelines {
   /** For methods that require a key. */
   readonly authenticated: Pipeline;
-  /** For methods that need no key. */
+  /** For methods that need no key, and for system services. */
   readonly open: Pipeline;
 }
 
@@ -68,7 +68,10 @@ interface PipelineOptions {
   readonly calls: CallMetrics | undefined;
   readonly tracing: Tracing | undefined;
   readonly log: Logger;
+  /** The methods that require a key. */
   readonly methods: readonly DescMethod[];
+  /** The methods of the contract that need no key. */
+  readonly openMethods: readonly DescMethod[];
 }
 
 /** The steps that all calls share. */
@@ -76,26 +79,30 @@ interface CommonSteps {
   readonly observe: Observe;
   readonly withDeadline: WithDeadline;
   readonly streamLimit: StreamLimit;
+  readonly callLimit: CallLimit;
+  readonly validate: Pipeline["validate"];
 }
 
 export function createPipelines(options: PipelineOptions): Pipelines {
   const { requestTimeout, limits } = options.settings;
-  const steps = {
+  const steps: CommonSteps = {
     observe: createObserve(options.log, options),
     withDeadline: createDeadline(requestTimeout),
     streamLimit: createStreamLimit(limits.streams, options.readAddressOf),
+    callLimit: createCallLimit(limits.calls),
+    validate: ({ input }, message) => checkRequest(input, message, limits.listItems),
   };
   return {
     authenticated: createAuthenticatedPipeline(steps, options),
-    open: createOpenPipeline(steps),
+    open: createOpenPipeline(steps, new Set(options.openMethods)),
   };
 }
 
 function createAuthenticatedPipeline(
-  { observe, withDeadline, streamLimit }: CommonSteps,
+  { observe, withDeadline, streamLimit, callLimit, validate }: CommonSteps,
   { store, keyring, readKey, addressOf, rateLimits, settings, lastUsed, methods }: PipelineOptions,
 ): Pipeline {
-  const { keyHeader, grantPolicy, limits } = settings;
+  const { keyHeader, grantPolicy } = settings;
   const admission = createAdmission({
     authentication: createCallAuthentication({
       identify: createAuthenticate(store, keyring, grantPolicy),
@@ -110,9 +117,6 @@ function createAuthenticatedPipeline(
     authorize: createAuthorize(methods),
     withDeadline,
   });
-  const callLimit = createCallLimit(limits.calls);
-  const validate = ({ input }: DescMethod, message: Message) =>
-    checkRequest(input, message, limits.listItems);
 
   function inspect(call: Call, message: Message): MaybePromise<void> {
     readHeaderFields(call, message);
@@ -156,12 +160,28 @@ function createAuthenticatedPipeline(
   };
 }
 
-export function createOpenPipeline({ observe, withDeadline, streamLimit }: CommonSteps): Pipeline {
+/** System services are neither limited nor validated, so that probes work under load. */
+export function createOpenPipeline(
+  { observe, withDeadline, streamLimit, callLimit, validate }: CommonSteps,
+  methods: ReadonlySet<DescMethod> = new Set(),
+): Pipeline {
+  function run<T>(call: Call, message: Message, handle: Handle<T>): MaybePromise<T> {
+    if (!methods.has(call.method)) {
+      return handle(message, createContextValues());
+    }
+    callLimit.check();
+    return callLimit.count(
+      mapMaybePromise(validate(call.method, message), () =>
+        handle(message, openContextValuesOf(call)),
+      ),
+    );
+  }
+
   return {
     unary: (call, receive, handle) =>
       observe(call).unary(() =>
         withDeadline(call.cancellation, () =>
-          mapMaybePromise(receive(), (message) => handle(message, createContextValues())),
+          mapMaybePromise(receive(), (message) => run(call, message, handle)),
         ),
       ),
 

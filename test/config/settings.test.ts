@@ -1,7 +1,8 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { describe, expect, it } from "@jest/globals";
 import { ConfigError, type Environment, readSettings } from "../../src/config/settings.js";
+import { createKeyFile, createSecretScanner } from "../services/keys/secret-scanner.js";
 
 function getProblems(environment: Environment): readonly string[] {
   try {
@@ -307,6 +308,52 @@ describe("readSettings", () => {
     expect(problems).toEqual([
       "TLS_CERT and TLS_KEY must be PEM files with a certificate and its private key",
     ]);
+  });
+
+  describe("SECRET_SCANNING_KEYS", () => {
+    const scanner = createSecretScanner();
+    const getProblem = (content: unknown) => {
+      const { path, folder, replace } = createKeyFile();
+      replace(typeof content === "string" ? content : JSON.stringify(content));
+      const [problem] = getProblems({ SECRET_SCANNING_KEYS: path });
+      rmSync(folder, { recursive: true });
+      return problem;
+    };
+
+    it("accepts public keys as GitHub serves them", () => {
+      const { path, folder } = createKeyFile(scanner, createSecretScanner());
+      const { secretScanning } = readSettings({ SECRET_SCANNING_KEYS: path });
+      rmSync(folder, { recursive: true });
+      expect(secretScanning?.path).toBe(path);
+    });
+
+    it.each([
+      ["", `must be a JSON file with a list "public_keys", as GitHub serves it`],
+      ["[]", `must be a JSON file with a list "public_keys", as GitHub serves it`],
+      [null, `must be a JSON file with a list "public_keys", as GitHub serves it`],
+      [{ public_keys: [] }, `must be a JSON file with a list "public_keys", as GitHub serves it`],
+      [{ public_keys: [null] }, "has no key_identifier or key in public_keys[0]"],
+      [
+        { public_keys: [scanner.publicKey, { key_identifier: "a" }] },
+        "has no key_identifier or key in public_keys[1]",
+      ],
+      [
+        { public_keys: [{ key_identifier: "a", key: "b" }] },
+        "has no PEM public key of the curve P-256 in public_keys[0].key",
+      ],
+      [
+        { public_keys: [createSecretScanner("P-384").publicKey] },
+        "has no PEM public key of the curve P-256 in public_keys[0].key",
+      ],
+    ])("refuses a file with %j", (content, problem) => {
+      expect(getProblem(content)).toBe(`SECRET_SCANNING_KEYS ${problem}`);
+    });
+
+    it("refuses a file that cannot be read", () => {
+      expect(getProblems({ SECRET_SCANNING_KEYS: "/nowhere" })).toEqual([
+        "SECRET_SCANNING_KEYS must be the path of a readable file; cannot read /nowhere",
+      ]);
+    });
   });
 
   it.each(["REQUEST_TIMEOUT", "SHUTDOWN_GRACE"])(

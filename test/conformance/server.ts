@@ -10,6 +10,7 @@ import { createKeyRedactor } from "../../src/auth/keys.js";
 import { readSettings } from "../../src/config/settings.js";
 import type { TlsContents } from "../../src/config/tls.js";
 import { Problem } from "../../src/errors.js";
+import { createCallLimit } from "../../src/middleware/call-limit.js";
 import { createDeadline } from "../../src/middleware/deadline.js";
 import { createObserve } from "../../src/middleware/observe.js";
 import { createOpenPipeline } from "../../src/middleware/pipeline.js";
@@ -79,6 +80,8 @@ function listen({ implementation, bodyLimit, tls }: ListenOptions): Promise<Addr
     observe: createObserve(log),
     withDeadline: createDeadline(requestTimeout),
     streamLimit: createStreamLimit(limits.streams, () => undefined),
+    callLimit: createCallLimit(limits.calls),
+    validate: () => undefined,
   });
   const rpcHandlers = createRpcHandlers({
     implementations: [implementation],
@@ -91,7 +94,8 @@ function listen({ implementation, bodyLimit, tls }: ListenOptions): Promise<Addr
   });
   const gateway = createGateway({
     implementations: [],
-    pipeline,
+    openImplementations: [],
+    pipelines: { authenticated: pipeline, open: pipeline },
     bodyLimit,
     jsonDepth: limits.jsonDepth,
   });

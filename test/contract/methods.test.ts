@@ -4,6 +4,7 @@ import {
   createRegistry,
   type DescField,
   type DescMessage,
+  type DescService,
   getOption,
   hasOption,
 } from "@bufbuild/protobuf";
@@ -12,7 +13,8 @@ import { describe, expect, it } from "@jest/globals";
 import { http } from "../../gen/google/api/annotations_pb.js";
 import { Health } from "../../gen/grpc/health/v1/health_pb.js";
 import { CheckAccessRequestSchema } from "../../gen/latchkey/v1/access_service_pb.js";
-import { EventSchema } from "../../gen/latchkey/v1/event_service_pb.js";
+import { EventSchema, EventService } from "../../gen/latchkey/v1/event_service_pb.js";
+import { KeyService } from "../../gen/latchkey/v1/key_service_pb.js";
 import { access, CallerKind } from "../../gen/latchkey/v1/options_pb.js";
 import { createKeyring, generateKey } from "../../src/auth/keys.js";
 import { choicesOf } from "../../src/contract/fields.js";
@@ -20,6 +22,7 @@ import {
   accessOf,
   isOwnPermission,
   mayHold,
+  needsNoKey,
   otherPermissions,
   ownPermissions,
   services,
@@ -44,10 +47,25 @@ describe("the contract", () => {
 
   it("restricts every method except WhoAmI and ListPermissions by permission or by type of key", () => {
     const unrestricted = methods.filter((method) => {
-      const { permission, callers } = accessOf(method);
-      return permission === "" && callers.length === 0;
+      const { permission, callers, unauthenticated } = accessOf(method);
+      return permission === "" && callers.length === 0 && !unauthenticated;
     });
     expect(unrestricted.map(({ name }) => name)).toEqual(["WhoAmI", "ListPermissions"]);
+  });
+
+  it("needs no key for KeyService alone", () => {
+    const open = services.filter(needsNoKey);
+    expect(open.map(({ name }) => name)).toEqual(["KeyService"]);
+    for (const { permission, callers } of KeyService.methods.map(accessOf)) {
+      expect([permission, callers]).toEqual(["", []]);
+    }
+  });
+
+  it("refuses to start with a service that mixes methods with and without a key", () => {
+    const mixed = { ...KeyService, methods: [...KeyService.methods, ...EventService.methods] };
+    expect(() => needsNoKey(mixed as DescService)).toThrow(
+      "latchkey.v1.KeyService mixes methods with and without a key",
+    );
   });
 
   it("refuses to start with a method without an access option", () => {
@@ -177,7 +195,7 @@ describe("docs/reference/api.md", () => {
     const rows = page.matchAll(/^\| (–|`[A-Z]+ \/\S*`) \| \[?([A-Z]\w+)(?:\]\S+)? \| ([^|]+) \|/gm);
     const documented = [...rows].map(([, path, name, required]) => [name, path, required]);
     const expected = methods.map((method) => {
-      const { permission, callers } = accessOf(method);
+      const { permission, callers, unauthenticated } = accessOf(method);
       const { pattern } = getOption(method, http);
       const callerKinds = callers
         .map((kind) => `a ${CallerKind[kind]?.toLowerCase()} key`)
@@ -185,7 +203,9 @@ describe("docs/reference/api.md", () => {
       return [
         method.name,
         pattern.case ? `\`${pattern.case.toUpperCase()} ${pattern.value}\`` : "–",
-        permission === "" ? callerKinds || "any valid key" : `\`${permission}\``,
+        permission === ""
+          ? callerKinds || (unauthenticated ? "no key" : "any valid key")
+          : `\`${permission}\``,
       ];
     });
     expect(documented.sort()).toEqual(expected.sort());

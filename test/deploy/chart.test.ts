@@ -24,7 +24,7 @@ const setByPod = [...read("templates/_environment.tpl").matchAll(/- name: ([A-Z_
 );
 
 /** Settings that a pod cannot use. Probes have no client certificate, and a pod must listen on all addresses. */
-const unsupported = ["HOST", "METRICS", "TLS_CLIENT_CA"];
+const unsupported = ["HOST", "METRICS", "SECRET_SCANNING_KEYS", "TLS_CLIENT_CA"];
 
 describe("the chart", () => {
   it("has the version of the service", () => {

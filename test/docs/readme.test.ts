@@ -18,6 +18,7 @@ const pages = [
   "docs/tutorials/guard-a-service.md",
   "docs/tutorials/react.md",
   "docs/guides/rotate-a-key.md",
+  "docs/guides/respond-to-a-leaked-key.md",
   "docs/guides/restrict-a-key.md",
   "docs/guides/use-your-own-ids.md",
   "docs/reference/cli.md",

@@ -25,7 +25,9 @@ import { maskableFields } from "../../src/contract/fields.js";
 import { services, validationRules } from "../../src/contract/methods.js";
 import type { ProblemCode } from "../../src/contract/problems.js";
 import { Problem } from "../../src/errors.js";
+import { createFeedback, readLeakedTokens } from "../../src/services/keys/leak-report.js";
 import { createEncoder } from "../../src/transport/rest/encode.js";
+import { isRawBody } from "../../src/transport/rpc/methods.js";
 import { isFullSuite } from "../support/jest/suite.js";
 
 interface Media {
@@ -162,9 +164,11 @@ describe("the OpenAPI document", () => {
     expect(JSON.stringify(openapi).match(/svc-api-key/gi)).toHaveLength(1);
   });
 
-  it("requires a key everywhere except for the probes", () => {
+  it("requires a key everywhere except for KeyService and the probes", () => {
     const unauthenticated = operations.filter(({ security }) => security?.length === 0);
     expect(unauthenticated.map(({ operationId }) => operationId)).toEqual([
+      "revokeKey",
+      "reportLeakedKeys",
       "getHealth",
       "getReadiness",
       "getOpenapi",
@@ -172,7 +176,7 @@ describe("the OpenAPI document", () => {
     expect(openapi.security).toEqual([{ apiKey: [] }]);
   });
 
-  it("includes a key only in operations that create or check one", () => {
+  it("includes a key only in operations that create, check or revoke one", () => {
     const findWithKey = (part: (operation: Operation) => unknown) =>
       methods
         .filter(({ operation }) => /lk_(prv|pub|mgt|ses)_/.test(JSON.stringify(part(operation))))
@@ -185,6 +189,8 @@ describe("the OpenAPI document", () => {
     expect(findWithKey(({ responses, ...request }) => request)).toEqual([
       "CheckAccess",
       "BatchCheckAccess",
+      "RevokeKey",
+      "ReportLeakedKeys",
     ]);
   });
 });
@@ -238,10 +244,10 @@ describe.each(methods)("the operation of $name", ({ method, operation }) => {
   const success = Object.entries(operation.responses).find(([status]) => status.startsWith("2"));
 
   it("states who may call it", () => {
-    const { permission, callers } = getOption(method, access);
+    const { permission, callers, unauthenticated } = getOption(method, access);
     expect(operation["x-required-permission"] ?? "").toBe(permission);
     expect(operation.description).toContain(permission && `\`${permission}\``);
-    expect(operation["x-callers"]).not.toHaveLength(0);
+    expect(operation["x-callers"]?.length === 0).toBe(unauthenticated);
     if (callers.length > 0) {
       expect(operation["x-callers"]).toEqual(callers.map((kind) => CallerKind[kind].toLowerCase()));
     }
@@ -253,6 +259,10 @@ describe.each(methods)("the operation of $name", ({ method, operation }) => {
       ...operation.requestBody?.content["application/json"]?.example,
       ...Object.fromEntries(parameters.map(({ name, example }) => [name, example ?? null])),
     };
+    if (isRawBody(method.input)) {
+      expect(readLeakedTokens(Object.values(request))).toHaveLength(1);
+      return;
+    }
     const message = fromJson(method.input, request);
     const validator = createValidator({ registry: validationRules });
     expect(validator.validate(method.input, message).error).toBeUndefined();
@@ -264,7 +274,8 @@ describe.each(methods)("the operation of $name", ({ method, operation }) => {
     const minimal = Object.fromEntries(path.map(({ name, example }) => [name, example ?? null]));
     const validator = createValidator({ registry: validationRules });
     const result = validator.validate(method.input, fromJson(method.input, minimal));
-    expect(requestBody?.required ?? false).toBe(requestBody !== undefined && !!result.error);
+    const needsBody = isRawBody(method.input) || result.error !== undefined;
+    expect(requestBody?.required ?? false).toBe(requestBody !== undefined && needsBody);
   });
 
   it("has an example response that matches its message", () => {
@@ -276,6 +287,13 @@ describe.each(methods)("the operation of $name", ({ method, operation }) => {
       return;
     }
     const example = response?.content?.["application/json"]?.example ?? null;
+    if (isRawBody(method.output)) {
+      const [feedback] = createFeedback([{ token: "a", type: "b" }], new Set());
+      expect(example).toEqual([
+        Object.fromEntries(Object.keys(feedback ?? {}).map((name) => [name, expect.any(String)])),
+      ]);
+      return;
+    }
     const message = fromJson(method.output, example);
     expect(JSON.parse(createEncoder(method.output)(message).toString())).toEqual(example);
     for (const path of getOption(method, leaves_out)) {
@@ -316,7 +334,8 @@ describe.each(methods)("the operation of $name", ({ method, operation }) => {
     );
     const bodyErrors = operation.requestBody ? [413, 415] : [];
     const replayErrors = getOption(method, replayable) ? [409, 422] : [];
-    const shared = [400, 401, 403, 414, 429, 431, 500, 503, 504];
+    const authErrors = getOption(method, access).unauthenticated ? [] : [401, 403];
+    const shared = [400, ...authErrors, 414, 429, 431, 500, 503, 504];
     const all = new Set([...shared, ...own, ...bodyErrors, ...replayErrors]);
     expect(statuses.map(Number)).toEqual([...all].sort((a, b) => a - b));
   });

@@ -43,7 +43,7 @@ describe("the proto reference", () => {
     expect(section).toContain(`\`${rpcPath(method)}\``);
     const { permission } = getOption(method, access);
     expect(section).toContain(permission ? `the permission \`${permission}\`` : "");
-    expect(section).toMatch(/^(Requires .*|Any valid key is accepted)\.$/m);
+    expect(section).toMatch(/^(Requires .*|Any valid key is accepted|Needs no key)\.$/m);
     expect(section.includes("Idempotency-Key")).toBe(getOption(method, replayable));
     for (const code of getOption(method, errors)) {
       expect(section).toContain(`\`${code}\``);

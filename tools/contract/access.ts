@@ -4,7 +4,10 @@ import { formatList } from "./prose.js";
 
 /** Describes who may call a method. */
 export function describeAccess(contract: Contract, method: DescMethod): string {
-  const { permission, callers } = contract.access(method);
+  const { permission, callers, unauthenticated } = contract.access(method);
+  if (unauthenticated) {
+    return "Needs no key.";
+  }
   const needs: string[] = [];
   if (callers.length > 0) {
     needs.push(`the key of ${oneOf(callers)}`);
@@ -20,9 +23,12 @@ export function describeAccess(contract: Contract, method: DescMethod): string {
   return needs.length > 0 ? `Requires ${needs.join(" and ")}.` : "Any valid key is accepted.";
 }
 
-/** The kinds of caller that are allowed and can hold the permission. */
+/** The kinds of caller that are allowed and can hold the permission. Empty if no key is required. */
 export function getCallers(contract: Contract, method: DescMethod): string[] {
-  const { permission, callers } = contract.access(method);
+  const { permission, callers, unauthenticated } = contract.access(method);
+  if (unauthenticated) {
+    return [];
+  }
   const holders = permission ? getHolders(contract, method, permission) : [];
   return contract.callerKinds.filter(
     (kind) =>

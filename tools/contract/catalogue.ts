@@ -33,6 +33,17 @@ const descriptions: Partial<Record<ProblemCode, Description>> = {
       "The key is missing or not valid: it may be mistyped, replaced, expired, disabled or deleted.",
     headers: ["WWW-Authenticate"],
   },
+  invalid_signature: {
+    when: "The signature of the body is missing or not valid, or its key is unknown.",
+    detail:
+      "Sign the body with a key of SECRET_SCANNING_KEYS. " +
+      "The signature is missing or not valid, or its key is unknown.",
+    headers: ["WWW-Authenticate"],
+  },
+  path_not_found: {
+    when: "The service does not accept this request. See `SECRET_SCANNING_KEYS`.",
+    detail: "Not found. See /openapi.json for the available paths.",
+  },
   permission_denied: {
     when: "The key is valid but does not allow this.",
     detail: "The key does not allow this.",
@@ -139,7 +150,7 @@ const descriptions: Partial<Record<ProblemCode, Description>> = {
   },
   rate_limited: {
     when:
-      "Too many calls or checks with the key, or too many invalid keys from the address. " +
+      "Too many calls or checks with the key, or too many invalid or revoked keys from the address. " +
       "Retry after `Retry-After`.",
     detail: "Too many calls or checks with this key. Retry in 1 s.",
     headers: ["Retry-After", "X-RateLimit-Reset", rateLimitPolicyHeader, rateLimitHeader],
@@ -208,6 +219,9 @@ export function getMethodErrors(contract: Contract, method: DescMethod): string[
 
 /** The errors of authentication and authorization. */
 export function getAuthErrors(contract: Contract, method: DescMethod): string[] {
+  if (contract.access(method).unauthenticated) {
+    return [];
+  }
   const isOpen = getCallers(contract, method).length === contract.callerKinds.length;
   return [
     "unauthenticated",

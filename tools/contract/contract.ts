@@ -29,6 +29,8 @@ export interface Contract {
   errors(method: DescMethod): readonly string[];
   omittedFields(method: DescMethod): readonly string[];
   isReplayable(method: DescMethod): boolean;
+  /** The message that describes each item of a raw body, if the message is one. */
+  rawItems(method: DescMethod, side: "input" | "output"): DescMessage | undefined;
   permissions(service: DescService): readonly Permission[];
 
   /** The header that carries a field, if any. */
@@ -57,6 +59,8 @@ interface Access {
   readonly keyHeader: string | undefined;
   /** Whether `Authorization` may carry the key. */
   readonly acceptsAuthorization: boolean;
+  /** Whether no key is required. */
+  readonly unauthenticated: boolean;
 }
 
 export interface Permission {
@@ -101,12 +105,18 @@ export function readContract(files: readonly DescFile[]): Contract {
         callers: (access.callers ?? []).map(toCallerKind),
         keyHeader: access.key_header,
         acceptsAuthorization: access.authorization_header ?? false,
+        unauthenticated: access.unauthenticated ?? false,
       };
     },
     httpStatus: (method) => read(method, "latchkey.v1.http_status"),
     errors: (method) => read(method, "latchkey.v1.errors") ?? [],
     omittedFields: (method) => read(method, "latchkey.v1.leaves_out") ?? [],
     isReplayable: (method) => read(method, "latchkey.v1.replayable") ?? false,
+    rawItems: (method, side) => {
+      const option = side === "input" ? "request_items" : "response_items";
+      const name = read<string>(method, `${contractPackage}.${option}`);
+      return name === undefined ? undefined : registry.getMessage(`${contractPackage}.${name}`);
+    },
     permissions: (service) =>
       (read<Permission[]>(service, "latchkey.v1.permissions") ?? []).map((permission) => ({
         ...permission,
@@ -136,6 +146,7 @@ interface AccessOption {
   readonly callers?: readonly string[];
   readonly key_header?: string;
   readonly authorization_header?: boolean;
+  readonly unauthenticated?: boolean;
 }
 
 function createBinding(method: DescMethod, rule: HttpRule): HttpBinding {

@@ -79,12 +79,27 @@ export function createOperations({ contract, schemas, problems, headerFields }: 
     );
   }
 
+  /** A JSON array that is the body as it is. */
+  function describeItems(items: DescMessage): Json {
+    return {
+      "application/json": {
+        schema: { type: "array", items: schemas.response(items) },
+        example: [examples.response(items, [])],
+      },
+    };
+  }
+
   /** The request body. `undefined` if it has no fields. */
   function describeBody(
-    { input }: DescMethod,
+    method: DescMethod,
     http: HttpBinding,
     example: JsonObject,
   ): Json | undefined {
+    const items = contract.rawItems(method, "input");
+    if (items) {
+      return { required: true, content: describeItems(items) };
+    }
+    const { input } = method;
     const fields = getBodyFields(input, http);
     if (fields.length === 0) {
       return undefined;
@@ -109,6 +124,11 @@ export function createOperations({ contract, schemas, problems, headerFields }: 
     ]);
     if (output.typeName === "google.protobuf.Empty") {
       return { [status ?? 204]: { description: "Success, without a body.", headers } };
+    }
+    const items = contract.rawItems(method, "output");
+    if (items) {
+      const description = getComment(items);
+      return { [status ?? 200]: { description, headers, content: describeItems(items) } };
     }
     const omitted = contract.omittedFields(method);
     const without = formatList(
@@ -155,7 +175,7 @@ export function createOperations({ contract, schemas, problems, headerFields }: 
   return (method: DescMethod, http: HttpBinding, tag: string): Json => {
     const [summary, rest] = splitSummary(getComment(method));
     const rules = http.hasBody ? [] : contract.messageRules(method.input);
-    const example = examples.request(method.input);
+    const example = contract.rawItems(method, "input") ? {} : examples.request(method.input);
     const parameters = [
       ...describeParameters(method, http, example),
       ...(contract.isReplayable(method) ? [idempotencyKeyParameter] : []),
@@ -182,7 +202,10 @@ export function createOperations({ contract, schemas, problems, headerFields }: 
 
 /** How a caller authenticates, if not with the key header alone. */
 function describeSecurity(contract: Contract, method: DescMethod): Json[] | undefined {
-  const { keyHeader, acceptsAuthorization } = contract.access(method);
+  const { keyHeader, acceptsAuthorization, unauthenticated } = contract.access(method);
+  if (unauthenticated) {
+    return [];
+  }
   if (keyHeader !== undefined) {
     return [{ gatewayKey: [] }];
   }

@@ -1,4 +1,4 @@
-import type { DescMethod, JsonObject } from "@bufbuild/protobuf";
+import type { DescMethod, JsonValue } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { Code } from "@connectrpc/connect";
 import { describeAccess, getCallers } from "../contract/access.js";
@@ -20,11 +20,8 @@ export function describeMethod(
     ...prose(getComment(method)),
     ...prose(describeAccess(contract, method)),
     { kind: "properties", properties: describeProperties(contract, method) },
-    ...createExample("Example request", examples.request(method.input)),
-    ...createExample(
-      "Example response",
-      examples.response(method.output, contract.omittedFields(method)),
-    ),
+    ...createExample("Example request", createRequestExample(contract, examples, method)),
+    ...createExample("Example response", createResponseExample(contract, examples, method)),
   ];
 }
 
@@ -36,7 +33,7 @@ function describeProperties(contract: Contract, method: DescMethod): Property[] 
     ["REST", describeRest(contract, method)],
     ["Request", describeMessageType(method, "input")],
     ["Response", describeMessageType(method, "output") + describeOmitted(contract, method)],
-    ["Callers", formatList(getCallers(contract, method), "conjunction")],
+    ["Callers", formatList(getCallers(contract, method), "conjunction") || "anyone"],
     ...describeRetries(contract, method),
     ["Errors", formatList([...own, common], "conjunction")],
   ];
@@ -84,8 +81,28 @@ function isEmpty({ output }: DescMethod): boolean {
   return output.fields.length === 0;
 }
 
-function createExample(title: string, example: JsonObject): Block[] {
-  return Object.keys(example).length > 0
+function createRequestExample(
+  contract: Contract,
+  examples: Examples,
+  method: DescMethod,
+): JsonValue {
+  const items = contract.rawItems(method, "input");
+  return items ? [examples.response(items, [])] : examples.request(method.input);
+}
+
+function createResponseExample(
+  contract: Contract,
+  examples: Examples,
+  method: DescMethod,
+): JsonValue {
+  const items = contract.rawItems(method, "output");
+  return items
+    ? [examples.response(items, [])]
+    : examples.response(method.output, contract.omittedFields(method));
+}
+
+function createExample(title: string, example: JsonValue): Block[] {
+  return Object.keys(Object(example)).length > 0
     ? [{ kind: "example", title, json: JSON.stringify(example, null, 2) }]
     : [];
 }

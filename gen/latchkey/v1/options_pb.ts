@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file latchkey/v1/options.proto.
  */
 export const file_latchkey_v1_options: GenFile = /*@__PURE__*/
-  fileDesc("ChlsYXRjaGtleS92MS9vcHRpb25zLnByb3RvEgtsYXRjaGtleS52MSKUAQoGQWNjZXNzEhIKCnBlcm1pc3Npb24YASABKAkSKAoHY2FsbGVycxgCIAMoDjIXLmxhdGNoa2V5LnYxLkNhbGxlcktpbmQSEgoKa2V5X2hlYWRlchgDIAEoCRIcChRhdXRob3JpemF0aW9uX2hlYWRlchgEIAEoCBIaChJjbGllbnRfY2VydGlmaWNhdGUYBiABKAgiVAoKUGVybWlzc2lvbhIMCgRuYW1lGAEgASgJEg4KBmFsbG93cxgCIAEoCRIoCgdob2xkZXJzGAMgAygOMhcubGF0Y2hrZXkudjEuQ2FsbGVyS2luZCqPAQoKQ2FsbGVyS2luZBIbChdDQUxMRVJfS0lORF9VTlNQRUNJRklFRBAAEhcKE0NBTExFUl9LSU5EX1BSSVZBVEUQARIWChJDQUxMRVJfS0lORF9QVUJMSUMQAhIaChZDQUxMRVJfS0lORF9NQU5BR0VNRU5UEAMSFwoTQ0FMTEVSX0tJTkRfU0VTU0lPThAEOk0KBmFjY2VzcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNGGAyABKAsyEy5sYXRjaGtleS52MS5BY2Nlc3NSBmFjY2VzczpBCgtodHRwX3N0YXR1cxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNKGAyABKAVSCmh0dHBTdGF0dXM6OAoGZXJyb3JzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY1IYDIAMoCVIGZXJyb3JzOj8KCmxlYXZlc19vdXQSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjVhgMgAygJUglsZWF2ZXNPdXQ6QAoKcmVwbGF5YWJsZRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNeGAyABKAhSCnJlcGxheWFibGU6XAoLcGVybWlzc2lvbnMSHy5nb29nbGUucHJvdG9idWYuU2VydmljZU9wdGlvbnMY04YDIAMoCzIXLmxhdGNoa2V5LnYxLlBlcm1pc3Npb25SC3Blcm1pc3Npb25zOmcKEWtub3duX3Blcm1pc3Npb25zEh8uZ29vZ2xlLnByb3RvYnVmLlNlcnZpY2VPcHRpb25zGNaGAyADKAsyFy5sYXRjaGtleS52MS5QZXJtaXNzaW9uUhBrbm93blBlcm1pc3Npb25zOkAKC2h0dHBfaGVhZGVyEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjRhgMgASgJUgpodHRwSGVhZGVyOkgKD2lkZW50aXR5X2hlYWRlchIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY2oYDIAEoCVIOaWRlbnRpdHlIZWFkZXJiBnByb3RvMw", [file_google_protobuf_descriptor]);
+  fileDesc("ChlsYXRjaGtleS92MS9vcHRpb25zLnByb3RvEgtsYXRjaGtleS52MSKtAQoGQWNjZXNzEhIKCnBlcm1pc3Npb24YASABKAkSKAoHY2FsbGVycxgCIAMoDjIXLmxhdGNoa2V5LnYxLkNhbGxlcktpbmQSEgoKa2V5X2hlYWRlchgDIAEoCRIcChRhdXRob3JpemF0aW9uX2hlYWRlchgEIAEoCBIaChJjbGllbnRfY2VydGlmaWNhdGUYBiABKAgSFwoPdW5hdXRoZW50aWNhdGVkGAUgASgIIlQKClBlcm1pc3Npb24SDAoEbmFtZRgBIAEoCRIOCgZhbGxvd3MYAiABKAkSKAoHaG9sZGVycxgDIAMoDjIXLmxhdGNoa2V5LnYxLkNhbGxlcktpbmQqjwEKCkNhbGxlcktpbmQSGwoXQ0FMTEVSX0tJTkRfVU5TUEVDSUZJRUQQABIXChNDQUxMRVJfS0lORF9QUklWQVRFEAESFgoSQ0FMTEVSX0tJTkRfUFVCTElDEAISGgoWQ0FMTEVSX0tJTkRfTUFOQUdFTUVOVBADEhcKE0NBTExFUl9LSU5EX1NFU1NJT04QBDpNCgZhY2Nlc3MSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjRhgMgASgLMhMubGF0Y2hrZXkudjEuQWNjZXNzUgZhY2Nlc3M6QQoLaHR0cF9zdGF0dXMSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjShgMgASgFUgpodHRwU3RhdHVzOjgKBmVycm9ycxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNSGAyADKAlSBmVycm9yczo/CgpsZWF2ZXNfb3V0Eh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY1YYDIAMoCVIJbGVhdmVzT3V0OkAKCnJlcGxheWFibGUSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjXhgMgASgIUgpyZXBsYXlhYmxlOkUKDXJlcXVlc3RfaXRlbXMSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjahgMgASgJUgxyZXF1ZXN0SXRlbXM6RwoOcmVzcG9uc2VfaXRlbXMSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjbhgMgASgJUg1yZXNwb25zZUl0ZW1zOlwKC3Blcm1pc3Npb25zEh8uZ29vZ2xlLnByb3RvYnVmLlNlcnZpY2VPcHRpb25zGNOGAyADKAsyFy5sYXRjaGtleS52MS5QZXJtaXNzaW9uUgtwZXJtaXNzaW9uczpnChFrbm93bl9wZXJtaXNzaW9ucxIfLmdvb2dsZS5wcm90b2J1Zi5TZXJ2aWNlT3B0aW9ucxjWhgMgAygLMhcubGF0Y2hrZXkudjEuUGVybWlzc2lvblIQa25vd25QZXJtaXNzaW9uczpACgtodHRwX2hlYWRlchIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY0YYDIAEoCVIKaHR0cEhlYWRlcjpICg9pZGVudGl0eV9oZWFkZXISHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNqGAyABKAlSDmlkZW50aXR5SGVhZGVyYgZwcm90bzM", [file_google_protobuf_descriptor]);
 
 /**
  * Who may call a method. The caller must hold the permission, if one is set, and
@@ -61,6 +61,14 @@ export type Access = Message<"latchkey.v1.Access"> & {
    * @generated from field: bool client_certificate = 6;
    */
   clientCertificate: boolean;
+
+  /**
+   * Whether the method needs no key. All methods of a service must have the same
+   * value.
+   *
+   * @generated from field: bool unauthenticated = 5;
+   */
+  unauthenticated: boolean;
 };
 
 /**
@@ -188,12 +196,29 @@ export const replayable: GenExtension<MethodOptions, boolean> = /*@__PURE__*/
   extDesc(file_latchkey_v1_options, 4);
 
 /**
+ * If the request is a `google.api.HttpBody` with a JSON array, the message of
+ * this package that describes its items.
+ *
+ * @generated from extension: string request_items = 50010;
+ */
+export const request_items: GenExtension<MethodOptions, string> = /*@__PURE__*/
+  extDesc(file_latchkey_v1_options, 5);
+
+/**
+ * The same for the response.
+ *
+ * @generated from extension: string response_items = 50011;
+ */
+export const response_items: GenExtension<MethodOptions, string> = /*@__PURE__*/
+  extDesc(file_latchkey_v1_options, 6);
+
+/**
  * The permissions that the methods of the service require.
  *
  * @generated from extension: repeated latchkey.v1.Permission permissions = 50003;
  */
 export const permissions: GenExtension<ServiceOptions, Permission[]> = /*@__PURE__*/
-  extDesc(file_latchkey_v1_options, 5);
+  extDesc(file_latchkey_v1_options, 7);
 
 /**
  * Permissions of other services that ListPermissions includes.
@@ -201,7 +226,7 @@ export const permissions: GenExtension<ServiceOptions, Permission[]> = /*@__PURE
  * @generated from extension: repeated latchkey.v1.Permission known_permissions = 50006;
  */
 export const known_permissions: GenExtension<ServiceOptions, Permission[]> = /*@__PURE__*/
-  extDesc(file_latchkey_v1_options, 6);
+  extDesc(file_latchkey_v1_options, 8);
 
 /**
  * The HTTP header that carries the field over REST as an entity tag: the value
@@ -211,7 +236,7 @@ export const known_permissions: GenExtension<ServiceOptions, Permission[]> = /*@
  * @generated from extension: string http_header = 50001;
  */
 export const http_header: GenExtension<FieldOptions, string> = /*@__PURE__*/
-  extDesc(file_latchkey_v1_options, 7);
+  extDesc(file_latchkey_v1_options, 9);
 
 /**
  * The HTTP header that carries the field in responses as plain text, for the
@@ -220,5 +245,5 @@ export const http_header: GenExtension<FieldOptions, string> = /*@__PURE__*/
  * @generated from extension: string identity_header = 50010;
  */
 export const identity_header: GenExtension<FieldOptions, string> = /*@__PURE__*/
-  extDesc(file_latchkey_v1_options, 8);
+  extDesc(file_latchkey_v1_options, 10);
 

@@ -28,7 +28,7 @@ export interface RateLimits {
   /** Counts a session refused by the quota, for metrics only. */
   countRefusedSession(): void;
 
-  /** Counts a call with an invalid key, per address. */
+  /** Counts a call with an invalid key or signature, or one that revokes a key, per address. */
   countFailure(peer: Peer): MaybePromise<Problem | undefined>;
 }
 
@@ -131,7 +131,7 @@ export function createRateLimits(options: RateLimitsOptions): RateLimits {
     public: createLimit("public", tooManyCalls),
     private: createLimit("private", tooManyCalls),
     management: createLimit("management", tooManyCalls),
-    failures: createLimit("failures", "Too many invalid keys from this address. Send a valid key."),
+    failures: createLimit("failures", "Too many invalid or revoked keys from this address."),
   };
 
   function limitOf({ application, session }: Caller): Limit | undefined {

@@ -54,6 +54,7 @@ const kindsOfChange: Readonly<Record<string, Change["kind"]>> = {
   "application.deleted": "deleted",
   "key.regenerated": "regenerated",
   "key.deleted": "regenerated",
+  "key.revoked": "regenerated",
   "session.authorized": "authorized",
   "session.imported": "updated",
   "session.deleted": "deleted",

@@ -1,23 +1,31 @@
-import type { DescMessage, Message } from "@bufbuild/protobuf";
-import { methodNotAllowed, Problem, toProblem } from "../../errors.js";
+import { create, type DescMessage, type Message } from "@bufbuild/protobuf";
+import { type HttpBody, HttpBodySchema } from "../../../gen/google/api/httpbody_pb.js";
+import { methodNotAllowed, Problem, pathNotFound, toProblem } from "../../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
 import { createGenerationalCache, memoize } from "../../lib/cache.js";
 import { headerFieldsOf } from "../../middleware/header-fields.js";
-import type { Pipeline } from "../../middleware/pipeline.js";
+import type { Pipelines } from "../../middleware/pipeline.js";
 import { parseJson } from "../../validation/json.js";
 import { cacheEncoded, type Encode } from "../codec/encoded-cache.js";
 import type { Exchange, Handled, RequestHandler } from "../http/exchange.js";
 import type { HeaderList } from "../http/headers.js";
 import { sendProblem } from "../http/responses.js";
 import { type ResponseWriter, runUnaryCall, ServerCall } from "../rpc/call.js";
-import { type Implementation, unaryHandler } from "../rpc/methods.js";
+import {
+  type Implementation,
+  isRawBody,
+  unaryHandler,
+  unauthenticatedBodyLimit,
+} from "../rpc/methods.js";
 import { createDecoder } from "./decode.js";
 import { addLastUseToRestJson, createEncoder, createHeaderWriter } from "./encode.js";
 import { type Binding, createRouter, readBindings, splitPath } from "./router.js";
 
 interface GatewayOptions {
   readonly implementations: readonly Implementation[];
-  readonly pipeline: Pipeline;
+  /** Services that need no key. */
+  readonly openImplementations: readonly Implementation[];
+  readonly pipelines: Pipelines;
   readonly bodyLimit: number;
   /** The maximum nesting depth of JSON. */
   readonly jsonDepth: number;
@@ -31,6 +39,9 @@ type Route = (exchange: Exchange, fields: PathFields) => MaybePromise<Handled>;
 
 /** Builds the request message. */
 type Decode = (exchange: Exchange, fields: PathFields, body: unknown) => Message;
+
+/** Reads the request message. */
+type Receive = (exchange: Exchange, fields: PathFields) => MaybePromise<Message>;
 
 const emptyBody = Buffer.alloc(0);
 const noFields: PathFields = {};
@@ -48,7 +59,8 @@ export function createGateway(options: GatewayOptions): RequestHandler {
   );
   /** Routes without path fields, by verb and path: a fast path in front of the router. */
   const fixed = new Map<string, Route>();
-  for (const implementation of options.implementations) {
+  const { implementations, openImplementations } = options;
+  for (const implementation of [...implementations, ...openImplementations]) {
     for (const binding of implementation.service.methods.flatMap(readBindings)) {
       const { verb, segments } = binding;
       const route = createRoute(options, implementation, binding, encoderOf);
@@ -69,7 +81,7 @@ export function createGateway(options: GatewayOptions): RequestHandler {
     const segments = splitPath(path);
     const match = segments && router.match(verb, segments);
     if (!match) {
-      throw new Problem("path_not_found", "Not found. See /openapi.json for the available paths.");
+      throw pathNotFound();
     }
     if ("allow" in match) {
       throw methodNotAllowed(
@@ -86,14 +98,32 @@ function createRoute(
   binding: Binding,
   encoderOf: EncoderOf,
 ): Route {
-  const { method, hasBody, status } = binding;
-  const decode = decoderOf(binding);
-  const { jsonDepth, pipeline } = options;
-  const bodyLimit = hasBody ? options.bodyLimit : 0;
+  const { method } = binding;
+  const isOpen = options.openImplementations.includes(implementation);
+  const { authenticated, open } = options.pipelines;
+  const unary = {
+    pipeline: isOpen ? open : authenticated,
+    handler: unaryHandler(implementation, method),
+    writer: isRawBody(method.output) ? createRawWriter(binding) : createWriter(binding, encoderOf),
+  };
+  const receive = createReceive(binding, {
+    bodyLimit: isOpen ? unauthenticatedBodyLimit(method) : options.bodyLimit,
+    jsonDepth: options.jsonDepth,
+  });
+
+  return (exchange, fields) => {
+    exchange.isUnauthenticated = isOpen;
+    return runUnaryCall(unary, new ServerCall(method, exchange, "rest"), () =>
+      receive(exchange, fields),
+    );
+  };
+}
+
+function createWriter({ method, status }: Binding, encoderOf: EncoderOf): ResponseWriter {
   const encode = status === 204 ? () => emptyBody : encoderOf(method.output);
   const type: HeaderList = status === 204 ? [] : ["content-type", "application/json"];
   const headersOf = createHeaderWriter(method.output, type);
-  const writer: ResponseWriter = {
+  return {
     send({ exchange, headerList, rateLimitHeaders }, message) {
       const headers = headersOf(message);
       const hasOthers = headerList.length > 0 || rateLimitHeaders.length > 0;
@@ -107,12 +137,33 @@ function createRoute(
       sendProblem(exchange, problem, others);
     },
   };
-  const unary = { pipeline, handler: unaryHandler(implementation, method), writer };
+}
 
-  return (exchange, fields) =>
-    runUnaryCall(unary, new ServerCall(method, exchange, "rest"), () =>
-      readRequest(exchange, decode, fields, { bodyLimit, jsonDepth }),
-    );
+/** Sends the body in a response message as it is. */
+function createRawWriter({ status }: Binding): ResponseWriter {
+  return {
+    send({ exchange, headerList }, message) {
+      const { contentType, data } = create(HttpBodySchema, message as HttpBody);
+      exchange.send(status, ["content-type", contentType, ...headerList], Buffer.from(data));
+    },
+    sendError: ({ exchange }, reason) => sendProblem(exchange, reason),
+  };
+}
+
+type ReceiveLimits = Pick<GatewayOptions, "bodyLimit" | "jsonDepth">;
+
+function createReceive(binding: Binding, { bodyLimit, jsonDepth }: ReceiveLimits): Receive {
+  if (isRawBody(binding.method.input)) {
+    return (exchange) =>
+      mapMaybePromise(exchange.readBody(bodyLimit), (data) => toRawBody(exchange, data));
+  }
+  const decode = decoderOf(binding);
+  const limits = { bodyLimit: binding.hasBody ? bodyLimit : 0, jsonDepth };
+  return (exchange, fields) => readRequest(exchange, decode, fields, limits);
+}
+
+function toRawBody({ headers }: Exchange, data: Buffer): HttpBody {
+  return create(HttpBodySchema, { contentType: headers["content-type"] ?? "", data });
 }
 
 function decoderOf({ method: { input }, segments, hasBody }: Binding): Decode {
@@ -148,7 +199,7 @@ function readRequest(
   exchange: Exchange,
   decode: Decode,
   fields: PathFields,
-  { bodyLimit, jsonDepth }: Pick<GatewayOptions, "bodyLimit" | "jsonDepth">,
+  { bodyLimit, jsonDepth }: ReceiveLimits,
 ): MaybePromise<Message> {
   if (bodyLimit === 0) {
     return decode(exchange, fields, {});

@@ -1,5 +1,12 @@
-import type { DescMethod, DescMethodUnary, DescService, Message } from "@bufbuild/protobuf";
+import type {
+  DescMessage,
+  DescMethod,
+  DescMethodUnary,
+  DescService,
+  Message,
+} from "@bufbuild/protobuf";
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
+import { HttpBodySchema } from "../../../gen/google/api/httpbody_pb.js";
 import type { RedactKeys } from "../../auth/keys.js";
 import { Problem } from "../../errors.js";
 import type { Pipeline, Pipelines } from "../../middleware/pipeline.js";
@@ -48,7 +55,7 @@ function handlerOf({ handlers }: Implementation, { localName, name }: DescMethod
 
 export interface RpcOptions {
   readonly implementations: readonly Implementation[];
-  /** System services, which need no key. */
+  /** Services that need no key. */
   readonly unauthenticatedImplementations: readonly Implementation[];
   readonly pipelines: Pipelines;
   readonly bodyLimit: number;
@@ -59,8 +66,15 @@ export interface RpcOptions {
   readonly redactKeys: RedactKeys;
 }
 
-/** The message limit of services without a key, in bytes. Their requests contain little more than a name. */
-export const unauthenticatedBodyLimit = 4 * 1024;
+/** The message limit of a method without a key, in bytes. Most requests contain little more than a name or a key. */
+export function unauthenticatedBodyLimit({ input }: DescMethod): number {
+  return (isRawBody(input) ? 256 : 4) * 1024;
+}
+
+/** Whether a message is the body of a REST request or response as it is. */
+export function isRawBody(schema: DescMessage): boolean {
+  return schema.typeName === HttpBodySchema.typeName;
+}
 
 export type Codecs = Readonly<Record<"binary" | "json", Codec>>;
 

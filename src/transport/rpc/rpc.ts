@@ -3,6 +3,7 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { ApplicationSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { memoize } from "../../lib/cache.js";
+import type { Pipeline } from "../../middleware/pipeline.js";
 import { createBinaryDecoder, encodeBinary } from "../codec/binary.js";
 import {
   addLastUseToConnectJson,
@@ -60,7 +61,8 @@ function mountMethods(options: RpcOptions, jsonOptions: JsonOptions): MountedMet
 
   function mount(
     implementation: Implementation,
-    rest: Pick<MountedMethod, "pipeline" | "bodyLimit">,
+    pipeline: Pipeline,
+    bodyLimitOf: (method: DescMethod) => number,
   ): MountedMethod[] {
     const { service } = implementation;
     return service.methods.map((method) => ({
@@ -68,14 +70,15 @@ function mountMethods(options: RpcOptions, jsonOptions: JsonOptions): MountedMet
       method,
       implementation,
       codecs: codecsOf(method),
-      ...rest,
+      pipeline,
+      bodyLimit: bodyLimitOf(method),
     }));
   }
 
   return [
-    ...implementations.flatMap((it) => mount(it, { pipeline: pipelines.authenticated, bodyLimit })),
+    ...implementations.flatMap((it) => mount(it, pipelines.authenticated, () => bodyLimit)),
     ...unauthenticatedImplementations.flatMap((it) =>
-      mount(it, { pipeline: pipelines.open, bodyLimit: unauthenticatedBodyLimit }),
+      mount(it, pipelines.open, unauthenticatedBodyLimit),
     ),
   ];
 }

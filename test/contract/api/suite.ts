@@ -21,6 +21,7 @@ import { describeListEvents } from "./events-list.js";
 import type { ApiSubject } from "./fixtures.js";
 import { describeIdempotency } from "./idempotency.js";
 import { describeInvalidKeys } from "./invalid-keys.js";
+import { describeKeyRevocation } from "./key-revocation.js";
 import { describeKeyRotation } from "./key-rotation.js";
 import { describeOptimisticLocking } from "./optimistic-locking.js";
 import { describePrivilegeEscalation } from "./privilege-escalation.js";
@@ -58,6 +59,7 @@ const essentialCases: readonly DescribeCases[] = [
   describeSessions,
   describeSessionQuotas,
   describeInvalidKeys,
+  describeKeyRevocation,
 ];
 
 const allCases: readonly DescribeCases[] = [
@@ -75,6 +77,7 @@ const allCases: readonly DescribeCases[] = [
   describeSessionQuotas,
   describeSessionManagement,
   describeInvalidKeys,
+  describeKeyRevocation,
   describeRestrictions,
   describeAllowedChecks,
   describeDeniedChecks,

@@ -115,6 +115,25 @@ export function describeWatchCredentials({ engine, connect }: WatchSuiteOptions)
       expect(others).toEqual([]);
     });
 
+    it("receives keys and sessions that are revoked by possession, but no reports", async () => {
+      const tenant = await createTenant();
+      const { backend, shop } = tenant;
+      const session = await tenant.openSession({ permissions });
+      const { sessionId } = await api.whoAmI(session.key);
+      const watcher = await watch(tenant);
+      for (const { key } of [shop, backend, session]) {
+        await api.revokeKey(undefined, { key });
+      }
+      const changes = [];
+      while (changes.length < 2) {
+        changes.push(...(await next(watcher)).changes);
+      }
+      expect(changes).toMatchObject([
+        { kind: "regenerated", applicationId: backend.id },
+        { kind: "deleted", applicationId: shop.id, sessionId },
+      ]);
+    });
+
     it("receives the expiry of an application and of a session", async () => {
       const tenant = await createTenant();
       const session = await tenant.openSession({ permissions });
@@ -318,6 +337,11 @@ export function describeWatchCredentials({ engine, connect }: WatchSuiteOptions)
         "key is regenerated",
         "unauthenticated",
         ({ root, backend }) => api.regenerateApplicationKey(root.key, backend),
+      ],
+      [
+        "key is revoked by its holder",
+        "unauthenticated",
+        ({ backend: { key } }) => api.revokeKey(undefined, { key }),
       ],
       ["permission is removed", "permission_denied", (tenant) => rename(tenant, tenant.backend)],
       [

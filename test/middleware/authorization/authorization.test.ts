@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { Authorization } from "../../../gen/envoy/service/auth/v3/external_auth_pb.js";
-import { services } from "../../../src/contract/methods.js";
+import { needsNoKey, services } from "../../../src/contract/methods.js";
 import { rateLimitsOff } from "../../support/service/rate-limits-off.js";
 import { startServer, type TestServer } from "../../support/service/server.js";
 import { renderPage } from "./docs-page.js";
@@ -13,7 +13,7 @@ import {
 } from "./unauthenticated-methods.js";
 
 const page = "docs/reference/authorization.md";
-const testedServices = [...services, Authorization];
+const testedServices = [...services.filter((service) => !needsNoKey(service)), Authorization];
 const methods = testedServices.flatMap((service) => service.methods);
 
 let server: TestServer;
@@ -43,7 +43,7 @@ describe("authorization", () => {
     },
   );
 
-  it("health, metrics, OpenAPI and reflection need no key", () => {
+  it("health, metrics, OpenAPI, reflection and RevokeKey need no key", () => {
     expect(Object.entries(unauthenticated).filter(([, isAllowed]) => !isAllowed)).toEqual([]);
     expect(Object.keys(unauthenticated)).toEqual(expect.arrayContaining(["/healthz", "/metrics"]));
   });

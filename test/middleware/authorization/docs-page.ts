@@ -1,8 +1,9 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import { accessOf } from "../../../src/contract/methods.js";
+import { accessOf, methodName } from "../../../src/contract/methods.js";
 import { type CallerColumn, callerColumns } from "./callers.js";
 import type { Outcome } from "./expected-outcome.js";
 import type { Cell } from "./matrix.js";
+import { signedMethod } from "./unauthenticated-methods.js";
 
 const symbols: Readonly<Record<string, string>> = { done: "✓", own: "own", impossible: "–" };
 
@@ -50,6 +51,7 @@ ${renderTable(
 ## No key required
 
 These succeed for everyone, whatever key is sent. \`/metrics\` returns 404 if it is off or served on a separate port.
+\`${methodName(signedMethod)}\` needs no key either, but a [signature](../guides/respond-to-a-leaked-key.md#github-secret-scanning).
 
 ${unauthenticated.map((name) => `- \`${name}\``).join("\n")}
 `;

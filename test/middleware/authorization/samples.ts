@@ -61,6 +61,7 @@ const samples: Readonly<Record<string, Sample>> = {
       contextExtensions: { "latchkey-permission": "token:read" },
     },
   }),
+  "latchkey.v1.RevokeKeyRequest": () => ({ key: "unknown" }),
   "grpc.health.v1.HealthCheckRequest": empty,
   "grpc.reflection.v1.ServerReflectionRequest": listServices,
   "grpc.reflection.v1alpha.ServerReflectionRequest": listServices,

@@ -6,6 +6,7 @@ import {
   ServerReflectionResponseSchema,
 } from "../../../gen/grpc/reflection/v1/reflection_pb.js";
 import { ServerReflection as ServerReflectionAlpha } from "../../../gen/grpc/reflection/v1alpha/reflection_pb.js";
+import { KeyService } from "../../../gen/latchkey/v1/key_service_pb.js";
 import { systemEndpointNames } from "../../../src/transport/system/endpoints.js";
 import { parseGrpcMessages } from "../../support/http/http2-wire.js";
 import type { TestServer } from "../../support/service/server.js";
@@ -16,7 +17,11 @@ export const unauthenticatedServices: readonly DescService[] = [
   Health,
   ServerReflection,
   ServerReflectionAlpha,
+  KeyService,
 ];
+
+/** Needs a signature instead of a key. */
+export const signedMethod: DescMethod = KeyService.method.reportLeakedKeys;
 
 const unauthenticatedPages: readonly string[] = systemEndpointNames.map((name) => `/${name}`);
 
@@ -28,7 +33,9 @@ export async function checkUnauthenticatedAccess(
   keys: readonly (string | undefined)[],
 ): Promise<Record<string, boolean>> {
   const session = connect(url);
-  const methods = unauthenticatedServices.flatMap((service) => service.methods);
+  const methods = unauthenticatedServices
+    .flatMap((service) => service.methods)
+    .filter((method) => method !== signedMethod);
   const canCall = async (method: DescMethod, key: string | undefined) => {
     const { refusal } = await callGrpc(session, method, sampleOf(method, noTarget), key);
     return refusal === undefined;

@@ -127,6 +127,7 @@ export interface Api {
     key: Key,
     request?: MessageInitShape<typeof ListEventsRequestSchema>,
   ): Promise<ListEventsResponse>;
+  revokeKey(key: Key, request: { key: string }): Promise<void>;
   close(): void;
 }
 

@@ -13,6 +13,7 @@ import {
 import { AccessService } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { EventService } from "../../../gen/latchkey/v1/event_service_pb.js";
+import { KeyService } from "../../../gen/latchkey/v1/key_service_pb.js";
 import { SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
 import {
   type ApiFailure,
@@ -32,6 +33,7 @@ export function createConnectApi(transport: Transport, close = () => {}): Stream
   const sessions: Client<typeof SessionService> = createClient(SessionService, transport);
   const access: Client<typeof AccessService> = createClient(AccessService, transport);
   const events: Client<typeof EventService> = createClient(EventService, transport);
+  const keys: Client<typeof KeyService> = createClient(KeyService, transport);
   return {
     createApplication: (key, request) =>
       mapError(applications.createApplication(request, optionsFor(key))),
@@ -74,6 +76,9 @@ export function createConnectApi(transport: Transport, close = () => {}): Stream
     listPermissions: (key, request = {}) =>
       mapError(access.listPermissions(request, optionsFor(key))),
     listEvents: (key, request = {}) => mapError(events.listEvents(request, optionsFor(key))),
+    revokeKey: async (key, request) => {
+      await mapError(keys.revokeKey(request, optionsFor(key)));
+    },
     watchEvents: (key, request, signal) =>
       mapStreamErrors(events.watchEvents(request, { ...optionsFor(key), signal })),
     watchCredentials: (key, request, signal) =>

@@ -14,6 +14,7 @@ import { RetryInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
 import { AccessService } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { EventService } from "../../../gen/latchkey/v1/event_service_pb.js";
+import { KeyService } from "../../../gen/latchkey/v1/key_service_pb.js";
 import { SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { readDetails } from "../http/raw-grpc.js";
 import {
@@ -33,6 +34,7 @@ export function createGrpcApi(address: string): StreamingApi {
   const { method: session } = SessionService;
   const { method: access } = AccessService;
   const { method: event } = EventService;
+  const { method: keys } = KeyService;
 
   function call<M extends DescMethodUnary>(
     method: M,
@@ -108,6 +110,9 @@ export function createGrpcApi(address: string): StreamingApi {
     whoAmI: (key) => call(access.whoAmI, key, {}),
     listPermissions: (key, request = {}) => call(access.listPermissions, key, request),
     listEvents: (key, request = {}) => call(event.listEvents, key, request),
+    revokeKey: async (key, request) => {
+      await call(keys.revokeKey, key, request);
+    },
 
     watchCredentials: (key, request, signal) =>
       watch(access.watchCredentials, key, request, signal),

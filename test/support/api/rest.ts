@@ -161,6 +161,8 @@ export function createRestApi(url: string): Api {
       const text = await call(key, "GET", `/events?${new URLSearchParams(json)}`, 200);
       return read(ListEventsResponseSchema, text);
     },
+    revokeKey: async (key, request) =>
+      expectEmpty(await call(key, "POST", "/keys/revoke", 204, { ...request })),
     close: () => {},
   };
 }

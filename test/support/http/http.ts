@@ -110,6 +110,7 @@ export function parseResponses(text: string): HttpResponse[] {
 interface ProblemBody {
   readonly detail: string;
   readonly code: string;
+  readonly request_id: string;
   readonly errors?: Readonly<Record<string, readonly string[]>>;
 }
 

@@ -69,6 +69,7 @@ describe.each(Object.entries(versions))("%s", (_name, service) => {
       "latchkey.v1.ApplicationService",
       "latchkey.v1.EventService",
       "latchkey.v1.GatewayService",
+      "latchkey.v1.KeyService",
       "latchkey.v1.SessionService",
     ]);
   });

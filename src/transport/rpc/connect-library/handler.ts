@@ -1,3 +1,4 @@
+import type { DescMethod } from "@bufbuild/protobuf";
 import { type ConnectRouterOptions, createConnectRouter } from "@connectrpc/connect";
 import {
   compressionBrotli,
@@ -48,28 +49,34 @@ function createMethods(
   function mount(
     implementations: readonly Implementation[],
     pipeline: Pipeline,
-    router: ConnectRouterOptions & { readonly readMaxBytes: number },
+    bodyLimitOf: (method: DescMethod) => number,
+    router: ConnectRouterOptions,
   ): [string, LibraryMethod][] {
     const mounted = createConnectRouter({ ...router, jsonOptions, binaryOptions });
     for (const { service, handlers } of implementations) {
-      mounted.service(service, handlers, { interceptors: [interceptLibrary] });
+      mounted.service(service, handlers, {
+        interceptors: [interceptLibrary],
+        readMaxBytes: Math.max(...service.methods.map(bodyLimitOf)),
+      });
     }
-    const bodyLimit = router.readMaxBytes;
     const { writeTimeoutMs } = options;
     return mounted.handlers.map((handler) => [
       handler.requestPath,
-      createLibraryMethod({ handler, pipeline, bodyLimit, writeTimeoutMs }),
+      createLibraryMethod({
+        handler,
+        pipeline,
+        bodyLimit: bodyLimitOf(handler.method),
+        writeTimeoutMs,
+      }),
     ]);
   }
 
   return new Map([
-    ...mount(implementations, pipelines.authenticated, {
-      readMaxBytes: options.bodyLimit,
+    ...mount(implementations, pipelines.authenticated, () => options.bodyLimit, {
       acceptCompression: limitDecompression([compressionGzip, compressionBrotli]),
     }),
     // No decompression for unauthenticated callers.
-    ...mount(unauthenticatedImplementations, pipelines.open, {
-      readMaxBytes: unauthenticatedBodyLimit,
+    ...mount(unauthenticatedImplementations, pipelines.open, unauthenticatedBodyLimit, {
       acceptCompression: [],
     }),
   ]);

@@ -1,0 +1,92 @@
+import type { ServiceImpl } from "@connectrpc/connect";
+import type { Logger } from "pino";
+import type { KeyService } from "../../../gen/latchkey/v1/key_service_pb.js";
+import { type Call, openCallOf } from "../../auth/caller.js";
+import type { AddressOf } from "../../auth/caller-address.js";
+import type { Keyring } from "../../auth/keys.js";
+import type { Settings } from "../../config/settings.js";
+import { invalidSignature, pathNotFound } from "../../errors.js";
+import { createSemaphore } from "../../lib/concurrency.js";
+import type { Clock, Store } from "../../store/port/store.js";
+import { parseJson } from "../../validation/json.js";
+import type { RateLimits } from "../rate-limits/rate-limits.js";
+import { createFeedback, isSignedBy, readLeakedTokens } from "./leak-report.js";
+import { createRevoke } from "./revoke.js";
+import { loadSigningKeys } from "./signing-keys.js";
+
+interface KeyHandlerOptions {
+  readonly store: Store;
+  readonly keyring: Keyring;
+  readonly addressOf: AddressOf;
+  readonly rateLimits: Pick<RateLimits, "countFailure">;
+  readonly clock: Clock;
+  readonly settings: Settings;
+  readonly log: Logger;
+  /** Aborts when the server stops. */
+  readonly stopping: AbortSignal;
+}
+
+/** Keys of one report that are revoked at the same time. */
+const concurrency = 8;
+
+/** Handlers that revoke leaked keys. Their callers are not authenticated. */
+export function createKeyHandlers(options: KeyHandlerOptions): ServiceImpl<typeof KeyService> {
+  const { rateLimits, settings, log, stopping } = options;
+  const { secretScanning, limits } = settings;
+  const revoke = createRevoke(options);
+  const signingKeys =
+    secretScanning && loadSigningKeys({ settings: secretScanning, log, signal: stopping });
+
+  /** Counts a call like one with an invalid key. */
+  async function countFailure({ peer }: Call): Promise<void> {
+    const refusal = await rateLimits.countFailure(peer);
+    if (refusal) {
+      throw refusal;
+    }
+  }
+
+  /** Returns the keys that were valid. If some cannot be revoked, tries the others before it throws. */
+  async function revokeAll(keys: ReadonlySet<string>, call: Call): Promise<Set<string>> {
+    const found = new Set<string>();
+    const withLimit = createSemaphore(concurrency);
+    const results = await Promise.allSettled(
+      Array.from(keys, (key) =>
+        withLimit(async () => {
+          if (await revoke(key, call)) {
+            found.add(key);
+          }
+        }),
+      ),
+    );
+    const failed = results.find((result) => result.status === "rejected");
+    if (failed) {
+      throw failed.reason;
+    }
+    return found;
+  }
+
+  return {
+    async revokeKey({ key }, context) {
+      const call = openCallOf(context);
+      // Every key counts, so that the limit does not reveal whether it was valid.
+      await countFailure(call);
+      await revoke(key, call);
+      return {};
+    },
+
+    async reportLeakedKeys({ data }, context) {
+      const call = openCallOf(context);
+      if (!signingKeys) {
+        throw pathNotFound();
+      }
+      if (!isSignedBy(signingKeys(), call.header, data)) {
+        await countFailure(call);
+        throw invalidSignature();
+      }
+      const tokens = readLeakedTokens(parseJson(Buffer.from(data), limits.jsonDepth));
+      const found = await revokeAll(new Set(tokens.map(({ token }) => token)), call);
+      const feedback = JSON.stringify(createFeedback(tokens, found));
+      return { contentType: "application/json", data: Buffer.from(feedback) };
+    },
+  };
+}

@@ -1,0 +1,108 @@
+import { createFindOwner } from "../../auth/authenticate.js";
+import type { Call } from "../../auth/caller.js";
+import type { AddressOf } from "../../auth/caller-address.js";
+import type { Keyring } from "../../auth/keys.js";
+import { methodName } from "../../contract/methods.js";
+import { keyNotFound, Problem } from "../../errors.js";
+import type { KeyRecord } from "../../store/port/records.js";
+import type { Clock, Store } from "../../store/port/store.js";
+import { withoutKey } from "../applications/key-handlers.js";
+import { actorOf, stateOf } from "../events/audit.js";
+
+/** Revokes a key that a call contains. Returns whether it was valid. */
+export type Revoke = (key: string, call: Call) => Promise<boolean>;
+
+interface RevokeOptions {
+  readonly store: Store;
+  readonly keyring: Keyring;
+  readonly addressOf: AddressOf;
+  readonly clock: Clock;
+}
+
+/**
+ * Deletes a session, or removes a key from its application, which may be disabled. Public keys can be read by anyone,
+ * so they stay valid, and the audit log records the report.
+ */
+export function createRevoke({ store, keyring, addressOf, clock }: RevokeOptions): Revoke {
+  const { applications, sessions, events } = store;
+  const findOwner = createFindOwner(store, keyring);
+  const shouldReport = createReportFilter(clock);
+
+  return async (key, call) => {
+    const owner = await findOwner(key);
+    if (!owner) {
+      return false;
+    }
+    const { application, session } = owner;
+    const { tenantId, id } = application;
+    const event = {
+      tenantId,
+      outcome: "success",
+      target: actorOf(owner),
+      method: methodName(call.method),
+      requestId: call.requestId,
+      address: addressOf(call.peer),
+    } as const;
+    const context = { revokes: true, isCanceled: () => call.cancellation.reason !== undefined };
+
+    if (session) {
+      await sessions.delete(tenantId, session.id, {
+        ...context,
+        eventFor: (deleted) => ({ ...event, kind: "session.deleted", before: stateOf(deleted) }),
+      });
+      return true;
+    }
+    const { id: keyId } = owner.key as KeyRecord;
+    if (application.type === "public") {
+      if (shouldReport(keyId)) {
+        await events.add([{ ...event, kind: "key.reported" }]);
+      }
+      return true;
+    }
+    const revoking = applications.update(
+      tenantId,
+      id,
+      (current, now) => {
+        const keys = withoutKey(current.keys, keyId, now);
+        if (!keys) {
+          throw keyNotFound(keyId);
+        }
+        // The holder of a key acts as its application.
+        return { keys, modifiedBy: id };
+      },
+      { ...context, eventFor: () => ({ ...event, kind: "key.revoked" }) },
+    );
+    await revoking.catch(ignoreRevoked);
+    return true;
+  };
+}
+
+/** Another call has revoked the key. */
+function ignoreRevoked(reason: unknown): void {
+  if (!(reason instanceof Problem && reason.problemCode === "key_not_found")) {
+    throw reason;
+  }
+}
+
+/** Milliseconds between two events about the same public key. */
+const reportInterval = 60_000;
+
+/** Bounds the memory. */
+const maxReported = 10_000;
+
+/** Anyone can report a public key, so repeated reports must not fill the audit log. */
+function createReportFilter(clock: Clock): (keyId: string) => boolean {
+  const reportedAt = new Map<string, number>();
+  return (keyId) => {
+    const now = clock();
+    const last = reportedAt.get(keyId);
+    if (last !== undefined && now < last + reportInterval) {
+      return false;
+    }
+    if (reportedAt.size >= maxReported) {
+      reportedAt.clear();
+    }
+    reportedAt.set(keyId, now);
+    return true;
+  };
+}
