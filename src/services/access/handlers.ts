@@ -4,7 +4,6 @@ import {
   type AccessService,
   type AuthorizerGrantsSchema,
   type CheckAccessRequest,
-  CheckAccessRequestSchema,
   type KnownPermissionSchema,
   type StreamCheckAccessRequest,
   StreamCheckAccessRequestSchema,
@@ -21,20 +20,14 @@ import {
 import { mayHold, otherPermissions, ownPermissions } from "../../contract/methods.js";
 import type { Problem } from "../../errors.js";
 import { batchPerTick, createConcurrencyWindow, mapConcurrently } from "../../lib/concurrency.js";
-import { yieldToEventLoop } from "../../lib/event-loop.js";
 import type { Store } from "../../store/port/store.js";
 import { toTimestamp } from "../../validation/time.js";
 import { validateMessage } from "../../validation/validate.js";
 import type { RateLimits } from "../rate-limits/rate-limits.js";
 import { createOpenStream, createResumeTokens } from "../streams.js";
-import type { CheckResult, Checks } from "./check.js";
+import { createRunBatch, throwIfRefused } from "./batch.js";
+import type { Checks } from "./check.js";
 import { watchCredentials } from "./watch.js";
-
-/** Checks per tick of the event loop, so that a large batch does not delay other calls. */
-const checksPerTick = 200;
-
-/** Invalid checks per tick. Describing an invalid one takes far longer than accepting a valid one. */
-const invalidChecksPerTick = 30;
 
 /** Concurrent checks of streams: in total, and per stream. */
 const streamWindow = { total: 512, max: 256, min: 2 };
@@ -55,6 +48,7 @@ export function createAccessHandlers({
   createSealer,
   stopping,
 }: AccessHandlerOptions): ServiceImpl<typeof AccessService> {
+  const runBatch = createRunBatch({ checks, rateLimits });
   const resumeTokens = createResumeTokens(createSealer, "credentials");
   const stream = createOpenStream(stopping);
   const window = createConcurrencyWindow(streamWindow);
@@ -63,17 +57,7 @@ export function createAccessHandlers({
     checkAccess: (request, context) => checks.one(callerOf(context), request),
 
     async batchCheckAccess(request, context) {
-      const { caller, call } = callOf(context);
-      throwIfRefused(await rateLimits.checksOf(caller, call.peer)(request.checks.length));
-      const results: CheckResult[] = [];
-      while (results.length < request.checks.length) {
-        const part = request.checks.slice(results.length, results.length + checksPerTick);
-        if (results.length > 0) {
-          await yieldToEventLoop();
-        }
-        results.push(...(await checks.many(caller, await validateChecks(part))));
-      }
-      return { results };
+      return { results: await runBatch(callOf(context), request.checks, (check) => check) };
     },
 
     streamCheckAccess(requests, context) {
@@ -131,28 +115,6 @@ export function createAccessHandlers({
       );
     },
   };
-}
-
-/** Replaces each invalid check by its problem. */
-async function validateChecks(
-  checks: readonly CheckAccessRequest[],
-): Promise<(CheckAccessRequest | Problem)[]> {
-  const validated: (CheckAccessRequest | Problem)[] = [];
-  let invalidCount = 0;
-  for (const check of checks) {
-    const problem = validateMessage(CheckAccessRequestSchema, check);
-    validated.push(problem ?? check);
-    if (problem && ++invalidCount % invalidChecksPerTick === 0) {
-      await yieldToEventLoop();
-    }
-  }
-  return validated;
-}
-
-function throwIfRefused(refusal: Problem | undefined): void {
-  if (refusal) {
-    throw refusal;
-  }
 }
 
 /** The authorizer's grants that limit a session, reduced to the session's permissions. */

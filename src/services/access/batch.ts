@@ -1,0 +1,82 @@
+import {
+  type CheckAccessRequest,
+  CheckAccessRequestSchema,
+} from "../../../gen/latchkey/v1/access_service_pb.js";
+import type { AuthorizedCall } from "../../auth/caller.js";
+import { Problem } from "../../errors.js";
+import { yieldToEventLoop } from "../../lib/event-loop.js";
+import { validateMessage } from "../../validation/validate.js";
+import type { RateLimits } from "../rate-limits/rate-limits.js";
+import type { CheckResult, Checks } from "./check.js";
+
+/** Checks per tick of the event loop, so that a large batch does not delay other calls. */
+const checksPerTick = 200;
+
+/** Invalid checks per tick. Describing an invalid one takes far longer than accepting a valid one. */
+const invalidChecksPerTick = 30;
+
+interface BatchOptions {
+  readonly checks: Pick<Checks, "many">;
+  readonly rateLimits: Pick<RateLimits, "checksOf">;
+}
+
+/** Maps an item to its check, or to the problem of the item. */
+type ToCheck<T> = (item: T) => CheckAccessRequest | Problem;
+
+/**
+ * Makes a check for each item and returns the results in order. Those after the
+ * first result for which `isLast` is true are left out. The result of an invalid
+ * check is its problem. Each check counts towards the rate limit of the caller. If
+ * the limit allows fewer, throws.
+ */
+type RunBatch = <T>(
+  call: AuthorizedCall,
+  items: readonly T[],
+  toCheck: ToCheck<T>,
+  isLast?: (result: CheckResult) => boolean,
+) => Promise<CheckResult[]>;
+
+export function createRunBatch({ checks, rateLimits }: BatchOptions): RunBatch {
+  return async ({ caller, call }, items, toCheck, isLast = () => false) => {
+    throwIfRefused(await rateLimits.checksOf(caller, call.peer)(items.length));
+    const results: CheckResult[] = [];
+    while (results.length < items.length) {
+      const part = items.slice(results.length, results.length + checksPerTick);
+      if (results.length > 0) {
+        await yieldToEventLoop();
+      }
+      results.push(...(await checks.many(caller, await toValidChecks(part, toCheck))));
+      const last = results.findIndex(isLast);
+      if (last >= 0) {
+        return results.slice(0, last + 1);
+      }
+    }
+    return results;
+  };
+}
+
+/** Maps items to checks. An invalid one is replaced by its problem. */
+async function toValidChecks<T>(
+  items: readonly T[],
+  toCheck: ToCheck<T>,
+): Promise<(CheckAccessRequest | Problem)[]> {
+  const valid: (CheckAccessRequest | Problem)[] = [];
+  let invalidCount = 0;
+  for (const item of items) {
+    const check = toCheck(item);
+    const problem =
+      check instanceof Problem ? check : validateMessage(CheckAccessRequestSchema, check);
+    valid.push(problem ?? check);
+    if (problem && ++invalidCount % invalidChecksPerTick === 0) {
+      await yieldToEventLoop();
+    }
+  }
+  return valid;
+}
+
+/** Throws the refusal of a rate limit. */
+export function throwIfRefused(refusal: Problem | undefined): void {
+  if (refusal) {
+    throw refusal;
+  }
+}
