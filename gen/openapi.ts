@@ -33,12 +33,20 @@ export const openapi = {
       "description": "Manages applications, the named API keys of a tenant. All methods are limited to the tenant of the caller's key.\n\nPermissions:\n\n- `application:create`: Create applications.\n- `application:read`: List applications and read each of them.\n- `application:update`: Change, disable and enable applications, and regenerate or revoke their keys.\n- `application:delete`: Delete applications."
     },
     {
+      "name": "AuthZEN",
+      "description": "Access checks for clients of the OpenID AuthZEN Authorization API 1.0.\n\nThe subject is an application or a session of the caller's tenant, by its type: `application` and `session` by id, `api_key` by the key itself. With any other type, for example `user`, the id is the external id of an application. The permission is the type of the resource, a colon and the name of the action, as in `record:read`. An action name with a colon is the whole permission. The resource is the token: a vaulted data item, not a credential.\n\nOver REST, unknown fields are ignored, and the `X-Request-Id` of a response is the one of its request."
+    },
+    {
       "name": "Events",
       "description": "The audit log of the tenant of the caller's key: changes, denied calls, and upcoming expirations, with the actor and the address.\n\nPermissions:\n\n- `event:read`: Read and watch the audit log."
     },
     {
       "name": "Gateways",
       "description": "Decides about requests for API gateways and reverse proxies, which enforce the decision. Envoy has a service of its own: `envoy.service.auth.v3.Authorization`."
+    },
+    {
+      "name": "Introspection",
+      "description": "Introspection of keys for clients of OAuth 2.0 token introspection (RFC 7662).\n\nIn that standard a credential is called a token. Here it is the key of an application or session."
     },
     {
       "name": "Keys",
@@ -3747,6 +3755,958 @@ export const openapi = {
         }
       }
     },
+    "/access/v1/evaluation": {
+      "post": {
+        "operationId": "evaluate",
+        "tags": [
+          "AuthZEN"
+        ],
+        "summary": "Decides whether a subject may perform an action on a resource",
+        "description": "A denial is a normal response with `decision` false, not an error. So is the response to a request whose subject or permission cannot exist.\n\nRequires the permission `access:check`, which only private applications, management applications, and sessions can hold.",
+        "security": [
+          {
+            "apiKey": []
+          },
+          {
+            "bearer": []
+          },
+          {
+            "basic": []
+          }
+        ],
+        "x-required-permission": "access:check",
+        "x-callers": [
+          "private",
+          "management",
+          "session"
+        ],
+        "requestBody": {
+          "required": true,
+          "content": {
+            "application/json": {
+              "schema": {
+                "$ref": "#/components/schemas/EvaluateRequest"
+              },
+              "example": {
+                "subject": {
+                  "type": "user",
+                  "id": "svc-4711",
+                  "properties": {}
+                },
+                "action": {
+                  "name": "read",
+                  "properties": {}
+                },
+                "resource": {
+                  "type": "token",
+                  "id": "card-4242",
+                  "properties": {
+                    "container": "/pci/customer-42/"
+                  }
+                },
+                "context": {
+                  "origin": "https://shop.example.com",
+                  "address": "203.0.113.7"
+                }
+              }
+            }
+          }
+        },
+        "responses": {
+          "200": {
+            "description": "A decision.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              },
+              "RateLimit-Policy": {
+                "$ref": "#/components/headers/RateLimit-Policy"
+              },
+              "RateLimit": {
+                "$ref": "#/components/headers/RateLimit"
+              }
+            },
+            "content": {
+              "application/json": {
+                "schema": {
+                  "$ref": "#/components/schemas/EvaluateResponse"
+                },
+                "example": {
+                  "decision": true,
+                  "context": {
+                    "transform": "mask",
+                    "reason": "permission_missing",
+                    "detail": "No grant of the application lists token:read."
+                  }
+                }
+              }
+            }
+          },
+          "400": {
+            "description": "The request cannot be read or is not valid. `errors` lists the violations by field.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "example": {
+                  "type": "urn:latchkey:problem:invalid_request",
+                  "title": "The request is not valid",
+                  "status": 400,
+                  "detail": "page: is not a parameter of this path",
+                  "code": "invalid_request",
+                  "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                  "errors": {
+                    "page": [
+                      "is not a parameter of this path"
+                    ]
+                  }
+                }
+              }
+            }
+          },
+          "401": {
+            "$ref": "#/components/responses/Unauthenticated"
+          },
+          "403": {
+            "description": "`permission_denied`: The key is valid but does not allow this. `origin_not_allowed`: The key is valid but may not be used from this origin. `address_not_allowed`: The key is valid but may not be used from this address.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "permission_denied": {
+                    "summary": "The key does not allow this",
+                    "value": {
+                      "type": "urn:latchkey:problem:permission_denied",
+                      "title": "The key does not allow this",
+                      "status": 403,
+                      "detail": "This method requires the permission access:check, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
+                      "code": "permission_denied",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "origin_not_allowed": {
+                    "summary": "The key may not be used from this origin",
+                    "value": {
+                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "title": "The key may not be used from this origin",
+                      "status": 403,
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
+                      "code": "origin_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "address_not_allowed": {
+                    "summary": "The key may not be used from this address",
+                    "value": {
+                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "title": "The key may not be used from this address",
+                      "status": 403,
+                      "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
+                      "code": "address_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
+          },
+          "413": {
+            "$ref": "#/components/responses/BodyTooLarge"
+          },
+          "414": {
+            "$ref": "#/components/responses/UrlTooLong"
+          },
+          "429": {
+            "$ref": "#/components/responses/RateLimited"
+          },
+          "431": {
+            "$ref": "#/components/responses/HeadersTooLarge"
+          },
+          "500": {
+            "$ref": "#/components/responses/Internal"
+          },
+          "503": {
+            "description": "`overloaded`: The instance is overloaded. Nothing was changed. Retry after `Retry-After`. `store_unavailable`: The store is unavailable. Retry after `Retry-After`.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              },
+              "Retry-After": {
+                "$ref": "#/components/headers/Retry-After"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "overloaded": {
+                    "summary": "Service overloaded",
+                    "value": {
+                      "type": "urn:latchkey:problem:overloaded",
+                      "title": "Service overloaded",
+                      "status": 503,
+                      "detail": "This instance has too many calls or too much data in flight. Nothing was changed. Retry soon.",
+                      "code": "overloaded",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "store_unavailable": {
+                    "summary": "Store unavailable",
+                    "value": {
+                      "type": "urn:latchkey:problem:store_unavailable",
+                      "title": "Store unavailable",
+                      "status": 503,
+                      "detail": "The store is unavailable. Retry soon; a change may or may not have been applied.",
+                      "code": "store_unavailable",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
+          },
+          "504": {
+            "$ref": "#/components/responses/DeadlineExceeded"
+          }
+        }
+      }
+    },
+    "/access/v1/evaluations": {
+      "post": {
+        "operationId": "batchEvaluate",
+        "tags": [
+          "AuthZEN"
+        ],
+        "summary": "Makes up to 1,000 evaluations in one call and returns the decisions in order",
+        "description": "An evaluation that lacks a field is denied with the reason `invalid_request` and does not affect the others. Without `evaluations`, the call is the same as a single evaluation. Each evaluation counts towards the rate limit of the caller's key. If the limit allows fewer, none is made.\n\nRequires the permission `access:check`, which only private applications, management applications, and sessions can hold.",
+        "security": [
+          {
+            "apiKey": []
+          },
+          {
+            "bearer": []
+          },
+          {
+            "basic": []
+          }
+        ],
+        "x-required-permission": "access:check",
+        "x-callers": [
+          "private",
+          "management",
+          "session"
+        ],
+        "requestBody": {
+          "required": false,
+          "content": {
+            "application/json": {
+              "schema": {
+                "$ref": "#/components/schemas/BatchEvaluateRequest"
+              },
+              "example": {
+                "subject": {
+                  "type": "user",
+                  "id": "svc-4711",
+                  "properties": {}
+                },
+                "action": {
+                  "name": "read",
+                  "properties": {}
+                },
+                "resource": {
+                  "type": "token",
+                  "id": "card-4242",
+                  "properties": {
+                    "container": "/pci/customer-42/"
+                  }
+                },
+                "context": {
+                  "origin": "https://shop.example.com",
+                  "address": "203.0.113.7"
+                },
+                "evaluations": [
+                  {
+                    "subject": {
+                      "type": "user",
+                      "id": "svc-4711",
+                      "properties": {}
+                    },
+                    "action": {
+                      "name": "read",
+                      "properties": {}
+                    },
+                    "resource": {
+                      "type": "token",
+                      "id": "card-4242",
+                      "properties": {
+                        "container": "/pci/customer-42/"
+                      }
+                    },
+                    "context": {
+                      "origin": "https://shop.example.com",
+                      "address": "203.0.113.7"
+                    }
+                  }
+                ],
+                "options": {
+                  "evaluations_semantic": "execute_all"
+                }
+              }
+            }
+          }
+        },
+        "responses": {
+          "200": {
+            "description": "The decisions of several evaluations, or of a single one.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              },
+              "RateLimit-Policy": {
+                "$ref": "#/components/headers/RateLimit-Policy"
+              },
+              "RateLimit": {
+                "$ref": "#/components/headers/RateLimit"
+              }
+            },
+            "content": {
+              "application/json": {
+                "schema": {
+                  "$ref": "#/components/schemas/BatchEvaluateResponse"
+                },
+                "example": {
+                  "decision": true,
+                  "context": {
+                    "transform": "mask",
+                    "reason": "permission_missing",
+                    "detail": "No grant of the application lists token:read."
+                  }
+                }
+              }
+            }
+          },
+          "400": {
+            "description": "The request cannot be read or is not valid. `errors` lists the violations by field.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "example": {
+                  "type": "urn:latchkey:problem:invalid_request",
+                  "title": "The request is not valid",
+                  "status": 400,
+                  "detail": "page: is not a parameter of this path",
+                  "code": "invalid_request",
+                  "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                  "errors": {
+                    "page": [
+                      "is not a parameter of this path"
+                    ]
+                  }
+                }
+              }
+            }
+          },
+          "401": {
+            "$ref": "#/components/responses/Unauthenticated"
+          },
+          "403": {
+            "description": "`permission_denied`: The key is valid but does not allow this. `origin_not_allowed`: The key is valid but may not be used from this origin. `address_not_allowed`: The key is valid but may not be used from this address.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "permission_denied": {
+                    "summary": "The key does not allow this",
+                    "value": {
+                      "type": "urn:latchkey:problem:permission_denied",
+                      "title": "The key does not allow this",
+                      "status": 403,
+                      "detail": "This method requires the permission access:check, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
+                      "code": "permission_denied",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "origin_not_allowed": {
+                    "summary": "The key may not be used from this origin",
+                    "value": {
+                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "title": "The key may not be used from this origin",
+                      "status": 403,
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
+                      "code": "origin_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "address_not_allowed": {
+                    "summary": "The key may not be used from this address",
+                    "value": {
+                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "title": "The key may not be used from this address",
+                      "status": 403,
+                      "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
+                      "code": "address_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
+          },
+          "413": {
+            "$ref": "#/components/responses/BodyTooLarge"
+          },
+          "414": {
+            "$ref": "#/components/responses/UrlTooLong"
+          },
+          "429": {
+            "$ref": "#/components/responses/RateLimited"
+          },
+          "431": {
+            "$ref": "#/components/responses/HeadersTooLarge"
+          },
+          "500": {
+            "$ref": "#/components/responses/Internal"
+          },
+          "503": {
+            "description": "`overloaded`: The instance is overloaded. Nothing was changed. Retry after `Retry-After`. `store_unavailable`: The store is unavailable. Retry after `Retry-After`.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              },
+              "Retry-After": {
+                "$ref": "#/components/headers/Retry-After"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "overloaded": {
+                    "summary": "Service overloaded",
+                    "value": {
+                      "type": "urn:latchkey:problem:overloaded",
+                      "title": "Service overloaded",
+                      "status": 503,
+                      "detail": "This instance has too many calls or too much data in flight. Nothing was changed. Retry soon.",
+                      "code": "overloaded",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "store_unavailable": {
+                    "summary": "Store unavailable",
+                    "value": {
+                      "type": "urn:latchkey:problem:store_unavailable",
+                      "title": "Store unavailable",
+                      "status": 503,
+                      "detail": "The store is unavailable. Retry soon; a change may or may not have been applied.",
+                      "code": "store_unavailable",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
+          },
+          "504": {
+            "$ref": "#/components/responses/DeadlineExceeded"
+          }
+        }
+      }
+    },
+    "/access/v1/search/subject": {
+      "post": {
+        "operationId": "searchSubjects",
+        "tags": [
+          "AuthZEN"
+        ],
+        "summary": "Lists the subjects that may perform an action on a resource",
+        "description": "It finds applications: by id with the type `application`, and by external id with the type `user`. Other types have no results. A page can have fewer results than its limit, even none, and still be followed by another. Each application of a page that holds the permission counts as a check towards the rate limit of the caller's key.\n\nRequires the permission `access:check`, which only private applications, management applications, and sessions can hold.",
+        "security": [
+          {
+            "apiKey": []
+          },
+          {
+            "bearer": []
+          },
+          {
+            "basic": []
+          }
+        ],
+        "x-required-permission": "access:check",
+        "x-callers": [
+          "private",
+          "management",
+          "session"
+        ],
+        "requestBody": {
+          "required": true,
+          "content": {
+            "application/json": {
+              "schema": {
+                "$ref": "#/components/schemas/SearchSubjectsRequest"
+              },
+              "example": {
+                "subject": {
+                  "type": "user",
+                  "properties": {}
+                },
+                "action": {
+                  "name": "read",
+                  "properties": {}
+                },
+                "resource": {
+                  "type": "token",
+                  "id": "card-4242",
+                  "properties": {
+                    "container": "/pci/customer-42/"
+                  }
+                },
+                "context": {
+                  "origin": "https://shop.example.com",
+                  "address": "203.0.113.7"
+                },
+                "page": {
+                  "token": "c2VhbGVkIHBvc2l0aW9u",
+                  "limit": 20
+                }
+              }
+            }
+          }
+        },
+        "responses": {
+          "200": {
+            "description": "The subjects that were found.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              },
+              "RateLimit-Policy": {
+                "$ref": "#/components/headers/RateLimit-Policy"
+              },
+              "RateLimit": {
+                "$ref": "#/components/headers/RateLimit"
+              }
+            },
+            "content": {
+              "application/json": {
+                "schema": {
+                  "$ref": "#/components/schemas/SearchSubjectsResponse"
+                },
+                "example": {
+                  "page": {
+                    "next_token": "c2VhbGVkIHBvc2l0aW9u"
+                  },
+                  "results": [
+                    {
+                      "type": "user",
+                      "id": "svc-4711"
+                    }
+                  ]
+                }
+              }
+            }
+          },
+          "400": {
+            "description": "The request cannot be read or is not valid. `errors` lists the violations by field.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "example": {
+                  "type": "urn:latchkey:problem:invalid_request",
+                  "title": "The request is not valid",
+                  "status": 400,
+                  "detail": "page: is not a parameter of this path",
+                  "code": "invalid_request",
+                  "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                  "errors": {
+                    "page": [
+                      "is not a parameter of this path"
+                    ]
+                  }
+                }
+              }
+            }
+          },
+          "401": {
+            "$ref": "#/components/responses/Unauthenticated"
+          },
+          "403": {
+            "description": "`permission_denied`: The key is valid but does not allow this. `origin_not_allowed`: The key is valid but may not be used from this origin. `address_not_allowed`: The key is valid but may not be used from this address.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "permission_denied": {
+                    "summary": "The key does not allow this",
+                    "value": {
+                      "type": "urn:latchkey:problem:permission_denied",
+                      "title": "The key does not allow this",
+                      "status": 403,
+                      "detail": "This method requires the permission access:check, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
+                      "code": "permission_denied",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "origin_not_allowed": {
+                    "summary": "The key may not be used from this origin",
+                    "value": {
+                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "title": "The key may not be used from this origin",
+                      "status": 403,
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
+                      "code": "origin_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "address_not_allowed": {
+                    "summary": "The key may not be used from this address",
+                    "value": {
+                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "title": "The key may not be used from this address",
+                      "status": 403,
+                      "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
+                      "code": "address_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
+          },
+          "413": {
+            "$ref": "#/components/responses/BodyTooLarge"
+          },
+          "414": {
+            "$ref": "#/components/responses/UrlTooLong"
+          },
+          "429": {
+            "$ref": "#/components/responses/RateLimited"
+          },
+          "431": {
+            "$ref": "#/components/responses/HeadersTooLarge"
+          },
+          "500": {
+            "$ref": "#/components/responses/Internal"
+          },
+          "503": {
+            "description": "`overloaded`: The instance is overloaded. Nothing was changed. Retry after `Retry-After`. `store_unavailable`: The store is unavailable. Retry after `Retry-After`.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              },
+              "Retry-After": {
+                "$ref": "#/components/headers/Retry-After"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "overloaded": {
+                    "summary": "Service overloaded",
+                    "value": {
+                      "type": "urn:latchkey:problem:overloaded",
+                      "title": "Service overloaded",
+                      "status": 503,
+                      "detail": "This instance has too many calls or too much data in flight. Nothing was changed. Retry soon.",
+                      "code": "overloaded",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "store_unavailable": {
+                    "summary": "Store unavailable",
+                    "value": {
+                      "type": "urn:latchkey:problem:store_unavailable",
+                      "title": "Store unavailable",
+                      "status": 503,
+                      "detail": "The store is unavailable. Retry soon; a change may or may not have been applied.",
+                      "code": "store_unavailable",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
+          },
+          "504": {
+            "$ref": "#/components/responses/DeadlineExceeded"
+          }
+        }
+      }
+    },
+    "/access/v1/search/action": {
+      "post": {
+        "operationId": "searchActions",
+        "tags": [
+          "AuthZEN"
+        ],
+        "summary": "Lists the actions that a subject may perform on a resource",
+        "description": "The response has all of them, without pages. Each permission of the subject for this type of resource counts as a check towards the rate limit of the caller's key.\n\nRequires the permission `access:check`, which only private applications, management applications, and sessions can hold.",
+        "security": [
+          {
+            "apiKey": []
+          },
+          {
+            "bearer": []
+          },
+          {
+            "basic": []
+          }
+        ],
+        "x-required-permission": "access:check",
+        "x-callers": [
+          "private",
+          "management",
+          "session"
+        ],
+        "requestBody": {
+          "required": true,
+          "content": {
+            "application/json": {
+              "schema": {
+                "$ref": "#/components/schemas/SearchActionsRequest"
+              },
+              "example": {
+                "subject": {
+                  "type": "user",
+                  "id": "svc-4711",
+                  "properties": {}
+                },
+                "resource": {
+                  "type": "token",
+                  "id": "card-4242",
+                  "properties": {
+                    "container": "/pci/customer-42/"
+                  }
+                },
+                "context": {
+                  "origin": "https://shop.example.com",
+                  "address": "203.0.113.7"
+                }
+              }
+            }
+          }
+        },
+        "responses": {
+          "200": {
+            "description": "The actions that were found.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              },
+              "RateLimit-Policy": {
+                "$ref": "#/components/headers/RateLimit-Policy"
+              },
+              "RateLimit": {
+                "$ref": "#/components/headers/RateLimit"
+              }
+            },
+            "content": {
+              "application/json": {
+                "schema": {
+                  "$ref": "#/components/schemas/SearchActionsResponse"
+                },
+                "example": {
+                  "results": [
+                    {
+                      "name": "read"
+                    }
+                  ]
+                }
+              }
+            }
+          },
+          "400": {
+            "description": "The request cannot be read or is not valid. `errors` lists the violations by field.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "example": {
+                  "type": "urn:latchkey:problem:invalid_request",
+                  "title": "The request is not valid",
+                  "status": 400,
+                  "detail": "page: is not a parameter of this path",
+                  "code": "invalid_request",
+                  "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                  "errors": {
+                    "page": [
+                      "is not a parameter of this path"
+                    ]
+                  }
+                }
+              }
+            }
+          },
+          "401": {
+            "$ref": "#/components/responses/Unauthenticated"
+          },
+          "403": {
+            "description": "`permission_denied`: The key is valid but does not allow this. `origin_not_allowed`: The key is valid but may not be used from this origin. `address_not_allowed`: The key is valid but may not be used from this address.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "permission_denied": {
+                    "summary": "The key does not allow this",
+                    "value": {
+                      "type": "urn:latchkey:problem:permission_denied",
+                      "title": "The key does not allow this",
+                      "status": 403,
+                      "detail": "This method requires the permission access:check, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
+                      "code": "permission_denied",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "origin_not_allowed": {
+                    "summary": "The key may not be used from this origin",
+                    "value": {
+                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "title": "The key may not be used from this origin",
+                      "status": 403,
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
+                      "code": "origin_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "address_not_allowed": {
+                    "summary": "The key may not be used from this address",
+                    "value": {
+                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "title": "The key may not be used from this address",
+                      "status": 403,
+                      "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
+                      "code": "address_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
+          },
+          "413": {
+            "$ref": "#/components/responses/BodyTooLarge"
+          },
+          "414": {
+            "$ref": "#/components/responses/UrlTooLong"
+          },
+          "429": {
+            "$ref": "#/components/responses/RateLimited"
+          },
+          "431": {
+            "$ref": "#/components/responses/HeadersTooLarge"
+          },
+          "500": {
+            "$ref": "#/components/responses/Internal"
+          },
+          "503": {
+            "description": "`overloaded`: The instance is overloaded. Nothing was changed. Retry after `Retry-After`. `store_unavailable`: The store is unavailable. Retry after `Retry-After`.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              },
+              "Retry-After": {
+                "$ref": "#/components/headers/Retry-After"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "overloaded": {
+                    "summary": "Service overloaded",
+                    "value": {
+                      "type": "urn:latchkey:problem:overloaded",
+                      "title": "Service overloaded",
+                      "status": 503,
+                      "detail": "This instance has too many calls or too much data in flight. Nothing was changed. Retry soon.",
+                      "code": "overloaded",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "store_unavailable": {
+                    "summary": "Store unavailable",
+                    "value": {
+                      "type": "urn:latchkey:problem:store_unavailable",
+                      "title": "Store unavailable",
+                      "status": 503,
+                      "detail": "The store is unavailable. Retry soon; a change may or may not have been applied.",
+                      "code": "store_unavailable",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
+          },
+          "504": {
+            "$ref": "#/components/responses/DeadlineExceeded"
+          }
+        }
+      }
+    },
     "/events": {
       "get": {
         "operationId": "listEvents",
@@ -4533,6 +5493,227 @@ export const openapi = {
           },
           "503": {
             "$ref": "#/components/responses/StoreUnavailable"
+          },
+          "504": {
+            "$ref": "#/components/responses/DeadlineExceeded"
+          }
+        }
+      }
+    },
+    "/oauth/introspect": {
+      "post": {
+        "operationId": "introspect",
+        "tags": [
+          "Introspection"
+        ],
+        "summary": "Describes a key of the caller's tenant",
+        "description": "The response is `{\"active\":false}` for every key that cannot be used: an unknown, replaced, expired or disabled one, the key of another tenant or of a session that is not authorized yet, and one that may not be used from the given origin or address. Use of the key is recorded, as in an access check. Over REST the request is a form, in which unknown parameters are ignored.\n\nRequires the permission `access:check`, which only private applications, management applications, and sessions can hold.",
+        "security": [
+          {
+            "apiKey": []
+          },
+          {
+            "bearer": []
+          },
+          {
+            "basic": []
+          }
+        ],
+        "x-required-permission": "access:check",
+        "x-callers": [
+          "private",
+          "management",
+          "session"
+        ],
+        "requestBody": {
+          "required": true,
+          "content": {
+            "application/x-www-form-urlencoded": {
+              "schema": {
+                "$ref": "#/components/schemas/IntrospectRequest"
+              },
+              "example": {
+                "token": "lk_ses_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw",
+                "token_type_hint": "access_token",
+                "origin": "https://shop.example.com",
+                "address": "203.0.113.7"
+              }
+            }
+          }
+        },
+        "responses": {
+          "200": {
+            "description": "What a key may be used for. All fields except `active` are absent if it cannot be used.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              },
+              "RateLimit-Policy": {
+                "$ref": "#/components/headers/RateLimit-Policy"
+              },
+              "RateLimit": {
+                "$ref": "#/components/headers/RateLimit"
+              }
+            },
+            "content": {
+              "application/json": {
+                "schema": {
+                  "$ref": "#/components/schemas/IntrospectResponse"
+                },
+                "example": {
+                  "active": true,
+                  "scope": "token:create token:read",
+                  "client_id": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
+                  "token_type": "Bearer",
+                  "exp": 1830297600,
+                  "iat": 1798761600,
+                  "sub": "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f",
+                  "jti": "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f",
+                  "tenant_id": "0198c8a0-11d2-7ab4-8c3f-5e7a9b1d3f60"
+                }
+              }
+            }
+          },
+          "400": {
+            "description": "The request cannot be read or is not valid. `errors` lists the violations by field.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "example": {
+                  "type": "urn:latchkey:problem:invalid_request",
+                  "title": "The request is not valid",
+                  "status": 400,
+                  "detail": "token: is required",
+                  "code": "invalid_request",
+                  "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                  "errors": {
+                    "token": [
+                      "is required"
+                    ]
+                  }
+                }
+              }
+            }
+          },
+          "401": {
+            "$ref": "#/components/responses/Unauthenticated"
+          },
+          "403": {
+            "description": "`permission_denied`: The key is valid but does not allow this. `origin_not_allowed`: The key is valid but may not be used from this origin. `address_not_allowed`: The key is valid but may not be used from this address.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "permission_denied": {
+                    "summary": "The key does not allow this",
+                    "value": {
+                      "type": "urn:latchkey:problem:permission_denied",
+                      "title": "The key does not allow this",
+                      "status": 403,
+                      "detail": "This method requires the permission access:check, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
+                      "code": "permission_denied",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "origin_not_allowed": {
+                    "summary": "The key may not be used from this origin",
+                    "value": {
+                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "title": "The key may not be used from this origin",
+                      "status": 403,
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
+                      "code": "origin_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "address_not_allowed": {
+                    "summary": "The key may not be used from this address",
+                    "value": {
+                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "title": "The key may not be used from this address",
+                      "status": 403,
+                      "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
+                      "code": "address_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
+          },
+          "413": {
+            "$ref": "#/components/responses/BodyTooLarge"
+          },
+          "414": {
+            "$ref": "#/components/responses/UrlTooLong"
+          },
+          "415": {
+            "$ref": "#/components/responses/UnsupportedMediaType"
+          },
+          "429": {
+            "$ref": "#/components/responses/RateLimited"
+          },
+          "431": {
+            "$ref": "#/components/responses/HeadersTooLarge"
+          },
+          "500": {
+            "$ref": "#/components/responses/Internal"
+          },
+          "503": {
+            "description": "`overloaded`: The instance is overloaded. Nothing was changed. Retry after `Retry-After`. `store_unavailable`: The store is unavailable. Retry after `Retry-After`.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              },
+              "Retry-After": {
+                "$ref": "#/components/headers/Retry-After"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "overloaded": {
+                    "summary": "Service overloaded",
+                    "value": {
+                      "type": "urn:latchkey:problem:overloaded",
+                      "title": "Service overloaded",
+                      "status": 503,
+                      "detail": "This instance has too many calls or too much data in flight. Nothing was changed. Retry soon.",
+                      "code": "overloaded",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "store_unavailable": {
+                    "summary": "Store unavailable",
+                    "value": {
+                      "type": "urn:latchkey:problem:store_unavailable",
+                      "title": "Store unavailable",
+                      "status": 503,
+                      "detail": "The store is unavailable. Retry soon; a change may or may not have been applied.",
+                      "code": "store_unavailable",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
           },
           "504": {
             "$ref": "#/components/responses/DeadlineExceeded"
@@ -6248,6 +7429,11 @@ export const openapi = {
         "type": "http",
         "scheme": "bearer",
         "description": "The key of an application or of a session, as clients of standards send it."
+      },
+      "basic": {
+        "type": "http",
+        "scheme": "basic",
+        "description": "The same key as the password, with any user name."
       }
     },
     "headers": {
@@ -6426,7 +7612,7 @@ export const openapi = {
         }
       },
       "UnsupportedMediaType": {
-        "description": "The content type of the body is not `application/json`.",
+        "description": "The content type of the body is not supported, or the body is compressed.",
         "headers": {
           "X-Request-Id": {
             "$ref": "#/components/headers/X-Request-Id"
@@ -8364,6 +9550,507 @@ export const openapi = {
           "data"
         ]
       },
+      "EntityPropertiesInput": {
+        "type": "object",
+        "description": "Attributes of a subject or action, which have no effect on decisions. Over REST any are accepted.",
+        "properties": {},
+        "additionalProperties": true
+      },
+      "EvaluationSubjectInput": {
+        "type": "object",
+        "description": "The subject of an evaluation.",
+        "properties": {
+          "type": {
+            "type": "string",
+            "minLength": 1,
+            "examples": [
+              "user"
+            ],
+            "description": "The type: `application`, `session`, `api_key`, or any other for an external id."
+          },
+          "id": {
+            "type": "string",
+            "minLength": 1,
+            "examples": [
+              "svc-4711"
+            ],
+            "description": "The id of the application or session, the key, or the external id."
+          },
+          "properties": {
+            "$ref": "#/components/schemas/EntityPropertiesInput",
+            "description": "Attributes of the subject. They have no effect on decisions."
+          }
+        },
+        "required": [
+          "type",
+          "id"
+        ],
+        "additionalProperties": true
+      },
+      "EvaluationActionInput": {
+        "type": "object",
+        "description": "The action of an evaluation.",
+        "properties": {
+          "name": {
+            "type": "string",
+            "minLength": 1,
+            "examples": [
+              "read"
+            ],
+            "description": "The last part of the permission, or with a colon the whole permission."
+          },
+          "properties": {
+            "$ref": "#/components/schemas/EntityPropertiesInput",
+            "description": "Attributes of the action. They have no effect on decisions."
+          }
+        },
+        "required": [
+          "name"
+        ],
+        "additionalProperties": true
+      },
+      "ResourcePropertiesInput": {
+        "type": "object",
+        "description": "Attributes of a resource. Over REST others are accepted and have no effect.",
+        "properties": {
+          "container": {
+            "type": "string",
+            "examples": [
+              "/pci/customer-42/"
+            ],
+            "description": "The container of the token, for access rules that are limited to one."
+          }
+        },
+        "additionalProperties": true
+      },
+      "EvaluationResourceInput": {
+        "type": "object",
+        "description": "The resource of an evaluation: a token, which is a vaulted data item.",
+        "properties": {
+          "type": {
+            "type": "string",
+            "minLength": 1,
+            "examples": [
+              "token"
+            ],
+            "description": "The first part of the permission."
+          },
+          "id": {
+            "type": "string",
+            "minLength": 1,
+            "examples": [
+              "card-4242"
+            ],
+            "description": "The id of the token."
+          },
+          "properties": {
+            "$ref": "#/components/schemas/ResourcePropertiesInput",
+            "description": "Attributes of the token."
+          }
+        },
+        "required": [
+          "type",
+          "id"
+        ],
+        "additionalProperties": true
+      },
+      "EvaluationContextInput": {
+        "type": "object",
+        "description": "The circumstances of the subject's request to you. Over REST others are accepted and have no effect.",
+        "properties": {
+          "origin": {
+            "type": "string",
+            "examples": [
+              "https://shop.example.com"
+            ],
+            "description": "Its `Origin` header, if it had one. Required if the subject's application has `allowed_origins`."
+          },
+          "address": {
+            "type": "string",
+            "examples": [
+              "203.0.113.7"
+            ],
+            "description": "Its client address. Required if the subject's application has `allowed_cidrs`."
+          }
+        },
+        "additionalProperties": true
+      },
+      "EvaluateRequest": {
+        "type": "object",
+        "description": "A request for one decision.",
+        "properties": {
+          "subject": {
+            "$ref": "#/components/schemas/EvaluationSubjectInput",
+            "description": "Who wants to perform the action."
+          },
+          "action": {
+            "$ref": "#/components/schemas/EvaluationActionInput",
+            "description": "What the subject wants to do."
+          },
+          "resource": {
+            "$ref": "#/components/schemas/EvaluationResourceInput",
+            "description": "What the subject wants to perform the action on."
+          },
+          "context": {
+            "$ref": "#/components/schemas/EvaluationContextInput",
+            "description": "The circumstances of the subject's request to you."
+          }
+        },
+        "required": [
+          "subject",
+          "action",
+          "resource"
+        ],
+        "additionalProperties": true
+      },
+      "DecisionContext": {
+        "type": "object",
+        "description": "Details of a decision.",
+        "properties": {
+          "transform": {
+            "type": "string",
+            "enum": [
+              "redact",
+              "mask",
+              "reveal"
+            ],
+            "examples": [
+              "mask"
+            ],
+            "description": "How much of the token the subject may see: `redact`, `mask` or `reveal`. Absent if denied."
+          },
+          "reason": {
+            "type": "string",
+            "examples": [
+              "permission_missing"
+            ],
+            "description": "The reason for a denial, as in an access check."
+          },
+          "detail": {
+            "type": "string",
+            "examples": [
+              "No grant of the application lists token:read."
+            ],
+            "description": "Explains the denial and how to allow the request, for people."
+          }
+        }
+      },
+      "EvaluateResponse": {
+        "type": "object",
+        "description": "A decision.",
+        "properties": {
+          "decision": {
+            "type": "boolean",
+            "examples": [
+              true
+            ],
+            "description": "Whether the subject may perform the action."
+          },
+          "context": {
+            "$ref": "#/components/schemas/DecisionContext",
+            "description": "Details of the decision."
+          }
+        },
+        "required": [
+          "decision"
+        ]
+      },
+      "EvaluateRequestInput": {
+        "type": "object",
+        "description": "A request for one decision.",
+        "properties": {
+          "subject": {
+            "$ref": "#/components/schemas/EvaluationSubjectInput",
+            "description": "Who wants to perform the action."
+          },
+          "action": {
+            "$ref": "#/components/schemas/EvaluationActionInput",
+            "description": "What the subject wants to do."
+          },
+          "resource": {
+            "$ref": "#/components/schemas/EvaluationResourceInput",
+            "description": "What the subject wants to perform the action on."
+          },
+          "context": {
+            "$ref": "#/components/schemas/EvaluationContextInput",
+            "description": "The circumstances of the subject's request to you."
+          }
+        },
+        "required": [
+          "subject",
+          "action",
+          "resource"
+        ],
+        "additionalProperties": true
+      },
+      "EvaluationsOptionsInput": {
+        "type": "object",
+        "description": "How to make several evaluations.",
+        "properties": {
+          "evaluations_semantic": {
+            "type": "string",
+            "enum": [
+              "execute_all",
+              "deny_on_first_deny",
+              "permit_on_first_permit"
+            ],
+            "examples": [
+              "execute_all"
+            ],
+            "description": "When to stop. `execute_all` makes all evaluations and is the default. `deny_on_first_deny` and `permit_on_first_permit` stop after the first denial or permission, which is then the last decision of the response."
+          }
+        },
+        "additionalProperties": true
+      },
+      "BatchEvaluateRequest": {
+        "type": "object",
+        "description": "A request for several decisions, with defaults for all of them.",
+        "properties": {
+          "subject": {
+            "$ref": "#/components/schemas/EvaluationSubjectInput",
+            "description": "The subject of evaluations without one."
+          },
+          "action": {
+            "$ref": "#/components/schemas/EvaluationActionInput",
+            "description": "The action of evaluations without one."
+          },
+          "resource": {
+            "$ref": "#/components/schemas/EvaluationResourceInput",
+            "description": "The resource of evaluations without one."
+          },
+          "context": {
+            "$ref": "#/components/schemas/EvaluationContextInput",
+            "description": "The context of evaluations without one."
+          },
+          "evaluations": {
+            "type": "array",
+            "description": "The evaluations. A field of an evaluation replaces the default as a whole.",
+            "maxItems": 1000,
+            "items": {
+              "$ref": "#/components/schemas/EvaluateRequestInput"
+            }
+          },
+          "options": {
+            "$ref": "#/components/schemas/EvaluationsOptionsInput",
+            "description": "How to make the evaluations."
+          }
+        },
+        "additionalProperties": true
+      },
+      "BatchEvaluateResponse": {
+        "type": "object",
+        "description": "The decisions of several evaluations, or of a single one.",
+        "properties": {
+          "decision": {
+            "type": "boolean",
+            "examples": [
+              true
+            ],
+            "description": "The decision of a request without `evaluations`."
+          },
+          "context": {
+            "$ref": "#/components/schemas/DecisionContext",
+            "description": "Details of that decision."
+          },
+          "evaluations": {
+            "type": "array",
+            "description": "The decisions, in the order of the evaluations. Absent over REST if the request had none.",
+            "items": {
+              "$ref": "#/components/schemas/EvaluateResponse"
+            }
+          }
+        }
+      },
+      "SearchedSubjectInput": {
+        "type": "object",
+        "description": "The subjects to find.",
+        "properties": {
+          "type": {
+            "type": "string",
+            "minLength": 1,
+            "examples": [
+              "user"
+            ],
+            "description": "The type: `application` for ids, `user` for external ids."
+          },
+          "properties": {
+            "$ref": "#/components/schemas/EntityPropertiesInput",
+            "description": "Attributes of the subjects. They have no effect on the results."
+          }
+        },
+        "required": [
+          "type"
+        ],
+        "additionalProperties": true
+      },
+      "SearchPageInput": {
+        "type": "object",
+        "description": "A page of results.",
+        "properties": {
+          "token": {
+            "type": "string",
+            "maxLength": 1000,
+            "examples": [
+              "c2VhbGVkIHBvc2l0aW9u"
+            ],
+            "description": "The `next_token` of the previous page. The rest of the request must be the same. Empty for the first page."
+          },
+          "limit": {
+            "type": "integer",
+            "format": "int32",
+            "minimum": 0,
+            "examples": [
+              20
+            ],
+            "description": "The maximum number of results, 100 by default and at most. 0 is the default, and larger numbers count as 100."
+          }
+        },
+        "additionalProperties": true
+      },
+      "SearchSubjectsRequest": {
+        "type": "object",
+        "description": "A search for subjects.",
+        "properties": {
+          "subject": {
+            "$ref": "#/components/schemas/SearchedSubjectInput",
+            "description": "The subjects to find."
+          },
+          "action": {
+            "$ref": "#/components/schemas/EvaluationActionInput",
+            "description": "What the subjects may do."
+          },
+          "resource": {
+            "$ref": "#/components/schemas/EvaluationResourceInput",
+            "description": "What they may perform the action on."
+          },
+          "context": {
+            "$ref": "#/components/schemas/EvaluationContextInput",
+            "description": "The circumstances of the subjects' requests to you."
+          },
+          "page": {
+            "$ref": "#/components/schemas/SearchPageInput",
+            "description": "Which page of the results to return."
+          }
+        },
+        "required": [
+          "subject",
+          "action",
+          "resource"
+        ],
+        "additionalProperties": true
+      },
+      "SearchPosition": {
+        "type": "object",
+        "description": "The position of a page.",
+        "properties": {
+          "next_token": {
+            "type": "string",
+            "examples": [
+              "c2VhbGVkIHBvc2l0aW9u"
+            ],
+            "description": "The token of the next page. Empty on the last page."
+          }
+        },
+        "required": [
+          "next_token"
+        ]
+      },
+      "FoundSubject": {
+        "type": "object",
+        "description": "A subject that was found.",
+        "properties": {
+          "type": {
+            "type": "string",
+            "examples": [
+              "user"
+            ],
+            "description": "The type that was searched for."
+          },
+          "id": {
+            "type": "string",
+            "examples": [
+              "svc-4711"
+            ],
+            "description": "Its id or external id."
+          }
+        },
+        "required": [
+          "type",
+          "id"
+        ]
+      },
+      "SearchSubjectsResponse": {
+        "type": "object",
+        "description": "The subjects that were found.",
+        "properties": {
+          "page": {
+            "$ref": "#/components/schemas/SearchPosition",
+            "description": "The position of the results."
+          },
+          "results": {
+            "type": "array",
+            "description": "The subjects, newest first.",
+            "items": {
+              "$ref": "#/components/schemas/FoundSubject"
+            }
+          }
+        },
+        "required": [
+          "page"
+        ]
+      },
+      "SearchActionsRequest": {
+        "type": "object",
+        "description": "A search for actions.",
+        "properties": {
+          "subject": {
+            "$ref": "#/components/schemas/EvaluationSubjectInput",
+            "description": "Who performs the actions."
+          },
+          "resource": {
+            "$ref": "#/components/schemas/EvaluationResourceInput",
+            "description": "What the actions are performed on."
+          },
+          "context": {
+            "$ref": "#/components/schemas/EvaluationContextInput",
+            "description": "The circumstances of the subject's request to you."
+          }
+        },
+        "required": [
+          "subject",
+          "resource"
+        ],
+        "additionalProperties": true
+      },
+      "FoundAction": {
+        "type": "object",
+        "description": "An action that was found.",
+        "properties": {
+          "name": {
+            "type": "string",
+            "examples": [
+              "read"
+            ],
+            "description": "The last part of the permission, or the whole permission if that part has a colon."
+          }
+        },
+        "required": [
+          "name"
+        ]
+      },
+      "SearchActionsResponse": {
+        "type": "object",
+        "description": "The actions that were found.",
+        "properties": {
+          "results": {
+            "type": "array",
+            "description": "The actions.",
+            "items": {
+              "$ref": "#/components/schemas/FoundAction"
+            }
+          }
+        }
+      },
       "EventParty": {
         "type": "object",
         "description": "The actor or target of an event.",
@@ -8718,6 +10405,121 @@ export const openapi = {
           "application_id",
           "tenant_id",
           "transform"
+        ]
+      },
+      "IntrospectRequest": {
+        "type": "object",
+        "description": "The key to describe.",
+        "properties": {
+          "token": {
+            "type": "string",
+            "minLength": 1,
+            "examples": [
+              "lk_ses_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw"
+            ],
+            "description": "The key of an application or session."
+          },
+          "token_type_hint": {
+            "type": "string",
+            "examples": [
+              "access_token"
+            ],
+            "description": "The type of the token, as some clients send it. It has no effect."
+          },
+          "origin": {
+            "type": "string",
+            "examples": [
+              "https://shop.example.com"
+            ],
+            "description": "An extension: the `Origin` header of the request that carried the key, if it had one. Required if the application of the key has `allowed_origins`."
+          },
+          "address": {
+            "type": "string",
+            "examples": [
+              "203.0.113.7"
+            ],
+            "description": "An extension: the client address of that request. Required if the application of the key has `allowed_cidrs`."
+          }
+        },
+        "required": [
+          "token"
+        ],
+        "additionalProperties": true
+      },
+      "IntrospectResponse": {
+        "type": "object",
+        "description": "What a key may be used for. All fields except `active` are absent if it cannot be used.",
+        "properties": {
+          "active": {
+            "type": "boolean",
+            "examples": [
+              true
+            ],
+            "description": "Whether the key can be used."
+          },
+          "scope": {
+            "type": "string",
+            "examples": [
+              "token:create token:read"
+            ],
+            "description": "The permissions that the key holds, directly or by a rule, separated by spaces. For a session, those that its authorizer holds too. A permission that is granted by a rule may be limited to some tokens: check access to decide."
+          },
+          "client_id": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a"
+            ],
+            "description": "The application of the key, or the one that opened its session."
+          },
+          "token_type": {
+            "type": "string",
+            "examples": [
+              "Bearer"
+            ],
+            "description": "Always `Bearer`: whoever has the key can use it."
+          },
+          "exp": {
+            "type": "number",
+            "examples": [
+              1830297600
+            ],
+            "description": "The Unix time in seconds at which the key expires. Absent if it never does."
+          },
+          "iat": {
+            "type": "number",
+            "examples": [
+              1798761600
+            ],
+            "description": "The Unix time in seconds at which the key was created."
+          },
+          "sub": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f"
+            ],
+            "description": "The session of the key, or its application if it has no session."
+          },
+          "jti": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f"
+            ],
+            "description": "The id of the key, or of its session."
+          },
+          "tenant_id": {
+            "type": "string",
+            "format": "uuid",
+            "examples": [
+              "0198c8a0-11d2-7ab4-8c3f-5e7a9b1d3f60"
+            ],
+            "description": "An extension: the tenant of the key."
+          }
+        },
+        "required": [
+          "active"
         ]
       },
       "RevokeKeyRequest": {

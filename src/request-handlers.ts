@@ -7,8 +7,10 @@ import { ServerReflection } from "../gen/grpc/reflection/v1/reflection_pb.js";
 import { ServerReflection as ServerReflectionAlpha } from "../gen/grpc/reflection/v1alpha/reflection_pb.js";
 import { AccessService } from "../gen/latchkey/v1/access_service_pb.js";
 import { ApplicationService } from "../gen/latchkey/v1/application_service_pb.js";
+import { AuthZenService } from "../gen/latchkey/v1/authzen_service_pb.js";
 import { EventService } from "../gen/latchkey/v1/event_service_pb.js";
 import { GatewayService } from "../gen/latchkey/v1/gateway_service_pb.js";
+import { IntrospectionService } from "../gen/latchkey/v1/introspection_service_pb.js";
 import { KeyService } from "../gen/latchkey/v1/key_service_pb.js";
 import { SessionService } from "../gen/latchkey/v1/session_service_pb.js";
 import { type AddressOf, createForwardedAddressOf } from "./auth/caller-address.js";
@@ -21,12 +23,15 @@ import type { Settings } from "./config/settings.js";
 import { needsNoKey } from "./contract/methods.js";
 import type { Dependencies } from "./dependencies.js";
 import { createPipelines } from "./middleware/pipeline.js";
+import { createAuthZenHandlers } from "./services/access/authzen/handlers.js";
 import { createChecks } from "./services/access/check.js";
 import { createExtAuthzHandlers } from "./services/access/gateways/ext-authz.js";
 import { createForwardAuthHandlers } from "./services/access/gateways/forward-auth.js";
 import { createGatewayCheck } from "./services/access/gateways/gateway-check.js";
 import type { Routes } from "./services/access/gateways/routes.js";
 import { createAccessHandlers } from "./services/access/handlers.js";
+import { createIntrospectionHandlers } from "./services/access/introspection.js";
+import { createSubjects } from "./services/access/subjects.js";
 import { createApplicationHandlers } from "./services/applications/handlers.js";
 import { createAudit } from "./services/events/audit.js";
 import { createEventHandlers } from "./services/events/handlers.js";
@@ -57,7 +62,8 @@ export function createHandlers(
   dependencies: Dependencies,
   { readiness, stopping, scrape }: HandlersOptions,
 ): RequestHandler[] {
-  const { bodyLimit, keyHeader, limits, requestTimeout, hasConsole } = dependencies.settings;
+  const { bodyLimit, publicUrl, keyHeader, limits, requestTimeout, hasConsole } =
+    dependencies.settings;
   const all = createImplementations({ ...dependencies, stopping });
   const openImplementations = all.filter(({ service }) => needsNoKey(service));
   const implementations = all.filter((it) => !openImplementations.includes(it));
@@ -82,7 +88,7 @@ export function createHandlers(
       writeTimeoutMs: requestTimeout,
       redactKeys: dependencies.redactKeys,
     }),
-    createSystemEndpoints({ readiness, keyHeader, scrape }),
+    createSystemEndpoints({ readiness, keyHeader, publicUrl, scrape }),
     ...(hasConsole ? [createWebPages({ keyHeader })] : []),
     createGateway({ ...shared, openImplementations, pipelines }),
   ];
@@ -115,6 +121,7 @@ function createImplementations(options: ImplementationsOptions): Implementation[
   const handlerOptions = {
     ...options,
     checks,
+    subjects: createSubjects({ ...options, grantPolicy }),
     grantGuard: createGrantGuard(settings.grantPolicy),
     audit: createAudit(addressOf),
     createSealer: createCursorSealerFactory({
@@ -140,6 +147,8 @@ function createImplementations(options: ImplementationsOptions): Implementation[
     serve(GatewayService, createForwardAuthHandlers(gatewayOptions)),
     serve(Authorization, createExtAuthzHandlers(gatewayOptions)),
     implement(KeyService, createKeyHandlers(options)),
+    serve(AuthZenService, createAuthZenHandlers(handlerOptions)),
+    serve(IntrospectionService, createIntrospectionHandlers(handlerOptions)),
   ];
 }
 

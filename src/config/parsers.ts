@@ -120,6 +120,21 @@ export const origins: Parser<string[]> = (text) =>
         );
   });
 
+const loopback = /^(localhost|127(\.\d+){3}|\[::1\])$/;
+
+/** The URL of the service, without a trailing slash. Tests and development need no TLS. */
+export const publicUrl: Parser<string> = (text) => {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const isSecure =
+    url?.protocol === "https:" || (url?.protocol === "http:" && loopback.test(url.hostname));
+  return isSecure && /^https?:\/\/[^?#@\s\\]+$/i.test(text)
+    ? `${url.origin}${url.pathname.replace(/\/+$/, "")}`
+    : fail(
+        "must be an https URL without a query, a fragment or credentials, " +
+          "for example https://keys.example.com",
+      );
+};
+
 export const networks: Parser<Network[]> = (text) =>
   text.split(",").map((item) => {
     const network = parseNetwork(item.trim());

@@ -17,6 +17,7 @@ import {
   origins,
   peppers,
   port,
+  publicUrl,
   type SettingReader,
   sizeUpTo,
   text,
@@ -55,6 +56,8 @@ export interface Settings {
   /** `undefined` if reports of secret scanning are not accepted. */
   readonly secretScanning: SecretScanningSettings | undefined;
   readonly grantPolicy: GrantPolicy;
+  /** The URL of the service for its clients, without a trailing slash. */
+  readonly publicUrl: string | undefined;
   readonly corsOrigins: readonly string[];
   /** Proxies whose `X-Forwarded-For` header is trusted. */
   readonly trustedProxies: readonly Network[];
@@ -128,6 +131,7 @@ export function readSettings(environment: Environment = process.env): Settings {
     foreignKeys: read("FOREIGN_KEYS", oneOf("accept", "refuse")) === "accept",
     secretScanning: read("SECRET_SCANNING_KEYS", signingKeysFile),
     grantPolicy: read("GRANT_POLICY", oneOf("held", "open")) ?? "held",
+    publicUrl: read("PUBLIC_URL", publicUrl),
     corsOrigins: read("CORS_ORIGINS", origins) ?? [],
     trustedProxies: read("TRUSTED_PROXIES", networks) ?? [],
     tls: readTls(read),

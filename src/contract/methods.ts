@@ -12,8 +12,10 @@ import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import { http } from "../../gen/google/api/annotations_pb.js";
 import { AccessService } from "../../gen/latchkey/v1/access_service_pb.js";
 import { ApplicationService } from "../../gen/latchkey/v1/application_service_pb.js";
+import { AuthZenService } from "../../gen/latchkey/v1/authzen_service_pb.js";
 import { EventService } from "../../gen/latchkey/v1/event_service_pb.js";
 import { GatewayService } from "../../gen/latchkey/v1/gateway_service_pb.js";
+import { IntrospectionService } from "../../gen/latchkey/v1/introspection_service_pb.js";
 import { KeyService } from "../../gen/latchkey/v1/key_service_pb.js";
 import {
   type Access,
@@ -25,7 +27,9 @@ import {
   known_permissions,
   type Permission,
   permissions,
+  type RestFormat,
   replayable,
+  rest_format,
 } from "../../gen/latchkey/v1/options_pb.js";
 import { file_latchkey_v1_rules } from "../../gen/latchkey/v1/rules_pb.js";
 import { SessionService } from "../../gen/latchkey/v1/session_service_pb.js";
@@ -39,6 +43,8 @@ export const services: readonly DescService[] = [
   EventService,
   GatewayService,
   KeyService,
+  AuthZenService,
+  IntrospectionService,
 ];
 
 /** Our own validation rules, from `rules.proto`. */
@@ -116,6 +122,11 @@ export function statusOf(method: DescMethod): number {
     return getOption(method, http_status);
   }
   return method.output.typeName === EmptySchema.typeName ? 204 : 200;
+}
+
+/** The format of REST requests and responses. */
+export function restFormatOf(method: DescMethod): RestFormat {
+  return getOption(method, rest_format);
 }
 
 /** Whether the method supports an Idempotency-Key. */

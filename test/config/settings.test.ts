@@ -429,3 +429,30 @@ describe("readSettings", () => {
     expect(getProblems({ SESSION_TTL: "1h", SESSION_MAX_TTL: "1m" })).toHaveLength(1);
   });
 });
+
+describe("PUBLIC_URL", () => {
+  it.each([
+    ["https://keys.example.com", "https://keys.example.com"],
+    ["https://keys.example.com/", "https://keys.example.com"],
+    ["HTTPS://Keys.Example.com:443/api//", "https://keys.example.com/api"],
+    ["http://localhost:8080", "http://localhost:8080"],
+    ["http://127.0.0.1:8080", "http://127.0.0.1:8080"],
+    ["http://[::1]:8080", "http://[::1]:8080"],
+  ])("%s is read as %s", (text, publicUrl) => {
+    expect(readSettings({ PUBLIC_URL: text }).publicUrl).toBe(publicUrl);
+  });
+
+  it.each([
+    "keys.example.com",
+    "http://keys.example.com",
+    "http://127.0.0.1.example.com",
+    "ftp://localhost",
+    "https://user@keys.example.com",
+    "https://keys.example.com?tenant=1",
+    "https://keys.example.com#top",
+    "https://",
+    "https://keys example",
+  ])("refuses %s", (text) => {
+    expect(() => readSettings({ PUBLIC_URL: text })).toThrow("PUBLIC_URL must be an https URL");
+  });
+});

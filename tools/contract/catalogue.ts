@@ -145,7 +145,7 @@ const descriptions: Partial<Record<ProblemCode, Description>> = {
     detail: "The headers may be at most 16384 bytes. Send fewer or shorter headers.",
   },
   unsupported_media_type: {
-    when: "The content type of the body is not `application/json`.",
+    when: "The content type of the body is not supported, or the body is compressed.",
     detail: "Send the body as application/json.",
   },
   rate_limited: {

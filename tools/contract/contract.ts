@@ -31,6 +31,7 @@ export interface Contract {
   isReplayable(method: DescMethod): boolean;
   /** The message that describes each item of a raw body, if the message is one. */
   rawItems(method: DescMethod, side: "input" | "output"): DescMessage | undefined;
+  restFormat(method: DescMethod): RestFormat;
   permissions(service: DescService): readonly Permission[];
 
   /** The header that carries a field, if any. */
@@ -42,6 +43,11 @@ export interface Contract {
   /** The CEL rules of our own extensions. */
   predefinedRules(rules: object): readonly Rule[];
 }
+
+/** The format of methods that follow no standard. */
+export const ownFormat = "REST_FORMAT_UNSPECIFIED";
+
+export type RestFormat = typeof ownFormat | "REST_FORMAT_LENIENT_JSON" | "REST_FORMAT_FORM";
 
 export interface HttpBinding {
   readonly verb: "get" | "put" | "post" | "delete";
@@ -117,6 +123,7 @@ export function readContract(files: readonly DescFile[]): Contract {
       const name = read<string>(method, `${contractPackage}.${option}`);
       return name === undefined ? undefined : registry.getMessage(`${contractPackage}.${name}`);
     },
+    restFormat: (method) => read(method, "latchkey.v1.rest_format") ?? ownFormat,
     permissions: (service) =>
       (read<Permission[]>(service, "latchkey.v1.permissions") ?? []).map((permission) => ({
         ...permission,
@@ -179,6 +186,7 @@ export interface FieldRules {
   readonly cel?: readonly Rule[];
   readonly string?: StringRules;
   readonly int32?: Int32Rules;
+  readonly double?: { readonly example?: readonly number[] };
   readonly bool?: { readonly example?: readonly boolean[] };
   readonly repeated?: RepeatedRules;
   readonly map?: MapRules;

@@ -15,12 +15,14 @@ import type { Contract, FieldRules } from "./contract.js";
 export interface Examples {
   /** A valid request. */
   request(message: DescMessage): JsonObject;
-  /** A response without the fields at these paths. */
-  response(message: DescMessage, omitted: readonly string[]): JsonObject;
+  /** A response without the fields at these paths, with or without empty lists and maps. */
+  response(message: DescMessage, omitted: readonly string[], hasEmpty: boolean): JsonObject;
 }
 
 interface Mode {
   readonly isResponse: boolean;
+  /** Whether empty lists and maps are included. */
+  readonly hasEmpty: boolean;
   /** The paths of the omitted fields, relative to the message. */
   readonly omitted: readonly string[];
 }
@@ -59,8 +61,7 @@ export function createExamples(contract: Contract, validate: Validate): Examples
         for (const value of values(field, mode)) {
           yield { [field.name]: field.fieldKind === "list" ? [value] : value, ...rest };
         }
-      } else if (mode.isResponse && (field.fieldKind === "list" || field.fieldKind === "map")) {
-        // Responses include empty lists and maps.
+      } else if (mode.hasEmpty && (field.fieldKind === "list" || field.fieldKind === "map")) {
         yield { [field.name]: field.fieldKind === "list" ? [] : {}, ...rest };
       } else {
         yield rest;
@@ -86,12 +87,12 @@ export function createExamples(contract: Contract, validate: Validate): Examples
   }
 
   return {
-    request: (message) => findValid(message, { isResponse: false, omitted: [] }),
-    response: (message, omitted) => {
+    request: (message) => findValid(message, { isResponse: false, hasEmpty: false, omitted: [] }),
+    response: (message, omitted, hasEmpty) => {
       for (const path of omitted) {
         assertField(message, path);
       }
-      return findValid(message, { isResponse: true, omitted });
+      return findValid(message, { isResponse: true, hasEmpty, omitted });
     },
   };
 }
@@ -134,8 +135,9 @@ export function findExample(rules: FieldRules): JsonValue | undefined {
     const [key, value] = [rules.map.keys, rules.map.values].map((part) => findExample(part ?? {}));
     return key === undefined || value === undefined ? undefined : { [String(key)]: value };
   }
-  const { string, int32, bool, duration, field_mask, timestamp } = rules.repeated?.items ?? rules;
-  const verbatim = string ?? int32 ?? bool ?? duration ?? field_mask;
+  const { string, int32, double, bool, duration, field_mask, timestamp } =
+    rules.repeated?.items ?? rules;
+  const verbatim = string ?? int32 ?? double ?? bool ?? duration ?? field_mask;
   return verbatim?.example?.[0] ?? timestamp?.example?.map(formatTimestamp)[0];
 }
 

@@ -66,6 +66,11 @@ export function createDocument({ files, allFiles }: Schema): Json {
           description:
             "The key of an application or of a session, as clients of standards send it.",
         },
+        basic: {
+          type: "http",
+          scheme: "basic",
+          description: "The same key as the password, with any user name.",
+        },
       },
       headers: { ...headers, ...headerFields.components },
       responses: problems.components,
@@ -74,9 +79,15 @@ export function createDocument({ files, allFiles }: Schema): Json {
   };
 }
 
-/** The resource of a service in the plural. */
+/** Services that are named after a standard. */
+const standards: Readonly<Record<string, string>> = {
+  AuthZenService: "AuthZEN",
+  IntrospectionService: "Introspection",
+};
+
+/** The resource of a service in the plural, or its standard. */
 function toTag({ name }: DescService): string {
-  return name.replace(/Service$/, "").replace(/[^s]$/, "$&s");
+  return standards[name] ?? name.replace(/Service$/, "").replace(/[^s]$/, "$&s");
 }
 
 function describeService(

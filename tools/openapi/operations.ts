@@ -7,7 +7,7 @@ import {
 import { isUpdateMask } from "../../src/transport/rest/decode.js";
 import { createRefusalExample, describeAccess, getCallers } from "../contract/access.js";
 import { getAuthErrors, getMethodErrors } from "../contract/catalogue.js";
-import type { Contract, HttpBinding } from "../contract/contract.js";
+import { type Contract, type HttpBinding, ownFormat } from "../contract/contract.js";
 import {
   createExamples,
   createValidate,
@@ -83,8 +83,8 @@ export function createOperations({ contract, schemas, problems, headerFields }: 
   function describeItems(items: DescMessage): Json {
     return {
       "application/json": {
-        schema: { type: "array", items: schemas.response(items) },
-        example: [examples.response(items, [])],
+        schema: { type: "array", items: schemas.response(items, ownFormat) },
+        example: [examples.response(items, [], true)],
       },
     };
   }
@@ -100,6 +100,7 @@ export function createOperations({ contract, schemas, problems, headerFields }: 
       return { required: true, content: describeItems(items) };
     }
     const { input } = method;
+    const format = contract.restFormat(method);
     const fields = getBodyFields(input, http);
     if (fields.length === 0) {
       return undefined;
@@ -110,13 +111,15 @@ export function createOperations({ contract, schemas, problems, headerFields }: 
       // An absent body counts as an empty one.
       required: !isValid(validate(input, path)),
       content: {
-        "application/json": { schema: schemas.request(input, fields), example: body },
+        [format === "REST_FORMAT_FORM" ? "application/x-www-form-urlencoded" : "application/json"]:
+          { schema: schemas.request(input, fields, format), example: body },
       },
     };
   }
 
   function describeSuccess(method: DescMethod): Json {
     const { output } = method;
+    const format = contract.restFormat(method);
     const status = contract.httpStatus(method);
     const headers = referToHeaders([
       ...[rateLimitPolicyHeader, rateLimitHeader],
@@ -141,8 +144,8 @@ export function createOperations({ contract, schemas, problems, headerFields }: 
         headers: { ...headers, ...headerFields.responseHeaders(output) },
         content: {
           "application/json": {
-            schema: schemas.response(output),
-            example: examples.response(output, omitted),
+            schema: schemas.response(output, format),
+            example: examples.response(output, omitted, format === ownFormat),
           },
         },
       },
@@ -150,13 +153,14 @@ export function createOperations({ contract, schemas, problems, headerFields }: 
   }
 
   function listErrors(method: DescMethod, hasBody: boolean, example: JsonObject): Json {
+    const format = contract.restFormat(method);
     const codes = [
       "invalid_request",
       ...getAuthErrors(contract, method),
       ...getMethodErrors(contract, method),
       ...(hasBody ? ["body_too_large"] : []),
       "url_too_long",
-      ...(hasBody ? ["unsupported_media_type"] : []),
+      ...(hasBody && format !== "REST_FORMAT_LENIENT_JSON" ? ["unsupported_media_type"] : []),
       "rate_limited",
       "headers_too_large",
       "internal",
@@ -209,7 +213,7 @@ function describeSecurity(contract: Contract, method: DescMethod): Json[] | unde
   if (keyHeader !== undefined) {
     return [{ gatewayKey: [] }];
   }
-  return acceptsAuthorization ? [{ apiKey: [] }, { bearer: [] }] : undefined;
+  return acceptsAuthorization ? [{ apiKey: [] }, { bearer: [] }, { basic: [] }] : undefined;
 }
 
 function capitalize(word: string): string {

@@ -1,7 +1,15 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { durationPattern } from "../../src/transport/codec/time.js";
-import type { Contract, FieldRules, Int32Rules, Rule, StringRules } from "../contract/contract.js";
+import {
+  type Contract,
+  type FieldRules,
+  type Int32Rules,
+  ownFormat,
+  type RestFormat,
+  type Rule,
+  type StringRules,
+} from "../contract/contract.js";
 import { findExample, formatTimestamp } from "../contract/examples.js";
 import { describeLimits, getComment, paragraphs, toSentences } from "../contract/prose.js";
 
@@ -16,8 +24,8 @@ export function refer(section: "headers" | "responses" | "schemas", name: string
 export interface Schemas {
   readonly components: Readonly<Record<string, Json>>;
   /** The schema of a request body with some of the fields of a message. */
-  request(message: DescMessage, fields: readonly DescField[]): Json;
-  response(message: DescMessage): Json;
+  request(message: DescMessage, fields: readonly DescField[], format: RestFormat): Json;
+  response(message: DescMessage, format: RestFormat): Json;
   /** The schema of a field that is a parameter. */
   parameter(field: DescField): Json;
 }
@@ -25,7 +33,7 @@ export interface Schemas {
 /**
  * A message that is used in requests and responses has two schemas. Responses
  * include fields that are optional in requests, and may gain new fields, while
- * requests with unknown fields are refused.
+ * requests with unknown fields are refused, except in the format of a standard.
  */
 export function createSchemas(contract: Contract): Schemas {
   const components: Record<string, Json> = {};
@@ -35,31 +43,35 @@ export function createSchemas(contract: Contract): Schemas {
     return refer("schemas", name);
   }
 
-  function input(message: DescMessage, fields: readonly DescField[]): Json {
+  function input(message: DescMessage, fields: readonly DescField[], format: RestFormat): Json {
     return {
       type: "object",
       description: paragraphs(getComment(message), ...toSentences(contract.messageRules(message))),
       properties: properties(
         fields,
-        (part) => define(`${part.name}Input`, () => input(part, part.fields)),
+        (part) => define(`${part.name}Input`, () => input(part, part.fields, format)),
         clearableFields(contract, message),
       ),
       required: names(fields.filter((field) => isRequired(contract, field))),
-      additionalProperties: false,
+      additionalProperties: format !== ownFormat,
     };
   }
 
-  function output(message: DescMessage): Json {
+  function output(message: DescMessage, format: RestFormat): Json {
     return {
       type: "object",
       description: getComment(message),
-      properties: properties(message.fields, response),
-      required: names(message.fields.filter((field) => isAlwaysPresent(contract, field))),
+      properties: properties(message.fields, (part) => response(part, format)),
+      required: names(
+        message.fields.filter(
+          (field) => isAlwaysPresent(contract, field) && !isOmitted(field, format),
+        ),
+      ),
     };
   }
 
-  function response(message: DescMessage): Json {
-    return define(message.name, () => output(message));
+  function response(message: DescMessage, format: RestFormat): Json {
+    return define(message.name, () => output(message, format));
   }
 
   function properties(
@@ -78,7 +90,8 @@ export function createSchemas(contract: Contract): Schemas {
 
   return {
     components,
-    request: (message, fields) => define(message.name, () => input(message, fields)),
+    request: (message, fields, format) =>
+      define(message.name, () => input(message, fields, format)),
     response,
     parameter: (field) => {
       const { description: _, ...schema } = fieldSchema(contract, field, () => {
@@ -102,6 +115,11 @@ export function isRequired(contract: Contract, field: DescField): boolean {
 /** Responses omit only fields with explicit presence. */
 function isAlwaysPresent(contract: Contract, field: DescField): boolean {
   return field.presence === FeatureSet_FieldPresence.IMPLICIT || isRequired(contract, field);
+}
+
+/** Formats of standards may omit lists. */
+function isOmitted({ fieldKind }: DescField, format: RestFormat): boolean {
+  return fieldKind === "list" && format !== ownFormat;
 }
 
 function names(fields: readonly DescField[]): string[] | undefined {
@@ -175,6 +193,8 @@ function valueSchema(
       return stringSchema(contract, rules.string ?? {}, rules.required ?? false);
     case ScalarType.INT32:
       return int32Schema(rules.int32 ?? {});
+    case ScalarType.DOUBLE:
+      return { type: "number", examples: rules.double?.example };
     case ScalarType.BOOL:
       return { type: "boolean", examples: rules.bool?.example };
     default:

@@ -3,7 +3,7 @@ import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { Code } from "@connectrpc/connect";
 import { describeAccess, getCallers } from "../contract/access.js";
 import { getAuthErrors, getMethodErrors, problemType } from "../contract/catalogue.js";
-import type { Contract } from "../contract/contract.js";
+import { type Contract, ownFormat } from "../contract/contract.js";
 import type { Examples } from "../contract/examples.js";
 import { formatList, getComment } from "../contract/prose.js";
 import { type Block, heading, inlineCode, linkTo, type Property, prose } from "./blocks.js";
@@ -87,7 +87,7 @@ function createRequestExample(
   method: DescMethod,
 ): JsonValue {
   const items = contract.rawItems(method, "input");
-  return items ? [examples.response(items, [])] : examples.request(method.input);
+  return items ? [examples.response(items, [], true)] : examples.request(method.input);
 }
 
 function createResponseExample(
@@ -97,8 +97,12 @@ function createResponseExample(
 ): JsonValue {
   const items = contract.rawItems(method, "output");
   return items
-    ? [examples.response(items, [])]
-    : examples.response(method.output, contract.omittedFields(method));
+    ? [examples.response(items, [], true)]
+    : examples.response(
+        method.output,
+        contract.omittedFields(method),
+        contract.restFormat(method) === ownFormat,
+      );
 }
 
 function createExample(title: string, example: JsonValue): Block[] {

@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file latchkey/v1/options.proto.
  */
 export const file_latchkey_v1_options: GenFile = /*@__PURE__*/
-  fileDesc("ChlsYXRjaGtleS92MS9vcHRpb25zLnByb3RvEgtsYXRjaGtleS52MSKtAQoGQWNjZXNzEhIKCnBlcm1pc3Npb24YASABKAkSKAoHY2FsbGVycxgCIAMoDjIXLmxhdGNoa2V5LnYxLkNhbGxlcktpbmQSEgoKa2V5X2hlYWRlchgDIAEoCRIcChRhdXRob3JpemF0aW9uX2hlYWRlchgEIAEoCBIaChJjbGllbnRfY2VydGlmaWNhdGUYBiABKAgSFwoPdW5hdXRoZW50aWNhdGVkGAUgASgIIlQKClBlcm1pc3Npb24SDAoEbmFtZRgBIAEoCRIOCgZhbGxvd3MYAiABKAkSKAoHaG9sZGVycxgDIAMoDjIXLmxhdGNoa2V5LnYxLkNhbGxlcktpbmQqjwEKCkNhbGxlcktpbmQSGwoXQ0FMTEVSX0tJTkRfVU5TUEVDSUZJRUQQABIXChNDQUxMRVJfS0lORF9QUklWQVRFEAESFgoSQ0FMTEVSX0tJTkRfUFVCTElDEAISGgoWQ0FMTEVSX0tJTkRfTUFOQUdFTUVOVBADEhcKE0NBTExFUl9LSU5EX1NFU1NJT04QBDpNCgZhY2Nlc3MSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjRhgMgASgLMhMubGF0Y2hrZXkudjEuQWNjZXNzUgZhY2Nlc3M6QQoLaHR0cF9zdGF0dXMSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjShgMgASgFUgpodHRwU3RhdHVzOjgKBmVycm9ycxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNSGAyADKAlSBmVycm9yczo/CgpsZWF2ZXNfb3V0Eh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY1YYDIAMoCVIJbGVhdmVzT3V0OkAKCnJlcGxheWFibGUSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjXhgMgASgIUgpyZXBsYXlhYmxlOkUKDXJlcXVlc3RfaXRlbXMSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjahgMgASgJUgxyZXF1ZXN0SXRlbXM6RwoOcmVzcG9uc2VfaXRlbXMSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjbhgMgASgJUg1yZXNwb25zZUl0ZW1zOlwKC3Blcm1pc3Npb25zEh8uZ29vZ2xlLnByb3RvYnVmLlNlcnZpY2VPcHRpb25zGNOGAyADKAsyFy5sYXRjaGtleS52MS5QZXJtaXNzaW9uUgtwZXJtaXNzaW9uczpnChFrbm93bl9wZXJtaXNzaW9ucxIfLmdvb2dsZS5wcm90b2J1Zi5TZXJ2aWNlT3B0aW9ucxjWhgMgAygLMhcubGF0Y2hrZXkudjEuUGVybWlzc2lvblIQa25vd25QZXJtaXNzaW9uczpACgtodHRwX2hlYWRlchIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY0YYDIAEoCVIKaHR0cEhlYWRlcjpICg9pZGVudGl0eV9oZWFkZXISHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNqGAyABKAlSDmlkZW50aXR5SGVhZGVyYgZwcm90bzM", [file_google_protobuf_descriptor]);
+  fileDesc("ChlsYXRjaGtleS92MS9vcHRpb25zLnByb3RvEgtsYXRjaGtleS52MSKtAQoGQWNjZXNzEhIKCnBlcm1pc3Npb24YASABKAkSKAoHY2FsbGVycxgCIAMoDjIXLmxhdGNoa2V5LnYxLkNhbGxlcktpbmQSEgoKa2V5X2hlYWRlchgDIAEoCRIcChRhdXRob3JpemF0aW9uX2hlYWRlchgEIAEoCBIaChJjbGllbnRfY2VydGlmaWNhdGUYBiABKAgSFwoPdW5hdXRoZW50aWNhdGVkGAUgASgIIlQKClBlcm1pc3Npb24SDAoEbmFtZRgBIAEoCRIOCgZhbGxvd3MYAiABKAkSKAoHaG9sZGVycxgDIAMoDjIXLmxhdGNoa2V5LnYxLkNhbGxlcktpbmQqjwEKCkNhbGxlcktpbmQSGwoXQ0FMTEVSX0tJTkRfVU5TUEVDSUZJRUQQABIXChNDQUxMRVJfS0lORF9QUklWQVRFEAESFgoSQ0FMTEVSX0tJTkRfUFVCTElDEAISGgoWQ0FMTEVSX0tJTkRfTUFOQUdFTUVOVBADEhcKE0NBTExFUl9LSU5EX1NFU1NJT04QBCpdCgpSZXN0Rm9ybWF0EhsKF1JFU1RfRk9STUFUX1VOU1BFQ0lGSUVEEAASHAoYUkVTVF9GT1JNQVRfTEVOSUVOVF9KU09OEAESFAoQUkVTVF9GT1JNQVRfRk9STRACOk0KBmFjY2VzcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNGGAyABKAsyEy5sYXRjaGtleS52MS5BY2Nlc3NSBmFjY2VzczpBCgtodHRwX3N0YXR1cxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNKGAyABKAVSCmh0dHBTdGF0dXM6OAoGZXJyb3JzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY1IYDIAMoCVIGZXJyb3JzOj8KCmxlYXZlc19vdXQSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjVhgMgAygJUglsZWF2ZXNPdXQ6QAoKcmVwbGF5YWJsZRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNeGAyABKAhSCnJlcGxheWFibGU6RQoNcmVxdWVzdF9pdGVtcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNqGAyABKAlSDHJlcXVlc3RJdGVtczpHCg5yZXNwb25zZV9pdGVtcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNuGAyABKAlSDXJlc3BvbnNlSXRlbXM6WgoLcmVzdF9mb3JtYXQSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjYhgMgASgOMhcubGF0Y2hrZXkudjEuUmVzdEZvcm1hdFIKcmVzdEZvcm1hdDpcCgtwZXJtaXNzaW9ucxIfLmdvb2dsZS5wcm90b2J1Zi5TZXJ2aWNlT3B0aW9ucxjThgMgAygLMhcubGF0Y2hrZXkudjEuUGVybWlzc2lvblILcGVybWlzc2lvbnM6ZwoRa25vd25fcGVybWlzc2lvbnMSHy5nb29nbGUucHJvdG9idWYuU2VydmljZU9wdGlvbnMY1oYDIAMoCzIXLmxhdGNoa2V5LnYxLlBlcm1pc3Npb25SEGtub3duUGVybWlzc2lvbnM6QAoLaHR0cF9oZWFkZXISHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNGGAyABKAlSCmh0dHBIZWFkZXI6SAoPaWRlbnRpdHlfaGVhZGVyEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjahgMgASgJUg5pZGVudGl0eUhlYWRlcmIGcHJvdG8z", [file_google_protobuf_descriptor]);
 
 /**
  * Who may call a method. The caller must hold the permission, if one is set, and
@@ -152,6 +152,43 @@ export const CallerKindSchema: GenEnum<CallerKind> = /*@__PURE__*/
   enumDesc(file_latchkey_v1_options, 0);
 
 /**
+ * The format of REST requests and responses.
+ *
+ * @generated from enum latchkey.v1.RestFormat
+ */
+export enum RestFormat {
+  /**
+   * JSON. Unknown fields are refused, and lists are always in the response.
+   *
+   * @generated from enum value: REST_FORMAT_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The JSON of AuthZEN: unknown fields are ignored, only fields that are set are in
+   * the response, a wrong content type is an invalid request, and the response has
+   * the X-Request-Id of the request, whatever it is.
+   *
+   * @generated from enum value: REST_FORMAT_LENIENT_JSON = 1;
+   */
+  LENIENT_JSON = 1,
+
+  /**
+   * The request is a form, as in OAuth 2.0: unknown parameters are ignored. Only
+   * fields that are set are in the JSON response.
+   *
+   * @generated from enum value: REST_FORMAT_FORM = 2;
+   */
+  FORM = 2,
+}
+
+/**
+ * Describes the enum latchkey.v1.RestFormat.
+ */
+export const RestFormatSchema: GenEnum<RestFormat> = /*@__PURE__*/
+  enumDesc(file_latchkey_v1_options, 1);
+
+/**
  * Who may call the method. Required for every method of this package.
  *
  * @generated from extension: latchkey.v1.Access access = 50001;
@@ -213,12 +250,20 @@ export const response_items: GenExtension<MethodOptions, string> = /*@__PURE__*/
   extDesc(file_latchkey_v1_options, 6);
 
 /**
+ * How REST reads the request and writes the response.
+ *
+ * @generated from extension: latchkey.v1.RestFormat rest_format = 50008;
+ */
+export const rest_format: GenExtension<MethodOptions, RestFormat> = /*@__PURE__*/
+  extDesc(file_latchkey_v1_options, 7);
+
+/**
  * The permissions that the methods of the service require.
  *
  * @generated from extension: repeated latchkey.v1.Permission permissions = 50003;
  */
 export const permissions: GenExtension<ServiceOptions, Permission[]> = /*@__PURE__*/
-  extDesc(file_latchkey_v1_options, 7);
+  extDesc(file_latchkey_v1_options, 8);
 
 /**
  * Permissions of other services that ListPermissions includes.
@@ -226,7 +271,7 @@ export const permissions: GenExtension<ServiceOptions, Permission[]> = /*@__PURE
  * @generated from extension: repeated latchkey.v1.Permission known_permissions = 50006;
  */
 export const known_permissions: GenExtension<ServiceOptions, Permission[]> = /*@__PURE__*/
-  extDesc(file_latchkey_v1_options, 8);
+  extDesc(file_latchkey_v1_options, 9);
 
 /**
  * The HTTP header that carries the field over REST as an entity tag: the value
@@ -236,7 +281,7 @@ export const known_permissions: GenExtension<ServiceOptions, Permission[]> = /*@
  * @generated from extension: string http_header = 50001;
  */
 export const http_header: GenExtension<FieldOptions, string> = /*@__PURE__*/
-  extDesc(file_latchkey_v1_options, 9);
+  extDesc(file_latchkey_v1_options, 10);
 
 /**
  * The HTTP header that carries the field in responses as plain text, for the
@@ -245,5 +290,5 @@ export const http_header: GenExtension<FieldOptions, string> = /*@__PURE__*/
  * @generated from extension: string identity_header = 50010;
  */
 export const identity_header: GenExtension<FieldOptions, string> = /*@__PURE__*/
-  extDesc(file_latchkey_v1_options, 10);
+  extDesc(file_latchkey_v1_options, 11);
 

@@ -23,7 +23,7 @@ export interface Subject {
 }
 
 /** Finds the subjects of checks, by key or id, in the caller's tenant. Use of a key is recorded. */
-interface Subjects {
+export interface Subjects {
   find(caller: Caller, request: CheckAccessRequest): MaybePromise<Subject>;
 
   /** Finds many subjects, in the order of the requests. */

@@ -91,6 +91,10 @@ function fieldsScan(messageName: string, fields: ReadonlyMap<number, KnownField>
 }
 
 function scanValue({ wireType, scan }: KnownField, from: BinaryReader): FieldViolation | undefined {
+  if (wireType === WireType.Bit64) {
+    from.pos += 8;
+    return undefined;
+  }
   const value = from.uint32();
   if (wireType === WireType.Varint) {
     return undefined;
@@ -105,13 +109,23 @@ function scanValue({ wireType, scan }: KnownField, from: BinaryReader): FieldVio
 
 function toKnownField(field: DescField): KnownField {
   const { name, fieldKind, scalar, message, parent } = field;
-  const isVarint = fieldKind === "scalar" && scalar !== ScalarType.STRING;
   return {
     name,
-    wireType: isVarint ? WireType.Varint : WireType.LengthDelimited,
+    wireType: fieldKind === "scalar" ? wireTypeOf(scalar) : WireType.LengthDelimited,
     repeated: repeatedFieldsOf(parent).find((repeated) => repeated.name === name),
     scan: fieldKind === "map" ? scanPair : message && messageScan(message),
   };
+}
+
+function wireTypeOf(scalar: ScalarType): WireType {
+  switch (scalar) {
+    case ScalarType.STRING:
+      return WireType.LengthDelimited;
+    case ScalarType.DOUBLE:
+      return WireType.Bit64;
+    default:
+      return WireType.Varint;
+  }
 }
 
 const stringField = { wireType: WireType.LengthDelimited, repeated: undefined, scan: undefined };

@@ -18,6 +18,8 @@ import { type Fields, isImplicit } from "./message-fields.js";
 export interface JsonWriteStyle {
   nameOf(field: DescField): string;
   formatTimestamp(timestamp: Timestamp): string;
+  /** Whether members that are not set are omitted, whatever their type. */
+  readonly omitsAbsent?: boolean;
 }
 
 /** Converts a value to its JSON value. */
@@ -25,8 +27,8 @@ type Convert = (value: unknown) => unknown;
 
 /**
  * Creates an encoder of a supported message, or of its init shape, to JSON. Lists,
- * maps and fields with implicit presence are always written, others only if they
- * are set.
+ * maps and fields with implicit presence are always written unless the style omits
+ * them, others only if they are set.
  */
 export function createJsonWriter(
   schema: DescMessage,
@@ -63,7 +65,7 @@ function messageConverter(schema: DescMessage, style: JsonWriteStyle): Convert {
   const members = schema.fields.map((field) => ({
     name: style.nameOf(field),
     localName: field.localName,
-    absent: absentValueOf(field),
+    absent: style.omitsAbsent ? undefined : absentValueOf(field),
     convert: fieldConverter(field, style),
   }));
   return (message) => {

@@ -12,6 +12,7 @@ import {
 const supportedScalars: ReadonlySet<ScalarType | undefined> = new Set([
   ScalarType.STRING,
   ScalarType.INT32,
+  ScalarType.DOUBLE,
   ScalarType.BOOL,
 ]);
 

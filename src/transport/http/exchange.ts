@@ -67,6 +67,8 @@ export abstract class Exchange implements Peer {
   readonly startedAt = performance.now();
   /** The dispatcher replaces one that may be a key. */
   requestId: string;
+  /** The request ID of the response, if it is not {@link requestId}. */
+  private echoedRequestId: string | undefined;
   /** Aborts the work on the response. */
   readonly cancellation = new Cancellation();
 
@@ -161,9 +163,15 @@ export abstract class Exchange implements Peer {
     this.extraHeaders.push(name, value);
   }
 
+  /** Returns the caller's request ID in the response, whatever it is. It is not logged. */
+  echoRequestId(): void {
+    const { "x-request-id": header } = this.headers;
+    this.echoedRequestId = typeof header === "string" ? header : undefined;
+  }
+
   /** The headers of every response. */
   protected commonHeaders(): string[] {
-    const headers = ["x-request-id", this.requestId];
+    const headers = ["x-request-id", this.echoedRequestId ?? this.requestId];
     if (!this.isWebPage) {
       headers.push(...noStore);
     }

@@ -23,6 +23,7 @@ export function sendProblem(exchange: Exchange, reason: unknown, others: HeaderL
   exchange.send(
     status,
     [...others, ...Object.entries(headers).flat(), "content-type", problemMediaType],
-    problemBody(problem, exchange.requestId),
+    // As bytes: with a string, Node writes the headers in its encoding.
+    Buffer.from(problemBody(problem, exchange.requestId)),
   );
 }

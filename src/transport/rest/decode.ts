@@ -28,11 +28,17 @@ interface MessageDecoder {
   readonly decode: Decode;
 }
 
+interface DecoderOptions {
+  /** Whether unknown fields of the body are ignored instead of refused. */
+  readonly ignoresUnknown?: boolean;
+}
+
 /** Creates a decoder of REST requests. Throws at startup if a field type is not supported. */
 export function createDecoder(
   schema: DescMessage,
   pathFields: readonly string[],
   hasBody: boolean,
+  options: DecoderOptions = {},
 ): MessageDecoder {
   for (const name of pathFields) {
     if (!schema.fields.some((field) => field.name === name)) {
@@ -49,8 +55,8 @@ export function createDecoder(
     (field) =>
       !pathFields.includes(field.name) && headerOf(field) === undefined && !isUpdateMask(field),
   );
-  const readBody = fieldsReader(hasBody ? otherFields : []);
-  const readOthers = fieldsReader(hasBody ? boundFields : [...boundFields, ...otherFields]);
+  const readBody = fieldsReader(hasBody ? otherFields : [], options);
+  const readOthers = fieldsReader(hasBody ? boundFields : [...boundFields, ...otherFields], {});
   const queryFields = hasBody ? [] : otherFields;
   const writeMask = createMaskWriter(schema);
   return {
@@ -139,9 +145,13 @@ type ReadFields = (
   violations: FieldViolation[],
 ) => void;
 
-function fieldsReader(messageFields: readonly DescField[]): ReadFields {
+function fieldsReader(messageFields: readonly DescField[], options: DecoderOptions): ReadFields {
+  const { ignoresUnknown = false } = options;
   const fields = new Map(
-    messageFields.map((field) => [field.name, { name: field.localName, read: fieldReader(field) }]),
+    messageFields.map((field) => [
+      field.name,
+      { name: field.localName, read: fieldReader(field, options) },
+    ]),
   );
   return (value, into, path, violations) => {
     if (!isObject(value)) {
@@ -153,7 +163,9 @@ function fieldsReader(messageFields: readonly DescField[]): ReadFields {
       const field = fields.get(name);
       const itemPath = path === "" ? name : `${path}.${name}`;
       if (!field) {
-        addViolation(violations, itemPath, "is not a field of this request");
+        if (!ignoresUnknown) {
+          addViolation(violations, itemPath, "is not a field of this request");
+        }
       } else if (item !== null) {
         into[field.name] = field.read(item, itemPath, violations);
       }
@@ -165,8 +177,8 @@ function isObject(value: unknown): value is Readonly<Fields> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-function messageReader(schema: DescMessage): ReadValue {
-  const readFields = fieldsReader(schema.fields);
+function messageReader(schema: DescMessage, options: DecoderOptions): ReadValue {
+  const readFields = fieldsReader(schema.fields, options);
   return (value, path, violations) => {
     const message = create(schema);
     readFields(value, message as unknown as Fields, path, violations);
@@ -174,12 +186,13 @@ function messageReader(schema: DescMessage): ReadValue {
   };
 }
 
-function fieldReader(field: DescField): ReadValue {
+function fieldReader(field: DescField, options: DecoderOptions): ReadValue {
   if (field.fieldKind === "map") {
     return readMap;
   }
   if (field.fieldKind === "list") {
-    const read = field.listKind === "message" ? readerOf(field.message) : scalarReader(field);
+    const read =
+      field.listKind === "message" ? readerOf(field.message, options) : scalarReader(field);
     return (value, path, violations) => {
       if (!Array.isArray(value)) {
         addViolation(violations, path, "must be an array");
@@ -188,17 +201,17 @@ function fieldReader(field: DescField): ReadValue {
       return value.map((item, index) => read(item, `${path}[${index}]`, violations));
     };
   }
-  return field.fieldKind === "message" ? readerOf(field.message) : scalarReader(field);
+  return field.fieldKind === "message" ? readerOf(field.message, options) : scalarReader(field);
 }
 
-function readerOf(schema: DescMessage): ReadValue {
+function readerOf(schema: DescMessage, options: DecoderOptions): ReadValue {
   switch (schema.typeName) {
     case TimestampSchema.typeName:
       return readTimestamp;
     case DurationSchema.typeName:
       return readDuration;
     default:
-      return messageReader(schema);
+      return messageReader(schema, options);
   }
 }
 
@@ -208,6 +221,8 @@ function scalarReader(field: DescField): ReadValue {
       return readString;
     case ScalarType.INT32:
       return readInteger;
+    case ScalarType.DOUBLE:
+      return readNumber;
     default:
       return readBoolean;
   }
@@ -241,6 +256,13 @@ const readMap: ReadValue = (value, path, violations) => {
 const readInteger: ReadValue = (value, path, violations) => {
   if (typeof value !== "number" || (value | 0) !== value) {
     addViolation(violations, path, "must be a whole number of at most 32 bits");
+  }
+  return value;
+};
+
+const readNumber: ReadValue = (value, path, violations) => {
+  if (typeof value !== "number") {
+    addViolation(violations, path, "must be a number");
   }
   return value;
 };

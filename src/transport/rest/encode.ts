@@ -17,17 +17,25 @@ const restStyle: JsonWriteStyle = {
   formatTimestamp: (timestamp) => formatTime(timestampMs(timestamp)),
 };
 
+interface EncoderOptions {
+  /** Whether fields and lists that the handler did not set are omitted. */
+  readonly omitsAbsent?: boolean;
+}
+
 /**
  * Creates an encoder of REST responses: proto field names, arrays always present,
  * absent optional fields omitted, dates with milliseconds. Throws at startup if a
  * field type is not supported.
  */
-export function createEncoder(schema: DescMessage): (message: unknown) => Buffer {
+export function createEncoder(
+  schema: DescMessage,
+  { omitsAbsent = false }: EncoderOptions = {},
+): (message: unknown) => Buffer {
   const unsupported = findUnsupported(schema);
   if (unsupported) {
     throw new Error(`${unsupported} has a type that REST does not support`);
   }
-  return createJsonWriter(schema, restStyle);
+  return createJsonWriter(schema, { ...restStyle, omitsAbsent });
 }
 
 /** Adds the last use to an application in REST's JSON. */

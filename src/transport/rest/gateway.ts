@@ -1,11 +1,11 @@
 import { create, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { type HttpBody, HttpBodySchema } from "../../../gen/google/api/httpbody_pb.js";
-import { methodNotAllowed, Problem, pathNotFound, toProblem } from "../../errors.js";
+import { RestFormat } from "../../../gen/latchkey/v1/options_pb.js";
+import { methodNotAllowed, pathNotFound, toProblem } from "../../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
 import { createGenerationalCache, memoize } from "../../lib/cache.js";
 import { headerFieldsOf } from "../../middleware/header-fields.js";
 import type { Pipelines } from "../../middleware/pipeline.js";
-import { parseJson } from "../../validation/json.js";
 import { cacheEncoded, type Encode } from "../codec/encoded-cache.js";
 import type { Exchange, Handled, RequestHandler } from "../http/exchange.js";
 import type { HeaderList } from "../http/headers.js";
@@ -17,6 +17,7 @@ import {
   unaryHandler,
   unauthenticatedBodyLimit,
 } from "../rpc/methods.js";
+import { createBodyReader } from "./body.js";
 import { createDecoder } from "./decode.js";
 import { addLastUseToRestJson, createEncoder, createHeaderWriter } from "./encode.js";
 import { type Binding, createRouter, readBindings, splitPath } from "./router.js";
@@ -113,14 +114,18 @@ function createRoute(
 
   return (exchange, fields) => {
     exchange.isUnauthenticated = isOpen;
+    if (binding.format === RestFormat.LENIENT_JSON) {
+      exchange.echoRequestId();
+    }
     return runUnaryCall(unary, new ServerCall(method, exchange, "rest"), () =>
       receive(exchange, fields),
     );
   };
 }
 
-function createWriter({ method, status }: Binding, encoderOf: EncoderOf): ResponseWriter {
-  const encode = status === 204 ? () => emptyBody : encoderOf(method.output);
+function createWriter(binding: Binding, encoderOf: EncoderOf): ResponseWriter {
+  const { method, status } = binding;
+  const encode = status === 204 ? () => emptyBody : encoderFor(binding, encoderOf);
   const type: HeaderList = status === 204 ? [] : ["content-type", "application/json"];
   const headersOf = createHeaderWriter(method.output, type);
   return {
@@ -150,25 +155,11 @@ function createRawWriter({ status }: Binding): ResponseWriter {
   };
 }
 
-type ReceiveLimits = Pick<GatewayOptions, "bodyLimit" | "jsonDepth">;
-
-function createReceive(binding: Binding, { bodyLimit, jsonDepth }: ReceiveLimits): Receive {
-  if (isRawBody(binding.method.input)) {
-    return (exchange) =>
-      mapMaybePromise(exchange.readBody(bodyLimit), (data) => toRawBody(exchange, data));
-  }
-  const decode = decoderOf(binding);
-  const limits = { bodyLimit: binding.hasBody ? bodyLimit : 0, jsonDepth };
-  return (exchange, fields) => readRequest(exchange, decode, fields, limits);
-}
-
-function toRawBody({ headers }: Exchange, data: Buffer): HttpBody {
-  return create(HttpBodySchema, { contentType: headers["content-type"] ?? "", data });
-}
-
-function decoderOf({ method: { input }, segments, hasBody }: Binding): Decode {
+function decoderOf({ method: { input }, segments, hasBody, format }: Binding): Decode {
   const pathFields = segments.flatMap((segment) => ("field" in segment ? segment.field : []));
-  const decoder = createDecoder(input, pathFields, hasBody);
+  const decoder = createDecoder(input, pathFields, hasBody, {
+    ignoresUnknown: format !== RestFormat.UNSPECIFIED,
+  });
   const decode: Decode = ({ query }, fields, body) => {
     const parameters = query === "" ? noQuery : new URLSearchParams(query);
     return decoder.decode(body, fields, parameters);
@@ -194,28 +185,28 @@ function cacheByQuery(decode: Decode): Decode {
   };
 }
 
-/** Reads the request message. A missing body counts as an empty one. */
-function readRequest(
-  exchange: Exchange,
-  decode: Decode,
-  fields: PathFields,
-  { bodyLimit, jsonDepth }: ReceiveLimits,
-): MaybePromise<Message> {
-  if (bodyLimit === 0) {
-    return decode(exchange, fields, {});
-  }
-  return mapMaybePromise(exchange.readBody(bodyLimit), (body) => {
-    if (body.length === 0) {
-      return decode(exchange, fields, {});
-    }
-    checkContentType(exchange);
-    return decode(exchange, fields, parseJson(body, jsonDepth));
-  });
+function encoderFor({ method: { output }, format }: Binding, encoderOf: EncoderOf): Encode {
+  return format === RestFormat.UNSPECIFIED
+    ? encoderOf(output)
+    : createEncoder(output, { omitsAbsent: true });
 }
 
-function checkContentType({ headers }: Exchange): void {
-  const { "content-type": type = "", "content-encoding": encoding = "identity" } = headers;
-  if (!/^application\/json\s*(;|$)/i.test(type) || encoding !== "identity") {
-    throw new Problem("unsupported_media_type", "Send the body as uncompressed application/json.");
+type ReceiveLimits = Pick<GatewayOptions, "bodyLimit" | "jsonDepth">;
+
+function createReceive(binding: Binding, limits: ReceiveLimits): Receive {
+  if (isRawBody(binding.method.input)) {
+    return (exchange) =>
+      mapMaybePromise(exchange.readBody(limits.bodyLimit), (data) => toRawBody(exchange, data));
   }
+  const decode = decoderOf(binding);
+  if (!binding.hasBody) {
+    return (exchange, fields) => decode(exchange, fields, {});
+  }
+  const readBody = createBodyReader(binding.format, limits);
+  return (exchange, fields) =>
+    mapMaybePromise(readBody(exchange), (body) => decode(exchange, fields, body));
+}
+
+function toRawBody({ headers }: Exchange, data: Buffer): HttpBody {
+  return create(HttpBodySchema, { contentType: headers["content-type"] ?? "", data });
 }

@@ -1,6 +1,7 @@
 import { type DescMethod, type DescMethodUnary, getOption, hasOption } from "@bufbuild/protobuf";
 import { http } from "../../../gen/google/api/annotations_pb.js";
-import { statusOf } from "../../contract/methods.js";
+import type { RestFormat } from "../../../gen/latchkey/v1/options_pb.js";
+import { restFormatOf, statusOf } from "../../contract/methods.js";
 
 /** The result of a match: a route with the fields in its path, or the verbs that the path allows. */
 type Match<T> =
@@ -144,6 +145,7 @@ export interface Binding {
   /** Whether fields outside the path are in the body instead of the query. */
   readonly hasBody: boolean;
   readonly status: number;
+  readonly format: RestFormat;
 }
 
 /** Reads the bindings of a method. Throws if one is not supported. */
@@ -162,6 +164,7 @@ export function readBindings(method: DescMethod): Binding[] {
       segments: parseTemplate(pattern.value),
       hasBody: body === "*",
       status: statusOf(method),
+      format: restFormatOf(method),
     };
   });
 }

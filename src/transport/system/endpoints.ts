@@ -4,17 +4,26 @@ import { Problem } from "../../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
 import { type Exchange, handled, type RequestHandler } from "../http/exchange.js";
 import { requireGetOrHead, sendJson, sendProblem } from "../http/responses.js";
+import { createAuthZenMetadata } from "./authzen-metadata.js";
 import type { Readiness } from "./health.js";
 import { webPageAt } from "./web-pages.js";
 
 interface EndpointOptions {
   readonly readiness: Readiness;
   readonly keyHeader: string;
+  /** The URL of the service for its clients, without a trailing slash. */
+  readonly publicUrl?: string | undefined;
   /** Renders the metrics, if this port serves them. */
   readonly scrape?: (() => Promise<Buffer>) | undefined;
 }
 
-export const systemEndpointNames = ["healthz", "readyz", "openapi.json", "metrics"] as const;
+export const systemEndpointNames = [
+  "healthz",
+  "readyz",
+  "openapi.json",
+  "metrics",
+  ".well-known/authzen-configuration",
+] as const;
 type EndpointName = (typeof systemEndpointNames)[number];
 
 type Endpoint = (exchange: Exchange) => MaybePromise<void>;
@@ -22,6 +31,7 @@ type Endpoint = (exchange: Exchange) => MaybePromise<void>;
 export function createSystemEndpoints({
   readiness,
   keyHeader,
+  publicUrl,
   scrape,
 }: EndpointOptions): RequestHandler {
   // All responses share this buffer.
@@ -41,6 +51,12 @@ export function createSystemEndpoints({
       : sendProblem(exchange, notReady()),
   );
   add("openapi.json", (exchange) => sendJson(exchange, 200, document));
+  const metadata = publicUrl === undefined ? undefined : createAuthZenMetadata(publicUrl);
+  add(".well-known/authzen-configuration", (exchange) =>
+    metadata === undefined
+      ? sendProblem(exchange, noPublicUrl())
+      : sendJson(exchange, 200, metadata),
+  );
   if (scrape) {
     add("metrics", async (exchange) =>
       exchange.send(200, ["content-type", prometheusContentType], await scrape()),
@@ -77,6 +93,14 @@ function notReady(): Problem {
     {
       retryAfter: 1_000,
     },
+  );
+}
+
+/** The URLs in the metadata are not derived from the Host header, which anyone can set. */
+function noPublicUrl(): Problem {
+  return new Problem(
+    "path_not_found",
+    "Not found. The operator must set PUBLIC_URL to the URL of the service to publish its AuthZEN metadata.",
   );
 }
 

@@ -22,7 +22,11 @@ let unauthenticated: Record<string, boolean>;
 
 beforeAll(async () => {
   // So that no call times out on a slow machine.
-  const environment = { ...rateLimitsOff, REQUEST_TIMEOUT: "1h" };
+  const environment = {
+    ...rateLimitsOff,
+    REQUEST_TIMEOUT: "1h",
+    PUBLIC_URL: "https://keys.example.com",
+  };
   server = await startServer("lmdb", { environment });
   cells = await callMatrix(server, methods);
   const { key } = await server.createTenant();

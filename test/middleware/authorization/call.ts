@@ -10,7 +10,7 @@ import {
   toBinary,
   toJson,
 } from "@bufbuild/protobuf";
-import { access } from "../../../gen/latchkey/v1/options_pb.js";
+import { access, RestFormat } from "../../../gen/latchkey/v1/options_pb.js";
 import { headerOf } from "../../../src/contract/methods.js";
 import { type ProblemCode, problemCatalogue } from "../../../src/contract/problems.js";
 import type { Binding } from "../../../src/transport/rest/router.js";
@@ -37,7 +37,7 @@ export interface CallOptions {
 
 export async function callRest(
   url: string,
-  { method, verb, segments, hasBody, status }: Binding,
+  { method, verb, segments, hasBody, status, format }: Binding,
   message: Message,
   key: string | undefined,
   { headers = {}, beforeBody }: CallOptions = {},
@@ -52,17 +52,21 @@ export async function callRest(
   if (headerField) {
     throw new Error(`${headerField} is sent as a header, which is not implemented here`);
   }
+  const isForm = format === RestFormat.FORM;
   const query = hasBody ? "" : `?${new URLSearchParams(fields)}`;
   const outgoing = request(`${url}/${path.join("/")}${query}`, {
     method: verb,
     headers: {
       ...(key !== undefined && { [keyHeaderOf(method)]: key }),
-      ...(hasBody && { "content-type": "application/json" }),
+      ...(hasBody && {
+        "content-type": isForm ? "application/x-www-form-urlencoded" : "application/json",
+      }),
       ...(beforeBody && { expect: "100-continue" }),
       ...headers,
     },
   });
-  const body = hasBody ? JSON.stringify(fields) : undefined;
+  const encoded = isForm ? `${new URLSearchParams(fields)}` : JSON.stringify(fields);
+  const body = hasBody ? encoded : undefined;
   if (beforeBody) {
     outgoing.flushHeaders();
     outgoing.once("continue", () =>

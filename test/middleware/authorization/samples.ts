@@ -17,6 +17,11 @@ const empty: Sample = () => ({});
 const application: Sample = ({ applicationId: id }) => ({ id });
 const session: Sample = ({ sessionId: id }) => ({ id });
 const check: Sample = ({ key }) => ({ key, permission: "token:read" });
+const evaluation: Sample = ({ applicationId: id }) => ({
+  subject: { type: "application", id },
+  action: { name: "read" },
+  resource: { type: "token", id: "card-1" },
+});
 const byTarget: Sample = ({ applicationId: target }) => ({ target });
 const listServices: Sample = () => ({ messageRequest: { case: "listServices", value: "" } });
 
@@ -62,6 +67,11 @@ const samples: Readonly<Record<string, Sample>> = {
     },
   }),
   "latchkey.v1.RevokeKeyRequest": () => ({ key: "unknown" }),
+  "latchkey.v1.EvaluateRequest": evaluation,
+  "latchkey.v1.BatchEvaluateRequest": (target) => ({ evaluations: [evaluation(target)] }),
+  "latchkey.v1.SearchSubjectsRequest": evaluation,
+  "latchkey.v1.SearchActionsRequest": evaluation,
+  "latchkey.v1.IntrospectRequest": ({ key: token }) => ({ token }),
   "grpc.health.v1.HealthCheckRequest": empty,
   "grpc.reflection.v1.ServerReflectionRequest": listServices,
   "grpc.reflection.v1alpha.ServerReflectionRequest": listServices,

@@ -67,8 +67,10 @@ describe.each(Object.entries(versions))("%s", (_name, service) => {
       "grpc.reflection.v1alpha.ServerReflection",
       "latchkey.v1.AccessService",
       "latchkey.v1.ApplicationService",
+      "latchkey.v1.AuthZenService",
       "latchkey.v1.EventService",
       "latchkey.v1.GatewayService",
+      "latchkey.v1.IntrospectionService",
       "latchkey.v1.KeyService",
       "latchkey.v1.SessionService",
     ]);

@@ -1,0 +1,73 @@
+import type { ServiceImpl } from "@connectrpc/connect";
+import { CheckAccessRequestSchema } from "../../../../gen/latchkey/v1/access_service_pb.js";
+import {
+  type AuthZenService,
+  type EvaluateRequest,
+  EvaluateRequestSchema,
+} from "../../../../gen/latchkey/v1/authzen_service_pb.js";
+import { type Caller, callerOf, callOf } from "../../../auth/caller.js";
+import type { CursorSealerFactory } from "../../../auth/cursor-sealing.js";
+import { mapMaybePromise } from "../../../lib/async.js";
+import type { Store } from "../../../store/port/store.js";
+import { checkMessage, validateMessage } from "../../../validation/validate.js";
+import type { RateLimits } from "../../rate-limits/rate-limits.js";
+import { createRunBatch } from "../batch.js";
+import type { CheckResult, Checks } from "../check.js";
+import type { Subjects } from "../subjects.js";
+import { completeCheck, toCheck, toDecision, withDefaults } from "./mapping.js";
+import { createActionSearch, createSubjectSearch } from "./search.js";
+
+interface AuthZenHandlerOptions {
+  readonly store: Store;
+  readonly checks: Checks;
+  readonly subjects: Subjects;
+  readonly rateLimits: Pick<RateLimits, "checksOf">;
+  readonly createSealer: CursorSealerFactory;
+}
+
+/** Creates the AuthZEN API, which maps its requests to access checks. */
+export function createAuthZenHandlers(
+  options: AuthZenHandlerOptions,
+): ServiceImpl<typeof AuthZenService> {
+  const { store, checks, subjects, rateLimits, createSealer } = options;
+  const runBatch = createRunBatch({ checks, rateLimits });
+
+  function evaluate(caller: Caller, request: EvaluateRequest) {
+    const check = toCheck(request);
+    const problem = validateMessage(CheckAccessRequestSchema, check);
+    return problem
+      ? toDecision({ allowed: false, reason: problem.problemCode, detail: problem.rawMessage })
+      : mapMaybePromise(checks.one(caller, check), toDecision);
+  }
+
+  return {
+    evaluate: (request, context) => evaluate(callerOf(context), request),
+
+    async batchEvaluate(request, context) {
+      const call = callOf(context);
+      if (request.evaluations.length === 0) {
+        const single = withDefaults({}, request);
+        checkMessage(EvaluateRequestSchema, single);
+        return evaluate(call.caller, single);
+      }
+      const isLast = decidingResults.get(request.options?.evaluationsSemantic ?? "");
+      const results = await runBatch(
+        call,
+        request.evaluations,
+        (evaluation) => completeCheck(evaluation, request),
+        isLast,
+      );
+      return { evaluations: results.map(toDecision) };
+    },
+
+    searchSubjects: createSubjectSearch({ store, runBatch, createSealer }),
+
+    searchActions: createActionSearch({ subjects, runBatch }),
+  };
+}
+
+/** The semantics that stop at a result, and that result. */
+const decidingResults: ReadonlyMap<string, (result: CheckResult) => boolean> = new Map([
+  ["deny_on_first_deny", ({ allowed }) => !allowed],
+  ["permit_on_first_permit", ({ allowed }) => allowed],
+]);

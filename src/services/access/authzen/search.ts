@@ -1,0 +1,158 @@
+import { createHash } from "node:crypto";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { HandlerContext } from "@connectrpc/connect";
+import {
+  type CheckAccessRequest,
+  CheckAccessRequestSchema,
+} from "../../../../gen/latchkey/v1/access_service_pb.js";
+import type {
+  EvaluationResource,
+  SearchActionsRequest,
+  SearchActionsResponseSchema,
+  SearchedSubject,
+  SearchSubjectsRequest,
+  SearchSubjectsResponseSchema,
+} from "../../../../gen/latchkey/v1/authzen_service_pb.js";
+import { callOf, grantsOf } from "../../../auth/caller.js";
+import type { CursorSealerFactory } from "../../../auth/cursor-sealing.js";
+import { heldPermissions } from "../../../contract/grants.js";
+import { invalidRequest } from "../../../errors.js";
+import type { ApplicationRecord } from "../../../store/port/records.js";
+import type { Store } from "../../../store/port/store.js";
+import { validateMessage } from "../../../validation/validate.js";
+import type { createRunBatch } from "../batch.js";
+import type { Subjects } from "../subjects.js";
+import { toActionName, toCheck } from "./mapping.js";
+
+/** The maximum number of results per page, which is also the default. */
+const maxPageSize = 100;
+
+interface SubjectSearchOptions {
+  readonly store: Pick<Store, "applications">;
+  readonly runBatch: ReturnType<typeof createRunBatch>;
+  readonly createSealer: CursorSealerFactory;
+}
+
+type SubjectResults = MessageInitShape<typeof SearchSubjectsResponseSchema>;
+type ActionResults = MessageInitShape<typeof SearchActionsResponseSchema>;
+
+/** The types of subject that can be found, and the id of an application as such a subject. */
+const idsByType: ReadonlyMap<string, (application: ApplicationRecord) => string | undefined> =
+  new Map([
+    ["application", ({ id }) => id],
+    ["user", ({ externalId }) => externalId],
+  ]);
+
+/** Creates the search for applications: those that hold the permission and pass the check. */
+export function createSubjectSearch({ store, runBatch, createSealer }: SubjectSearchOptions) {
+  const tokens = createPageTokens(createSealer);
+
+  return async (
+    request: SearchSubjectsRequest,
+    context: Pick<HandlerContext, "values" | "signal">,
+  ): Promise<SubjectResults> => {
+    const call = callOf(context);
+    const { tenantId, id: callerId } = call.caller.application;
+    const { type } = request.subject as SearchedSubject;
+    const idOf = idsByType.get(type);
+    const check = toCheck({ ...request, subject: subjectOf(callerId) });
+    if (!idOf || !isValid(check)) {
+      return { page: { nextToken: "" }, results: [] };
+    }
+    const { token = "", limit = 0 } = request.page ?? {};
+    const search = digest(type, check);
+    const { items, more } = await store.applications.list(
+      {
+        tenantId,
+        filter: { permission: check.permission },
+        size: limit > 0 ? Math.min(limit, maxPageSize) : maxPageSize,
+        from: token === "" ? { page: 1 } : { after: tokens.read(tenantId, search, token) },
+      },
+      context.signal,
+    );
+    const found = items.flatMap((application) => {
+      const id = idOf(application);
+      return id === undefined ? [] : [{ application, id }];
+    });
+    const results = await runBatch(call, found, ({ application }) => ({
+      ...check,
+      applicationId: application.id,
+    }));
+    const last = items.at(-1);
+    return {
+      page: { nextToken: more && last ? tokens.create(tenantId, search, last.id) : "" },
+      results: found.filter((_, index) => results[index]?.allowed).map(({ id }) => ({ type, id })),
+    };
+  };
+}
+
+function subjectOf(id: string): Parameters<typeof toCheck>[0]["subject"] {
+  return { $typeName: "latchkey.v1.EvaluationSubject", type: "application", id };
+}
+
+/** Page tokens: the last application of a page, and which search it belongs to. */
+function createPageTokens(createSealer: CursorSealerFactory) {
+  const field = "page.token";
+  const refusal = "is not a token of this search: pass the page.next_token of its last response";
+  const sealer = createSealer({
+    purpose: "page of a subject search",
+    field,
+    refusal,
+    startAgain: "start again from the first page",
+  });
+  return {
+    create: (tenantId: string, search: string, after: string) =>
+      sealer.seal(tenantId, `${search}${after}`),
+
+    read(tenantId: string, search: string, token: string): string {
+      const position = sealer.open(tenantId, token);
+      if (!position.startsWith(search)) {
+        throw invalidRequest({ field, message: refusal });
+      }
+      return position.slice(search.length);
+    },
+  };
+}
+
+/** Identifies a search, because a page token is valid only for its own. */
+function digest(type: string, { permission, token, origin, address }: CheckAccessRequest): string {
+  const search = [type, permission, token?.id, token?.container, origin, address];
+  return createHash("sha256").update(JSON.stringify(search)).digest("base64url");
+}
+
+interface ActionSearchOptions {
+  readonly subjects: Pick<Subjects, "find">;
+  readonly runBatch: ReturnType<typeof createRunBatch>;
+}
+
+/** Creates the search for actions: the permissions of the subject on the type of the resource that pass the check. */
+export function createActionSearch({ subjects, runBatch }: ActionSearchOptions) {
+  return async (
+    request: SearchActionsRequest,
+    context: Pick<HandlerContext, "values">,
+  ): Promise<ActionResults> => {
+    const call = callOf(context);
+    const { type } = request.resource as EvaluationResource;
+    const check = toCheck({ ...request, action: anyAction });
+    if (!isValid(check)) {
+      return { results: [] };
+    }
+    const { owner } = await subjects.find(call.caller, check);
+    const held = owner ? heldPermissions(grantsOf(owner)) : [];
+    const candidates = held.filter((permission) => permission.startsWith(`${type}:`));
+    const results = await runBatch(call, candidates, (permission) => ({ ...check, permission }));
+    return {
+      results: candidates
+        .filter((_, index) => results[index]?.allowed)
+        .map((permission) => ({ name: toActionName(permission, type) })),
+    };
+  };
+}
+
+/** Stands for the action that is searched for. */
+const anyAction = { $typeName: "latchkey.v1.EvaluationAction", name: "any" } as const;
+
+/** Whether a check is valid. An invalid one is never allowed, so a search for it finds nothing. */
+function isValid(check: CheckAccessRequest): boolean {
+  return validateMessage(CheckAccessRequestSchema, check) === undefined;
+}

@@ -1,0 +1,64 @@
+import { RestFormat } from "../../../gen/latchkey/v1/options_pb.js";
+import { invalidRequest, Problem } from "../../errors.js";
+import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
+import { parseJson } from "../../validation/json.js";
+import type { Exchange } from "../http/exchange.js";
+
+interface BodyLimits {
+  /** The maximum size in bytes. */
+  readonly bodyLimit: number;
+  /** The maximum nesting depth of JSON. */
+  readonly jsonDepth: number;
+}
+
+/** Reads the body of a request as a JSON value. A missing body is an empty object. */
+type ReadBody = (exchange: Exchange) => MaybePromise<unknown>;
+
+/** The maximum size of a form in bytes. A form has a few short parameters. */
+const formLimit = 16 * 1024;
+
+/** Creates a reader of bodies in the format of a method. */
+export function createBodyReader(
+  format: RestFormat,
+  { bodyLimit, jsonDepth }: BodyLimits,
+): ReadBody {
+  const isForm = format === RestFormat.FORM;
+  const limit = isForm ? Math.min(bodyLimit, formLimit) : bodyLimit;
+  const type = isForm ? "application/x-www-form-urlencoded" : "application/json";
+  const pattern = new RegExp(`^${type}\\s*(;|$)`, "i");
+
+  function checkContentType({ headers }: Exchange): void {
+    const { "content-type": given = "", "content-encoding": encoding = "identity" } = headers;
+    if (pattern.test(given) && encoding === "identity") {
+      return;
+    }
+    throw format === RestFormat.LENIENT_JSON
+      ? invalidRequest({ field: "content-type", message: `must be ${type}, without compression` })
+      : new Problem("unsupported_media_type", `Send the body as uncompressed ${type}.`);
+  }
+
+  return (exchange) =>
+    mapMaybePromise(exchange.readBody(limit), (body) => {
+      if (body.length === 0) {
+        return {};
+      }
+      checkContentType(exchange);
+      return isForm ? parseForm(body) : parseJson(body, jsonDepth);
+    });
+}
+
+/** Parses a form. Parameters without a value are ignored (RFC 6749, section 3.2). */
+function parseForm(body: Buffer): Record<string, string> {
+  const names = new Set<string>();
+  const parameters: [name: string, value: string][] = [];
+  for (const [name, value] of new URLSearchParams(body.toString())) {
+    if (names.has(name)) {
+      throw invalidRequest({ field: name, message: "is duplicated: send it once" });
+    }
+    names.add(name);
+    if (value !== "") {
+      parameters.push([name, value]);
+    }
+  }
+  return Object.fromEntries(parameters);
+}
