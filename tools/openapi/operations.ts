@@ -122,7 +122,7 @@ export function createOperations({ contract, schemas, problems, headerFields }: 
     const format = contract.restFormat(method);
     const status = contract.httpStatus(method);
     const headers = referToHeaders([
-      ...[rateLimitPolicyHeader, rateLimitHeader],
+      ...(contract.access(method).unauthenticated ? [] : [rateLimitPolicyHeader, rateLimitHeader]),
       ...(contract.isReplayable(method) ? [replayedHeader] : []),
     ]);
     if (output.typeName === "google.protobuf.Empty") {

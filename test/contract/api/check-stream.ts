@@ -128,7 +128,7 @@ export function describeCheckStream({ engine, connect }: CheckStreamSuiteOptions
       const stream = open(root.key);
       const bad: [check: StreamedCheck, field: string][] = [
         [{}, "check"],
-        [{ check: {} }, "check.key"],
+        [{ check: {} }, "check"],
         [{ check: { key: "secret", permission } }, "check.key"],
         [{ check: { key: `${key}x`, permission } }, "check.key"],
         [{ check: { key } }, "check.permission"],

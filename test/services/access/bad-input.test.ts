@@ -55,8 +55,8 @@ afterEach(() => expectNoSecretIn(JSON.stringify(target.server.logs)));
 
 describe("an invalid check", () => {
   it.each<[name: string, field: string, body: () => JsonObject]>([
-    ["no key", "key", () => ({ permission })],
-    ["an empty key", "key", () => ({ key: "", permission })],
+    ["no subject", "request", () => ({ permission })],
+    ["an empty key", "request", () => ({ key: "", permission })],
     ["a key in another format", "key", () => ({ key: "secret", permission })],
     ["a nonce as the key", "key", () => ({ key: nonce, permission })],
     [
@@ -124,7 +124,7 @@ describe("an invalid check", () => {
       token: { id: "", container: "" },
     });
     const { errors } = expectProblem(response, 400, "invalid_request");
-    const fields = ["key", "permission", "token.container", "token.id"];
+    const fields = ["permission", "request", "token.container", "token.id"];
     expect(Object.keys(errors ?? {}).sort()).toEqual(fields);
   });
 });
@@ -139,7 +139,7 @@ describe("a check in JSON", () => {
     ["an id that is a number", "token.id", checkWithToken({ id: 42 })],
     ["a key that is a list", "key", () => checkWith({ key: [target.privateKey] })],
     ["a permission that is an object", "permission", () => checkWith({ permission: {} })],
-    ["a key that is null", "key", () => checkWith({ key: null })],
+    ["a key that is null", "request", () => checkWith({ key: null })],
   ])("is refused over REST with the name of the field if it has %s", async (_name, field, body) => {
     const response = await post("/access/check", body());
     const { errors } = expectProblem(response, 400, "invalid_request");
