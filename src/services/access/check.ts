@@ -57,10 +57,13 @@ export function createChecks(options: SubjectOptions): Checks {
     if (inactiveReason) {
       return { allowed: false, reason: inactiveReason };
     }
-    if (!restrictionCheck.allowsOrigin(owner.application, request.origin)) {
+    const { application } = owner;
+    if (!restrictionCheck.allowsOrigin(application, request.origin)) {
       return { allowed: false, reason: "origin_not_allowed" };
     }
-    if (!restrictionCheck.allowsAddress(owner.application, request.address)) {
+    // A gateway reads the address of its client on demand.
+    const { allowedCidrs } = application;
+    if (allowedCidrs.length > 0 && !restrictionCheck.allowsAddress(application, request.address)) {
       return { allowed: false, reason: "address_not_allowed" };
     }
     if (owner.session && owner.session.authorizedAt === undefined) {
