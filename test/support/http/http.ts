@@ -1,4 +1,4 @@
-import { type OutgoingHttpHeaders, request } from "node:http";
+import { type Agent, type OutgoingHttpHeaders, request } from "node:http";
 import { connect } from "node:net";
 import { expect } from "@jest/globals";
 
@@ -13,16 +13,25 @@ interface HttpRequest {
   readonly method?: string;
   readonly headers?: OutgoingHttpHeaders;
   readonly body?: string | Uint8Array;
+  /** Keeps connections open. */
+  readonly agent?: Agent | undefined;
 }
 
-/** Sends a request on a new connection. Adds only the headers host and content-length. */
+/** Sends a request, by default on a new connection. Adds only the headers host and content-length. */
 export function send(
   { port }: { readonly port: number },
   path: string,
-  { method = "GET", headers = {}, body }: HttpRequest = {},
+  { method = "GET", headers = {}, body, agent }: HttpRequest = {},
 ): Promise<HttpResponse> {
   return new Promise((resolve, reject) => {
-    const outgoing = request({ host: "127.0.0.1", port, path, method, headers, agent: false });
+    const outgoing = request({
+      host: "127.0.0.1",
+      port,
+      path,
+      method,
+      headers,
+      agent: agent ?? false,
+    });
     outgoing.on("response", (incoming) => {
       const chunks: Buffer[] = [];
       incoming.on("data", (chunk) => chunks.push(chunk));
