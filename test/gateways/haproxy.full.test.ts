@@ -1,0 +1,3 @@
+import { describeGateway } from "./suite.js";
+
+describeGateway("haproxy");
