@@ -172,7 +172,7 @@ function compileTemplate(
  * Splits the path of a request into decoded segments, without the query and a
  * slash at the end. Returns `undefined` for a path that an upstream could read as
  * another one: with empty, `.` or `..` segments, encoded slashes, backslashes,
- * control characters, or characters that are encoded twice.
+ * semicolons, control characters, or characters that are encoded twice.
  */
 function splitPath(target: string): string[] | undefined {
   const path = target.replace(/[?#].*$/s, "");
@@ -190,5 +190,5 @@ function splitPath(target: string): string[] | undefined {
 /** Some servers ignore the text after a semicolon. */
 function isPlain(segment: string): boolean {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are refused
-  return !/^(\.{0,2})(;|$)/.test(segment) && !/[\u0000-\u001f\u007f]/.test(segment);
+  return !/^\.{0,2}$|[;\u0000-\u001f\u007f]/.test(segment);
 }
