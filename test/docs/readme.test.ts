@@ -6,7 +6,9 @@ import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type ProblemCode, problemCatalogue } from "../../src/contract/problems.js";
 import { settingNames } from "../config/setting-names.js";
+import { canRunProxy } from "../gateways/gateway.js";
 import { createRestApi } from "../support/api/rest.js";
+import { itIf } from "../support/jest/suite.js";
 import { reservePorts } from "../support/service/ports.js";
 import { useService } from "../support/service/service-process.js";
 import { cloneFolder, commandsIn, runCommands, toPattern, withoutSpace } from "./page-commands.js";
@@ -30,11 +32,12 @@ describe("the commands in the documentation", () => {
   let clone: string;
   /** The port of the service in the tutorial. */
   let port: number;
+  let gatewayPort: number;
 
   beforeAll(async () => {
     parent = await mkdtemp(join(tmpdir(), "latchkey-pages-"));
     clone = await cloneFolder(parent);
-    [port = 0] = await reservePorts(1);
+    [port = 0, gatewayPort = 0] = await reservePorts(2);
   });
 
   afterAll(() => rm(parent, { recursive: true, force: true }));
@@ -46,7 +49,8 @@ describe("the commands in the documentation", () => {
     expect(withoutSpace(service.process.output.stdout)).toMatch(toPattern(expected));
   });
 
-  it.each(pages)("work in order in one shell and print the documented output: %s", async (page) => {
+  /** Runs the commands of a page and compares their output. */
+  async function follow(page: string): Promise<void> {
     const steps = await runCommands(commandsIn(page), {
       cwd: clone,
       environment: { LATCHKEY_URL: service.url },
@@ -54,6 +58,7 @@ describe("the commands in the documentation", () => {
         "http://localhost:8080": service.url,
         "lk_mgt_…": service.firstKey,
         "3000": String(port),
+        "8000": String(gatewayPort),
       },
       input: service.firstKey,
     });
@@ -62,6 +67,25 @@ describe("the commands in the documentation", () => {
       if (expected !== undefined) {
         expect(withoutSpace(output)).toMatch(toPattern(expected));
       }
+    }
+  }
+
+  it.each(pages)("work in order in one shell and print the documented output: %s", follow);
+
+  itIf(
+    canRunProxy("caddy"),
+    "work in order and end with a revoked key refused: docs/tutorials/gateway.md",
+    "caddy is missing, see tools/gateways/install.sh",
+    () => follow("docs/tutorials/gateway.md"),
+  );
+
+  it("show excerpts of the configuration of Caddy", () => {
+    const page = readFileSync("docs/tutorials/gateway.md", "utf8");
+    const excerpts = [...page.matchAll(/```caddyfile\n(.*?)```/gs)].map(([, text = ""]) => text);
+    expect(excerpts).toHaveLength(2);
+    const config = withoutSpace(readFileSync("examples/gateways/caddy/Caddyfile", "utf8"));
+    for (const excerpt of excerpts) {
+      expect(config).toContain(withoutSpace(excerpt));
     }
   });
 

@@ -23,12 +23,17 @@ import { startServer, type TestServer } from "../support/service/server.js";
 import { overrideStore } from "../support/service/store.js";
 import { until } from "../support/until.js";
 
-/** Tests with a real proxy. Skipped without it, unless REQUIRE_GATEWAYS=true. */
+/** Whether to run the tests of a proxy. With REQUIRE_GATEWAYS=true they fail if it is missing. */
+export function canRunProxy(name: ProxyName): boolean {
+  return findProxy(name) !== undefined || process.env.REQUIRE_GATEWAYS === "true";
+}
+
+/** Tests with a real proxy. Skipped without it. */
 export function describeWithProxy(name: ProxyName, title: string, tests: () => void): void {
-  if (findProxy(name) === undefined && process.env.REQUIRE_GATEWAYS !== "true") {
-    describe.skip(`${title} (not run: ${name} is missing, see tools/gateways/install.sh)`, tests);
-  } else {
+  if (canRunProxy(name)) {
     describe(title, tests);
+  } else {
+    describe.skip(`${title} (not run: ${name} is missing, see tools/gateways/install.sh)`, tests);
   }
 }
 
