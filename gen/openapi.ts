@@ -5119,14 +5119,15 @@ export const openapi = {
             "name": "deny_status",
             "in": "query",
             "required": false,
-            "description": "The status of every denial, for gateways that pass on few: nginx turns others than 401 and 403 into 500. The header `X-Latchkey-Reason` has the reason.",
+            "description": "The status of every denial of the client, for gateways that pass on few: nginx turns others than 401 and 403 into 500. The header `X-Latchkey-Reason` has the reason. Refusals of the gateway itself keep their status.",
             "schema": {
-              "type": "integer",
-              "format": "int32",
-              "minimum": 401,
-              "maximum": 403,
+              "type": "string",
+              "enum": [
+                "401",
+                "403"
+              ],
               "examples": [
-                403
+                "403"
               ]
             }
           }
@@ -5342,14 +5343,15 @@ export const openapi = {
             "name": "deny_status",
             "in": "query",
             "required": false,
-            "description": "The status of every denial, for gateways that pass on few: nginx turns others than 401 and 403 into 500. The header `X-Latchkey-Reason` has the reason.",
+            "description": "The status of every denial of the client, for gateways that pass on few: nginx turns others than 401 and 403 into 500. The header `X-Latchkey-Reason` has the reason. Refusals of the gateway itself keep their status.",
             "schema": {
-              "type": "integer",
-              "format": "int32",
-              "minimum": 401,
-              "maximum": 403,
+              "type": "string",
+              "enum": [
+                "401",
+                "403"
+              ],
               "examples": [
-                403
+                "403"
               ]
             }
           }
@@ -8224,7 +8226,7 @@ export const openapi = {
             "examples": [
               "no_rule_matches"
             ],
-            "description": "The reason for a denial, as a stable code. `unknown_key`: not a key of this tenant, or one that was replaced or deleted. `unknown_subject`: the tenant has no application or session with this id. `expired`: the subject has expired. `disabled`: its application, or the one that authorized its session, is disabled. Callers without `application:read` get `unknown_key` or `unknown_subject` instead. `origin_not_allowed`, `address_not_allowed`: the key may not be used from there, or the check did not include the origin or address. `not_authorized`: the session is not authorized yet. `permission_missing`: no grant lists the permission. `no_rule_matches`: rules list it, but none matches this token. For a session, the last two can concern its authorizer; see `limited_by`. `invalid_request`: the check is not valid; only in batches and streams."
+            "description": "The reason for a denial, as a stable code. `unknown_key`: not a key of this tenant, or one that was replaced or deleted. `unknown_subject`: the tenant has no application or session with this id, or no unexpired application with this external id. `expired`: the subject has expired. `disabled`: its application, or the one that authorized its session, is disabled. Callers without `application:read` get `unknown_key` or `unknown_subject` instead. `origin_not_allowed`, `address_not_allowed`: the key may not be used from there, or the check did not include the origin or address. `not_authorized`: the session is not authorized yet. `permission_missing`: no grant lists the permission. `no_rule_matches`: rules list it, but none matches this token. For a session, the last two can concern its authorizer; see `limited_by`. `invalid_request`: the check is not valid; only in batches and streams."
           },
           "detail": {
             "type": "string",

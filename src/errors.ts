@@ -136,8 +136,8 @@ export function invalidRequest(found: FieldViolation | readonly FieldViolation[]
 }
 
 /** The same response for every invalid key, so that it reveals nothing about the key. */
-export function unauthenticated(keyHeader: string): Problem {
-  const { detail, headers } = invalidKeyResponse(keyHeader);
+export function unauthenticated(keyHeader: string, acceptsAuthorization = false): Problem {
+  const { detail, headers } = invalidKeyResponse(keyHeader, acceptsAuthorization);
   return new Problem("unauthenticated", detail, { headers });
 }
 
@@ -189,10 +189,12 @@ export function permissionDenied(detail: string, missing?: readonly string[]): P
 /** The denial of a gateway's client as the response to the gateway, with its reason in a header. */
 export function denyClient(denial: Problem, status: number | undefined): Problem {
   const { problemCode, rawMessage, violations, retryAfter } = denial;
-  const headers = { ...denial.headers, "x-latchkey-reason": problemCode };
   return new Problem(problemCode, rawMessage, {
-    ...{ violations, headers, status: status ?? denial.status, isDecision: true },
+    violations,
+    headers: { ...denial.headers, "x-latchkey-reason": problemCode },
     ...(retryAfter !== undefined && { retryAfter }),
+    status: status ?? denial.status,
+    isDecision: true,
   });
 }
 

@@ -57,20 +57,26 @@ export function createAuthenticate(
   };
 }
 
-/** Identifies the application that a name of a client certificate is mapped to. */
+/** Returns the application that a client certificate with one of these names belongs to, if it is active. */
+export type IdentifyCertificate = (
+  names: readonly string[],
+) => { readonly owner: MaybePromise<Caller | undefined> } | undefined;
+
+/** Identifies applications by the names in client certificates. Returns `undefined` for unknown names. */
 export function createIdentifyCertificate(
   store: Store,
   applicationIds: ReadonlyMap<string, string>,
-): (names: readonly string[]) => MaybePromise<Caller | undefined> {
+): IdentifyCertificate {
   const ifActive = createIfActive(store);
   return (names) => {
-    const name = names.find((name) => applicationIds.has(name)) ?? "";
-    const id = applicationIds.get(name);
+    const [id] = names.flatMap((name) => applicationIds.get(name) ?? []);
     return id === undefined
       ? undefined
-      : mapMaybePromise(store.applications.find(id), (application) =>
-          ifActive(application && { application }),
-        );
+      : {
+          owner: mapMaybePromise(store.applications.find(id), (application) =>
+            ifActive(application && { application }),
+          ),
+        };
   };
 }
 

@@ -7,7 +7,7 @@ import { memoize } from "../lib/cache.js";
 import type { Call } from "./caller.js";
 
 /** Returns the caller's key in the headers of a call, or the empty string. Throws if they carry two different keys. */
-export type ReadKey = (call: Pick<Call, "method" | "header">) => string;
+export type ReadKey = (call: Pick<Call, "method" | "header" | "isRepeated">) => string;
 
 /** The key is in the configured header, or where the access option of the method says. */
 export function createReadKey({
@@ -22,9 +22,12 @@ export function createReadKey({
       basic: access.authorizationHeader,
     };
   });
-  return ({ method, header }) => {
-    const key = readPresentedKey(header, placesOf(method));
-    if (key === undefined) {
+  return (call) => {
+    const places = placesOf(call.method);
+    const key = readPresentedKey(call.header, places);
+    // Node keeps only the first of several.
+    const isAmbiguous = (places.bearer || places.basic) && call.isRepeated("authorization");
+    if (key === undefined || isAmbiguous) {
       throw invalidRequest({ field: "authorization", message: differentKeys });
     }
     return key;

@@ -39,7 +39,7 @@ export const peppers: Parser<[string, ...string[]]> = (text) => {
 
 /** Headers that HTTP or one of the RPC protocols already uses. */
 const reservedHeader =
-  /^(host|cookie|origin|te|expect|upgrade|connection|keep-alive|trailer|transfer-encoding|x-forwarded-for|x-request-id|traceparent|tracestate|baggage|(content|accept|access|grpc|connect|sec|proxy)-.*)$/i;
+  /^(host|cookie|origin|te|expect|upgrade|connection|keep-alive|trailer|transfer-encoding|authorization|svc-guard-key|x-request-id|traceparent|tracestate|baggage|(content|accept|access|grpc|connect|sec|proxy|x-forwarded|x-original)-.*|x-latchkey-(.*-id|transform|expires-at|reason))$/i;
 export const headerName: Parser<string> = (text) =>
   /^[A-Za-z0-9][A-Za-z0-9-]{0,63}$/.test(text) && !reservedHeader.test(text)
     ? text
@@ -147,18 +147,20 @@ export const networks: Parser<Network[]> = (text) =>
   });
 
 /** Pairs of a certificate name and an application id. */
-export const idsByName: Parser<ReadonlyMap<string, string>> = (text) =>
-  new Map(
-    text.split(",").map((item) => {
-      const [, name = "", id = ""] = /^\s*([!-~]+)=([0-9A-Fa-f-]{36})\s*$/.exec(item) ?? [];
-      return isId(id.toLowerCase())
-        ? [name, id.toLowerCase()]
-        : fail(
-            "must be a comma-separated list of certificate names and application ids, for example " +
-              "gateway.example.com=0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
-          );
-    }),
-  );
+export const idsByName: Parser<ReadonlyMap<string, string>> = (text) => {
+  const ids = new Map<string, string>();
+  for (const item of text.split(",")) {
+    const [, name = "", id = ""] = /^\s*([!-~]+)=([0-9A-Fa-f-]{36})\s*$/.exec(item) ?? [];
+    if (!isId(id.toLowerCase()) || ids.has(name)) {
+      fail(
+        "must be a comma-separated list of different certificate names with application ids, for " +
+          "example gateway.example.com=0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
+      );
+    }
+    ids.set(name, id.toLowerCase());
+  }
+  return ids;
+};
 
 export const file: Parser<{ path: string; content: Buffer }> = (path) => {
   try {

@@ -48,6 +48,9 @@ function readPassword(authorization: string): string {
   if (encoded === undefined) {
     return "";
   }
-  const credentials = atob(encoded.replace(/=+$/, ""));
-  return credentials.slice(credentials.indexOf(":") + 1);
+  try {
+    return /^[^:]*:(.*)$/s.exec(atob(encoded))?.[1] ?? "";
+  } catch {
+    return "";
+  }
 }

@@ -196,13 +196,15 @@ export function problemUri(code: string): string {
   return `urn:latchkey:problem:${code}`;
 }
 
-/** The response to every invalid key, from the service and from guards. */
-export function invalidKeyResponse(keyHeader: string) {
+/** The response to every invalid key, from the service and from guards. Some methods also read `Authorization`. */
+export function invalidKeyResponse(keyHeader: string, acceptsAuthorization = false) {
+  const others = acceptsAuthorization ? ', Bearer realm="latchkey", Basic realm="latchkey"' : "";
   return {
     detail:
-      `Send the key of an application or session in the ${keyHeader} header. ` +
+      `Send the key of an application or session in the ${keyHeader} header` +
+      `${acceptsAuthorization ? " or in Authorization" : ""}. ` +
       "The key is missing or not valid: it may be mistyped, replaced, expired, disabled or deleted.",
-    headers: { "www-authenticate": `ApiKey realm="latchkey", header="${keyHeader}"` },
+    headers: { "www-authenticate": `ApiKey realm="latchkey", header="${keyHeader}"${others}` },
   };
 }
 

@@ -27,20 +27,26 @@ export function pollForChanges<C>({
   onProblem,
 }: PollOptions<C>): () => void {
   let inUse = current;
+  let last = current;
   let lastProblem: string | undefined;
   const stopping = new AbortController();
 
   async function poll({ signal }: AbortController): Promise<void> {
     while (!signal.aborted) {
       await delay(interval, undefined, { ref: false, signal }).catch(() => {});
-      await check();
+      if (!signal.aborted) {
+        await check();
+      }
     }
   }
 
   async function check(): Promise<void> {
     try {
       const found = await read();
-      if (!isSame(found, inUse)) {
+      // Read twice, because a file may be half written.
+      const isComplete = isSame(found, last);
+      last = found;
+      if (isComplete && !isSame(found, inUse)) {
         await apply(found);
         inUse = found;
       }

@@ -1,5 +1,5 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import type { Authenticate } from "../auth/authenticate.js";
+import type { Authenticate, IdentifyCertificate } from "../auth/authenticate.js";
 import type { Call, Caller } from "../auth/caller.js";
 import type { ReadKey } from "../auth/read-key.js";
 import { accessOf } from "../contract/methods.js";
@@ -19,10 +19,7 @@ interface CallAuthentication {
 
 interface CallAuthenticationOptions {
   readonly identify: Authenticate;
-  /** Returns the application that a client certificate with one of these names belongs to. */
-  readonly identifyCertificate: (
-    names: readonly string[],
-  ) => MaybePromise<Caller | undefined> | undefined;
+  readonly identifyCertificate: IdentifyCertificate;
   readonly readKey: ReadKey;
   readonly keyHeader: string;
   readonly rateLimits: Pick<RateLimits, "countFailure">;
@@ -43,6 +40,7 @@ export function createCallAuthentication({
     const access = accessOf(method);
     return {
       keyHeader: access.keyHeader || keyHeader,
+      acceptsAuthorization: access.authorizationHeader,
       acceptsCertificate: access.clientCertificate,
     };
   });
@@ -50,14 +48,16 @@ export function createCallAuthentication({
   function refuse(call: Call, isGuess: boolean): MaybePromise<never> {
     const counting = isGuess ? rateLimits.countFailure(call.peer) : undefined;
     return mapMaybePromise(counting, (refusal) => {
-      throw refusal ?? unauthenticated(optionsOf(call.method).keyHeader);
+      const { keyHeader, acceptsAuthorization } = optionsOf(call.method);
+      throw refusal ?? unauthenticated(keyHeader, acceptsAuthorization);
     });
   }
 
+  /** A known certificate wins: the key beside it may come from the client of a gateway. */
   function find(call: Call, key: string): MaybePromise<Caller | undefined> {
-    return key === "" && optionsOf(call.method).acceptsCertificate
-      ? identifyCertificate(call.peer.certificateNames ?? [])
-      : identify(key);
+    const { acceptsCertificate } = optionsOf(call.method);
+    const found = acceptsCertificate && identifyCertificate(call.peer.certificateNames ?? []);
+    return found ? found.owner : identify(key);
   }
 
   return {

@@ -366,6 +366,10 @@ describe("readSettings", () => {
   it.each([
     ...["connection", "Transfer-Encoding", "grpc-timeout", "x-forwarded-for", "x-request-id"],
     ...["traceparent", "tracestate", "baggage"],
+    "Authorization",
+    "SVC-GUARD-KEY",
+    "X-Original-URI",
+    "X-Latchkey-Tenant-Id",
   ])("refuses the reserved header %s for keys", (KEY_HEADER) => {
     expect(getProblems({ KEY_HEADER })).toHaveLength(1);
   });

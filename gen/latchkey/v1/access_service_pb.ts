@@ -156,7 +156,8 @@ export type CheckAccessResponse = Message<"latchkey.v1.CheckAccessResponse"> & {
   /**
    * The reason for a denial, as a stable code.
    * `unknown_key`: not a key of this tenant, or one that was replaced or deleted.
-   * `unknown_subject`: the tenant has no application or session with this id.
+   * `unknown_subject`: the tenant has no application or session with this id, or
+   * no unexpired application with this external id.
    * `expired`: the subject has expired. `disabled`: its application, or the one
    * that authorized its session, is disabled. Callers without `application:read`
    * get `unknown_key` or `unknown_subject` instead.

@@ -77,9 +77,17 @@ export function createSubjects({
 
     async findMany(caller, requests) {
       const owners = await identifyMany(requests.map(({ key }) => key));
-      const subjects = requests.map((request, index) =>
-        request.key === "" ? ofId(caller, request) : ofKey(caller, request.key, owners[index]),
-      );
+      const subjects: MaybePromise<Subject>[] = [];
+      try {
+        for (const [index, request] of requests.entries()) {
+          const { key } = request;
+          subjects.push(key === "" ? ofId(caller, request) : ofKey(caller, key, owners[index]));
+        }
+      } catch (reason) {
+        // An unhandled rejection would end the process.
+        await Promise.allSettled(subjects);
+        throw reason;
+      }
       return subjects.some((subject) => subject instanceof Promise)
         ? Promise.all(subjects)
         : (subjects as Subject[]);

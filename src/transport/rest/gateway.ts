@@ -137,8 +137,9 @@ function createWriter(binding: Binding, encoderOf: EncoderOf): ResponseWriter {
     },
     sendError({ exchange, rateLimitHeaders }, reason) {
       const problem = toProblem(reason);
-      // A refusal by a rate limit has these headers itself.
-      const others = problem.problemCode === "rate_limited" ? [] : rateLimitHeaders;
+      // A refusal by a rate limit has these headers itself. A decision is for the client of a gateway.
+      const isOwn = problem.problemCode !== "rate_limited" && !problem.isDecision;
+      const others = isOwn ? rateLimitHeaders : [];
       sendProblem(exchange, problem, others);
     },
   };
@@ -168,20 +169,20 @@ function decoderOf({ method: { input }, segments, hasBody, format }: Binding): D
   return isQueryOnly && input.fields.length > 0 ? cacheByQuery(decode) : decode;
 }
 
-/** The total length of the queries in each of the two cache generations. */
+/** The total length of the URLs in each of the two cache generations. A query is a slice of its URL. */
 const generationLength = 100_000;
 
 /** Caches the messages of repeated queries, such as those of gateways. Handlers do not change messages. */
 function cacheByQuery(decode: Decode): Decode {
   const cache = createGenerationalCache<Message>(generationLength, 8);
   return (exchange, fields, body) => {
-    const { query } = exchange;
+    const { query, url } = exchange;
     const cached = cache.get(query, 0);
     if (cached) {
       return cached;
     }
     const message = decode(exchange, fields, body);
-    return cache.shouldAdmit() ? cache.add(query, 0, message, query.length + 1) : message;
+    return cache.shouldAdmit() ? cache.add(query, 0, message, url.length) : message;
   };
 }
 

@@ -13,7 +13,7 @@ const toRoute = (route: RouteInit): GatewayRoute =>
   create(GatewayRouteSchema, { permission: "token:read", ...route });
 
 /** Returns what a request needs by one route. */
-function match(route: RouteInit, path: string, { host = "", method = "GET" } = {}) {
+function match(route: RouteInit, path: string, { host = "api.example.com", method = "GET" } = {}) {
   return compileRoutes([toRoute(route)])({ host, method, path });
 }
 
@@ -71,6 +71,9 @@ describe("the path of a route", () => {
       "/cards/%00",
       "/cards/%0a",
       "/cards/%7f",
+      "/cards/#/../../admin",
+      "/cards./x",
+      "/cards%20/x",
     ],
     ...["/cards/%", "/cards/%zz", "/cards/%ff", "/cards/%c0%ae%c0%ae", "/cards/\u0001"],
   ])("never matches %j, which an upstream could read as another path", (requested) => {
@@ -158,7 +161,8 @@ describe("the host and methods of a route", () => {
     const route = { path: "/", methods: ["GET", "PATCH"] };
     const methods = ["GET", "PATCH", "get", "POST", "", "GETX"];
     expect(methods.filter((method) => isMatch(route, "/", { method }))).toEqual(["GET", "PATCH"]);
-    expect(methods.every((method) => isMatch({ path: "/" }, "/", { method }))).toBe(true);
+    const sent = ["GET", "PATCH", "POST", "GETX"];
+    expect(methods.filter((method) => isMatch({ path: "/" }, "/", { method }))).toEqual(sent);
   });
 });
 

@@ -11,17 +11,18 @@ import { callOf } from "../../../auth/caller.js";
 import type { AddressOf } from "../../../auth/caller-address.js";
 import { identityFieldsOf } from "../../../contract/identity-headers.js";
 import { readPresentedKey } from "../../../contract/presented-key.js";
-import { problemMediaType } from "../../../contract/problems.js";
-import { denyClient, problemBody } from "../../../errors.js";
+import { problemMediaType, quote } from "../../../contract/problems.js";
+import { denyClient, type Problem, permissionDenied, problemBody } from "../../../errors.js";
 import { mapMaybePromise } from "../../../lib/async.js";
-import { toIdentity } from "./forward-auth.js";
 import {
   type Allowed,
   type ClientRequest,
   type Denied,
   type GatewayCheck,
-  validateRequirement,
+  refuseInvalid,
+  toIdentity,
 } from "./gateway-check.js";
+import type { Requirement } from "./route-matcher.js";
 
 interface ExtAuthzOptions {
   readonly check: GatewayCheck;
@@ -33,11 +34,7 @@ type Response = MessageInitShape<typeof CheckResponseSchema>;
 type HttpHeaders = Readonly<Record<string, string>>;
 
 /** The `context_extensions` of a route that name what its requests need. */
-const extensions = {
-  permission: "latchkey-permission",
-  container: "latchkey-container",
-  tokenId: "latchkey-token-id",
-} as const;
+const extensions = ["latchkey-permission", "latchkey-container", "latchkey-token-id"] as const;
 
 /** Decides for Envoy. */
 export function createExtAuthzHandlers({
@@ -52,18 +49,10 @@ export function createExtAuthzHandlers({
     headers: HttpHeaders,
   ): ClientRequest {
     const { source, request, contextExtensions = {} } = attributes ?? {};
-    const permission = contextExtensions[extensions.permission];
     const address = source?.address?.socketAddress?.address ?? "";
     return {
       key: readPresentedKey({ get: (name) => headers[name] }, places),
-      requirement:
-        permission === undefined
-          ? undefined
-          : {
-              permission,
-              container: contextExtensions[extensions.container],
-              tokenId: contextExtensions[extensions.tokenId],
-            },
+      requirement: readRequirement(contextExtensions),
       routed: request?.http,
       origin: headers.origin,
       get address() {
@@ -77,7 +66,7 @@ export function createExtAuthzHandlers({
       const { caller, call } = callOf(context);
       const headers = headersOf(attributes);
       const request = toClientRequest(attributes, headers);
-      const problem = request.requirement && validateRequirement(request.requirement);
+      const problem = refuseRequirement(request, attributes);
       if (problem) {
         return denied({ denial: problem }, call.requestId);
       }
@@ -88,6 +77,27 @@ export function createExtAuthzHandlers({
       );
     },
   };
+}
+
+/** What the route says that its requests need. */
+function readRequirement(from: Readonly<Record<string, string>>): Requirement | undefined {
+  const [permission = "", container, tokenId] = extensions.map((name) => from[name]);
+  return extensions.some((name) => name in from) ? { permission, container, tokenId } : undefined;
+}
+
+/** Denies a request whose requirement is not valid. Without a misspelled extension, the check would be weaker. */
+function refuseRequirement(
+  { requirement }: ClientRequest,
+  attributes: AttributeContext | undefined,
+): Problem | undefined {
+  const unknown = Object.keys(attributes?.contextExtensions ?? {}).find(
+    (name) => name.startsWith("latchkey-") && !extensions.some((known) => known === name),
+  );
+  return unknown === undefined
+    ? requirement && refuseInvalid(requirement)
+    : permissionDenied(
+        `The gateway cannot say what this request needs: ${quote(unknown)} is not one of the context extensions ${extensions.join(", ")}.`,
+      );
 }
 
 /** The headers of the client's request by their names in lower case. */
@@ -106,11 +116,14 @@ function headersOf(attributes: AttributeContext | undefined): HttpHeaders {
 }
 
 const identityFields = identityFieldsOf(ForwardAuthResponseSchema);
-const identityPrefix = /^x-latchkey-/;
+/** Some upstreams read underscores in the names of headers as hyphens. */
+const identityPrefix = /^x[-_]latchkey[-_]/;
 
 /** The headers that the upstream must not get from the client: its key, and forged identity headers. */
 function removable(headers: HttpHeaders, key: string | undefined, keyHeader: string): string[] {
-  const names = Object.keys(headers).filter((name) => identityPrefix.test(name));
+  const sent = Object.keys(headers).filter((name) => identityPrefix.test(name));
+  // Envoy may be configured not to send all headers of the client.
+  const names = new Set([...identityFields.map(({ header }) => header), ...sent]);
   const isBearer = key !== undefined && headers.authorization?.includes(key);
   return [keyHeader, ...(isBearer ? ["authorization"] : []), ...names];
 }

@@ -1,7 +1,6 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type {
   ForwardAuthRequest,
-  ForwardAuthResponse,
   GatewayService,
 } from "../../../../gen/latchkey/v1/gateway_service_pb.js";
 import { type Call, callOf } from "../../../auth/caller.js";
@@ -9,7 +8,7 @@ import type { ForwardedAddressOf } from "../../../auth/caller-address.js";
 import { readPresentedKey } from "../../../contract/presented-key.js";
 import { denyClient, invalidRequest, type Problem } from "../../../errors.js";
 import { mapMaybePromise } from "../../../lib/async.js";
-import type { Allowed, ClientRequest, GatewayCheck } from "./gateway-check.js";
+import { type ClientRequest, type GatewayCheck, toIdentity } from "./gateway-check.js";
 import type { RoutedRequest } from "./route-matcher.js";
 
 interface ForwardAuthOptions {
@@ -26,13 +25,16 @@ export function createForwardAuthHandlers({
 }: ForwardAuthOptions): ServiceImpl<typeof GatewayService> {
   const places = { keyHeader: keyHeader.toLowerCase(), bearer: true };
 
-  function toClientRequest(request: ForwardAuthRequest, call: Call): ClientRequest {
-    const { permission, container, tokenId } = request;
+  function toClientRequest(
+    { permission, container, tokenId }: ForwardAuthRequest,
+    call: Call,
+    url: string,
+  ): ClientRequest {
     const requirement = permission === undefined ? undefined : { permission, container, tokenId };
     return {
-      key: readPresentedKey(call.header, places),
+      key: call.isRepeated("authorization") ? undefined : readPresentedKey(call.header, places),
       requirement,
-      routed: requirement ? undefined : readRouted(call.header),
+      routed: requirement ? undefined : readRouted(call, url),
       origin: call.header.get("origin") ?? undefined,
       get address() {
         return forwardedAddressOf(call.peer);
@@ -43,12 +45,11 @@ export function createForwardAuthHandlers({
   return {
     forwardAuth(request, context) {
       const { caller, call } = callOf(context);
-      if (request.permission === undefined && isAmbiguous(call.header)) {
-        throw denyClient(ambiguousRequest(), request.denyStatus);
-      }
-      return mapMaybePromise(check(caller, toClientRequest(request, call)), (outcome) => {
+      const status = request.denyStatus === undefined ? undefined : Number(request.denyStatus);
+      const client = toClientRequest(request, call, context.url);
+      return mapMaybePromise(check(caller, client), (outcome) => {
         if ("denial" in outcome) {
-          throw denyClient(outcome.denial, request.denyStatus);
+          throw denyClient(outcome.denial, status);
         }
         return toIdentity(outcome);
       });
@@ -56,52 +57,44 @@ export function createForwardAuthHandlers({
   };
 }
 
-/** The owner of the client's key, for the upstream. */
-export function toIdentity({ subject, result }: Allowed): ForwardAuthResponse {
-  const { application, session } = subject;
-  return {
-    $typeName: "latchkey.v1.ForwardAuthResponse",
-    applicationId: application.id,
-    tenantId: application.tenantId,
-    sessionId: session?.id,
-    transform: result.transform,
-    expiresAt: result.expiresAt,
-  } as ForwardAuthResponse;
-}
+/** The headers that describe the request: the family of Traefik and Caddy, and those of nginx. */
+const families = [
+  { uri: "x-forwarded-uri", host: "x-forwarded-host", method: "x-forwarded-method" },
+  { uri: "x-original-uri", host: "x-original-host", method: "x-original-method" },
+  // An absolute URL, which nginx's ingress controller sends.
+  { uri: "x-original-url", host: undefined, method: "x-original-method" },
+] as const;
 
-/** Whether both families of headers describe the request. The gateway sets one, so the other is the client's. */
-function isAmbiguous(header: Call["header"]): boolean {
-  return header.get("x-forwarded-uri") !== null && readOriginal(header) !== undefined;
-}
-
-function ambiguousRequest(): Problem {
-  return invalidRequest({
-    field: "x-original-uri",
-    message:
-      "cannot be combined with X-Forwarded-Uri: the gateway must set one and remove the other",
-  });
-}
-
-/** The request of the client, from the headers of Traefik and Caddy, or from those of nginx. */
-function readRouted(header: Call["header"]): RoutedRequest | undefined {
-  const uri = header.get("x-forwarded-uri");
-  return uri === null
-    ? readOriginal(header)
-    : {
-        path: uri,
-        host: header.get("x-forwarded-host") ?? "",
-        method: header.get("x-forwarded-method") ?? "",
-      };
-}
-
-/** `X-Original-URL`, which some versions of nginx's ingress controller send, is an absolute URL. */
-function readOriginal(header: Call["header"]): RoutedRequest | undefined {
-  const method = header.get("x-original-method") ?? "";
-  const uri = header.get("x-original-uri");
-  if (uri !== null) {
-    return { path: uri, host: header.get("x-original-host") ?? "", method };
+/**
+ * The request of the client as the gateway describes it, or a problem if that is
+ * ambiguous. The gateway sets one family of headers, each of them once, so others
+ * come from the client.
+ */
+function readRouted(call: Call, url: string): RoutedRequest | Problem | undefined {
+  const { header } = call;
+  if (/[?&]permission=(&|$)/.test(url)) {
+    return invalidRequest({
+      field: "permission",
+      message: "is empty: name a permission, or omit it",
+    });
   }
-  const [, host = "", path] =
-    /^https?:\/\/([^/?#]*)([^#]*)/.exec(header.get("x-original-url") ?? "") ?? [];
-  return path === undefined ? undefined : { path: path || "/", host, method };
+  const [family, other] = families.filter(({ uri }) => header.get(uri) !== null);
+  if (!family) {
+    return undefined;
+  }
+  if (other || Object.values(family).some((name) => name && call.isRepeated(name))) {
+    return invalidRequest({
+      field: family.uri,
+      message:
+        "is not the only description of the request: the gateway must set one family of headers, " +
+        "each header once, and remove the others",
+    });
+  }
+  const uri = header.get(family.uri) ?? "";
+  const method = header.get(family.method) ?? "";
+  if (family.host !== undefined) {
+    return { path: uri, host: header.get(family.host) ?? "", method };
+  }
+  const [, host = "", path = ""] = /^https?:\/\/([^/?#]*)(.*)$/s.exec(uri) ?? [];
+  return { path: path.startsWith("?") ? `/${path}` : path || "/", host, method };
 }

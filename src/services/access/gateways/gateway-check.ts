@@ -3,14 +3,17 @@ import type {
   CheckAccessRequest,
   TokenReference,
 } from "../../../../gen/latchkey/v1/access_service_pb.js";
-import { ForwardAuthRequestSchema } from "../../../../gen/latchkey/v1/gateway_service_pb.js";
+import {
+  ForwardAuthRequestSchema,
+  type ForwardAuthResponse,
+} from "../../../../gen/latchkey/v1/gateway_service_pb.js";
 import type { Caller } from "../../../auth/caller.js";
 import { differentKeys } from "../../../contract/presented-key.js";
 import {
   addressNotAllowed,
   invalidRequest,
   originNotAllowed,
-  type Problem,
+  Problem,
   permissionDenied,
   unauthenticated,
 } from "../../../errors.js";
@@ -21,14 +24,14 @@ import type { CheckOutcome, Checks } from "../check.js";
 import type { Requirement, RoutedRequest } from "./route-matcher.js";
 import type { Routes } from "./routes.js";
 
-/** The request of a client, as its gateway describes it. */
+/** The request of a client of a gateway. */
 export interface ClientRequest {
   /** The client's key, the empty string without one, or `undefined` if the request has two different keys. */
   readonly key: string | undefined;
   /** What the gateway says that the request needs, validated. If absent, the routes decide. */
   readonly requirement: Requirement | undefined;
-  /** For the routes. */
-  readonly routed: RoutedRequest | undefined;
+  /** The request as the routes see it, or the problem of its description. */
+  readonly routed: RoutedRequest | Problem | undefined;
   readonly origin: string | undefined;
   /** The address of the client. Most keys do not need it, so it may be read on demand. */
   readonly address: string;
@@ -88,13 +91,13 @@ export function createGatewayCheck({
       headers: noHeaders,
     };
     return mapMaybePromise(checks.outcome(gateway, request), ({ subject, result }) => {
-      if (!subject.owner) {
+      const { owner, inactiveReason } = subject;
+      if (!owner || inactiveReason) {
         return mapMaybePromise(rateLimits.countFailure(peer), (refusal) => ({
           denial: refusal ?? unauthenticated(keyHeader),
         }));
       }
-      const { owner } = subject;
-      const denial = result.allowed ? undefined : toDenial(result, request, keyHeader);
+      const denial = result.allowed ? undefined : toDenial(result, request);
       if (denial && isOutOfPlace(result.reason)) {
         return { denial };
       }
@@ -116,19 +119,40 @@ export function createGatewayCheck({
     if (requirement) {
       return check(gateway, request, requirement);
     }
+    if (routed instanceof Problem) {
+      return { denial: routed };
+    }
     return mapMaybePromise(routed && routes.match(routed), (matched) => {
-      const denial = matched ? validateRequirement(matched) : noRoute(routed);
-      return denial ? { denial } : check(gateway, request, matched as Requirement);
+      if (!matched) {
+        return { denial: noRoute(routed) };
+      }
+      const denial = refuseInvalid(matched);
+      return denial ? { denial } : check(gateway, request, matched);
     });
   };
 }
 
-/** The problem of a requirement that contains text of a request or of a configuration. */
-export function validateRequirement(requirement: Requirement): Problem | undefined {
-  return validateMessage(
-    ForwardAuthRequestSchema,
-    create(ForwardAuthRequestSchema, { ...requirement }),
+/** Denies a request whose requirement is not valid: it contains text of the request or of a configuration. */
+export function refuseInvalid(requirement: Partial<Requirement>): Problem | undefined {
+  const message = create(ForwardAuthRequestSchema, { ...requirement });
+  const problem = validateMessage(ForwardAuthRequestSchema, message);
+  return (
+    problem &&
+    permissionDenied(`The gateway cannot say what this request needs: ${problem.rawMessage}.`)
   );
+}
+
+/** The owner of the client's key, for the upstream. */
+export function toIdentity({ subject, result }: Allowed): ForwardAuthResponse {
+  const { application, session } = subject;
+  return {
+    $typeName: "latchkey.v1.ForwardAuthResponse",
+    applicationId: application.id,
+    tenantId: application.tenantId,
+    sessionId: session?.id,
+    transform: result.transform,
+    expiresAt: result.expiresAt,
+  } as ForwardAuthResponse;
 }
 
 const noHeaders = {};
@@ -142,36 +166,30 @@ function toToken(
     : ({ $typeName: "latchkey.v1.TokenReference", container, id } as TokenReference);
 }
 
-/** Whether the key is invalid or was used from a wrong place, which must not exhaust the owner's rate. */
+/** Whether the key was used from a wrong place, which must not exhaust the owner's rate. */
 function isOutOfPlace(reason: string | undefined): boolean {
-  return ["expired", "disabled", "origin_not_allowed", "address_not_allowed"].includes(
-    reason ?? "",
-  );
+  return reason === "origin_not_allowed" || reason === "address_not_allowed";
 }
 
 /** The error for a client whose key does not allow its request. */
 function toDenial(
   { reason, detail }: CheckOutcome["result"],
-  { permission, origin, address = "" }: CheckAccessRequest,
-  keyHeader: string,
+  { origin, address = "" }: CheckAccessRequest,
 ): Problem {
   switch (reason) {
-    case "expired":
-    case "disabled":
-      return unauthenticated(keyHeader);
     case "origin_not_allowed":
       return originNotAllowed(origin);
     case "address_not_allowed":
       return addressNotAllowed(address);
     default:
-      return permissionDenied(detail ?? "", [permission]);
+      return permissionDenied(detail ?? "");
   }
 }
 
 function noRoute(request: RoutedRequest | undefined): Problem {
   return permissionDenied(
     request
-      ? "No route of the gateway matches this request. Ask its operator to add one."
-      : "The gateway does not say which permission this request needs. Ask its operator to set it.",
+      ? "No route of the gateway matches this request, or the gateway does not send its host, method and path. Ask its operator."
+      : "The gateway does not say which permission this request needs. Ask its operator.",
   );
 }

@@ -28,14 +28,15 @@ export function compileRoutes(routes: readonly GatewayRoute[]): MatchRoute {
       throw new Error(`routes[${index}].${(error as Error).message}`);
     }
   });
-  return (request) => {
-    const segments = splitPath(request.path);
-    if (!segments) {
+  return ({ host, method, path }) => {
+    const segments = splitPath(path);
+    // A request that is not described completely could skip a route.
+    if (!segments || host === "" || !/^[A-Z][A-Z-]*$/.test(method)) {
       return undefined;
     }
-    const host = request.host.replace(/:\d*$/, "").replace(/\.$/, "").toLowerCase();
+    const hostName = host.replace(/:\d*$/, "").replace(/\.$/, "").toLowerCase();
     for (const match of compiled) {
-      const requirement = match(host, request.method, segments);
+      const requirement = match(hostName, method, segments);
       if (requirement) {
         return requirement;
       }
@@ -171,12 +172,13 @@ function compileTemplate(
 /**
  * Splits the path of a request into decoded segments, without the query and a
  * slash at the end. Returns `undefined` for a path that an upstream could read as
- * another one: with empty, `.` or `..` segments, encoded slashes, backslashes,
- * semicolons, control characters, or characters that are encoded twice.
+ * another one: with a fragment, empty, `.` or `..` segments, segments that end in a
+ * dot or a space, encoded slashes, backslashes, semicolons, control characters, or
+ * characters that are encoded twice.
  */
 function splitPath(target: string): string[] | undefined {
-  const path = target.replace(/[?#].*$/s, "");
-  if (!path.startsWith("/") || /%(2f|5c|00|25)|\\/i.test(path)) {
+  const path = target.replace(/\?.*$/s, "");
+  if (!path.startsWith("/") || /%(2f|5c|00|25)|[\\#]/i.test(path)) {
     return undefined;
   }
   try {
@@ -187,8 +189,8 @@ function splitPath(target: string): string[] | undefined {
   }
 }
 
-/** Some servers ignore the text after a semicolon. */
+/** Some servers ignore the text after a semicolon, or dots and spaces at the end. */
 function isPlain(segment: string): boolean {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are refused
-  return !/^\.{0,2}$|[;\u0000-\u001f\u007f]/.test(segment);
+  return !/^$|[. ]$|[;\u0000-\u001f\u007f]/.test(segment);
 }
