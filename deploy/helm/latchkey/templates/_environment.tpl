@@ -19,6 +19,10 @@
 - name: TLS_KEY
   value: /tls/tls.key
 {{- end }}
+{{- if .Values.gatewayRoutes.existingConfigMap }}
+- name: GATEWAY_ROUTES
+  value: /gateway/routes.yaml
+{{- end }}
 {{- if include "latchkey.isEmbedded" . }}
 - name: DATA_DIR
   value: /data
