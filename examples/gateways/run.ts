@@ -2,7 +2,7 @@
 // setup. Stop it with Ctrl+C.
 //
 //     npx tsx examples/gateways/run.ts nginx
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -33,42 +33,53 @@ const environment = {
 };
 const stops: (() => unknown)[] = [() => rm(folder, { recursive: true, force: true })];
 
-async function stop(): Promise<never> {
+/** Stops everything, last started first. */
+async function stopAll(): Promise<void> {
   for (const stopOne of stops.reverse()) {
     await stopOne();
   }
   process.exit(0);
 }
-process.once("SIGINT", stop).once("SIGTERM", stop);
 
-const isListening = () =>
-  fetch(`http://127.0.0.1:${gatewayPort}/`).then(
-    () => true,
+// A signal may arrive twice, from the terminal and from tsx.
+let stopping: Promise<void> | undefined;
+function stop(): void {
+  stopping ??= stopAll();
+}
+process.on("SIGINT", stop).on("SIGTERM", stop);
+
+/** Whether the proxy denies requests without a key. */
+const isReady = () =>
+  fetch(`http://127.0.0.1:${gatewayPort}/cards/`).then(
+    ({ status }) => status === 401,
     () => false,
   );
 
 /** Starts a Node.js program and returns the port in its first output. */
 async function startProgram(args: string[], env: NodeJS.ProcessEnv): Promise<string> {
-  const child: ChildProcess = spawn(process.execPath, args, {
+  const child = spawn(process.execPath, args, {
     env,
     stdio: ["ignore", "pipe", "inherit"],
     // Ctrl+C reaches only this process, which stops the others in order.
     detached: true,
   });
+  const closed = once(child, "close");
   stops.push(async () => {
     child.kill();
-    await once(child, "close");
+    await closed;
   });
-  let output = "";
-  for await (const text of child.stdout ?? []) {
-    output += text;
-    const [, port] = /http:\/\/[\w.]+:(\d+)/.exec(output) ?? [];
-    if (port !== undefined) {
-      child.stdout?.resume();
-      return port;
-    }
-  }
-  throw new Error(`${args.join(" ")} failed: ${output}`);
+  return new Promise((resolve, reject) => {
+    let output = "";
+    child.stdout.on("data", (text) => {
+      output += text;
+      const [, port] = /http:\/\/[\w.]+:(\d+)/.exec(output) ?? [];
+      if (port !== undefined) {
+        child.stdout.removeAllListeners("data").resume();
+        resolve(port);
+      }
+    });
+    child.once("close", () => reject(new Error(`${args.join(" ")} failed: ${output}`)));
+  });
 }
 
 // Latchkey, with applications for the gateway and for its client.
@@ -105,7 +116,7 @@ const proxy = await startProxy(name, {
 });
 stops.push(proxy.stop);
 proxy.child.once("exit", stop);
-while (!(await isListening())) {
+while (!(await isReady())) {
   await delay(50);
 }
 
