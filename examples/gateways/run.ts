@@ -33,18 +33,17 @@ const environment = {
 };
 const stops: (() => unknown)[] = [() => rm(folder, { recursive: true, force: true })];
 
-/** Stops everything, last started first. */
-async function stopAll(): Promise<void> {
-  for (const stopOne of stops.reverse()) {
-    await stopOne();
-  }
-  process.exit(0);
-}
+let isStopping = false;
 
-// A signal may arrive twice, from the terminal and from tsx.
-let stopping: Promise<void> | undefined;
-function stop(): void {
-  stopping ??= stopAll();
+/** Stops everything, last started first. A signal may arrive twice, from the terminal and from tsx. */
+async function stop(): Promise<void> {
+  if (!isStopping) {
+    isStopping = true;
+    for (const stopOne of stops.reverse()) {
+      await stopOne();
+    }
+    process.exit(0);
+  }
 }
 process.on("SIGINT", stop).on("SIGTERM", stop);
 
