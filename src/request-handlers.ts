@@ -117,11 +117,12 @@ interface ImplementationsOptions {
 function createImplementations(options: ImplementationsOptions): Implementation[] {
   const { store, readKey, addressOf, settings, clock } = options;
   const { keyHeader, grantPolicy, trustedProxies } = settings;
-  const checks = createChecks({ ...options, grantPolicy });
+  const subjects = createSubjects({ ...options, grantPolicy });
+  const checks = createChecks({ store, subjects });
   const handlerOptions = {
     ...options,
     checks,
-    subjects: createSubjects({ ...options, grantPolicy }),
+    subjects,
     grantGuard: createGrantGuard(settings.grantPolicy),
     audit: createAudit(addressOf),
     createSealer: createCursorSealerFactory({

@@ -26,7 +26,7 @@ type IdentifyInactive = (key: string) => MaybePromise<InactiveKey | undefined>;
 /** The application or session whose id is in an invalid key. */
 interface ClaimedOwner {
   readonly owner: Caller;
-  /** Why the key is invalid. Absent if its secret does not match: the key may be forged. */
+  /** Why the key is invalid. Absent if its secret does not match, so that it may be forged, or if it is active. */
   readonly reason: InactiveKey["reason"] | undefined;
 }
 

@@ -160,7 +160,10 @@ function createAuthenticatedPipeline(
   };
 }
 
-/** System services are neither limited nor validated, so that probes work under load. */
+/**
+ * Runs methods that need no key. The given ones are limited and validated like others. The rest, those of system
+ * services, are not, so that probes work under load.
+ */
 export function createOpenPipeline(
   { observe, withDeadline, streamLimit, callLimit, validate }: CommonSteps,
   methods: ReadonlySet<DescMethod> = new Set(),

@@ -64,7 +64,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
  */
 export function parseJson(bytes: Uint8Array, maxDepth: number): unknown {
   const strings = scanJson(bytes, maxDepth);
-  const text = decode(bytes);
+  const text = decodeUtf8(bytes);
   const value = parse(text);
   // Of duplicate names, `JSON.parse` keeps the last.
   if (stringsIn(value) !== strings) {
@@ -81,7 +81,8 @@ function parse(text: string): unknown {
   }
 }
 
-function decode(bytes: Uint8Array): string {
+/** Decodes a body. Throws if it is not valid UTF-8. */
+export function decodeUtf8(bytes: Uint8Array): string {
   try {
     return utf8.decode(bytes);
   } catch {

@@ -22,10 +22,15 @@ import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
 import type { Store } from "../../store/port/store.js";
 import { toTimestamp } from "../../validation/time.js";
 import { createGrantCache, type GrantsRecord } from "./grant-cache.js";
-import { createSubjects, type Subject, type SubjectOptions } from "./subjects.js";
+import type { Subject, Subjects } from "./subjects.js";
 
 /** A complete message, which is encoded without a copy: a batch has many. */
 export type CheckResult = CheckAccessResponse;
+
+interface CheckOptions {
+  readonly store: Pick<Store, "now">;
+  readonly subjects: Subjects;
+}
 
 export interface CheckOutcome {
   readonly subject: Subject;
@@ -39,35 +44,48 @@ export interface Checks {
   /** Evaluates a check and returns its subject too. */
   outcome(caller: Caller, request: CheckAccessRequest): MaybePromise<CheckOutcome>;
 
+  /** Returns the subject of a check if its grants decide. Otherwise the check is denied, whatever the permission. */
+  findActive(caller: Caller, request: CheckAccessRequest): MaybePromise<Caller | undefined>;
+
   /** Evaluates many checks. The result of an invalid check is its problem. */
   many(caller: Caller, requests: readonly (CheckAccessRequest | Problem)[]): Promise<CheckResult[]>;
 }
 
-export function createChecks(options: SubjectOptions): Checks {
-  const { store } = options;
-  const subjects = createSubjects(options);
+export function createChecks({ store, subjects }: CheckOptions): Checks {
   const compiledGrantsOf = createGrantCache();
   const restrictionCheck = createRestrictionCheck();
   const checkedNow = createCheckedAt(store);
 
-  function evaluate({ owner, inactiveReason }: Subject, request: CheckAccessRequest): Evaluation {
+  /** Returns the active owner, or why a check is denied before grants are considered. */
+  function activate(
+    { owner, inactiveReason }: Subject,
+    request: CheckAccessRequest,
+  ): Caller | DenialReason {
     if (!owner) {
-      return { allowed: false, reason: request.key === "" ? "unknown_subject" : "unknown_key" };
+      return request.key === "" ? "unknown_subject" : "unknown_key";
     }
     if (inactiveReason) {
-      return { allowed: false, reason: inactiveReason };
+      return inactiveReason;
     }
     const { application } = owner;
     if (!restrictionCheck.allowsOrigin(application, request.origin)) {
-      return { allowed: false, reason: "origin_not_allowed" };
+      return "origin_not_allowed";
     }
     // A gateway reads the address of its client on demand.
     const { allowedCidrs } = application;
     if (allowedCidrs.length > 0 && !restrictionCheck.allowsAddress(application, request.address)) {
-      return { allowed: false, reason: "address_not_allowed" };
+      return "address_not_allowed";
     }
     if (owner.session && owner.session.authorizedAt === undefined) {
-      return { allowed: false, reason: "not_authorized" };
+      return "not_authorized";
+    }
+    return owner;
+  }
+
+  function evaluate(subject: Subject, request: CheckAccessRequest): Evaluation {
+    const owner = activate(subject, request);
+    if (typeof owner === "string") {
+      return { allowed: false, reason: owner };
     }
     const own = decideBy(owner.session ?? owner.application, request);
     if (!owner.boundary) {
@@ -135,6 +153,12 @@ export function createChecks(options: SubjectOptions): Checks {
 
   return {
     outcome,
+
+    findActive: (caller, request) =>
+      mapMaybePromise(subjects.find(caller, request), (subject) => {
+        const owner = activate(subject, request);
+        return typeof owner === "string" ? undefined : owner;
+      }),
 
     one: (caller, request) => mapMaybePromise(outcome(caller, request), ({ result }) => result),
 

@@ -6,40 +6,26 @@ import type {
   IntrospectResponseSchema,
 } from "../../../gen/latchkey/v1/introspection_service_pb.js";
 import { type Caller, callerHolds, callerOf, expiryOf, grantsOf } from "../../auth/caller.js";
-import { createRestrictionCheck } from "../../contract/decisions/restrictions.js";
 import { heldPermissions } from "../../contract/grants.js";
 import { mapMaybePromise } from "../../lib/async.js";
-import type { Subjects } from "./subjects.js";
+import type { Checks } from "./check.js";
 
 interface IntrospectionOptions {
-  readonly subjects: Pick<Subjects, "find">;
+  readonly checks: Pick<Checks, "findActive">;
 }
 
-/** Creates the token introspection of RFC 7662. It finds keys as access checks do. */
+/** Creates the token introspection of RFC 7662. A key is active if an access check could allow it something. */
 export function createIntrospectionHandlers({
-  subjects,
+  checks,
 }: IntrospectionOptions): ServiceImpl<typeof IntrospectionService> {
-  const restrictionCheck = createRestrictionCheck();
-
   return {
     introspect({ token, origin, address }, context) {
-      const request = create(CheckAccessRequestSchema, { key: token });
-      return mapMaybePromise(subjects.find(callerOf(context), request), (subject) => {
-        const { owner, inactiveReason } = subject;
-        const isActive =
-          owner &&
-          inactiveReason === undefined &&
-          isAuthorized(owner) &&
-          restrictionCheck.allowsOrigin(owner.application, origin) &&
-          restrictionCheck.allowsAddress(owner.application, address);
-        return isActive ? describe(owner) : { active: false };
-      });
+      const request = create(CheckAccessRequestSchema, { key: token, origin, address });
+      return mapMaybePromise(checks.findActive(callerOf(context), request), (owner) =>
+        owner ? describe(owner) : { active: false },
+      );
     },
   };
-}
-
-function isAuthorized({ session }: Caller): boolean {
-  return !session || session.authorizedAt !== undefined;
 }
 
 /** Describes the owner of an active key. */

@@ -30,7 +30,7 @@ export interface Subjects {
   findMany(caller: Caller, requests: readonly CheckAccessRequest[]): Promise<readonly Subject[]>;
 }
 
-export interface SubjectOptions {
+interface SubjectOptions {
   readonly store: Store;
   readonly keyring: Keyring;
   readonly lastUsed: Pick<LastUsedTracker, "record">;

@@ -1,7 +1,7 @@
 import { RestFormat } from "../../../gen/latchkey/v1/options_pb.js";
 import { invalidRequest, Problem } from "../../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
-import { parseJson } from "../../validation/json.js";
+import { decodeUtf8, parseJson } from "../../validation/json.js";
 import type { Exchange } from "../http/exchange.js";
 
 interface BodyLimits {
@@ -47,11 +47,26 @@ export function createBodyReader(
     });
 }
 
+/** A percent sign that encodes nothing and stands for itself. */
+const barePercent = /%(?![0-9a-f]{2})/gi;
+
+/** Decodes a form. Throws if it is not valid UTF-8, also where it is percent-encoded. */
+function decodeForm(body: Buffer): URLSearchParams {
+  const text = decodeUtf8(body);
+  try {
+    decodeURIComponent(text.replace(barePercent, "%25"));
+  } catch {
+    throw invalidRequest({ field: "request", message: "is not valid UTF-8" });
+  }
+  // A question mark at the start would be removed, because it starts a query.
+  return new URLSearchParams(`&${text}`);
+}
+
 /** Parses a form. Parameters without a value are ignored (RFC 6749, section 3.2). */
 function parseForm(body: Buffer): Record<string, string> {
   const names = new Set<string>();
   const parameters: [name: string, value: string][] = [];
-  for (const [name, value] of new URLSearchParams(body.toString())) {
+  for (const [name, value] of decodeForm(body)) {
     if (names.has(name)) {
       throw invalidRequest({ field: name, message: "is duplicated: send it once" });
     }

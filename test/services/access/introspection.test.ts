@@ -40,6 +40,7 @@ describe.each(engines)("introspection on %s", (engine) => {
 
   afterAll(() => server?.close());
 
+  /** Each character is a byte. */
   function post(body: string, headers: Record<string, string> = {}) {
     return send(server, path, {
       method: "POST",
@@ -48,7 +49,7 @@ describe.each(engines)("introspection on %s", (engine) => {
         ...(!("authorization" in headers) && { "svc-api-key": tenant.backend.key }),
         ...headers,
       },
-      body,
+      body: Buffer.from(body, "latin1"),
     });
   }
 
@@ -197,7 +198,18 @@ describe.each(engines)("introspection on %s", (engine) => {
     }
   });
 
+  it("reads the first parameter as it is, also after a question mark", async () => {
+    const { status, body } = await post(`?token=${tenant.shop.key}`);
+    expect({ status, errors: Object.keys(JSON.parse(body).errors) }).toEqual({
+      status: 400,
+      errors: ["token"],
+    });
+    expect((await post(`token=${tenant.shop.key}&%=100%&a=%zz`)).status).toBe(200);
+  });
+
   it.each<[name: string, body: string, field: string]>([
+    ["invalid UTF-8", "token=\xff", "request"],
+    ["invalid UTF-8 that is percent-encoded", "token=%ff", "request"],
     ["no token", "", "token"],
     ["an empty token", "token=", "token"],
     ["another parameter", "key=1", "token"],
