@@ -5856,7 +5856,7 @@ export const openapi = {
           "Keys"
         ],
         "summary": "Receives the keys that GitHub's secret scanning found in public",
-        "description": "The body is a JSON array of LeakedToken, with at most 1,000 items and 256 kB. The header `Github-Public-Key-Signature` is its signature by the public key that the header `Github-Public-Key-Identifier` names. The service needs the setting `SECRET_SCANNING_KEYS`; without it the path does not exist.\n\nPrivate, management and session keys are revoked as by RevokeKey. The audit log records reports of public keys, which stay valid. Other tokens are ignored. The response is a JSON array with a TokenFeedback for each token.\n\nNeeds no key.",
+        "description": "The body is a JSON array of LeakedToken, of any content type and at most 256 KiB. The header `Github-Public-Key-Signature` is its signature by the public key that the header `Github-Public-Key-Identifier` names. The service needs the setting `SECRET_SCANNING_KEYS`; without it the path does not exist.\n\nPrivate, management and session keys are revoked as by RevokeKey. The audit log records reports of public keys, which stay valid. Other tokens, and items without a token, are ignored. The response is a JSON array with a TokenFeedback for each token.\n\nNeeds no key.",
         "security": [],
         "x-callers": [],
         "requestBody": {
@@ -5945,9 +5945,6 @@ export const openapi = {
           },
           "414": {
             "$ref": "#/components/responses/UrlTooLong"
-          },
-          "415": {
-            "$ref": "#/components/responses/UnsupportedMediaType"
           },
           "429": {
             "$ref": "#/components/responses/RateLimited"
@@ -7399,6 +7396,97 @@ export const openapi = {
           }
         }
       }
+    },
+    "/.well-known/authzen-configuration": {
+      "get": {
+        "operationId": "getAuthZenMetadata",
+        "tags": [
+          "Operations"
+        ],
+        "summary": "Gets the AuthZEN metadata",
+        "description": "Lists the URLs of the AuthZEN API. Without the setting `PUBLIC_URL`, the path does not exist. Needs no key.",
+        "security": [],
+        "responses": {
+          "200": {
+            "description": "The metadata.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/json": {
+                "schema": {
+                  "type": "object",
+                  "properties": {
+                    "policy_decision_point": {
+                      "type": "string",
+                      "format": "uri",
+                      "examples": [
+                        "https://keys.example.com"
+                      ]
+                    },
+                    "access_evaluation_endpoint": {
+                      "type": "string",
+                      "format": "uri",
+                      "examples": [
+                        "https://keys.example.com/access/v1/evaluation"
+                      ]
+                    },
+                    "access_evaluations_endpoint": {
+                      "type": "string",
+                      "format": "uri",
+                      "examples": [
+                        "https://keys.example.com/access/v1/evaluations"
+                      ]
+                    },
+                    "search_subject_endpoint": {
+                      "type": "string",
+                      "format": "uri",
+                      "examples": [
+                        "https://keys.example.com/access/v1/search/subject"
+                      ]
+                    },
+                    "search_action_endpoint": {
+                      "type": "string",
+                      "format": "uri",
+                      "examples": [
+                        "https://keys.example.com/access/v1/search/action"
+                      ]
+                    }
+                  },
+                  "required": [
+                    "policy_decision_point",
+                    "access_evaluation_endpoint",
+                    "access_evaluations_endpoint",
+                    "search_subject_endpoint",
+                    "search_action_endpoint"
+                  ]
+                },
+                "example": {
+                  "policy_decision_point": "https://keys.example.com",
+                  "access_evaluation_endpoint": "https://keys.example.com/access/v1/evaluation",
+                  "access_evaluations_endpoint": "https://keys.example.com/access/v1/evaluations",
+                  "search_subject_endpoint": "https://keys.example.com/access/v1/search/subject",
+                  "search_action_endpoint": "https://keys.example.com/access/v1/search/action"
+                }
+              }
+            }
+          },
+          "400": {
+            "$ref": "#/components/responses/InvalidRequest"
+          },
+          "404": {
+            "$ref": "#/components/responses/PathNotFound"
+          },
+          "414": {
+            "$ref": "#/components/responses/UrlTooLong"
+          },
+          "431": {
+            "$ref": "#/components/responses/HeadersTooLarge"
+          }
+        }
+      }
     }
   },
   "components": {
@@ -7894,7 +7982,7 @@ export const openapi = {
               "type": "urn:latchkey:problem:invalid_signature",
               "title": "A valid signature is required",
               "status": 401,
-              "detail": "Sign the body with a key of SECRET_SCANNING_KEYS. The signature is missing or not valid, or its key is unknown.",
+              "detail": "The signature must be by one of the keys in SECRET_SCANNING_KEYS. It is missing or not valid, or its key is unknown.",
               "code": "invalid_signature",
               "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
             }
@@ -7902,7 +7990,7 @@ export const openapi = {
         }
       },
       "PathNotFound": {
-        "description": "The service does not accept this request. See `SECRET_SCANNING_KEYS`.",
+        "description": "The service does not have this path, because the setting that it needs is not set.",
         "headers": {
           "X-Request-Id": {
             "$ref": "#/components/headers/X-Request-Id"

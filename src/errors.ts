@@ -145,7 +145,7 @@ export function unauthenticated(keyHeader: string, acceptsAuthorization = false)
 export function invalidSignature(): Problem {
   return new Problem(
     "invalid_signature",
-    "Sign the body with a key of SECRET_SCANNING_KEYS. The signature is missing or not valid, or its key is unknown.",
+    "The signature must be by one of the keys in SECRET_SCANNING_KEYS. It is missing or not valid, or its key is unknown.",
     { headers: { "www-authenticate": 'Signature realm="latchkey"' } },
   );
 }

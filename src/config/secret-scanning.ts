@@ -17,21 +17,27 @@ export const signingKeysFile: Parser<SecretScanningSettings> = (path) => {
   return { path, content };
 };
 
-/** Parses public keys in GitHub's JSON format. Throws if one is not valid. */
+/**
+ * Parses public keys in GitHub's JSON format, also those that are not current: reports that they signed may still
+ * arrive. Throws if one is not valid, or two have the same identifier.
+ */
 export function parseSigningKeys(content: Buffer): SigningKeys {
   const items = readItems(content);
   if (items.length === 0) {
     throw new Error(`must be a JSON file with a list "public_keys", as GitHub serves it`);
   }
-  return new Map(
-    items.map((item, index) => {
-      const { key_identifier: id, key } = Object(item);
-      if (typeof id !== "string" || id === "" || typeof key !== "string") {
-        throw new Error(`has no key_identifier or key in public_keys[${index}]`);
-      }
-      return [id, parseSigningKey(key, index)];
-    }),
-  );
+  const keys = new Map<string, KeyObject>();
+  for (const [index, item] of items.entries()) {
+    const { key_identifier: id, key } = Object(item);
+    if (typeof id !== "string" || id === "" || typeof key !== "string") {
+      throw new Error(`has no key_identifier or key in public_keys[${index}]`);
+    }
+    if (keys.has(id)) {
+      throw new Error(`has the key_identifier of another key in public_keys[${index}]`);
+    }
+    keys.set(id, parseSigningKey(key, index));
+  }
+  return keys;
 }
 
 function readItems(content: Buffer): readonly unknown[] {

@@ -327,6 +327,11 @@ describe("readSettings", () => {
       expect(secretScanning?.path).toBe(path);
     });
 
+    it("accepts keys that are not current, because reports signed by them may still arrive", () => {
+      const replaced = { ...createSecretScanner().publicKey, is_current: false };
+      expect(getProblem({ public_keys: [scanner.publicKey, replaced] })).toBeUndefined();
+    });
+
     it.each([
       ["", `must be a JSON file with a list "public_keys", as GitHub serves it`],
       ["[]", `must be a JSON file with a list "public_keys", as GitHub serves it`],
@@ -344,6 +349,15 @@ describe("readSettings", () => {
       [
         { public_keys: [createSecretScanner("P-384").publicKey] },
         "has no PEM public key of the curve P-256 in public_keys[0].key",
+      ],
+      [
+        {
+          public_keys: [
+            scanner.publicKey,
+            { ...createSecretScanner().publicKey, key_identifier: scanner.id },
+          ],
+        },
+        "has the key_identifier of another key in public_keys[1]",
       ],
     ])("refuses a file with %j", (content, problem) => {
       expect(getProblem(content)).toBe(`SECRET_SCANNING_KEYS ${problem}`);

@@ -33,6 +33,7 @@ import { Problem } from "../../src/errors.js";
 import { createFeedback, readLeakedTokens } from "../../src/services/keys/leak-report.js";
 import { createEncoder } from "../../src/transport/rest/encode.js";
 import { isRawBody } from "../../src/transport/rpc/methods.js";
+import { createAuthZenMetadata } from "../../src/transport/system/authzen-metadata.js";
 import { isFullSuite } from "../support/jest/suite.js";
 
 interface Media {
@@ -147,7 +148,7 @@ describe("the OpenAPI document", () => {
     });
   }
 
-  it("describes only the methods with a path, the probes and itself", () => {
+  it("describes only the methods with a path, the probes, itself and the AuthZEN metadata", () => {
     const names = methods.flatMap(({ method }) => [
       method.localName,
       ...getOption(method, http).additionalBindings.map(
@@ -156,7 +157,7 @@ describe("the OpenAPI document", () => {
       ),
     ]);
     expect(operations.map(({ operationId }) => operationId).sort()).toEqual(
-      [...names, "getHealth", "getReadiness", "getOpenapi"].sort(),
+      [...names, "getHealth", "getReadiness", "getOpenapi", "getAuthZenMetadata"].sort(),
     );
   });
 
@@ -177,8 +178,15 @@ describe("the OpenAPI document", () => {
       "getHealth",
       "getReadiness",
       "getOpenapi",
+      "getAuthZenMetadata",
     ]);
     expect(openapi.security).toEqual([{ apiKey: [] }]);
+  });
+
+  it("has the AuthZEN metadata of the service as an example", () => {
+    const { get } = openapi.paths["/.well-known/authzen-configuration"];
+    const { example } = get.responses[200].content["application/json"];
+    expect(example).toEqual(JSON.parse(createAuthZenMetadata(example.policy_decision_point)));
   });
 
   it("includes a key only in operations that create, check or revoke one", () => {
@@ -266,7 +274,7 @@ describe.each(methods)("the operation of $name", ({ method, operation }) => {
       ...Object.fromEntries(parameters.map(({ name, example }) => [name, example ?? null])),
     };
     if (isRawBody(method.input)) {
-      expect(readLeakedTokens(Object.values(request))).toHaveLength(1);
+      expect(readLeakedTokens(Buffer.from(JSON.stringify(Object.values(request))))).toHaveLength(1);
       return;
     }
     const message = fromJson(method.input, request);
@@ -343,7 +351,8 @@ describe.each(methods)("the operation of $name", ({ method, operation }) => {
       (code) => new Problem(code as ProblemCode, "").status,
     );
     const isLenient = getOption(method, rest_format) === RestFormat.LENIENT_JSON;
-    const bodyErrors = operation.requestBody ? [413, ...(isLenient ? [] : [415])] : [];
+    const checksMediaType = !isLenient && !isRawBody(method.input);
+    const bodyErrors = operation.requestBody ? [413, ...(checksMediaType ? [415] : [])] : [];
     const replayErrors = getOption(method, replayable) ? [409, 422] : [];
     const authErrors = getOption(method, access).unauthenticated ? [] : [401, 403];
     const shared = [400, ...authErrors, 414, 429, 431, 500, 503, 504];

@@ -36,12 +36,12 @@ const descriptions: Partial<Record<ProblemCode, Description>> = {
   invalid_signature: {
     when: "The signature of the body is missing or not valid, or its key is unknown.",
     detail:
-      "Sign the body with a key of SECRET_SCANNING_KEYS. " +
-      "The signature is missing or not valid, or its key is unknown.",
+      "The signature must be by one of the keys in SECRET_SCANNING_KEYS. " +
+      "It is missing or not valid, or its key is unknown.",
     headers: ["WWW-Authenticate"],
   },
   path_not_found: {
-    when: "The service does not accept this request. See `SECRET_SCANNING_KEYS`.",
+    when: "The service does not have this path, because the setting that it needs is not set.",
     detail: "Not found. See /openapi.json for the available paths.",
   },
   permission_denied: {

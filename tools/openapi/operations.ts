@@ -153,14 +153,18 @@ export function createOperations({ contract, schemas, problems, headerFields }: 
   }
 
   function listErrors(method: DescMethod, hasBody: boolean, example: JsonObject): Json {
-    const format = contract.restFormat(method);
+    // Lenient methods refuse other media types as invalid requests. Raw bodies may be of any.
+    const checksMediaType =
+      hasBody &&
+      contract.restFormat(method) !== "REST_FORMAT_LENIENT_JSON" &&
+      !contract.rawItems(method, "input");
     const codes = [
       "invalid_request",
       ...getAuthErrors(contract, method),
       ...getMethodErrors(contract, method),
       ...(hasBody ? ["body_too_large"] : []),
       "url_too_long",
-      ...(hasBody && format !== "REST_FORMAT_LENIENT_JSON" ? ["unsupported_media_type"] : []),
+      ...(checksMediaType ? ["unsupported_media_type"] : []),
       "rate_limited",
       "headers_too_large",
       "internal",

@@ -67,6 +67,16 @@ export function createProbes(problems: Problems): Json {
       example: { openapi: "3.1.0", info: { title: "Latchkey", version: "1" }, paths: {} },
       errors: [],
     }),
+    "/.well-known/authzen-configuration": probe({
+      operationId: "getAuthZenMetadata",
+      summary: "Gets the AuthZEN metadata",
+      description:
+        "Lists the URLs of the AuthZEN API. Without the setting `PUBLIC_URL`, the path does not exist.",
+      response: "The metadata.",
+      schema: metadataSchema,
+      example: metadataExample,
+      errors: ["path_not_found"],
+    }),
   };
 }
 
@@ -81,6 +91,25 @@ interface Probe {
   /** The error codes besides those of every request. */
   readonly errors: readonly string[];
 }
+
+const metadataExample = {
+  policy_decision_point: "https://keys.example.com",
+  access_evaluation_endpoint: "https://keys.example.com/access/v1/evaluation",
+  access_evaluations_endpoint: "https://keys.example.com/access/v1/evaluations",
+  search_subject_endpoint: "https://keys.example.com/access/v1/search/subject",
+  search_action_endpoint: "https://keys.example.com/access/v1/search/action",
+};
+
+const metadataSchema: Json = {
+  type: "object",
+  properties: Object.fromEntries(
+    Object.entries(metadataExample).map(([name, url]) => [
+      name,
+      { type: "string", format: "uri", examples: [url] },
+    ]),
+  ),
+  required: Object.keys(metadataExample),
+};
 
 function statusSchema(status: string): Json {
   return {

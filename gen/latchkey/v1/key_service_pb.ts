@@ -143,14 +143,15 @@ export const KeyService: GenService<{
   /**
    * Receives the keys that GitHub's secret scanning found in public.
    *
-   * The body is a JSON array of LeakedToken, with at most 1,000 items and 256 kB.
+   * The body is a JSON array of LeakedToken, of any content type and at most 256 KiB.
    * The header `Github-Public-Key-Signature` is its signature by the public key
    * that the header `Github-Public-Key-Identifier` names. The service needs the
    * setting `SECRET_SCANNING_KEYS`; without it the path does not exist.
    *
    * Private, management and session keys are revoked as by RevokeKey. The audit log
-   * records reports of public keys, which stay valid. Other tokens are ignored. The
-   * response is a JSON array with a TokenFeedback for each token.
+   * records reports of public keys, which stay valid. Other tokens, and items without
+   * a token, are ignored. The response is a JSON array with a TokenFeedback for each
+   * token.
    *
    * @generated from rpc latchkey.v1.KeyService.ReportLeakedKeys
    */

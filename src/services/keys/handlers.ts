@@ -8,7 +8,6 @@ import type { Settings } from "../../config/settings.js";
 import { invalidSignature, pathNotFound } from "../../errors.js";
 import { createSemaphore } from "../../lib/concurrency.js";
 import type { Clock, Store } from "../../store/port/store.js";
-import { parseJson } from "../../validation/json.js";
 import type { RateLimits } from "../rate-limits/rate-limits.js";
 import { createFeedback, isSignedBy, readLeakedTokens } from "./leak-report.js";
 import { createRevoke } from "./revoke.js";
@@ -32,7 +31,7 @@ const concurrency = 8;
 /** Handlers that revoke leaked keys. Their callers are not authenticated. */
 export function createKeyHandlers(options: KeyHandlerOptions): ServiceImpl<typeof KeyService> {
   const { rateLimits, settings, log, stopping } = options;
-  const { secretScanning, limits } = settings;
+  const { secretScanning } = settings;
   const revoke = createRevoke(options);
   const signingKeys =
     secretScanning && loadSigningKeys({ settings: secretScanning, log, signal: stopping });
@@ -83,7 +82,7 @@ export function createKeyHandlers(options: KeyHandlerOptions): ServiceImpl<typeo
         await countFailure(call);
         throw invalidSignature();
       }
-      const tokens = readLeakedTokens(parseJson(Buffer.from(data), limits.jsonDepth));
+      const tokens = readLeakedTokens(data);
       const found = await revokeAll(new Set(tokens.map(({ token }) => token)), call);
       const feedback = JSON.stringify(createFeedback(tokens, found));
       return { contentType: "application/json", data: Buffer.from(feedback) };

@@ -32,18 +32,27 @@ export function isSignedBy(
   );
 }
 
-export const maxTokens = 1_000;
-
-/** Reads a report. Items without a token are ignored: one unknown item must not protect other leaked keys. */
-export function readLeakedTokens(report: unknown): LeakedToken[] {
-  if (!Array.isArray(report) || report.length > maxTokens) {
-    const message = `must be an array of at most ${maxTokens} leaked tokens`;
-    throw invalidRequest({ field: "request", message });
+/**
+ * Reads the tokens of a signed report. One unusual item must not protect other leaked keys, so those without a token
+ * are ignored, and the JSON is not as strict as in other requests: names may be duplicate, and text invalid UTF-8.
+ */
+export function readLeakedTokens(body: Uint8Array): LeakedToken[] {
+  const report = parseReport(body);
+  if (!Array.isArray(report)) {
+    throw invalidRequest({ field: "request", message: "must be a JSON array of leaked tokens" });
   }
   return report.flatMap((item: unknown) => {
     const { token, type } = Object(item);
     return typeof token === "string" ? { token, type: typeof type === "string" ? type : "" } : [];
   });
+}
+
+function parseReport(body: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(body).toString());
+  } catch {
+    return undefined;
+  }
 }
 
 /** GitHub's feedback. A token with an intact checksum is a key or nonce, even if it is not valid any more. */

@@ -1,3 +1,4 @@
+import { KeyService } from "../../../gen/latchkey/v1/key_service_pb.js";
 import { createFindOwner } from "../../auth/authenticate.js";
 import type { Call } from "../../auth/caller.js";
 import type { AddressOf } from "../../auth/caller-address.js";
@@ -26,7 +27,7 @@ interface RevokeOptions {
 export function createRevoke({ store, keyring, addressOf, clock }: RevokeOptions): Revoke {
   const { applications, sessions, events } = store;
   const findOwner = createFindOwner(store, keyring);
-  const shouldReport = createReportFilter(clock);
+  const withoutRepeats = createReportFilter(clock);
 
   return async (key, call) => {
     const owner = await findOwner(key);
@@ -54,9 +55,10 @@ export function createRevoke({ store, keyring, addressOf, clock }: RevokeOptions
     }
     const { id: keyId } = owner.key as KeyRecord;
     if (application.type === "public") {
-      if (shouldReport(keyId)) {
-        await events.add([{ ...event, kind: "key.reported" }]);
-      }
+      const report = () => events.add([{ ...event, kind: "key.reported" }]);
+      await (call.method === KeyService.method.revokeKey
+        ? withoutRepeats(keyId, report)
+        : report());
       return true;
     }
     const revoking = applications.update(
@@ -84,25 +86,28 @@ function ignoreRevoked(reason: unknown): void {
   }
 }
 
-/** Milliseconds between two events about the same public key. */
+/** Milliseconds between two events about the same public key by callers that nobody verified. */
 const reportInterval = 60_000;
 
 /** Bounds the memory. */
 const maxReported = 10_000;
 
-/** Anyone can report a public key, so repeated reports must not fill the audit log. */
-function createReportFilter(clock: Clock): (keyId: string) => boolean {
+/** Reports a key, unless it was reported shortly before. */
+type ReportOnce = (keyId: string, report: () => Promise<unknown>) => Promise<void>;
+
+/** Anyone can report a public key, so repeated reports must not fill the audit log. A failed one does not count. */
+function createReportFilter(clock: Clock): ReportOnce {
   const reportedAt = new Map<string, number>();
-  return (keyId) => {
+  return async (keyId, report) => {
     const now = clock();
     const last = reportedAt.get(keyId);
     if (last !== undefined && now < last + reportInterval) {
-      return false;
+      return;
     }
+    await report();
     if (reportedAt.size >= maxReported) {
       reportedAt.clear();
     }
     reportedAt.set(keyId, now);
-    return true;
   };
 }

@@ -4,6 +4,7 @@ import { Health } from "../../../gen/grpc/health/v1/health_pb.js";
 import { KeyService } from "../../../gen/latchkey/v1/key_service_pb.js";
 import { generateKey } from "../../../src/auth/keys.js";
 import { newId } from "../../../src/lib/uuid.js";
+import { StoreUnavailable } from "../../../src/store/port/errors.js";
 import { seedTenant, type Tenant, tokenRead } from "../../contract/api/fixtures.js";
 import { anImportedApplication, importAll } from "../../contract/store/transfer-fixtures.js";
 import { createRestApi } from "../../support/api/rest.js";
@@ -11,6 +12,7 @@ import { rpcPath } from "../../support/api/rpc-path.js";
 import { expectProblem, type HttpResponse, send } from "../../support/http/http.js";
 import { callRaw, detailsOf, envelope } from "../../support/http/raw-grpc.js";
 import { startServer, type TestServer } from "../../support/service/server.js";
+import { overrideStore } from "../../support/service/store.js";
 import { until } from "../../support/until.js";
 
 const json = { "content-type": "application/json" };
@@ -89,6 +91,41 @@ describe("POST /keys/revoke", () => {
       body: envelope(Buffer.alloc(4_097)),
     });
     expect(detailsOf(response)).toMatchObject({ info: { reason: "BODY_TOO_LARGE" } });
+  });
+});
+
+describe("the report of a public key", () => {
+  it("is recorded once a minute, and again after it could not be recorded", async () => {
+    let isDown = true;
+    const server = await startServer("lmdb", {
+      wrapStore: (store) =>
+        overrideStore(store, {
+          events: {
+            add: async (events) => {
+              if (isDown && events.some(({ kind }) => kind === "key.reported")) {
+                throw new StoreUnavailable("down");
+              }
+              return store.events.add(events);
+            },
+          },
+        }),
+    });
+    try {
+      const api = createRestApi(server.url);
+      const { root, shop } = await seedTenant(server, api);
+      const countReports = async () =>
+        (await api.listEvents(root.key, { kind: "key.reported" })).data.length;
+      expectProblem(await revoke(server, shop.key), 503, "store_unavailable");
+      isDown = false;
+      expect((await revoke(server, shop.key)).status).toBe(204);
+      expect((await revoke(server, shop.key)).status).toBe(204);
+      expect(await countReports()).toBe(1);
+      server.clock.advance(60_000);
+      expect((await revoke(server, shop.key)).status).toBe(204);
+      expect(await countReports()).toBe(2);
+    } finally {
+      await server.close();
+    }
   });
 });
 
