@@ -4251,7 +4251,7 @@ export const openapi = {
           "AuthZEN"
         ],
         "summary": "Lists the subjects that may perform an action on a resource",
-        "description": "It finds applications: by id with the type `application`, and by external id with the type `user`. Other types have no results. A page can have fewer results than its limit, even none, and still be followed by another. Each application of a page that holds the permission counts as a check towards the rate limit of the caller's key.\n\nRequires the permission `access:check`, which only private applications, management applications, and sessions can hold.",
+        "description": "It finds applications: by id with the type `application`, and by external id with the type `user`. Other types have no results. A page can have fewer results than its limit, even none, and still be followed by another. Each application of a page that holds the permission, and with the type `user` has an external id, counts as a check towards the rate limit of the caller's key.\n\nRequires the permission `access:check`, which only private applications, management applications, and sessions can hold.",
         "security": [
           {
             "apiKey": []
@@ -9689,7 +9689,7 @@ export const openapi = {
       },
       "ResourcePropertiesInput": {
         "type": "object",
-        "description": "Attributes of a resource. Over REST others are accepted and have no effect.",
+        "description": "Attributes of a resource. Over REST others, and values of other types, are accepted and have no effect.",
         "properties": {
           "container": {
             "type": "string",
@@ -9734,7 +9734,7 @@ export const openapi = {
       },
       "EvaluationContextInput": {
         "type": "object",
-        "description": "The circumstances of the subject's request to you. Over REST others are accepted and have no effect.",
+        "description": "The circumstances of the subject's request to you. Over REST others, and values of other types, are accepted and have no effect.",
         "properties": {
           "origin": {
             "type": "string",
@@ -9980,7 +9980,7 @@ export const openapi = {
             "examples": [
               20
             ],
-            "description": "The maximum number of results, 100 by default and at most. 0 is the default, and larger numbers count as 100."
+            "description": "The maximum number of results, 100 by default and at most. 0 is the default, and larger numbers of at most 32 bits count as 100."
           }
         },
         "additionalProperties": true

@@ -24,6 +24,7 @@ import {
   http_header,
   http_status,
   identity_header,
+  ignores_other_types,
   known_permissions,
   type Permission,
   permissions,
@@ -146,6 +147,11 @@ export function headerOf(field: DescField): string | undefined {
 /** The HTTP header that carries a response field as plain text, if any. */
 export function identityHeaderOf(field: DescField): string | undefined {
   return getOption(field, identity_header) || undefined;
+}
+
+/** Whether REST ignores values of a string field that are not strings. */
+export function ignoresOtherTypes(field: DescField): boolean {
+  return getOption(field, ignores_other_types);
 }
 
 /** The headers that carry request fields over REST. */

@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file latchkey/v1/options.proto.
  */
 export const file_latchkey_v1_options: GenFile = /*@__PURE__*/
-  fileDesc("ChlsYXRjaGtleS92MS9vcHRpb25zLnByb3RvEgtsYXRjaGtleS52MSKtAQoGQWNjZXNzEhIKCnBlcm1pc3Npb24YASABKAkSKAoHY2FsbGVycxgCIAMoDjIXLmxhdGNoa2V5LnYxLkNhbGxlcktpbmQSEgoKa2V5X2hlYWRlchgDIAEoCRIcChRhdXRob3JpemF0aW9uX2hlYWRlchgEIAEoCBIaChJjbGllbnRfY2VydGlmaWNhdGUYBiABKAgSFwoPdW5hdXRoZW50aWNhdGVkGAUgASgIIlQKClBlcm1pc3Npb24SDAoEbmFtZRgBIAEoCRIOCgZhbGxvd3MYAiABKAkSKAoHaG9sZGVycxgDIAMoDjIXLmxhdGNoa2V5LnYxLkNhbGxlcktpbmQqjwEKCkNhbGxlcktpbmQSGwoXQ0FMTEVSX0tJTkRfVU5TUEVDSUZJRUQQABIXChNDQUxMRVJfS0lORF9QUklWQVRFEAESFgoSQ0FMTEVSX0tJTkRfUFVCTElDEAISGgoWQ0FMTEVSX0tJTkRfTUFOQUdFTUVOVBADEhcKE0NBTExFUl9LSU5EX1NFU1NJT04QBCpdCgpSZXN0Rm9ybWF0EhsKF1JFU1RfRk9STUFUX1VOU1BFQ0lGSUVEEAASHAoYUkVTVF9GT1JNQVRfTEVOSUVOVF9KU09OEAESFAoQUkVTVF9GT1JNQVRfRk9STRACOk0KBmFjY2VzcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNGGAyABKAsyEy5sYXRjaGtleS52MS5BY2Nlc3NSBmFjY2VzczpBCgtodHRwX3N0YXR1cxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNKGAyABKAVSCmh0dHBTdGF0dXM6OAoGZXJyb3JzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY1IYDIAMoCVIGZXJyb3JzOj8KCmxlYXZlc19vdXQSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjVhgMgAygJUglsZWF2ZXNPdXQ6QAoKcmVwbGF5YWJsZRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNeGAyABKAhSCnJlcGxheWFibGU6RQoNcmVxdWVzdF9pdGVtcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNqGAyABKAlSDHJlcXVlc3RJdGVtczpHCg5yZXNwb25zZV9pdGVtcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNuGAyABKAlSDXJlc3BvbnNlSXRlbXM6WgoLcmVzdF9mb3JtYXQSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjYhgMgASgOMhcubGF0Y2hrZXkudjEuUmVzdEZvcm1hdFIKcmVzdEZvcm1hdDpcCgtwZXJtaXNzaW9ucxIfLmdvb2dsZS5wcm90b2J1Zi5TZXJ2aWNlT3B0aW9ucxjThgMgAygLMhcubGF0Y2hrZXkudjEuUGVybWlzc2lvblILcGVybWlzc2lvbnM6ZwoRa25vd25fcGVybWlzc2lvbnMSHy5nb29nbGUucHJvdG9idWYuU2VydmljZU9wdGlvbnMY1oYDIAMoCzIXLmxhdGNoa2V5LnYxLlBlcm1pc3Npb25SEGtub3duUGVybWlzc2lvbnM6QAoLaHR0cF9oZWFkZXISHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNGGAyABKAlSCmh0dHBIZWFkZXI6SAoPaWRlbnRpdHlfaGVhZGVyEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjahgMgASgJUg5pZGVudGl0eUhlYWRlcmIGcHJvdG8z", [file_google_protobuf_descriptor]);
+  fileDesc("ChlsYXRjaGtleS92MS9vcHRpb25zLnByb3RvEgtsYXRjaGtleS52MSKtAQoGQWNjZXNzEhIKCnBlcm1pc3Npb24YASABKAkSKAoHY2FsbGVycxgCIAMoDjIXLmxhdGNoa2V5LnYxLkNhbGxlcktpbmQSEgoKa2V5X2hlYWRlchgDIAEoCRIcChRhdXRob3JpemF0aW9uX2hlYWRlchgEIAEoCBIXCg91bmF1dGhlbnRpY2F0ZWQYBSABKAgSGgoSY2xpZW50X2NlcnRpZmljYXRlGAYgASgIIlQKClBlcm1pc3Npb24SDAoEbmFtZRgBIAEoCRIOCgZhbGxvd3MYAiABKAkSKAoHaG9sZGVycxgDIAMoDjIXLmxhdGNoa2V5LnYxLkNhbGxlcktpbmQqjwEKCkNhbGxlcktpbmQSGwoXQ0FMTEVSX0tJTkRfVU5TUEVDSUZJRUQQABIXChNDQUxMRVJfS0lORF9QUklWQVRFEAESFgoSQ0FMTEVSX0tJTkRfUFVCTElDEAISGgoWQ0FMTEVSX0tJTkRfTUFOQUdFTUVOVBADEhcKE0NBTExFUl9LSU5EX1NFU1NJT04QBCpdCgpSZXN0Rm9ybWF0EhsKF1JFU1RfRk9STUFUX1VOU1BFQ0lGSUVEEAASHAoYUkVTVF9GT1JNQVRfTEVOSUVOVF9KU09OEAESFAoQUkVTVF9GT1JNQVRfRk9STRACOk0KBmFjY2VzcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNGGAyABKAsyEy5sYXRjaGtleS52MS5BY2Nlc3NSBmFjY2VzczpBCgtodHRwX3N0YXR1cxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNKGAyABKAVSCmh0dHBTdGF0dXM6OAoGZXJyb3JzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY1IYDIAMoCVIGZXJyb3JzOj8KCmxlYXZlc19vdXQSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjVhgMgAygJUglsZWF2ZXNPdXQ6QAoKcmVwbGF5YWJsZRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNeGAyABKAhSCnJlcGxheWFibGU6WgoLcmVzdF9mb3JtYXQSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjYhgMgASgOMhcubGF0Y2hrZXkudjEuUmVzdEZvcm1hdFIKcmVzdEZvcm1hdDpFCg1yZXF1ZXN0X2l0ZW1zEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY2oYDIAEoCVIMcmVxdWVzdEl0ZW1zOkcKDnJlc3BvbnNlX2l0ZW1zEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY24YDIAEoCVINcmVzcG9uc2VJdGVtczpcCgtwZXJtaXNzaW9ucxIfLmdvb2dsZS5wcm90b2J1Zi5TZXJ2aWNlT3B0aW9ucxjThgMgAygLMhcubGF0Y2hrZXkudjEuUGVybWlzc2lvblILcGVybWlzc2lvbnM6ZwoRa25vd25fcGVybWlzc2lvbnMSHy5nb29nbGUucHJvdG9idWYuU2VydmljZU9wdGlvbnMY1oYDIAMoCzIXLmxhdGNoa2V5LnYxLlBlcm1pc3Npb25SEGtub3duUGVybWlzc2lvbnM6QAoLaHR0cF9oZWFkZXISHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNGGAyABKAlSCmh0dHBIZWFkZXI6SAoPaWRlbnRpdHlfaGVhZGVyEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjahgMgASgJUg5pZGVudGl0eUhlYWRlcjpPChNpZ25vcmVzX290aGVyX3R5cGVzEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjbhgMgASgIUhFpZ25vcmVzT3RoZXJUeXBlc2IGcHJvdG8z", [file_google_protobuf_descriptor]);
 
 /**
  * Who may call a method. The caller must hold the permission, if one is set, and
@@ -56,19 +56,19 @@ export type Access = Message<"latchkey.v1.Access"> & {
   authorizationHeader: boolean;
 
   /**
-   * Whether the caller may present a client certificate instead of a key.
-   *
-   * @generated from field: bool client_certificate = 6;
-   */
-  clientCertificate: boolean;
-
-  /**
    * Whether the method needs no key. All methods of a service must have the same
    * value.
    *
    * @generated from field: bool unauthenticated = 5;
    */
   unauthenticated: boolean;
+
+  /**
+   * Whether the caller may present a client certificate instead of a key.
+   *
+   * @generated from field: bool client_certificate = 6;
+   */
+  clientCertificate: boolean;
 };
 
 /**
@@ -233,13 +233,21 @@ export const replayable: GenExtension<MethodOptions, boolean> = /*@__PURE__*/
   extDesc(file_latchkey_v1_options, 4);
 
 /**
+ * How REST reads the request and writes the response.
+ *
+ * @generated from extension: latchkey.v1.RestFormat rest_format = 50008;
+ */
+export const rest_format: GenExtension<MethodOptions, RestFormat> = /*@__PURE__*/
+  extDesc(file_latchkey_v1_options, 5);
+
+/**
  * If the request is a `google.api.HttpBody` with a JSON array, the message of
  * this package that describes its items.
  *
  * @generated from extension: string request_items = 50010;
  */
 export const request_items: GenExtension<MethodOptions, string> = /*@__PURE__*/
-  extDesc(file_latchkey_v1_options, 5);
+  extDesc(file_latchkey_v1_options, 6);
 
 /**
  * The same for the response.
@@ -247,14 +255,6 @@ export const request_items: GenExtension<MethodOptions, string> = /*@__PURE__*/
  * @generated from extension: string response_items = 50011;
  */
 export const response_items: GenExtension<MethodOptions, string> = /*@__PURE__*/
-  extDesc(file_latchkey_v1_options, 6);
-
-/**
- * How REST reads the request and writes the response.
- *
- * @generated from extension: latchkey.v1.RestFormat rest_format = 50008;
- */
-export const rest_format: GenExtension<MethodOptions, RestFormat> = /*@__PURE__*/
   extDesc(file_latchkey_v1_options, 7);
 
 /**
@@ -291,4 +291,13 @@ export const http_header: GenExtension<FieldOptions, string> = /*@__PURE__*/
  */
 export const identity_header: GenExtension<FieldOptions, string> = /*@__PURE__*/
   extDesc(file_latchkey_v1_options, 11);
+
+/**
+ * Whether REST ignores values other than strings, because clients choose the names
+ * in the object and may use this one for something else.
+ *
+ * @generated from extension: bool ignores_other_types = 50011;
+ */
+export const ignores_other_types: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
+  extDesc(file_latchkey_v1_options, 12);
 

@@ -24,10 +24,10 @@ interface BatchOptions {
 type ToCheck<T> = (item: T) => CheckAccessRequest | Problem;
 
 /**
- * Makes a check for each item and returns the results in order. Those after the
- * first result for which `isLast` is true are left out. The result of an invalid
- * check is its problem. Each check counts towards the rate limit of the caller. If
- * the limit allows fewer, throws.
+ * Makes a check for each item and returns the results in order. With `isLast`, makes
+ * one after the other, and none after the first result for which it is true. The
+ * result of an invalid check is its problem. Each item counts towards the rate limit
+ * of the caller. If the limit allows fewer, throws.
  */
 type RunBatch = <T>(
   call: AuthorizedCall,
@@ -37,7 +37,7 @@ type RunBatch = <T>(
 ) => Promise<CheckResult[]>;
 
 export function createRunBatch({ checks, rateLimits }: BatchOptions): RunBatch {
-  return async ({ caller, call }, items, toCheck, isLast = () => false) => {
+  return async ({ caller, call }, items, toCheck, isLast) => {
     throwIfRefused(await rateLimits.checksOf(caller, call.peer)(items.length));
     const results: CheckResult[] = [];
     while (results.length < items.length) {
@@ -45,10 +45,13 @@ export function createRunBatch({ checks, rateLimits }: BatchOptions): RunBatch {
       if (results.length > 0) {
         await yieldToEventLoop();
       }
-      results.push(...(await checks.many(caller, await toValidChecks(part, toCheck))));
-      const last = results.findIndex(isLast);
-      if (last >= 0) {
-        return results.slice(0, last + 1);
+      const valid = await toValidChecks(part, toCheck);
+      for (const step of isLast ? valid.map((check) => [check]) : [valid]) {
+        const found = await checks.many(caller, step);
+        results.push(...found);
+        if (isLast && found.some(isLast)) {
+          return results;
+        }
       }
     }
     return results;

@@ -13,7 +13,7 @@ import {
   TimestampSchema,
 } from "@bufbuild/protobuf/wkt";
 import { findOverlong, maskableFields } from "../../contract/fields.js";
-import { headerOf } from "../../contract/methods.js";
+import { headerOf, ignoresOtherTypes } from "../../contract/methods.js";
 import type { FieldViolation } from "../../contract/problems.js";
 import { invalidRequest, maxViolations } from "../../errors.js";
 import { type Fields, findUnsupported } from "../codec/message-fields.js";
@@ -218,7 +218,7 @@ function readerOf(schema: DescMessage, options: DecoderOptions): ReadValue {
 function scalarReader(field: DescField): ReadValue {
   switch (field.scalar) {
     case ScalarType.STRING:
-      return readString;
+      return ignoresOtherTypes(field) ? readIfString : readString;
     case ScalarType.INT32:
       return readInteger;
     case ScalarType.DOUBLE:
@@ -236,6 +236,9 @@ const readString: ReadValue = (value, path, violations) => {
   }
   return value;
 };
+
+const readIfString: ReadValue = (value, path, violations) =>
+  typeof value === "string" ? readString(value, path, violations) : undefined;
 
 /** Reads a map of strings. */
 const readMap: ReadValue = (value, path, violations) => {

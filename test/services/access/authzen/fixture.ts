@@ -32,6 +32,7 @@ export interface AuthZenTarget {
 interface TargetOptions {
   readonly engine?: Engine;
   readonly environment?: Environment;
+  readonly lastUsedFlushInterval?: number;
   readonly wrapStore?: (store: Store) => Store;
 }
 
