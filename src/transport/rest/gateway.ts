@@ -1,10 +1,11 @@
 import { create, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { type HttpBody, HttpBodySchema } from "../../../gen/google/api/httpbody_pb.js";
 import { RestFormat } from "../../../gen/latchkey/v1/options_pb.js";
+import { mayContainKey } from "../../contract/key-format.js";
+import { accessOf } from "../../contract/methods.js";
 import { methodNotAllowed, pathNotFound, toProblem } from "../../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
 import { createGenerationalCache, memoize } from "../../lib/cache.js";
-import { headerFieldsOf } from "../../middleware/header-fields.js";
 import type { Pipelines } from "../../middleware/pipeline.js";
 import { cacheEncoded, type Encode } from "../codec/encoded-cache.js";
 import type { Exchange, Handled, RequestHandler } from "../http/exchange.js";
@@ -156,23 +157,23 @@ function createRawWriter({ status }: Binding): ResponseWriter {
   };
 }
 
-function decoderOf({ method: { input }, segments, hasBody, format }: Binding): Decode {
+function decoderOf({ method, segments, hasBody, format }: Binding): Decode {
   const pathFields = segments.flatMap((segment) => ("field" in segment ? segment.field : []));
-  const decoder = createDecoder(input, pathFields, hasBody, {
+  const decoder = createDecoder(method.input, pathFields, hasBody, {
     ignoresUnknown: format !== RestFormat.UNSPECIFIED,
   });
   const decode: Decode = ({ query }, fields, body) => {
     const parameters = query === "" ? noQuery : new URLSearchParams(query);
     return decoder.decode(body, fields, parameters);
   };
-  const isQueryOnly = pathFields.length === 0 && !hasBody && headerFieldsOf(input).length === 0;
-  return isQueryOnly && input.fields.length > 0 ? cacheByQuery(decode) : decode;
+  // A gateway repeats a few queries. Other clients may search for texts that must not stay in memory.
+  return accessOf(method).keyHeader === "" ? decode : cacheByQuery(decode);
 }
 
 /** The total length of the URLs in each of the two cache generations. A query is a slice of its URL. */
 const generationLength = 100_000;
 
-/** Caches the messages of repeated queries, such as those of gateways. Handlers do not change messages. */
+/** Caches the messages of repeated queries. Handlers do not change messages. */
 function cacheByQuery(decode: Decode): Decode {
   const cache = createGenerationalCache<Message>(generationLength, 8);
   return (exchange, fields, body) => {
@@ -182,7 +183,9 @@ function cacheByQuery(decode: Decode): Decode {
       return cached;
     }
     const message = decode(exchange, fields, body);
-    return cache.shouldAdmit() ? cache.add(query, 0, message, url.length) : message;
+    return cache.shouldAdmit() && !mayContainKey(query)
+      ? cache.add(query, 0, message, url.length)
+      : message;
   };
 }
 

@@ -128,7 +128,7 @@ describe("the path of a route", () => {
   it("gives every segment as it is, even with characters that patterns use", () => {
     const segment = fc
       .string({ minLength: 1, maxLength: 20, unit: "grapheme" })
-      .filter((text) => !/^\.{0,2}$|[/\\%;]|\p{C}/u.test(text));
+      .filter((text) => !/[. ]$|[/\\%;]|\p{C}/u.test(text));
     fc.assert(
       fc.property(segment, (text) => {
         const route = { path: "/cards/{card}", tokenId: "{card}" };
