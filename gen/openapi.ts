@@ -3762,18 +3762,7 @@ export const openapi = {
           "AuthZEN"
         ],
         "summary": "Decides whether a subject may perform an action on a resource",
-        "description": "A denial is a normal response with `decision` false, not an error. So is the response to a request whose subject or permission cannot exist.\n\nRequires the permission `access:check`, which only private applications, management applications, and sessions can hold.",
-        "security": [
-          {
-            "apiKey": []
-          },
-          {
-            "bearer": []
-          },
-          {
-            "basic": []
-          }
-        ],
+        "description": "A denial is a normal response with `decision` false, not an error. So is the response to a request whose subject or permission cannot exist.\n\nRequires the permission `access:check`, which only private applications, management applications, and sessions can hold. `Authorization` may carry the key, as a bearer token or as the password of `Basic`.",
         "x-required-permission": "access:check",
         "x-callers": [
           "private",
@@ -3993,18 +3982,7 @@ export const openapi = {
           "AuthZEN"
         ],
         "summary": "Makes up to 1,000 evaluations in one call and returns the decisions in order",
-        "description": "An evaluation that lacks a field is denied with the reason `invalid_request` and does not affect the others. Without `evaluations`, the call is the same as a single evaluation. Each evaluation counts towards the rate limit of the caller's key. If the limit allows fewer, none is made.\n\nRequires the permission `access:check`, which only private applications, management applications, and sessions can hold.",
-        "security": [
-          {
-            "apiKey": []
-          },
-          {
-            "bearer": []
-          },
-          {
-            "basic": []
-          }
-        ],
+        "description": "An evaluation that lacks a field is denied with the reason `invalid_request` and does not affect the others. Without `evaluations`, the call is the same as a single evaluation. Each evaluation counts towards the rate limit of the caller's key. If the limit allows fewer, none is made.\n\nRequires the permission `access:check`, which only private applications, management applications, and sessions can hold. `Authorization` may carry the key, as a bearer token or as the password of `Basic`.",
         "x-required-permission": "access:check",
         "x-callers": [
           "private",
@@ -4251,18 +4229,7 @@ export const openapi = {
           "AuthZEN"
         ],
         "summary": "Lists the subjects that may perform an action on a resource",
-        "description": "It finds applications: by id with the type `application`, and by external id with the type `user`. Other types have no results. A page can have fewer results than its limit, even none, and still be followed by another. Each application of a page that holds the permission, and with the type `user` has an external id, counts as a check towards the rate limit of the caller's key.\n\nRequires the permission `access:check`, which only private applications, management applications, and sessions can hold.",
-        "security": [
-          {
-            "apiKey": []
-          },
-          {
-            "bearer": []
-          },
-          {
-            "basic": []
-          }
-        ],
+        "description": "It finds applications: by id with the type `application`, and by external id with the type `user`. Other types have no results. A page can have fewer results than its limit, even none, and still be followed by another. Each application of a page that holds the permission, and with the type `user` has an external id, counts as a check towards the rate limit of the caller's key.\n\nRequires the permission `access:check`, which only private applications, management applications, and sessions can hold. `Authorization` may carry the key, as a bearer token or as the password of `Basic`.",
         "x-required-permission": "access:check",
         "x-callers": [
           "private",
@@ -4488,18 +4455,7 @@ export const openapi = {
           "AuthZEN"
         ],
         "summary": "Lists the actions that a subject may perform on a resource",
-        "description": "The response has all of them, without pages. Each permission of the subject for this type of resource counts as a check towards the rate limit of the caller's key.\n\nRequires the permission `access:check`, which only private applications, management applications, and sessions can hold.",
-        "security": [
-          {
-            "apiKey": []
-          },
-          {
-            "bearer": []
-          },
-          {
-            "basic": []
-          }
-        ],
+        "description": "The response has all of them, without pages. Each permission of the subject for this type of resource counts as a check towards the rate limit of the caller's key.\n\nRequires the permission `access:check`, which only private applications, management applications, and sessions can hold. `Authorization` may carry the key, as a bearer token or as the password of `Basic`.",
         "x-required-permission": "access:check",
         "x-callers": [
           "private",
@@ -5509,18 +5465,7 @@ export const openapi = {
           "Introspection"
         ],
         "summary": "Describes a key of the caller's tenant",
-        "description": "The response is `{\"active\":false}` for every key that cannot be used: an unknown, replaced, expired or disabled one, the key of another tenant or of a session that is not authorized yet, and one that may not be used from the given origin or address. Use of the key is recorded, as in an access check. Over REST the request is a form, in which unknown parameters are ignored.\n\nRequires the permission `access:check`, which only private applications, management applications, and sessions can hold.",
-        "security": [
-          {
-            "apiKey": []
-          },
-          {
-            "bearer": []
-          },
-          {
-            "basic": []
-          }
-        ],
+        "description": "The response is `{\"active\":false}` for every key that cannot be used: an unknown, replaced, expired or disabled one, the key of another tenant or of a session that is not authorized yet, and one that may not be used from the given origin or address. Use of the key is recorded, as in an access check. Over REST the request is a form, in which unknown parameters are ignored.\n\nRequires the permission `access:check`, which only private applications, management applications, and sessions can hold. `Authorization` may carry the key, as a bearer token or as the password of `Basic`.",
         "x-required-permission": "access:check",
         "x-callers": [
           "private",
@@ -7502,16 +7447,6 @@ export const openapi = {
         "in": "header",
         "name": "SVC-GUARD-KEY",
         "description": "The key of a gateway."
-      },
-      "bearer": {
-        "type": "http",
-        "scheme": "bearer",
-        "description": "The key of an application or of a session, as clients of standards send it."
-      },
-      "basic": {
-        "type": "http",
-        "scheme": "basic",
-        "description": "The same key as the password, with any user name."
       }
     },
     "headers": {

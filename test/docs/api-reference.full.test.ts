@@ -46,11 +46,13 @@ describeInBrowser("the API reference", (browser) => {
     await page.getByRole("button", { name: "Authorize", exact: true }).click();
     await page.getByText("X-Shop-Key").waitFor();
     expect(await accessibilityViolations(page)).toEqual([]);
-    const input = page.locator(".auth-container input");
-    expect(await input.getAttribute("type")).toBe("password");
-    await input.fill(root.key);
-    await page.locator(".auth-btn-wrapper .authorize").click();
-    await page.locator(".auth-btn-wrapper .btn-done").click();
+    const inputs = await page.locator(".auth-container input").all();
+    for (const input of inputs) {
+      expect(await input.getAttribute("type")).toBe("password");
+    }
+    await inputs[0]?.fill(root.key);
+    await page.locator(".auth-btn-wrapper .authorize").first().click();
+    await page.locator(".auth-btn-wrapper .btn-done").first().click();
 
     const me = await tryOut(page, "whoAmI");
     expect(me).toMatch(/^200$/m);

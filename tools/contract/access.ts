@@ -4,10 +4,13 @@ import { formatList } from "./prose.js";
 
 /** Describes who may call a method. */
 export function describeAccess(contract: Contract, method: DescMethod): string {
-  const { permission, callers, unauthenticated } = contract.access(method);
+  const { permission, callers, acceptsAuthorization, unauthenticated } = contract.access(method);
   if (unauthenticated) {
     return "Needs no key.";
   }
+  const places = acceptsAuthorization
+    ? " `Authorization` may carry the key, as a bearer token or as the password of `Basic`."
+    : "";
   const needs: string[] = [];
   if (callers.length > 0) {
     needs.push(`the key of ${oneOf(callers)}`);
@@ -20,7 +23,9 @@ export function describeAccess(contract: Contract, method: DescMethod): string {
     const only = holders && `, which only ${holders} can hold`;
     needs.push(`the permission \`${permission}\`${only}`);
   }
-  return needs.length > 0 ? `Requires ${needs.join(" and ")}.` : "Any valid key is accepted.";
+  const required =
+    needs.length > 0 ? `Requires ${needs.join(" and ")}.` : "Any valid key is accepted.";
+  return required + places;
 }
 
 /** The kinds of caller that are allowed and can hold the permission. Empty if no key is required. */

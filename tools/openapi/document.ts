@@ -60,17 +60,6 @@ export function createDocument({ files, allFiles }: Schema): Json {
           name: "SVC-GUARD-KEY",
           description: "The key of a gateway.",
         },
-        bearer: {
-          type: "http",
-          scheme: "bearer",
-          description:
-            "The key of an application or of a session, as clients of standards send it.",
-        },
-        basic: {
-          type: "http",
-          scheme: "basic",
-          description: "The same key as the password, with any user name.",
-        },
       },
       headers: { ...headers, ...headerFields.components },
       responses: problems.components,

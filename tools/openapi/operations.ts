@@ -208,16 +208,13 @@ export function createOperations({ contract, schemas, problems, headerFields }: 
   };
 }
 
-/** How a caller authenticates, if not with the key header alone. */
+/** How a caller authenticates, if not with the key header. Pages could not mask a key in other schemes. */
 function describeSecurity(contract: Contract, method: DescMethod): Json[] | undefined {
-  const { keyHeader, acceptsAuthorization, unauthenticated } = contract.access(method);
+  const { keyHeader, unauthenticated } = contract.access(method);
   if (unauthenticated) {
     return [];
   }
-  if (keyHeader !== undefined) {
-    return [{ gatewayKey: [] }];
-  }
-  return acceptsAuthorization ? [{ apiKey: [] }, { bearer: [] }, { basic: [] }] : undefined;
+  return keyHeader === undefined ? undefined : [{ gatewayKey: [] }];
 }
 
 function capitalize(word: string): string {
