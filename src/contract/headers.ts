@@ -1,6 +1,9 @@
 /** The default header for the key. Operators can configure another. */
 export const defaultKeyHeader = "SVC-API-KEY";
 
+/** The header for the key of a gateway, as in the access options of its methods. */
+export const gatewayKeyHeader = "SVC-GUARD-KEY";
+
 /** The header with the tokens that are left of the caller's rate limit. */
 export const rateLimitHeader = "RateLimit";
 

@@ -18,6 +18,7 @@ import { KeyService } from "../../gen/latchkey/v1/key_service_pb.js";
 import { access, CallerKind } from "../../gen/latchkey/v1/options_pb.js";
 import { createKeyring, generateKey } from "../../src/auth/keys.js";
 import { choicesOf } from "../../src/contract/fields.js";
+import { gatewayKeyHeader } from "../../src/contract/headers.js";
 import {
   accessOf,
   isOwnPermission,
@@ -188,6 +189,13 @@ function getEnumField(): DescField {
   const response = registry.getMessage("grpc.health.v1.HealthCheckResponse");
   return response?.fields[0] as DescField;
 }
+
+describe("the methods of gateways", () => {
+  it("carry the key of the gateway in one header, which pages mask", () => {
+    const headers = methods.map((method) => accessOf(method).keyHeader).filter(Boolean);
+    expect([...new Set(headers)]).toEqual([gatewayKeyHeader]);
+  });
+});
 
 describe("docs/reference/api.md", () => {
   it("lists every method with its path and its permission, and no other", () => {

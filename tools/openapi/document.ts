@@ -1,6 +1,6 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { Schema } from "@bufbuild/protoplugin";
-import { defaultKeyHeader } from "../../src/contract/headers.js";
+import { defaultKeyHeader, gatewayKeyHeader } from "../../src/contract/headers.js";
 import { contractPackage, type Permission, readContract } from "../contract/contract.js";
 import { getComment, paragraphs } from "../contract/prose.js";
 import { createHeaderFields, headers } from "./headers.js";
@@ -57,7 +57,7 @@ export function createDocument({ files, allFiles }: Schema): Json {
         gatewayKey: {
           type: "apiKey",
           in: "header",
-          name: "SVC-GUARD-KEY",
+          name: gatewayKeyHeader,
           description: "The key of a gateway.",
         },
       },

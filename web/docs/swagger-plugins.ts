@@ -1,5 +1,6 @@
 import type { ComponentType, ReactNode } from "react";
 import type { Plugin, System } from "swagger-ui-dist/swagger-ui-es-bundle.js";
+import { gatewayKeyHeader } from "../../src/contract/headers.js";
 
 /** Swagger UI plugins for the API reference. */
 
@@ -136,9 +137,11 @@ interface CurlProps {
   readonly request: Request;
 }
 
-/** Masks the key in its input and in the curl command. */
+/** Masks keys in their inputs and in the curl command: of a caller, and of a gateway. */
 export function createKeyMasking(keyHeader: string): Plugin {
-  const path = ["headers", keyHeader];
+  const paths = [keyHeader, gatewayKeyHeader].map((name) => ["headers", name]);
+  const mask = (request: Request, path: readonly string[]) =>
+    request.hasIn(path) ? request.setIn(path, "…") : request;
   return ({ React: { createElement } }) => ({
     wrapComponents: {
       Input: (Original) => (props: InputProps) =>
@@ -153,7 +156,7 @@ export function createKeyMasking(keyHeader: string): Plugin {
         ({ request, ...props }: CurlProps) =>
           createElement(Original, {
             ...props,
-            request: request.hasIn(path) ? request.setIn(path, "…") : request,
+            request: paths.reduce(mask, request),
           }),
     },
   });
