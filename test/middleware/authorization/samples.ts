@@ -67,6 +67,7 @@ const samples: Readonly<Record<string, Sample>> = {
     },
   }),
   "latchkey.v1.RevokeKeyRequest": () => ({ key: "unknown" }),
+  "google.api.HttpBody": () => ({ contentType: "application/json", data: Buffer.from("[]") }),
   "latchkey.v1.EvaluateRequest": evaluation,
   "latchkey.v1.BatchEvaluateRequest": (target) => ({ evaluations: [evaluation(target)] }),
   "latchkey.v1.SearchSubjectsRequest": evaluation,

@@ -27,7 +27,9 @@ export default function WhyPage() {
   const [chosen, setChosen] = useState(() => firstChoice(params, may));
   const [query, setQuery] = useState(emptyQuery);
   const request = useMemo(() => requestOf(query, chosen.key), [query, chosen.key]);
-  const { key: keyErrors, ...errors } = useFieldErrors(CheckAccessRequestSchema, request);
+  const found = useFieldErrors(CheckAccessRequestSchema, request);
+  // A request without a key is not sent: the console decides about a chosen application itself.
+  const { key: keyErrors, request: _withoutSubject, ...errors } = found;
 
   function choose(next: ChosenSubject): void {
     setChosen(next);
