@@ -17,7 +17,7 @@ import {
   type Step,
 } from "./grant-chains.js";
 
-const numRuns = repetitions({ quick: 10, full: 30 });
+const numRuns = repetitions({ quick: 10, full: 15 });
 
 let server: TestServer;
 let api: Api;

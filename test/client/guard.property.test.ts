@@ -103,7 +103,7 @@ describe("a decision of a guard, for any sequence of events", () => {
         expect(wasCorrectSince(at - decision.staleness)).toBe(true);
       }
     });
-    const numRuns = repetitions({ quick: 60, full: 120 });
+    const numRuns = repetitions({ quick: 60, full: 80 });
     await fc.assert(property, { numRuns });
     // Otherwise the sequences do not cover both sources.
     expect(count.cache).toBeGreaterThan(numRuns);

@@ -10,7 +10,7 @@ import { createRandom } from "./support/random.js";
 
 const folder = useLmdbFolder();
 const start = useChildren();
-const kills = repetitions({ quick: 5, full: 12 });
+const kills = repetitions({ quick: 5, full: 8 });
 /** The maximum number of lines before a kill. Each change has two. */
 const maxLines = 400;
 

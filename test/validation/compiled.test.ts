@@ -159,7 +159,7 @@ describe("compiled check", () => {
           expect(validator.validate(schema, message)).toMatchObject({ kind: "valid" });
         }
       }),
-      { numRuns: repetitions({ quick: 50, full: 150 }) },
+      { numRuns: repetitions({ quick: 50, full: 75 }) },
     );
   });
 });
@@ -442,7 +442,7 @@ describe("patterns", () => {
             expect([text, acceptsValue(at, text)]).toEqual([text, true]);
           }
         }),
-        { numRuns: repetitions({ quick: 50, full: 150 }) },
+        { numRuns: repetitions({ quick: 50, full: 75 }) },
       );
     },
   );
@@ -474,7 +474,7 @@ function expectAgreement(schemas: fc.Arbitrary<DescMessage>, values: fc.Arbitrar
         }
       }
     }),
-    { numRuns: repetitions({ quick: 30, full: 90 }) },
+    { numRuns: repetitions({ quick: 30, full: 45 }) },
   );
 }
 

@@ -4,14 +4,16 @@ import { describeApi } from "./suite.js";
 
 describeApi({
   client: "connect",
-  stores: { lmdb: "essential cases" },
+  store: "lmdb",
+  extent: "essential cases",
   statuses: "grpc",
   connect: ({ url }) => createConnectApi(createConnectTransport({ baseUrl: url })),
 });
 
 describeApi({
   client: "grpc-web",
-  stores: { lmdb: "essential cases" },
+  store: "lmdb",
+  extent: "essential cases",
   statuses: "grpc",
   connect: ({ url }) => createConnectApi(createGrpcWebTransport({ baseUrl: url })),
 });

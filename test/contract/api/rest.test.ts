@@ -3,7 +3,8 @@ import { describeApi } from "./suite.js";
 
 describeApi({
   client: "rest",
-  stores: { lmdb: "every case", mongo: "essential cases" },
+  store: "lmdb",
+  extent: "every case",
   statuses: "http",
   connect: ({ url }) => createRestApi(url),
 });

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe } from "@jest/globals";
 import type { Api } from "../../support/api/api.js";
-import { isFullSuite } from "../../support/jest/suite.js";
 import { type Engine, startServer, type TestServer } from "../../support/service/server.js";
 import { describeBatchChecks } from "./access-batch.js";
 import { describeCheckCallers } from "./access-callers.js";
@@ -34,15 +33,10 @@ import { describeSessions } from "./sessions.js";
 /** Longer than the suite runs, so that nothing is swept. */
 const sweepInterval = 3_600_000;
 
-type Extent = "every case" | "essential cases";
-
 interface ApiSuiteOptions {
   readonly client: string;
-  /**
-   * The stores to run against, each with every case or with the essential ones.
-   * On MongoDB, only `npm run test:full` runs every case.
-   */
-  readonly stores: Partial<Record<Engine, Extent>>;
+  readonly store: Engine;
+  readonly extent: "every case" | "essential cases";
   readonly statuses: Statuses;
   readonly connect: (server: TestServer) => Api;
 }
@@ -91,18 +85,14 @@ const allCases: readonly DescribeCases[] = [
   describeSessionLimits,
 ];
 
-/** Runs the API contract over one protocol against the given stores. */
-export function describeApi({ client, stores, statuses, connect }: ApiSuiteOptions): void {
-  const extents = (Object.entries(stores) as [Engine, Extent][]).map(
-    ([engine, extent]) =>
-      [engine, isFullSuite || engine === "lmdb" ? extent : "essential cases"] as const,
-  );
-  describe.each(extents)(`client=${client}/store=%s, %s`, (engine, extent) => {
+/** Runs the API contract over one protocol against one store. The contract of stores shows that they are equal. */
+export function describeApi({ client, store, extent, statuses, connect }: ApiSuiteOptions): void {
+  describe(`client=${client}/store=${store}, ${extent}`, () => {
     let server: TestServer;
     let api: Api;
 
     beforeAll(async () => {
-      server = await startServer(engine, { sweepInterval });
+      server = await startServer(store, { sweepInterval });
       api = connect(server);
     });
 

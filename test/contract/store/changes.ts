@@ -200,7 +200,7 @@ export function describeChanges(subject: () => Subject): void {
       const other = await another();
       const follower = follow(store, tenantId, { heartbeat: 1 });
       await follower.next();
-      for (let round = 0; round < repetitions({ quick: 6, full: 20 }); round++) {
+      for (let round = 0; round < repetitions({ quick: 6, full: 10 }); round++) {
         await update(other, application);
         const acknowledged = performance.now();
         let changes = 0;

@@ -11,7 +11,7 @@ import type { Subject } from "./subject.js";
 const lastId = "ffffffff-ffff-ffff-ffff-ffffffffffff";
 const firstId = "00000000-0000-0000-0000-000000000000";
 
-const numRuns = repetitions({ quick: 10, full: 25 });
+const numRuns = repetitions({ quick: 10, full: 15 });
 
 export function describeLists(subject: () => Subject): void {
   /** Creates applications of one tenant, and returns their ids, newest first. */

@@ -146,7 +146,7 @@ export function describeManagers(subject: () => Subject): void {
       async (_, change) => {
         const { store, another } = subject();
         const other = await another();
-        for (let round = 0; round < repetitions({ quick: 5, full: 20 }); round++) {
+        for (let round = 0; round < repetitions({ quick: 5, full: 10 }); round++) {
           const tenantId = randomUUID();
           const [one, two] = await Promise.all([
             createManager({ tenantId }),

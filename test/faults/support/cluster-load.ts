@@ -55,7 +55,7 @@ interface Load {
 }
 
 /** How long a worker waits after a round and after a failed call, in milliseconds. */
-const pause = 50;
+const pause = 100;
 
 /** Workers create, change and revoke their own applications and sessions, over all endpoints, until stopped. */
 export function startClusterLoad(options: LoadOptions, workers: number): Load {

@@ -126,7 +126,7 @@ export function startProbes(
         application && prober.application(endpoint, application),
         session && prober.session(endpoint, session),
       ]);
-      await delay(50);
+      await delay(150);
     }
   }
 

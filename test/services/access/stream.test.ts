@@ -1,11 +1,10 @@
 import { describe } from "@jest/globals";
 import { describeCheckStream } from "../../contract/api/check-stream.js";
-import { clientNamed, duplexClients } from "../../support/api/streams.js";
-import { isFullSuite } from "../../support/jest/suite.js";
+import { clientNamed } from "../../support/api/streams.js";
 
 // Protocols and stores are independent: each is tested once.
 describe.each([
-  ["lmdb", isFullSuite ? duplexClients : clientNamed("grpc")],
+  ["lmdb", clientNamed("grpc")],
   ["mongo", clientNamed("connect over HTTP/2")],
 ] as const)("store=%s", (engine, clients) => {
   describe.each(clients)("client=%s", (_client, connect) => {

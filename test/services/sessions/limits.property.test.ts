@@ -5,7 +5,6 @@ import { type GrantsInit, seedTenant, type Tenant } from "../../contract/api/fix
 import { transformRank } from "../../contract/decisions/grants.js";
 import type { Api } from "../../support/api/api.js";
 import { createRestApi } from "../../support/api/rest.js";
-import { repetitions } from "../../support/jest/suite.js";
 import { rateLimitsOff } from "../../support/service/rate-limits-off.js";
 import { startServer, type TestServer } from "../../support/service/server.js";
 
@@ -115,7 +114,7 @@ describe("an authorized session", () => {
           }
         },
       ),
-      { numRuns: repetitions({ quick: 15, full: 30 }) },
+      { numRuns: 15 },
     );
     expect(allowed).toBeGreaterThan(0);
     expect(limited).toBeGreaterThan(0);

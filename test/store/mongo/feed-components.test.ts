@@ -226,7 +226,7 @@ describe("the buffer of recent events", () => {
           }
         },
       ),
-      { numRuns: repetitions({ quick: 15, full: 40 }) },
+      { numRuns: repetitions({ quick: 15, full: 25 }) },
     );
   });
 

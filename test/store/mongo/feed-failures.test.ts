@@ -446,7 +446,7 @@ describe.each([
           one.stop();
         }
       }),
-      { numRuns: repetitions({ quick: 2, full: 5 }), endOnFailure: true },
+      { numRuns: repetitions({ quick: 2, full: 3 }), endOnFailure: true },
     );
   });
 

@@ -34,6 +34,9 @@ export const streamClients: readonly [client: string, connect: Connect][] = [
 /** Selects one client. In the quick suite, the stream suites together use every client once. */
 export const clientNamed = (name: string) => streamClients.filter(([client]) => client === name);
 
+/** Selects all clients but one, which is tested with another store. */
+export const clientsExcept = (name: string) => streamClients.filter(([client]) => client !== name);
+
 export interface Reader<T> {
   /** Resolves with the next message. */
   next(): Promise<T>;

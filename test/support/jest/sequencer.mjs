@@ -1,16 +1,18 @@
 import Sequencer from "@jest/test-sequencer";
 
 /**
- * Without recorded durations, jest runs large files first. These files are small but slow:
- * started last, they would leave the other workers idle.
+ * Without recorded durations, jest runs large files first. These files, and those of the full suite,
+ * are small but slow: started last, they would leave the other workers idle.
  */
 const longFiles = [
   ...["contract/api/rest", "contract/api/grpc", "contract/api/connect"],
   ...["contract/store/mongo", "contract/store/mongo-store-wide", "contract/store/lmdb"],
+  ...["faults/mongo", "fuzz/fuzz", "store/mongo/feed-failures", "store/mongo/feeds"],
   ...["services/access/watch", "services/events/watch", "services/access/stream"],
 ].map((name) => `/test/${name}.test.ts`);
 
-const isLong = ({ path }) => longFiles.some((file) => path.endsWith(file));
+const isLong = ({ path }) =>
+  path.endsWith(".full.test.ts") || longFiles.some((file) => path.endsWith(file));
 
 export default class LongFilesFirst extends Sequencer {
   sort(tests) {

@@ -25,7 +25,7 @@ import { recursiveSchema } from "../../support/generators/schemas.js";
 import { repetitions } from "../../support/jest/suite.js";
 
 // Each property runs for every message of the contract.
-fc.configureGlobal({ numRuns: repetitions({ quick: 10, full: 30 }) });
+fc.configureGlobal({ numRuns: repetitions({ quick: 10, full: 15 }) });
 
 const schemas = [
   ...new Set(services.flatMap(({ methods }) => methods.flatMap((it) => [it.input, it.output]))),

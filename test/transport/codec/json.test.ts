@@ -40,7 +40,7 @@ import { createSchema, fields, recursiveSchema } from "../../support/generators/
 import { repetitions } from "../../support/jest/suite.js";
 
 // Each property runs for every message of the contract.
-fc.configureGlobal({ numRuns: repetitions({ quick: 10, full: 30 }) });
+fc.configureGlobal({ numRuns: repetitions({ quick: 10, full: 15 }) });
 
 const jsonOptionsWith = (maxDepth: number) => createJsonOptions([], maxDepth);
 const jsonOptions = jsonOptionsWith(32);

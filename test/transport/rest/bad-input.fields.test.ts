@@ -134,7 +134,7 @@ describe.each(namedOperations)("every field of %s", (_name, operation) => {
         const { status } = await call(elsewhere as Operation, body);
         expect([400, 403, 404]).toContain(status);
       }),
-      { numRuns: repetitions({ quick: 15, full: 45 }) },
+      { numRuns: repetitions({ quick: 15, full: 20 }) },
     );
   });
 });

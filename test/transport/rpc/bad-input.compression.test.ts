@@ -12,7 +12,7 @@ import { useService } from "../../support/service/service-process.js";
 const megabyte = 1024 * 1024;
 /** The size of the decompressed message. The limit is one megabyte. */
 const size = 256 * megabyte;
-const rounds = repetitions({ quick: 1, full: 4 });
+const rounds = repetitions({ quick: 1, full: 2 });
 const createApplicationPath = rpcPath(ApplicationService.method.createApplication);
 const quality = { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } };
 
