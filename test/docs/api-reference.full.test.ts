@@ -47,6 +47,8 @@ describeInBrowser("the API reference", (browser) => {
     await page.getByText("X-Shop-Key").waitFor();
     expect(await accessibilityViolations(page)).toEqual([]);
     const inputs = await page.locator(".auth-container input").all();
+    // The key of a caller and that of a gateway.
+    expect(inputs).toHaveLength(2);
     for (const input of inputs) {
       expect(await input.getAttribute("type")).toBe("password");
     }
