@@ -13,7 +13,7 @@ import { requireGetOrHead } from "../http/responses.js";
 export const webPageNames = ["console", "docs/proto", "docs"] as const;
 type WebPageName = (typeof webPageNames)[number];
 
-/** The path of scripts, styles and images in the build. */
+/** The path of scripts, styles, fonts and images in the build. */
 const assetsPath = "/assets/";
 
 /** Computed once: every request that is not gRPC is compared with these. */
@@ -25,6 +25,7 @@ const policy = [
   "script-src 'self'",
   "style-src 'self'",
   "img-src 'self'",
+  "font-src 'self'",
   "connect-src 'self'",
   "base-uri 'none'",
   "form-action 'none'",
@@ -146,6 +147,7 @@ const types: Readonly<Record<string, string>> = {
   ".html": "text/html; charset=utf-8",
   ".js": "text/javascript; charset=utf-8",
   ".svg": "image/svg+xml",
+  ".woff2": "font/woff2",
 };
 
 /** The built files by path. */

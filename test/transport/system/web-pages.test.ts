@@ -39,6 +39,7 @@ describe("web pages", () => {
       expect(policy.get("default-src")).toBe("'none'");
       expect(policy.get("script-src")).toBe("'self'");
       expect(policy.get("connect-src")).toBe("'self'");
+      expect(policy.get("font-src")).toBe("'self'");
       expect(policy.get("frame-ancestors")).toBe("'none'");
       expect(policy.get("base-uri")).toBe("'none'");
       expect(headers).toMatchObject({
