@@ -1,38 +1,12 @@
-import { readFileSync } from "node:fs";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import type { Plugin } from "vite";
 
-const here = import.meta.dirname;
-const headerFile = join(here, "docs", "top.html");
-const protoReference = join(here, "..", "gen", "proto.html");
+const compressible = /\.(js|css|svg|html|json)$/;
 
-/** Includes the shared header and the generated proto reference in the docs pages. */
-export function htmlIncludes(): Plugin {
-  return {
-    name: "html-includes",
-    transformIndexHtml: {
-      order: "pre",
-      handler: (html, { path }) =>
-        html
-          .replace("<!-- top -->", () => headerFor(path.replace(/\/index\.html$/, "")))
-          .replace("<!-- proto reference -->", () => readFileSync(protoReference, "utf8")),
-    },
-  };
-}
-
-/** The header with the link to the current page marked. */
-function headerFor(page: string): string {
-  const own = `href="${page}"`;
-  return readFileSync(headerFile, "utf8").trimEnd().replace(own, `${own} aria-current="page"`);
-}
-
-/** Not HTML: the server inserts values into it and compresses the result. */
-const compressible = /\.(js|css|svg)$/;
-
-/** Writes a gzip copy of each asset, so that the server does not have to compress. */
+/** Writes a gzip copy of each file, so that the server does not have to compress. */
 export function compressFiles(): Plugin {
   return {
     name: "compress-files",

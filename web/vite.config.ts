@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { defineConfig } from "vite";
-import { compressFiles, htmlIncludes, removeDataUrls } from "./vite-plugins.js";
+import { docsSite } from "./docs/site/plugin.js";
+import { compressFiles, removeDataUrls } from "./vite-plugins.js";
 
 const root = import.meta.dirname;
 
@@ -26,11 +27,11 @@ export default defineConfig({
           warn(warning);
         }
       },
-      input: ["console", "docs", "docs/proto"].map((page) => join(root, page, "index.html")),
+      input: join(root, "console", "index.html"),
     },
   },
   esbuild: { jsx: "automatic" },
   resolve: { alias: { "node:net": join(root, "node-net-shim.ts") } },
-  plugins: [htmlIncludes(), removeDataUrls(/swagger-ui-dist/), compressFiles()],
+  plugins: [docsSite(), removeDataUrls(/swagger-ui-dist/), compressFiles()],
   server: { proxy: { "^/(latchkey\\.v1\\.|openapi\\.json)": service } },
 });

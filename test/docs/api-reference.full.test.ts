@@ -22,8 +22,8 @@ describeInBrowser("the API reference", (browser) => {
   afterAll(() => server.close());
 
   async function openReference(): Promise<OpenedPage> {
-    const opened = await browser.open(`${server.url}/docs`);
-    await opened.page.locator("main[aria-busy=false] .opblock").first().waitFor();
+    const opened = await browser.open(`${server.url}/docs/api`);
+    await opened.page.locator("#reference[aria-busy=false] .opblock").first().waitFor();
     return opened;
   }
 
@@ -73,7 +73,7 @@ describeInBrowser("the API reference", (browser) => {
 
   it("opens at the linked operation, in dark mode, on a phone", async () => {
     const { page: phone, faults } = await browser.open(
-      `${server.url}/docs#/Sessions/authorizeSession`,
+      `${server.url}/docs/api#/Sessions/authorizeSession`,
       { viewport: { width: 360, height: 800 }, colorScheme: "dark" },
     );
     const operation = phone.locator('.opblock.is-open[id$="-authorizeSession"]');
@@ -85,10 +85,13 @@ describeInBrowser("the API reference", (browser) => {
   });
 
   it("links to the proto reference, which needs no script", async () => {
-    const { page: proto, faults } = await browser.open(`${server.url}/docs`, {
+    const { page: proto, faults } = await browser.open(`${server.url}/docs/api`, {
       javaScriptEnabled: false,
     });
-    await proto.getByRole("navigation").getByRole("link", { name: "Proto reference" }).click();
+    await proto
+      .getByRole("navigation", { name: "Sites" })
+      .getByRole("link", { name: "Proto reference" })
+      .click();
     await proto.getByRole("heading", { name: "WatchCredentials", exact: true }).waitFor();
     expect(faults).toEqual([]);
   });

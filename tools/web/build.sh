@@ -3,7 +3,7 @@
 set -eu
 stamp=dist/web.built
 if [ -d dist/web ] && [ -f $stamp ] &&
-  [ -z "$(find web gen src package-lock.json -newer $stamp | head -n 1)" ]; then
+  [ -z "$(find web gen src docs examples/README.md ./*.md package-lock.json -newer $stamp | head -n 1)" ]; then
   exit
 fi
 rm -f $stamp

@@ -9,12 +9,9 @@ import { type Exchange, handled, type RequestHandler } from "../http/exchange.js
 import type { HeaderList } from "../http/headers.js";
 import { requireGetOrHead } from "../http/responses.js";
 
-/** The web pages. Each serves its path and all paths below it, except the paths of an earlier page. */
-export const webPageNames = ["console", "docs/proto", "docs"] as const;
+/** The paths of the console, the documentation, and their scripts, styles and images. */
+export const webPageNames = ["console", "docs", "assets"] as const;
 type WebPageName = (typeof webPageNames)[number];
-
-/** The path of scripts, styles, fonts and images in the build. */
-const assetsPath = "/assets/";
 
 /** Computed once: every request that is not gRPC is compared with these. */
 const pagePaths = webPageNames.map((name) => ({ name, at: `/${name}`, below: `/${name}/` }));
@@ -49,31 +46,43 @@ interface WebPagesOptions {
 }
 
 /** The page of a path, if any. */
-export function webPageAt(path: string): WebPageName | "assets" | undefined {
-  if (path.startsWith(assetsPath)) {
-    return "assets";
-  }
+export function webPageAt(path: string): WebPageName | undefined {
   return pagePaths.find(({ at, below }) => path === at || path.startsWith(below))?.name;
 }
 
 /** Serves the web pages and their assets. */
 export function createWebPages({ keyHeader }: WebPagesOptions): RequestHandler {
   const files = findWebFiles();
-  const documents = new Map(
-    webPageNames.map((name) => [name, createDocument(files, name, keyHeader)]),
-  );
+  const console = withKeyHeader(files, "/console/index.html", keyHeader);
+  const apiReference = withKeyHeader(files, "/docs/api.html", keyHeader);
+  const notFound = findFile(files, "/docs/404.html");
+
+  function sendDocsPage(exchange: Exchange): Promise<void> {
+    const path = exchange.path.replace(/\/$/, "");
+    const page = path === "/docs/api" ? apiReference : files.get(`${path}.html`);
+    return page && page !== notFound
+      ? sendFile(exchange, page, pageHeaders)
+      : sendFile(exchange, notFound, pageHeaders, 404);
+  }
 
   function pageFor(exchange: Exchange): (() => MaybePromise<void>) | undefined {
     const { path } = exchange;
     if (path === "/" && acceptsHtml(exchange)) {
       return () => exchange.send(302, ["location", "/console"]);
     }
-    const name = webPageAt(path);
-    if (name === "assets") {
-      const asset = files.get(path);
-      return asset && (() => sendFile(exchange, asset, assetHeaders));
+    switch (webPageAt(path)) {
+      case "console":
+        // Its script shows the page of the path.
+        return () => sendFile(exchange, console, pageHeaders);
+      case "docs":
+        return () => sendDocsPage(exchange);
+      case "assets": {
+        const asset = files.get(path);
+        return asset && (() => sendFile(exchange, asset, assetHeaders));
+      }
+      case undefined:
+        return undefined;
     }
-    return name && (() => sendFile(exchange, documents.get(name) as WebFile, pageHeaders));
   }
 
   return (exchange) => {
@@ -86,20 +95,25 @@ export function createWebPages({ keyHeader }: WebPagesOptions): RequestHandler {
   };
 }
 
-/** A built page with the configured key header in a meta element. */
-function createDocument(
+function findFile(files: ReadonlyMap<string, WebFile>, path: string): WebFile {
+  const file = files.get(path);
+  if (!file) {
+    throw new Error(`The page ${path} is not built. Run npm run build, or set CONSOLE=off.`);
+  }
+  return file;
+}
+
+/** A page with the configured key header in a meta element. */
+function withKeyHeader(
   files: ReadonlyMap<string, WebFile>,
-  name: WebPageName,
+  path: string,
   keyHeader: string,
 ): WebFile {
-  const file = files.get(`/${name}/index.html`);
-  if (!file) {
-    throw new Error(`The ${name} page is not built. Run npm run build, or set CONSOLE=off.`);
-  }
+  const file = findFile(files, path);
   const plain = lazy(async () => {
     const html = (await file.plain()).toString();
     const meta = `<meta name="key-header" content="${keyHeader}">`;
-    return Buffer.from(html.replace("</head>", `  ${meta}\n  </head>`));
+    return Buffer.from(html.replace("</head>", `${meta}</head>`));
   });
   const compressed = lazy(async () => promisify(gzip)(await plain()));
   return { type: file.type, plain, compressed };
@@ -109,12 +123,13 @@ async function sendFile(
   exchange: Exchange,
   { type, plain, compressed }: WebFile,
   headers: HeaderList,
+  status = 200,
 ): Promise<void> {
   const isCompressed = compressed !== undefined && acceptsGzip(exchange);
   const body = await (isCompressed ? compressed() : plain());
   exchange.isWebPage = true;
   exchange.send(
-    200,
+    status,
     [
       ...["content-type", type],
       ...(isCompressed ? ["content-encoding", "gzip"] : []),
@@ -146,6 +161,8 @@ const types: Readonly<Record<string, string>> = {
   ".css": "text/css; charset=utf-8",
   ".html": "text/html; charset=utf-8",
   ".js": "text/javascript; charset=utf-8",
+  ".json": "application/json",
+  ".png": "image/png",
   ".svg": "image/svg+xml",
   ".woff2": "font/woff2",
 };

@@ -1,6 +1,5 @@
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { webPageNames } from "../../../src/transport/system/web-pages.js";
 import { send } from "../../support/http/http.js";
 import { callRaw } from "../../support/http/raw-grpc.js";
 import { startServer, type TestServer } from "../../support/service/server.js";
@@ -21,12 +20,13 @@ describe("web pages", () => {
     return [...matches].map(([, asset = ""]) => asset);
   }
 
-  describe.each(webPageNames)("/%s", (name) => {
-    it("is served with and without a trailing slash, and for every path below", async () => {
-      const pages = [`/${name}`, `/${name}/`, `/${name}/applications/new?type=public`];
-      const responses = await Promise.all(pages.map((path) => send(server, path)));
-      expect(responses.map(({ status }) => status)).toEqual([200, 200, 200]);
-      expect(new Set(responses.map(({ body }) => body)).size).toBe(1);
+  describe.each(["console", "docs", "docs/guides/deploy", "docs/api"])("/%s", (name) => {
+    it("is served with and without a trailing slash", async () => {
+      const responses = await Promise.all(
+        [`/${name}`, `/${name}/`].map((path) => send(server, path)),
+      );
+      expect(responses.map(({ status }) => status)).toEqual([200, 200]);
+      expect(responses[1]?.body).toBe(responses[0]?.body);
     });
 
     it("has a policy that allows only its own origin and no framing", async () => {
@@ -49,11 +49,6 @@ describe("web pages", () => {
         "referrer-policy": "no-referrer",
         "cross-origin-opener-policy": "same-origin",
       });
-    });
-
-    it("contains the configured key header", async () => {
-      const { body } = await send(server, `/${name}`);
-      expect(body).toContain('<meta name="key-header" content="X-Other-Key">');
     });
 
     it("has no inline scripts or styles and references only local assets", async () => {
@@ -111,6 +106,32 @@ describe("web pages", () => {
     });
   });
 
+  it.each(["/console", "/docs/api"])("inserts the configured key header into %s", async (path) => {
+    const { body } = await send(server, path);
+    expect(body).toContain('<meta name="key-header" content="X-Other-Key">');
+  });
+
+  it("serves the console for every path below it", async () => {
+    const home = await send(server, "/console");
+    const { status, body } = await send(server, "/console/applications/new?type=public");
+    expect(status).toBe(200);
+    expect(body).toBe(home.body);
+  });
+
+  it.each([
+    "/docs/guides/nothing",
+    "/docs/guides",
+    "/docs/404",
+    "/docs/../console/index",
+    "/docs//",
+  ])("returns 404 and a page with navigation for %s", async (path) => {
+    const { status, headers, body } = await send(server, path);
+    expect(status).toBe(404);
+    expect(headers["content-type"]).toBe("text/html; charset=utf-8");
+    expect(body).toContain("Page not found");
+    expect(body).toContain('href="/docs/guides/deploy"');
+  });
+
   it.each([
     "/assets/",
     "/assets/nothing.js",
@@ -163,7 +184,7 @@ describe("CONSOLE=off", () => {
     const server = await startServer("lmdb", { environment: { CONSOLE: "off" } });
     try {
       const headers = { accept: "text/html" };
-      const paths = [...webPageNames.map((name) => `/${name}`), "/"];
+      const paths = ["/console", "/docs", "/docs/api", "/assets/nothing.js", "/"];
       const responses = await Promise.all(paths.map((path) => send(server, path, { headers })));
       expect(responses.map(({ status }) => status)).toEqual(paths.map(() => 404));
     } finally {

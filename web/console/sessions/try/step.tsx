@@ -80,7 +80,7 @@ export function CurlCommand({ method, keyVariable, body }: CurlCommandProps) {
       <CopyButton text={command} label="Copy command" />
       <p className="hint">
         See the{" "}
-        <a href="/docs" target="_blank" rel="noreferrer">
+        <a href="/docs/api" target="_blank" rel="noreferrer">
           API reference
         </a>
         .

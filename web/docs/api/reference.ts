@@ -6,7 +6,7 @@ import {
   markdown,
   pathsWithoutLinks,
 } from "./swagger-plugins.js";
-import "./styles/reference.css";
+import "./reference.css";
 
 /** Shows the OpenAPI document of this service. Keys stay in memory. */
 export function showReference(container: HTMLElement, keyHeader: string): void {

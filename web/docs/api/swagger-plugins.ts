@@ -1,6 +1,6 @@
 import type { ComponentType, ReactNode } from "react";
 import type { Plugin, System } from "swagger-ui-dist/swagger-ui-es-bundle.js";
-import { gatewayKeyHeader } from "../../src/contract/headers.js";
+import { gatewayKeyHeader } from "../../../src/contract/headers.js";
 
 /** Swagger UI plugins for the API reference. */
 

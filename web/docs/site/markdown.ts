@@ -1,0 +1,183 @@
+import hljs from "highlight.js/lib/core";
+import bash from "highlight.js/lib/languages/bash";
+import go from "highlight.js/lib/languages/go";
+import json from "highlight.js/lib/languages/json";
+import python from "highlight.js/lib/languages/python";
+import typescript from "highlight.js/lib/languages/typescript";
+import xml from "highlight.js/lib/languages/xml";
+import yaml from "highlight.js/lib/languages/yaml";
+import MarkdownIt, { type StateCore, type Token } from "markdown-it";
+
+/** A heading with its anchor. */
+export interface Heading {
+  readonly level: number;
+  readonly id: string;
+  readonly text: string;
+}
+
+/** The text below a heading, for search. */
+export interface Section {
+  readonly heading: Heading;
+  readonly text: string;
+}
+
+export interface RenderedMarkdown {
+  readonly title: string;
+  /** The first paragraph. */
+  readonly summary: string;
+  readonly html: string;
+  readonly headings: readonly Heading[];
+  readonly sections: readonly Section[];
+}
+
+/** The URL of a link or image, or the path of a file that is not on the site. */
+export type Target = { readonly url: string } | { readonly file: string };
+export type ResolveLink = (target: string) => Target;
+
+const languages = { bash, go, json, python, typescript, xml, yaml };
+for (const [name, language] of Object.entries(languages)) {
+  hljs.registerLanguage(name, language);
+}
+hljs.registerAliases("js", { languageName: "typescript" });
+
+/** The adjacent code blocks after this comment show the same in several languages. */
+const tabsComment = "<!-- tabs -->";
+const tabLabels: Readonly<Record<string, string>> = {
+  sh: "curl",
+  js: "TypeScript",
+  ts: "TypeScript",
+  go: "Go",
+  python: "Python",
+};
+
+const markdown = new MarkdownIt({ html: true });
+markdown.core.ruler.push("anchors", addAnchors);
+markdown.core.ruler.push("links", resolveLinks);
+markdown.core.ruler.push("tabs", groupTabs);
+markdown.renderer.rules.fence = (tokens, index) => renderCode(tokens[index] as Token);
+markdown.renderer.rules.table_open = () => '<div class="table" tabindex="0"><table>\n';
+markdown.renderer.rules.table_close = () => "</table></div>\n";
+
+export function renderMarkdown(source: string, resolve: ResolveLink): RenderedMarkdown {
+  const headings: Heading[] = [];
+  const tokens = markdown.parse(source, { resolve, headings });
+  const paragraph = tokens.findIndex(({ type }) => type === "paragraph_open");
+  return {
+    title: headings[0]?.text ?? "",
+    summary: textOf(tokens[paragraph + 1]),
+    html: markdown.renderer.render(tokens, markdown.options, {}),
+    headings,
+    sections: splitSections(tokens, headings),
+  };
+}
+
+/** Gives each heading an id, and links it to itself. */
+function addAnchors({ tokens, env, Token }: StateCore): void {
+  const headings = env.headings as Heading[];
+  for (const [index, token] of tokens.entries()) {
+    const content = tokens[index + 1];
+    if (token.type === "heading_open" && content) {
+      const text = textOf(content);
+      const anchor = toAnchor(text);
+      const count = headings.filter((heading) => toAnchor(heading.text) === anchor).length;
+      const id = count > 0 ? `${anchor}-${count}` : anchor;
+      headings.push({ level: Number(token.tag.slice(1)), id, text });
+      token.attrSet("id", id);
+      const open = new Token("link_open", "a", 1);
+      open.attrSet("class", "anchor");
+      open.attrSet("href", `#${id}`);
+      const close = new Token("link_close", "a", -1);
+      content.children = [open, ...(content.children ?? []), close];
+    }
+  }
+}
+
+/** The anchor of a heading, as GitHub creates it. */
+function toAnchor(text: string): string {
+  return text
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}_\- ]/gu, "")
+    .replaceAll(" ", "-");
+}
+
+/** Resolves links and images. A link to a file that is not on the site becomes its path. */
+function resolveLinks({ tokens, env, Token }: StateCore): void {
+  const resolve = env.resolve as ResolveLink;
+  for (const block of tokens) {
+    let missing: string | undefined;
+    block.children = (block.children ?? []).flatMap((token, index, all) => {
+      const attribute = token.type === "image" ? "src" : "href";
+      const target = token.attrGet(attribute);
+      if (target !== null) {
+        const resolved = resolve(String(target));
+        if ("file" in resolved) {
+          missing = resolved.file;
+          return [];
+        }
+        token.attrSet(attribute, resolved.url);
+      } else if (token.type === "link_close" && missing !== undefined) {
+        const file = missing;
+        missing = undefined;
+        return file.endsWith(all[index - 1]?.content ?? "") ? [] : createPath(Token, file);
+      }
+      return [token];
+    });
+  }
+}
+
+/** A path in parentheses, after the text of the link. */
+function createPath(TokenType: StateCore["Token"], file: string): Token[] {
+  const open = Object.assign(new TokenType("text", "", 0), { content: " (" });
+  const path = Object.assign(new TokenType("code_inline", "code", 0), { content: file });
+  const close = Object.assign(new TokenType("text", "", 0), { content: ")" });
+  return [open, path, close];
+}
+
+/** Wraps the code blocks after each tabs comment, and removes other comments. */
+function groupTabs(state: StateCore): void {
+  const html = (content: string) =>
+    Object.assign(new state.Token("html_block", "", 0), { content });
+  let isInTabs = false;
+  state.tokens = [...state.tokens, html("")].flatMap((token) => {
+    const isComment = token.type === "html_block" && token.content.startsWith("<!--");
+    if (isInTabs && token.type === "fence") {
+      token.meta = { tab: tabLabels[token.info] };
+      return [token];
+    }
+    const end = isInTabs ? [html("</div>\n")] : [];
+    isInTabs = isComment && token.content.trim() === tabsComment;
+    const start = isInTabs ? [html('<div class="tabs">\n')] : [];
+    return [...end, ...start, ...(isComment ? [] : [token])];
+  });
+}
+
+function renderCode({ content, info, meta }: Token): string {
+  const label = meta ? `<p class="code-label">${meta.tab}</p>` : "";
+  return `<div class="code">${label}<pre tabindex="0"><code>${highlight(content, info)}</code></pre></div>\n`;
+}
+
+/** Highlights code with classes. */
+function highlight(code: string, language: string): string {
+  return hljs.getLanguage(language)
+    ? hljs.highlight(code, { language }).value
+    : markdown.utils.escapeHtml(code);
+}
+
+function splitSections(tokens: readonly Token[], headings: readonly Heading[]): Section[] {
+  const texts: string[][] = [];
+  for (const [index, token] of tokens.entries()) {
+    if (token.type === "heading_open") {
+      texts.push([]);
+    } else if (token.type === "inline" && tokens[index - 1]?.type !== "heading_open") {
+      texts.at(-1)?.push(textOf(token));
+    }
+  }
+  return headings.map((heading, index) => ({ heading, text: (texts[index] ?? []).join(" ") }));
+}
+
+/** The text of an inline token, without markup. */
+function textOf(token: Token | undefined): string {
+  return (token?.children ?? [])
+    .map(({ type, content }) => (type.endsWith("break") ? " " : content))
+    .join("");
+}
