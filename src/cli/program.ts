@@ -2,6 +2,7 @@ import { Command } from "commander";
 import { readSettings, version } from "../config/settings.js";
 import { exitCodes } from "./errors.js";
 import { addExample, fileArgument, fileOption, id, lazy, withJson } from "./options.js";
+import { optionalSettings, storeSettings, withSettings } from "./settings.js";
 
 /** Creates the command line without the client commands, so that `serve` starts fast. */
 export function createProgram(): Command {
@@ -15,14 +16,19 @@ export function createProgram(): Command {
     })
     .showHelpAfterError("Run with --help for usage.")
     .exitOverride();
-  program
+  const serving = program
     .commandsGroup("Run a service:")
     .command("serve")
     .description(
-      "run the service; its settings are environment variables, see docs/reference/settings.md",
-    )
-    .addHelpText("after", "\nExample:\n  PORT=8080 DATA_DIR=./data latchkey serve")
-    .action(serve);
+      "run the service; each option has an environment variable, and more settings are variables " +
+        "only: see docs/reference/settings.md",
+    );
+  addExample(
+    withSettings(serving, optionalSettings, serve),
+    "latchkey serve --port 8080 --data-dir ./data",
+    "latchkey serve --tls-cert server.crt --tls-key server.key",
+    "MONGODB_URI=mongodb://user:password@db/?replicaSet=rs0 latchkey serve",
+  );
   addStoreCommands(program);
   return program.addHelpText("after", exitCodeHelp());
 }
@@ -49,33 +55,49 @@ function addStoreCommands(program: Command): void {
     .command("bootstrap")
     .description("create a tenant and its first management application, and print its key once")
     .option("--tenant <uuid>", "use this tenant (default: a new one)", id)
-    .option("--name <name>", "name of the application")
-    .action(lazy(async () => (await import("./bootstrap.js")).bootstrapCommand));
-  addExample(withJson(bootstrap), "latchkey bootstrap --name 'Platform team' --json");
+    .option("--name <name>", "name of the application");
+  withSettings(
+    withJson(bootstrap),
+    storeSettings,
+    lazy(async () => (await import("./bootstrap.js")).bootstrapCommand),
+  );
+  addExample(bootstrap, "latchkey bootstrap --name 'Platform team' --json");
 
   const exporting = program
     .command("export")
     .description("write all records as lines of JSON, with hashes and without keys")
     .addOption(fileOption("--output <file>", "file to write (default: stdout)"))
     .option("--resume", "continue an interrupted export")
-    .option("--no-events", "omit the audit log")
-    .action(lazy(async () => (await import("./export.js")).exportCommand));
-  addExample(withJson(exporting), "latchkey export --output latchkey.ndjson");
+    .option("--no-events", "omit the audit log");
+  withSettings(
+    withJson(exporting),
+    storeSettings,
+    lazy(async () => (await import("./export.js")).exportCommand),
+  );
+  addExample(exporting, "latchkey export --output latchkey.ndjson");
 
   const importing = program
     .command("import")
     .description("add the records of an export to the store; existing records are skipped")
     .addArgument(fileArgument("<file>", "the export, - for stdin"))
     .option("--dry-run", "only report what would change")
-    .option("--replace", "overwrite existing records that differ")
-    .action(lazy(async () => (await import("./import.js")).importCommand));
-  addExample(withJson(importing), "latchkey import latchkey.ndjson --dry-run");
+    .option("--replace", "overwrite existing records that differ");
+  withSettings(
+    withJson(importing),
+    storeSettings,
+    lazy(async () => (await import("./import.js")).importCommand),
+  );
+  addExample(importing, "latchkey import latchkey.ndjson --dry-run");
 
   const doctor = program
     .command("doctor")
-    .description("check settings, store and machine, and suggest fixes; changes nothing")
-    .action(lazy(async () => (await import("./doctor/doctor.js")).doctorCommand));
-  addExample(withJson(doctor), "MONGODB_URI=mongodb://db:27017/?replicaSet=rs0 latchkey doctor");
+    .description("check settings, store and machine, and suggest fixes; changes nothing");
+  withSettings(
+    withJson(doctor),
+    optionalSettings,
+    lazy(async () => (await import("./doctor/doctor.js")).doctorCommand),
+  );
+  addExample(doctor, "latchkey doctor --mongodb-uri mongodb://db:27017/?replicaSet=rs0");
 }
 
 function exitCodeHelp(): string {

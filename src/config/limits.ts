@@ -1,5 +1,5 @@
+import { defaultOf, type SettingReader } from "./definitions.js";
 import type { Rate } from "./parsers.js";
-import { count, delay, oneOf, rate, type SettingReader, sizeUpTo } from "./parsers.js";
 
 /** Resource limits per request, connection, client and process. Times are in milliseconds. */
 export interface Limits {
@@ -32,27 +32,22 @@ export interface Limits {
   readonly streams: number;
 }
 
-const million = 1_000_000;
-
 export function readLimits(read: SettingReader): Limits {
   const limits = {
-    headerSize: read("HEADER_LIMIT", sizeUpTo("64kb")) ?? 16 * 1024,
-    headerCount: read("HEADER_COUNT_LIMIT", count("headers", 10, 1_000, 50)) ?? 100,
-    bodyBudget: read("BODY_BUDGET", sizeUpTo("4096mb")) ?? 32 * 1024 * 1024,
-    urlSize: read("URL_LIMIT", sizeUpTo("64kb")) ?? 8 * 1024,
-    jsonDepth: read("JSON_DEPTH_LIMIT", count("levels", 8, 1_000, 32)) ?? 32,
-    listItems: read("LIST_LIMIT", count("items", 100, 100_000, 1_000)) ?? 10_000,
-    // Timeouts are checked every two seconds. Slow clients must be disconnected
-    // within 10 seconds (headers) and 30 seconds (body).
-    headerTimeout: read("HEADER_TIMEOUT", delay) ?? 7_000,
-    bodyTimeout: read("BODY_TIMEOUT", delay) ?? 25_000,
-    idleTimeout: read("IDLE_TIMEOUT", delay) ?? 65_000,
-    connections: read("CONNECTION_LIMIT", count("connections", 1, million, 5_000)) ?? 10_000,
-    connectionsPerAddress:
-      read("ADDRESS_CONNECTION_LIMIT", count("connections", 1, million, 500)) ?? 1_000,
-    http2Streams: read("HTTP2_STREAM_LIMIT", count("concurrent calls", 1, 250, 100)) ?? 128,
-    calls: read("CALL_LIMIT", count("calls", 1, million, 5_000)) ?? 10_000,
-    streams: read("CALLER_STREAM_LIMIT", count("streams", 1, million, 100)) ?? 1_000,
+    headerSize: read("HEADER_LIMIT"),
+    headerCount: read("HEADER_COUNT_LIMIT"),
+    bodyBudget: read("BODY_BUDGET"),
+    urlSize: read("URL_LIMIT"),
+    jsonDepth: read("JSON_DEPTH_LIMIT"),
+    listItems: read("LIST_LIMIT"),
+    headerTimeout: read("HEADER_TIMEOUT"),
+    bodyTimeout: read("BODY_TIMEOUT"),
+    idleTimeout: read("IDLE_TIMEOUT"),
+    connections: read("CONNECTION_LIMIT"),
+    connectionsPerAddress: read("ADDRESS_CONNECTION_LIMIT"),
+    http2Streams: read("HTTP2_STREAM_LIMIT"),
+    calls: read("CALL_LIMIT"),
+    streams: read("CALLER_STREAM_LIMIT"),
   };
   if (limits.bodyTimeout < limits.headerTimeout) {
     read.problems.push("BODY_TIMEOUT must be at least as long as HEADER_TIMEOUT");
@@ -70,14 +65,11 @@ export interface RateLimitSettings {
   readonly shared: boolean;
 }
 
-/** Above the capacity of a process, so that backends meet no limit by default. */
-const defaultRate: Rate = { count: 500_000, interval: 1_000, burst: 1_000_000 };
-/** Above the traffic of all browsers behind one address. */
-const defaultPublicRate: Rate = { count: 10_000, interval: 1_000, burst: 20_000 };
+const keyLimits = ["RATE_LIMIT_PUBLIC", "RATE_LIMIT_PRIVATE", "RATE_LIMIT_MANAGEMENT"] as const;
 
 /** Whether the operator did not set a rate. */
 export function isDefaultRate(rate: Rate): boolean {
-  return rate === defaultRate || rate === defaultPublicRate;
+  return keyLimits.some((name) => rate === defaultOf(name));
 }
 
 /** Invalid keys that one address may send to one process. */
@@ -99,10 +91,10 @@ function defaultFailureRateFor(processes: number): Rate {
 export function readRateLimits(read: SettingReader, processes: number): RateLimitSettings {
   const orNone = (limit: Rate | "off") => (limit === "off" ? undefined : limit);
   return {
-    public: orNone(read("RATE_LIMIT_PUBLIC", rate) ?? defaultPublicRate),
-    private: orNone(read("RATE_LIMIT_PRIVATE", rate) ?? defaultRate),
-    management: orNone(read("RATE_LIMIT_MANAGEMENT", rate) ?? defaultRate),
-    failures: orNone(read("RATE_LIMIT_FAILURES", rate) ?? defaultFailureRateFor(processes)),
-    shared: read("RATE_LIMIT_SCOPE", oneOf("process", "shared")) === "shared",
+    public: orNone(read("RATE_LIMIT_PUBLIC")),
+    private: orNone(read("RATE_LIMIT_PRIVATE")),
+    management: orNone(read("RATE_LIMIT_MANAGEMENT")),
+    failures: orNone(read("RATE_LIMIT_FAILURES") ?? defaultFailureRateFor(processes)),
+    shared: read("RATE_LIMIT_SCOPE") === "shared",
   };
 }

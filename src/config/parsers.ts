@@ -5,7 +5,11 @@ import { isId } from "../lib/uuid.js";
 import { findOriginProblem } from "../lib/web-origin.js";
 
 /** Converts the text of a setting to a value. Throws a message that follows the setting's name. */
-export type Parser<T> = (text: string) => T;
+export interface Parser<T> {
+  (text: string): T;
+  /** The possible texts, if they are few. */
+  readonly choices?: readonly string[];
+}
 
 export const text: Parser<string> = (text) => text;
 
@@ -170,8 +174,10 @@ export const file: Parser<{ path: string; content: Buffer }> = (path) => {
   }
 };
 
-export function oneOf<const T extends string>(...values: T[]): Parser<T> {
-  return (text) => values.find((value) => value === text) ?? fail(`must be ${list(values)}`);
+export function oneOf<const T extends string>(...choices: T[]): Parser<T> {
+  const parse: Parser<T> = (text) =>
+    choices.find((choice) => choice === text) ?? fail(`must be ${list(choices)}`);
+  return Object.assign(parse, { choices });
 }
 
 function list(values: readonly string[]): string {
@@ -180,32 +186,6 @@ function list(values: readonly string[]): string {
 
 function fail(message: string): never {
   throw new Error(message);
-}
-
-/** Reads settings and collects their problems. */
-export interface SettingReader {
-  /** The value of a setting, or `undefined` if it is unset, empty or invalid. */
-  <T>(name: string, parse: Parser<T>): T | undefined;
-  isSet(name: string): boolean;
-  /** The problems found so far. Callers may add to them. */
-  readonly problems: string[];
-}
-
-export function createSettingReader(environment: Readonly<NodeJS.Dict<string>>): SettingReader {
-  const problems: string[] = [];
-  const isSet = (name: string) => (environment[name] ?? "") !== "";
-  function read<T>(name: string, parse: Parser<T>): T | undefined {
-    if (!isSet(name)) {
-      return undefined;
-    }
-    try {
-      return parse(environment[name] ?? "");
-    } catch (error) {
-      problems.push(`${name} ${(error as Error).message}`);
-      return undefined;
-    }
-  }
-  return Object.assign(read, { isSet, problems });
 }
 
 /** A rate limit: `count` per interval, with bursts of up to `burst`. */

@@ -1,28 +1,8 @@
 import { availableParallelism } from "node:os";
-import { defaultKeyHeader } from "../contract/headers.js";
 import type { Network } from "../lib/networks.js";
+import { createSettingReader, defaultOf, maxWorkers, type SettingReader } from "./definitions.js";
 import { type Limits, type RateLimitSettings, readLimits, readRateLimits } from "./limits.js";
-import {
-  count,
-  createSettingReader,
-  databaseName,
-  delay,
-  file,
-  headerName,
-  idsByName,
-  lifetime,
-  mongoUri,
-  networks,
-  oneOf,
-  origins,
-  peppers,
-  port,
-  publicUrl,
-  type SettingReader,
-  sizeUpTo,
-  text,
-} from "./parsers.js";
-import { type SecretScanningSettings, signingKeysFile } from "./secret-scanning.js";
+import type { SecretScanningSettings } from "./secret-scanning.js";
 import { readTls, type TlsSettings } from "./tls.js";
 
 /** The version in package.json. */
@@ -105,46 +85,39 @@ export class ConfigError extends Error {
   }
 }
 
-/** Bounded by the reader slots of the embedded store, which workers share. */
-const maxWorkers = 128;
-
 /** Reads settings from environment variables. Throws one error with all problems. */
 export function readSettings(environment: Environment = process.env): Settings {
   const read = createSettingReader(environment);
-  const processes =
-    read("WORKERS", count("processes", 1, maxWorkers, 4)) ??
-    Math.min(availableParallelism(), maxWorkers);
+  const processes = read("WORKERS") ?? Math.min(availableParallelism(), maxWorkers);
   const settings: Settings = {
-    host: read("HOST", text),
-    port: read("PORT", port) ?? 8080,
+    host: read("HOST"),
+    port: read("PORT"),
     workers: processes,
     store: readStore(read),
-    peppers: read("KEY_PEPPER", peppers) ?? [""],
-    keyHeader: read("KEY_HEADER", headerName) ?? defaultKeyHeader,
-    bearerKeys: read("BEARER_KEYS", oneOf("accept", "refuse")) === "accept",
-    gatewayCertificates: read("GATEWAY_CERTIFICATES", idsByName) ?? new Map(),
-    gatewayRoutes: read("GATEWAY_ROUTES", file),
-    sessionTtl: read("SESSION_TTL", lifetime) ?? 180_000,
-    sessionMaxTtl: read("SESSION_MAX_TTL", lifetime) ?? 30 * 24 * 3_600_000,
-    sessionQuota: read("SESSION_QUOTA", count("sessions", 1, 1_000_000, 10_000)) ?? 10_000,
-    eventRetention: read("EVENT_RETENTION", lifetime) ?? defaultEventRetention,
-    foreignKeys: read("FOREIGN_KEYS", oneOf("accept", "refuse")) === "accept",
-    secretScanning: read("SECRET_SCANNING_KEYS", signingKeysFile),
-    grantPolicy: read("GRANT_POLICY", oneOf("held", "open")) ?? "held",
-    publicUrl: read("PUBLIC_URL", publicUrl),
-    corsOrigins: read("CORS_ORIGINS", origins) ?? [],
-    trustedProxies: read("TRUSTED_PROXIES", networks) ?? [],
+    peppers: read("KEY_PEPPER") ?? [""],
+    keyHeader: read("KEY_HEADER"),
+    bearerKeys: read("BEARER_KEYS") === "accept",
+    gatewayCertificates: read("GATEWAY_CERTIFICATES") ?? new Map(),
+    gatewayRoutes: read("GATEWAY_ROUTES"),
+    sessionTtl: read("SESSION_TTL"),
+    sessionMaxTtl: read("SESSION_MAX_TTL"),
+    sessionQuota: read("SESSION_QUOTA"),
+    eventRetention: read("EVENT_RETENTION"),
+    foreignKeys: read("FOREIGN_KEYS") === "accept",
+    secretScanning: read("SECRET_SCANNING_KEYS"),
+    grantPolicy: read("GRANT_POLICY"),
+    publicUrl: read("PUBLIC_URL"),
+    corsOrigins: read("CORS_ORIGINS") ?? [],
+    trustedProxies: read("TRUSTED_PROXIES") ?? [],
     tls: readTls(read),
-    printsFirstKey: read("FIRST_KEY", oneOf("show", "hide")) !== "hide",
-    hasConsole: read("CONSOLE", oneOf("on", "off")) !== "off",
-    logLevel:
-      read("LOG_LEVEL", oneOf("trace", "debug", "info", "warn", "error", "fatal", "silent")) ??
-      "info",
+    printsFirstKey: read("FIRST_KEY") === "show",
+    hasConsole: read("CONSOLE") === "on",
+    logLevel: read("LOG_LEVEL"),
     metrics: readMetrics(read),
-    bodyLimit: read("BODY_LIMIT", sizeUpTo("64mb")) ?? 1024 * 1024,
+    bodyLimit: read("BODY_LIMIT"),
     limits: readLimits(read),
-    requestTimeout: read("REQUEST_TIMEOUT", delay) ?? defaultRequestTimeout,
-    shutdownGrace: read("SHUTDOWN_GRACE", delay) ?? 10_000,
+    requestTimeout: read("REQUEST_TIMEOUT"),
+    shutdownGrace: read("SHUTDOWN_GRACE"),
     rateLimits: readRateLimits(read, processes),
   };
   if (settings.gatewayCertificates.size > 0 && !settings.tls?.files.clientCa) {
@@ -170,10 +143,10 @@ export function readSettings(environment: Environment = process.env): Settings {
 }
 
 function readStore(read: SettingReader): StoreSettings {
-  const uri = read("MONGODB_URI", mongoUri);
-  const database = read("MONGODB_DATABASE", databaseName) ?? "latchkey";
-  const reads = read("MONGODB_READS", oneOf("linearizable", "majority")) ?? "linearizable";
-  const dataDir = read("DATA_DIR", text) ?? "./data";
+  const uri = read("MONGODB_URI");
+  const database = read("MONGODB_DATABASE");
+  const reads = read("MONGODB_READS");
+  const dataDir = read("DATA_DIR");
   return uri === undefined
     ? { kind: "embedded", dataDir }
     : { kind: "mongodb", uri, database, reads };
@@ -181,21 +154,15 @@ function readStore(read: SettingReader): StoreSettings {
 
 /** A separate metrics port listens on loopback by default. */
 function readMetrics(read: SettingReader): Settings["metrics"] {
-  const isOff = read("METRICS", oneOf("on", "off")) === "off";
-  const metrics = {
-    port: read("METRICS_PORT", port),
-    host: read("METRICS_HOST", text) ?? "127.0.0.1",
-  };
+  const isOff = read("METRICS") === "off";
+  const metrics = { port: read("METRICS_PORT"), host: read("METRICS_HOST") };
   if (read.isSet("METRICS_HOST") && !read.isSet("METRICS_PORT")) {
     read.problems.push("METRICS_HOST needs METRICS_PORT: set both, or unset METRICS_HOST");
   }
   return isOff ? undefined : metrics;
 }
 
-/** Leaves time for reading and writing, so that every response arrives within ten seconds. */
-const defaultRequestTimeout = 9_000;
-
-export const defaultEventRetention = 30 * 24 * 3_600_000;
+export const defaultEventRetention = defaultOf("EVENT_RETENTION");
 
 /**
  * The MongoDB read concern. A majority read can be stale: a partitioned or

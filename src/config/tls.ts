@@ -1,7 +1,7 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createSecureContext } from "node:tls";
-import { file, type SettingReader } from "./parsers.js";
+import type { SettingReader } from "./definitions.js";
 
 export interface TlsSettings {
   readonly files: TlsFiles;
@@ -10,9 +10,9 @@ export interface TlsSettings {
 }
 
 export function readTls(read: SettingReader): TlsSettings | undefined {
-  const cert = read("TLS_CERT", file);
-  const key = read("TLS_KEY", file);
-  const clientCa = read("TLS_CLIENT_CA", file);
+  const cert = read("TLS_CERT");
+  const key = read("TLS_KEY");
+  const clientCa = read("TLS_CLIENT_CA");
   if (read.isSet("TLS_CERT") !== read.isSet("TLS_KEY")) {
     read.problems.push("TLS_CERT and TLS_KEY must be set together: set both or neither");
   }

@@ -33,6 +33,8 @@ describe("completion", () => {
     expect(await completionsOf("events", "--kind", "session.a")).toEqual(["session.authorized"]);
     expect(await completionsOf("apps", "create", "x", "--rules", "")).toEqual([fileCandidates]);
     expect(await completionsOf("import", "")).toEqual([fileCandidates]);
+    expect(await completionsOf("serve", "--tls-cert", "")).toEqual([fileCandidates]);
+    expect(await completionsOf("serve", "--log-level", "d")).toEqual(["debug"]);
   });
 
   it("describes each candidate", async () => {

@@ -2,6 +2,8 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "@jest/globals";
 import type { Command } from "commander";
 import { exitCodes } from "../../src/cli/errors.js";
+import { optionalSettings, optionFor } from "../../src/cli/settings.js";
+import { definitions } from "../../src/config/definitions.js";
 import { createFullProgram } from "./run-cli.js";
 
 const page = readFileSync("docs/reference/cli.md", "utf8");
@@ -39,11 +41,16 @@ const shared = new Set([
   "--output-key",
 ]);
 
+/** The options of settings, which settings.md describes. */
+const settingOptions = new Set(optionalSettings.map(optionFor));
+
 describe("docs/reference/cli.md", () => {
   it.each(leaves)("documents `latchkey %s` and its own options", (name, command) => {
     const section = findSection(name);
     expect(section).not.toBe("");
-    const own = command.options.flatMap(({ long }) => (long && !shared.has(long) ? [long] : []));
+    const own = command.options.flatMap(({ long }) =>
+      long && !shared.has(long) && !settingOptions.has(long) ? [long] : [],
+    );
     expect(own.filter((option) => !section.includes(option))).toEqual([]);
   });
 
@@ -62,6 +69,16 @@ describe("docs/reference/cli.md", () => {
   it("documents every exit code, and no other", () => {
     const documented = [...page.matchAll(/^\| (\d+) \| \S/gm)].map(([, code]) => Number(code));
     expect(documented).toEqual(Object.values(exitCodes).map(({ code }) => code));
+  });
+});
+
+describe("docs/reference/settings.md", () => {
+  it("lists the settings without an option: the pepper and the limits", () => {
+    const settings = readFileSync("docs/reference/settings.md", "utf8");
+    const [, limits = ""] = settings.split("\n## Rate limits\n");
+    const listed = [...limits.matchAll(/^\| `([A-Z0-9_]+)`/gm)].map(([, name]) => name);
+    const without = Object.keys(definitions).filter((name) => !settingOptions.has(optionFor(name)));
+    expect(without.sort()).toEqual([...listed, "KEY_PEPPER"].sort());
   });
 });
 

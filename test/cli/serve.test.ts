@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { readdirSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { connect } from "node:http2";
 import type { AddressInfo } from "node:net";
@@ -16,7 +17,11 @@ import {
   runLatchkey,
   withTempFolder,
 } from "../support/service/run-latchkey.js";
-import { listeningPattern, useServices } from "../support/service/service-process.js";
+import {
+  firstKeyPattern,
+  listeningPattern,
+  useServices,
+} from "../support/service/service-process.js";
 
 const startService = useServices();
 const stopAfterTest = useCleanup();
@@ -67,6 +72,29 @@ describe("startup with GRANT_POLICY=open", () => {
         .filter((line) => line.includes("GRANT_POLICY"));
       expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ level: 40 }]);
       expect(lines[0]).toContain("lets callers grant permissions that they do not hold");
+    }));
+});
+
+describe("the options of serve", () => {
+  it("win over the variables, also in workers and other commands", () =>
+    withTempFolder(async (folder) => {
+      const dataDir = join(folder, "by option");
+      const variables = {
+        ...{ DATA_DIR: join(folder, "by variable"), WORKERS: "1", PORT: "1" },
+        ...{ KEY_HEADER: "X-By-Variable", SESSION_TTL: "1h" },
+      };
+      const service = run(
+        ["serve", "--port=0", "--workers=2", "--data-dir", dataDir, "--key-header", "X-Key"],
+        variables,
+      );
+      const [, url = ""] = await service.until(listeningPattern);
+      const [key] = await service.until(firstKeyPattern);
+      const response = await fetch(`${url}/applications/key`, { headers: { "X-Key": key } });
+      expect(response.status).toBe(200);
+      expect(readdirSync(folder)).toEqual(["by option"]);
+      const second = run(["bootstrap", "--data-dir", dataDir], variables);
+      expect(await second.ended()).toBe(0);
+      expect(readdirSync(folder)).toEqual(["by option"]);
     }));
 });
 
@@ -182,6 +210,23 @@ describe("an invalid command", () => {
       expect.stringMatching(/^latchkey: LOG_LEVEL must be/),
       "",
     ]);
+  });
+
+  it("names the option or the variable that was used", async () => {
+    const lines = await stderrOf(["serve", "--port", "http", "--tls-cert", "/nowhere/TLS_CERT"], {
+      PORT: "8080",
+      SESSION_TTL: "soon",
+    });
+    expect(lines.split("\n")).toEqual([
+      expect.stringMatching(/^latchkey: --port must be a port/),
+      expect.stringMatching(/^latchkey: SESSION_TTL must be/),
+      "latchkey: --tls-cert must be the path of a readable file; cannot read /nowhere/TLS_CERT",
+      expect.stringMatching(/^latchkey: --tls-cert and TLS_KEY must be set together/),
+      "",
+    ]);
+    expect(await stderrOf(["serve", "--data-dir", ""], {})).toBe(
+      "latchkey: --data-dir must not be empty.\n",
+    );
   });
 
   it("reports an invalid tenant id and an invalid name", () =>

@@ -2,9 +2,9 @@ import { existsSync, readFileSync } from "node:fs";
 import { BlockList } from "node:net";
 import { describe, expect, it } from "@jest/globals";
 import { parse } from "yaml";
+import { definitions } from "../../src/config/definitions.js";
 import { readSettings } from "../../src/config/settings.js";
 import { systemEndpointNames } from "../../src/transport/system/endpoints.js";
-import { settingNames } from "../config/setting-names.js";
 
 interface Service {
   readonly image: string;
@@ -69,7 +69,7 @@ describe("compose.yaml", () => {
   });
 
   it("sets only existing settings, by variable and by secret file", () => {
-    const allNames = settingNames();
+    const allNames = new Set(Object.keys(definitions));
     const [, settings = ""] = /<< SETTINGS\n(.*?)\nSETTINGS/s.exec(secrets) ?? [];
     const secretNames = settings.split("\n").map((line) => line.split("=")[0] ?? "");
     expect(secretNames).toEqual(["MONGODB_URI", "KEY_PEPPER"]);
