@@ -1422,6 +1422,32 @@ export const openapi = {
                 "svc-4711"
               ]
             }
+          },
+          {
+            "name": "q",
+            "in": "query",
+            "required": false,
+            "description": "Text to search for. Every word must occur in the name, the description or the external id, ignoring case. A whole id of an application or of one of its keys, or a whole key, finds only that application; the key of a session finds the application that opened it. A key must not be in a URL: GET requests with one are refused.\n\nA search for words reads at most 10,000 applications per request. If it stops there, `pagination.incomplete` is set: continue with `pagination.next`.",
+            "schema": {
+              "type": "string",
+              "maxLength": 200,
+              "examples": [
+                "shop"
+              ]
+            }
+          },
+          {
+            "name": "created_by",
+            "in": "query",
+            "required": false,
+            "description": "Only applications that this application created.",
+            "schema": {
+              "type": "string",
+              "format": "uuid",
+              "examples": [
+                "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b"
+              ]
+            }
           }
         ],
         "responses": {
@@ -1449,7 +1475,8 @@ export const openapi = {
                     "page_number": 1,
                     "page_size": 20,
                     "total_pages": 3,
-                    "next": "AZjIon8-fB2bWi9ObYwLGo5yGq8"
+                    "next": "AZjIon8-fB2bWi9ObYwLGo5yGq8",
+                    "incomplete": true
                   },
                   "data": [
                     {
@@ -4816,7 +4843,8 @@ export const openapi = {
                 "example": {
                   "pagination": {
                     "page_size": 20,
-                    "next": "AZjIon8-fB2bWi9ObYwLGo5yGq8"
+                    "next": "AZjIon8-fB2bWi9ObYwLGo5yGq8",
+                    "incomplete": true
                   },
                   "data": [
                     {
@@ -6267,7 +6295,8 @@ export const openapi = {
                 "example": {
                   "pagination": {
                     "page_size": 20,
-                    "next": "AZjIon8-fB2bWi9ObYwLGo5yGq8"
+                    "next": "AZjIon8-fB2bWi9ObYwLGo5yGq8",
+                    "incomplete": true
                   },
                   "data": [
                     {
@@ -9277,7 +9306,7 @@ export const openapi = {
             "examples": [
               42
             ],
-            "description": "The number of items on all pages. Absent for lists by cursor."
+            "description": "The number of items on all pages. Absent for lists by cursor, and if `incomplete` is set."
           },
           "page_number": {
             "type": "integer",
@@ -9301,7 +9330,7 @@ export const openapi = {
             "examples": [
               3
             ],
-            "description": "The number of pages. Absent for lists by cursor."
+            "description": "The number of pages. Absent for lists by cursor, and if `incomplete` is set."
           },
           "next": {
             "type": "string",
@@ -9309,6 +9338,13 @@ export const openapi = {
               "AZjIon8-fB2bWi9ObYwLGo5yGq8"
             ],
             "description": "The cursor of the next page: pass it as `start`. Absent on the last page."
+          },
+          "incomplete": {
+            "type": "boolean",
+            "examples": [
+              true
+            ],
+            "description": "Set if a search stopped at its scan limit before the end of the list. The page may then have fewer items than requested, or none: continue with `next`. Absent otherwise."
           }
         },
         "required": [

@@ -196,6 +196,7 @@ const optionsByField: Readonly<Record<string, readonly string[]>> = {
   allowed_origins: ["allowedOrigin"],
   allowed_cidrs: ["allowedCidr"],
   grace_period: ["grace"],
+  q: ["search"],
   name_prefix: ["name"],
   last_used_before: ["unusedSince"],
   application_id: ["application"],

@@ -82,6 +82,18 @@ describe("applications", () => {
     expect(table.stdout).toMatch(/ {2}Web \u5e97 {5}public {6}enabled {2}in 29d /);
   });
 
+  it("are found by words, by a key and by their creator", async () => {
+    const key = (await readFile(backendKey(), "utf8")).trim();
+    const [byWord, byKey, byCreator] = await Promise.all([
+      runJson(["apps", "ls", "--search", "ACKEN"]),
+      runJson(["apps", "ls", "--search", key]),
+      runJson(["apps", "ls", "--created-by", "Backend"]),
+    ]);
+    expect(byWord.data).toMatchObject([{ id: backendId }]);
+    expect(byKey.data).toMatchObject([{ id: backendId }]);
+    expect(byCreator.data).toEqual([]);
+  });
+
   it("are listed with a note if the list is not complete", async () => {
     const { total_items } = (await callRest("/applications")).pagination;
     const { stdout, stderr } = await runAsAdmin(["apps", "ls", "--limit", "1"]);

@@ -54,29 +54,34 @@ interface ApplicationListFlags extends ClientFlags, ListFlags {
   readonly type?: string;
   readonly status?: string;
   readonly permission?: string;
+  readonly search?: string;
   readonly name?: string;
   readonly externalId?: string;
+  readonly createdBy?: string;
   readonly expiresBefore?: Date;
   readonly unusedSince?: Date;
   readonly order?: string;
 }
 
 export async function listApplications(flags: ApplicationListFlags): Promise<void> {
-  const { type, status, permission, name: namePrefix, externalId, order } = flags;
-  const { expiresBefore, unusedSince } = flags;
+  const { type, status, permission, search: q, name: namePrefix, externalId, order } = flags;
+  const { createdBy, expiresBefore, unusedSince } = flags;
   const filter = {
     ...(type && { type }),
     ...(status && { status }),
     ...(permission && { permission }),
+    ...(q !== undefined && { q }),
     ...(namePrefix && { namePrefix }),
     ...(externalId !== undefined && { externalId }),
     ...(order && { order }),
     ...(expiresBefore && { expiresBefore: timestampFromDate(expiresBefore) }),
     ...(unusedSince && { lastUsedBefore: timestampFromDate(unusedSince) }),
   };
-  await withClient(flags, async ({ client, call, output }) => {
+  await withClient(flags, async (context) => {
+    const { client, call, output } = context;
+    const creator = createdBy && { createdBy: await findApplicationId(context, createdBy) };
     const list = await readPages(flags, (position) =>
-      client.applications.listApplications({ ...filter, ...position }, call),
+      client.applications.listApplications({ ...filter, ...creator, ...position }, call),
     );
     output.show(ListApplicationsResponseSchema, list.page, (display) =>
       formatTable(applicationColumns, list.page.data, display),

@@ -60,8 +60,13 @@ function addList(apps: Command): void {
       ),
     )
     .option("--permission <name>", "only applications with this permission")
+    .option(
+      "--search <text>",
+      "only applications with these words in name, description or external id, or with this id or key",
+    )
     .option("--name <prefix>", "only applications whose name starts with this")
     .option("--external-id <id>", "only the application with this external id")
+    .option("--created-by <application>", "only applications that this application created")
     .option(
       "--expires-before <time>",
       "only applications that expire before: a time, or a duration such as 30d",
@@ -79,6 +84,7 @@ function addList(apps: Command): void {
   withConnection(withLimit(list));
   addExample(
     list,
+    "latchkey apps ls --search shop",
     "latchkey apps ls --type private --unused-since 90d",
     "latchkey apps ls --all --json | jq -r '.data[].name'",
   );

@@ -9,22 +9,26 @@ import {
   type ApplicationStore,
   type ListOrder,
   listPositionOf,
+  toWords,
 } from "../../store/port/applications.js";
 import type { ApplicationRecord } from "../../store/port/records.js";
 import { fromTimestamp } from "../../validation/time.js";
 import { type Cursors, createCursors, defaultPageSize } from "../cursors.js";
+import { createFindExact } from "./find-exact.js";
 import { toApplication } from "./messages.js";
 import type { ApplicationHandlerOptions, ApplicationHandlers } from "./update-application.js";
 
 /** Read-only handlers. */
 export function createReadHandlers({
   store,
+  keyring,
   createSealer,
-}: Pick<ApplicationHandlerOptions, "store" | "createSealer">): Pick<
+}: Pick<ApplicationHandlerOptions, "store" | "keyring" | "createSealer">): Pick<
   ApplicationHandlers,
   "listApplications" | "getApplication" | "getApplicationByKey"
 > {
   const { applications } = store;
+  const findExact = createFindExact(store, keyring);
   const cursors = {
     newest: createCursors(createSealer, "newest"),
     name: createCursors(createSealer, "name"),
@@ -34,28 +38,30 @@ export function createReadHandlers({
   return {
     async listApplications(request, context) {
       const { tenantId } = callerOf(context).application;
-      const { page = 1, size = defaultPageSize, start } = request;
-      const { filter, order = "newest" } = readSearch(request);
+      const { page = 1, size = defaultPageSize, start, q = "" } = request;
+      const ids = request.id.length > 0 ? request.id.map((id) => id.toLowerCase()) : undefined;
+      const exact = q === "" ? undefined : await findExact(context, q.trim());
+      const words = q === "" || exact ? undefined : toWords(q);
+      const { filter, order = "newest" } = readSearch(request, words);
       const query = {
         tenantId,
-        ids: request.id.length > 0 ? request.id.map((id) => id.toLowerCase()) : undefined,
+        ids: exact && ids ? exact.filter((id) => ids.includes(id)) : (exact ?? ids),
         filter,
         order,
         size,
         from: start === undefined ? { page } : cursors[order].read(tenantId, start),
       };
-      const { items, more, total } = await applications.list(query, context.signal);
+      const found = await applications.list(query, context.signal);
+      const { items, more, total, stoppedAt } = found;
       const last = items.at(-1);
+      const next = more && last ? listPositionOf(order, last) : stoppedAt;
       return {
         pagination: {
           pageSize: size,
-          ...(total !== undefined && {
-            totalItems: total,
-            pageNumber: page,
-            totalPages: Math.ceil(total / size),
-          }),
-          ...(more &&
-            last && { next: cursors[order].encode(tenantId, listPositionOf(order, last)) }),
+          ...(start === undefined && { pageNumber: page }),
+          ...(total !== undefined && { totalItems: total, totalPages: Math.ceil(total / size) }),
+          ...(next && { next: cursors[order].encode(tenantId, next) }),
+          ...(stoppedAt && { incomplete: true }),
         },
         data: items.map((item) => toApplication(item)),
       };
@@ -77,7 +83,10 @@ interface Search {
   readonly order?: ListOrder;
 }
 
-function readSearch(request: ListApplicationsRequest): Search {
+function readSearch(
+  request: ListApplicationsRequest,
+  words: readonly string[] | undefined,
+): Search {
   const { type, status, permission, namePrefix, externalId } = request;
   const filter: ApplicationFilter = {
     type: type as ApplicationType | undefined,
@@ -85,6 +94,8 @@ function readSearch(request: ListApplicationsRequest): Search {
     permission,
     namePrefix,
     externalId,
+    createdBy: request.createdBy?.toLowerCase(),
+    words,
     expiresBefore: readTime(request.expiresBefore, "expires_before"),
     lastUsedBefore: readTime(request.lastUsedBefore, "last_used_before"),
   };

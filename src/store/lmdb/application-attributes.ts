@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { heldPermissions } from "../../contract/grants.js";
-import { idFromBytes, writeId } from "../../lib/uuid.js";
+import { idFromBytes, idToBytes, writeId } from "../../lib/uuid.js";
 import { foldName, isManager, lastUseOf, type ManagerExpiration } from "../port/applications.js";
 import type { ApplicationChange, ApplicationRecord } from "../port/records.js";
 import { after, emptyValue, timeBytes, trailingId } from "./row-keys.js";
@@ -12,11 +12,15 @@ import type { Tables } from "./tables.js";
  * values of one attribute have the same length, or end with a byte that occurs
  * in none of them.
  */
-type Attribute = "disabled" | "externalId" | "manager" | "name" | "permission" | "type" | "use";
+type Attribute =
+  | ("createdBy" | "disabled" | "externalId" | "keyId" | "manager")
+  | ("name" | "permission" | "type" | "use");
 
 const letters: Readonly<Record<Attribute, string>> = {
+  createdBy: "c",
   disabled: "d",
   externalId: "e",
+  keyId: "k",
   manager: "m",
   name: "n",
   permission: "p",
@@ -29,8 +33,10 @@ const attributes = Object.keys(letters) as Attribute[];
 type Value = string | number;
 
 const valuesOf: Readonly<Record<Attribute, (record: ApplicationRecord) => readonly Value[]>> = {
+  createdBy: ({ createdBy }) => (createdBy === undefined ? [] : [createdBy]),
   disabled: ({ disabled }) => (disabled ? [""] : []),
   externalId: ({ externalId }) => (externalId === undefined ? [] : [externalId]),
+  keyId: ({ keys }) => keys.map(({ id }) => id),
   manager: (record) => (isManager(record) ? [expiryOf(record)] : []),
   name: ({ name }) => [foldName(name)],
   permission: heldPermissions,
@@ -64,6 +70,9 @@ export function attributeValue(attribute: Attribute, value: Value): Buffer {
       return permissionBytes(value);
     case "externalId":
       return hashBytes(value);
+    case "createdBy":
+    case "keyId":
+      return idToBytes(value);
     default:
       return Buffer.from(`${value}\0`);
   }
@@ -139,8 +148,8 @@ interface ApplicationAttributes {
   /** Whether another application still manages the tenant of this one after a time. */
   hasOtherManager(record: ApplicationRecord, time: number): boolean;
 
-  /** The ids of the applications that may have an external id: those with the same hash. */
-  idsByExternalId(tenantId: string, externalId: string): string[];
+  /** The ids of the applications with an attribute. External ids that have the same hash are not distinguished. */
+  idsBy(attribute: "externalId" | "keyId", tenantId: string, value: string): string[];
 }
 
 export function createApplicationAttributes({
@@ -193,13 +202,14 @@ export function createApplicationAttributes({
       }
     },
 
-    change(before, after, { name, permissions, rules, disabled, externalId }) {
+    change(before, after, { name, permissions, rules, disabled, externalId, keys }) {
       const isGranting = permissions !== undefined || rules !== undefined;
       const touched: Partial<Record<Attribute, boolean>> = {
         name: name !== undefined,
         permission: isGranting,
         disabled: disabled !== undefined,
         externalId: externalId !== undefined,
+        keyId: keys !== undefined,
         manager: isGranting || disabled !== undefined,
       };
       for (const attribute of attributes.filter((each) => touched[each])) {
@@ -221,9 +231,8 @@ export function createApplicationAttributes({
       );
     },
 
-    idsByExternalId(tenantId, externalId) {
-      const value = attributeValue("externalId", externalId);
-      const start = attributePrefix(tenantId, "externalId", value);
+    idsBy(attribute, tenantId, value) {
+      const start = attributePrefix(tenantId, attribute, attributeValue(attribute, value));
       return Array.from(table.getKeys({ start, end: after(start) }), (key) =>
         idFromBytes(trailingId(key)),
       );

@@ -26,8 +26,8 @@ export interface ApplicationIndex {
   /** Whether another application still manages the tenant of this one after a time. */
   hasOtherManager(record: ApplicationRecord, time: number): boolean;
 
-  /** The ids of the applications of a tenant that may have an external id, expired ones included. */
-  idsByExternalId(tenantId: string, externalId: string): string[];
+  /** The ids of the applications of a tenant that may have an external id or a key, expired ones included. */
+  idsBy(attribute: "externalId" | "keyId", tenantId: string, value: string): string[];
 
   /** The ids of a tenant's unexpired applications, newest first, after an id. */
   idsAfter(tenantId: string, id: string, now: number, limit: number): string[];
@@ -123,7 +123,7 @@ export function createApplicationIndex(tables: Tables): ApplicationIndex {
 
     recordUse: attributes.recordUse,
     hasOtherManager: attributes.hasOtherManager,
-    idsByExternalId: attributes.idsByExternalId,
+    idsBy: attributes.idsBy,
 
     idsAfter(tenantId, id, now, limit) {
       const rows = byTenant.getRange({

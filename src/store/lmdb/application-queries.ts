@@ -5,10 +5,13 @@ import {
   type ApplicationPage,
   type ApplicationStore,
   compareBy,
+  defaultScanLimit,
   foldName,
   isAfterPosition,
   type ListOrder,
+  type ListPosition,
   type ListQuery,
+  listPositionOf,
   matchesFilter,
 } from "../port/applications.js";
 import { type ApplicationRecord, isUnexpired } from "../port/records.js";
@@ -44,7 +47,8 @@ interface Scan {
 /**
  * Lists applications by filter and order. The most selective index is scanned
  * and its records are filtered. A page by number needs the total: where no
- * index covers the entire filter, every row is read to count them.
+ * index covers the entire filter, every row is read to count them. A search for
+ * words stops at its scan limit.
  */
 export function createApplicationSearch(
   { read, tables }: Environment,
@@ -105,10 +109,20 @@ export function createApplicationSearch(
     const total = isPage ? read(() => countByIndex(query)) : undefined;
     const skip = isPage ? (from.page - 1) * size : 0;
     const isComplete = () => (!isPage || total !== undefined) && items.length > size;
+    const { scanLimit = defaultScanLimit } = query;
+    const maxRows = filter.words ? scanLimit : Number.POSITIVE_INFINITY;
     const items: ApplicationRecord[] = [];
     let matched = 0;
+    let rows = 0;
+    let lastRead: ApplicationRecord | undefined;
+    let stoppedAt: ListPosition | undefined;
     const visit = (id: string): boolean => {
+      if (rows++ >= maxRows && lastRead) {
+        stoppedAt = listPositionOf(order, lastRead);
+        return true;
+      }
       const record = records.find(id);
+      lastRead = record ?? lastRead;
       const isMatch =
         isUnexpired(record, clock()) &&
         record.tenantId === tenantId &&
@@ -127,6 +141,9 @@ export function createApplicationSearch(
       last = read(() => scanBatch(scan, cursor, visit));
     }
     const page = { items: items.slice(0, size), more: items.length > size };
+    if (stoppedAt) {
+      return { ...page, stoppedAt };
+    }
     // The total was counted in an earlier snapshot. It must not contradict the page.
     const least = items.length > 0 ? skip + items.length : 0;
     return isPage ? { ...page, total: Math.max(total ?? matched, least) } : page;
@@ -135,7 +152,7 @@ export function createApplicationSearch(
 
 /** The single conditions that the scan of each order covers without reading records. */
 const coveredBy: Readonly<Record<ListOrder, readonly (keyof ApplicationFilter)[]>> = {
-  newest: ["permission", "disabled", "type"],
+  newest: ["permission", "disabled", "createdBy", "type"],
   name: ["namePrefix"],
   expires_at: ["expiresBefore"],
   last_used_at: ["lastUsedBefore"],
@@ -191,10 +208,11 @@ function backward(table: Tables["byTenant"], prefix: Buffer, cursor: Buffer | un
 function newestFirst(
   { byTenant, applicationAttributes }: Tables,
   tenantId: string,
-  { permission, disabled, type }: ApplicationFilter,
+  { permission, disabled, createdBy, type }: ApplicationFilter,
   position: string | undefined,
 ): Scan {
-  const byAttribute = (attribute: "disabled" | "permission" | "type", value: string) =>
+  type Indexed = "createdBy" | "disabled" | "permission" | "type";
+  const byAttribute = (attribute: Indexed, value: string) =>
     backward(
       applicationAttributes,
       attributePrefix(tenantId, attribute, attributeValue(attribute, value)),
@@ -205,6 +223,9 @@ function newestFirst(
   }
   if (disabled) {
     return byAttribute("disabled", "");
+  }
+  if (createdBy !== undefined) {
+    return byAttribute("createdBy", createdBy);
   }
   if (type !== undefined) {
     return byAttribute("type", type);

@@ -130,10 +130,13 @@ export function createApplicationStore({
     async list(query, signal) {
       signal?.throwIfAborted();
       const { tenantId, filter, order = "newest" } = query;
-      const externalId = filter?.externalId;
-      if (externalId !== undefined && !query.ids) {
+      const { externalId, keyId } = filter ?? {};
+      if ((externalId ?? keyId) !== undefined && !query.ids) {
         return read(() => {
-          const ids = index.idsByExternalId(tenantId, externalId);
+          const ids =
+            externalId === undefined
+              ? index.idsBy("keyId", tenantId, keyId as string)
+              : index.idsBy("externalId", tenantId, externalId);
           return list({ ...query, ids }, clock());
         });
       }
@@ -225,7 +228,7 @@ export function hasTakenExternalId(
   { id, tenantId, externalId }: Claim,
   { records, index, now }: ExternalIdSearch,
 ): boolean {
-  const ids = externalId === undefined ? [] : index.idsByExternalId(tenantId, externalId);
+  const ids = externalId === undefined ? [] : index.idsBy("externalId", tenantId, externalId);
   return ids.some((other) => {
     const record = other === id ? undefined : records.find(other);
     return isUnexpired(record, now) && record.externalId === externalId;

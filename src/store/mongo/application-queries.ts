@@ -2,10 +2,14 @@ import type { ClientSession, Collection, Document, Sort } from "mongodb";
 import {
   type ApplicationFilter,
   type ApplicationPage,
+  compareBy,
+  defaultScanLimit,
   foldName,
+  hasWords,
   type ListOrder,
   type ListPosition,
   type ListQuery,
+  listPositionOf,
 } from "../port/applications.js";
 import type { ApplicationRecord } from "../port/records.js";
 import { byExpiry, byManager, byTenant, managerFilter, searchIndexes } from "./collections.js";
@@ -32,6 +36,10 @@ export async function listApplications(
   query: ListQuery,
   signal?: AbortSignal,
 ): Promise<ApplicationPage> {
+  const words = query.filter?.words;
+  if (words) {
+    return searchApplications(list, query, words, signal);
+  }
   const { documents, time, freshRead } = list;
   const { size, from, order = "newest" } = query;
   const skip = "page" in from ? (from.page - 1) * size : 0;
@@ -77,6 +85,66 @@ async function count(
   return Math.max(stored - expired, 0);
 }
 
+/** What a search for words reads of each application: its texts and its position in every order. */
+const searched = {
+  ...{ name: 1, description: 1, external_id: 1 },
+  ...{ expires_at: 1, created_at: 1, last_used_at: 1 },
+} as const;
+
+/**
+ * Searches for words up to the scan limit. They are compared here, because
+ * MongoDB folds the case of ASCII letters only.
+ */
+async function searchApplications(
+  { documents, time, freshRead }: ApplicationList,
+  query: ListQuery,
+  words: readonly string[],
+  signal: AbortSignal | undefined,
+): Promise<ApplicationPage> {
+  const { size, from, order = "newest", scanLimit = defaultScanLimit } = query;
+  const isPage = "page" in from;
+  const skip = isPage ? (from.page - 1) * size : 0;
+  const readOptions = { signal, ...limitsOf(documents), ...freshRead() };
+  const found: ApplicationRecord[] = [];
+  let rows = 0;
+  let matched = 0;
+  let lastRead: ApplicationRecord | undefined;
+  let stoppedAt: ListPosition | undefined;
+  await callDriver(async () => {
+    const cursor = documents.find(
+      { ...toFilter(query), ...notExpired(time) },
+      {
+        ...{ sort: sorts[order], limit: scanLimit + 1, hint: indexFor(query) },
+        ...{ projection: searched, batchSize: 1_000 },
+        ...readOptions,
+      },
+    );
+    for await (const document of cursor) {
+      if (rows++ === scanLimit && lastRead) {
+        stoppedAt = listPositionOf(order, lastRead);
+        break;
+      }
+      lastRead = toApplication(document);
+      if (hasWords(lastRead, words) && matched++ >= skip && found.length <= size) {
+        found.push(lastRead);
+      }
+      if (!isPage && found.length > size) {
+        break;
+      }
+    }
+  });
+  const ids = found.slice(0, size).map(({ id }) => uuid(id));
+  const complete = await callDriver(() =>
+    documents.find({ _id: { $in: ids } }, readOptions).toArray(),
+  );
+  const items = complete.map(toApplication).sort(compareBy(order));
+  const page = { items, more: found.length > size };
+  if (stoppedAt) {
+    return { ...page, stoppedAt };
+  }
+  return isPage ? { ...page, total: matched } : page;
+}
+
 const sorts: Readonly<Record<ListOrder, Sort>> = {
   newest: { _id: -1 },
   name: { folded_name: 1, _id: 1 },
@@ -89,6 +157,9 @@ function indexFor({ ids, filter = {}, order = "newest" }: ListQuery) {
   if (filter.externalId !== undefined) {
     return searchIndexes.external_id;
   }
+  if (filter.keyId !== undefined) {
+    return searchIndexes.key_id;
+  }
   if (order !== "newest") {
     return searchIndexes[order];
   }
@@ -100,6 +171,9 @@ function indexFor({ ids, filter = {}, order = "newest" }: ListQuery) {
   }
   if (filter.disabled) {
     return searchIndexes.disabled;
+  }
+  if (filter.createdBy !== undefined) {
+    return searchIndexes.created_by;
   }
   return filter.type === undefined ? byTenant : searchIndexes.type;
 }
@@ -116,7 +190,7 @@ function toFilter({ tenantId, ids, filter = {}, order = "newest", from }: ListQu
 }
 
 function conditionsOf(filter: ApplicationFilter): Document[] {
-  const { type, disabled, permission, namePrefix, externalId } = filter;
+  const { type, disabled, permission, namePrefix, externalId, keyId, createdBy } = filter;
   const { expiresBefore, lastUsedBefore } = filter;
   const prefix = namePrefix === undefined ? undefined : foldName(namePrefix);
   const fields = {
@@ -124,6 +198,8 @@ function conditionsOf(filter: ApplicationFilter): Document[] {
     disabled: disabled === false ? { $ne: true } : disabled,
     held_permissions: permission,
     external_id: externalId,
+    "keys.id": keyId === undefined ? undefined : uuid(keyId),
+    created_by: createdBy === undefined ? undefined : uuid(createdBy),
     folded_name: prefix === undefined ? undefined : { $gte: prefix, $lt: `${prefix}\u{10ffff}` },
     expires_at: expiresBefore === undefined ? undefined : { $lt: new Date(expiresBefore) },
     idle_since: lastUsedBefore === undefined ? undefined : { $lt: new Date(lastUsedBefore) },

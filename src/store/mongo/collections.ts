@@ -61,6 +61,8 @@ export const searchIndexes = {
   expires_at: { tenant_id: 1, expires_at: 1, _id: 1 },
   last_used_at: { tenant_id: 1, idle_since: 1, _id: 1 },
   external_id: { tenant_id: 1, external_id: 1, _id: -1 },
+  key_id: { tenant_id: 1, "keys.id": 1, _id: -1 },
+  created_by: { tenant_id: 1, created_by: 1, _id: -1 },
 } as const;
 
 /** Most applications do not have these values, so a partial index stays small. */

@@ -81,6 +81,11 @@ export interface ApplicationFilter {
   readonly namePrefix?: string | undefined;
   /** At most one application has it. */
   readonly externalId?: string | undefined;
+  /** The id of one of its keys. At most one application has it. */
+  readonly keyId?: string | undefined;
+  readonly createdBy?: string | undefined;
+  /** All must occur in the name, the description or the external id: see {@link toWords}. */
+  readonly words?: readonly string[] | undefined;
   readonly expiresBefore?: number | undefined;
   /** Last used before this time, or created before it and never used. */
   readonly lastUsedBefore?: number | undefined;
@@ -102,7 +107,11 @@ export interface ListQuery {
   readonly size: number;
   /** A page by number, with a total, or the items after a position. */
   readonly from: { readonly page: number } | ListPosition;
+  /** The most applications that a search for words reads. Default: 10,000. */
+  readonly scanLimit?: number | undefined;
 }
+
+export const defaultScanLimit = 10_000;
 
 /** The position of an item in a list. The item need not exist any more. */
 export interface ListPosition {
@@ -116,8 +125,10 @@ export interface ApplicationPage {
   readonly items: readonly ApplicationRecord[];
   /** Whether more items follow the last one. */
   readonly more: boolean;
-  /** The number of all items. Only for pages by number. */
+  /** The number of all items. Only for pages by number, and not if a search stopped early. */
   readonly total?: number | undefined;
+  /** Where a search for words stopped at its scan limit. Absent if it reached the end or filled the page. */
+  readonly stoppedAt?: ListPosition | undefined;
 }
 
 /** Index keys are short, so only this many characters of a name are sorted by. */
@@ -125,9 +136,28 @@ const foldedLength = 100;
 
 /** The case-insensitive form of a name for search and order. */
 export function foldName(name: string): string {
+  return [...foldCase(name)].slice(0, foldedLength).join("");
+}
+
+function foldCase(text: string): string {
   // A final sigma must match a prefix in which it is not final.
-  const folded = name.toLowerCase().replaceAll("ς", "σ");
-  return [...folded].slice(0, foldedLength).join("");
+  return text.toLowerCase().replaceAll("ς", "σ");
+}
+
+/** The words of a search text, in their case-insensitive form. */
+export function toWords(text: string): string[] {
+  return foldCase(text)
+    .split(/\s+/)
+    .filter((word) => word !== "");
+}
+
+/** Whether every word occurs in the name, the description or the external id of an application. */
+export function hasWords(
+  { name, description, externalId }: ApplicationRecord,
+  words: readonly string[],
+): boolean {
+  const texts = [name, description ?? "", externalId ?? ""].map(foldCase);
+  return words.every((word) => texts.some((text) => text.includes(word)));
 }
 
 /** When an application was last used, or created if it never was. */
@@ -165,17 +195,20 @@ export function matchesFilter(
   order: ListOrder,
 ): boolean {
   const { type, disabled, permission, namePrefix, externalId } = filter;
-  const { expiresBefore, lastUsedBefore } = filter;
+  const { keyId, createdBy, words, expiresBefore, lastUsedBefore } = filter;
   const expiry = record.expiresAt ?? Number.POSITIVE_INFINITY;
   return (
     (order !== "expires_at" || Number.isFinite(expiry)) &&
     (type === undefined || record.type === type) &&
     (disabled === undefined || record.disabled === disabled) &&
     (externalId === undefined || record.externalId === externalId) &&
+    (keyId === undefined || record.keys.some(({ id }) => id === keyId)) &&
+    (createdBy === undefined || record.createdBy === createdBy) &&
     (expiresBefore === undefined || expiry < expiresBefore) &&
     (lastUsedBefore === undefined || lastUseOf(record) < lastUsedBefore) &&
     (namePrefix === undefined || foldName(record.name).startsWith(foldName(namePrefix))) &&
-    (permission === undefined || heldPermissions(record).includes(permission))
+    (permission === undefined || heldPermissions(record).includes(permission)) &&
+    (words === undefined || hasWords(record, words))
   );
 }
 

@@ -76,6 +76,45 @@ export function describeSearchApplications({ server, api, expectRefused }: ApiSu
       expect(await names({ namePrefix: "ren" })).toEqual(["Renamed"]);
     });
 
+    it("finds words in names, descriptions and external ids, with other filters and orders", async () => {
+      const { root, names, apps } = await createTenant();
+      const fields = { description: "Prints receipts", externalId: "POS-1000" };
+      const till = { name: "Till", type: "private", ...tokenRead, ...fields };
+      await api().createApplication(root.key, till);
+      expect(await names({ q: "SHOP" })).toEqual(["Web shop"]);
+      expect(await names({ q: " backend  check " })).toEqual(["Checkout backend"]);
+      expect(await names({ q: "receipts 1000" })).toEqual(["Till"]);
+      expect(await names({ q: "e", order: "name", type: "private" })).toEqual([
+        ...["checker", "Checkout backend", "Till"],
+      ]);
+      expect(await names({ q: "check", id: [apps.checker.id, apps.shop.id] })).toEqual(["checker"]);
+      const { pagination } = await api().listApplications(root.key, { q: "check", size: 1 });
+      expect(pagination).toMatchObject({ totalItems: 2, totalPages: 2, pageNumber: 1 });
+      expect(await names({ q: "check", start: pagination?.next ?? "" })).toEqual([
+        "Checkout backend",
+      ]);
+      expect(pagination?.incomplete).toBeUndefined();
+    });
+
+    it("finds an application by its whole id and by the id of its key", async () => {
+      const { root, names, apps } = await createTenant();
+      expect(await names({ q: apps.shop.id.toUpperCase() })).toEqual(["Web shop"]);
+      const { data } = await api().listApplicationKeys(root.key, apps.shop);
+      expect(await names({ q: data[0]?.id ?? "" })).toEqual(["Web shop"]);
+      expect(await names({ q: apps.shop.id, type: "private" })).toEqual([]);
+      expect(await names({ q: apps.shop.id, id: [apps.checker.id] })).toEqual([]);
+      const other = await server().createTenant();
+      expect((await api().listApplications(other.key, { q: apps.shop.id })).data).toEqual([]);
+    });
+
+    it("finds the applications that one created", async () => {
+      const { root, names, apps } = await createTenant();
+      expect(await names({ createdBy: root.applicationId, type: "private" })).toEqual([
+        ...["checker", "Checkout backend"],
+      ]);
+      expect(await names({ createdBy: apps.shop.id })).toEqual([]);
+    });
+
     it("finds applications that expire before a time, the earliest first", async () => {
       const { now, names } = await createTenant();
       const expiringBefore = (time: number) => names({ expiresBefore: timestampFromMs(time) });
@@ -133,6 +172,7 @@ export function describeSearchApplications({ server, api, expectRefused }: ApiSu
       ["by type", { type: "private" }],
       ["by permission", { permission: "token:read" }],
       ["by status", { status: "enabled" }],
+      ["by words", { q: "a m", order: "name" }],
       ["by name", { order: "name" }],
       ["by name prefix", { namePrefix: "n" }],
       ["by expiry", { order: "expires_at" }],
@@ -195,6 +235,9 @@ export function describeSearchApplications({ server, api, expectRefused }: ApiSu
         ["permission", { permission: "*" }],
         ["name_prefix", { namePrefix: "x".repeat(101) }],
         ["order", { order: "oldest" }],
+        ["q", { q: " " }],
+        ["q", { q: "x".repeat(201) }],
+        ["created_by", { createdBy: "me" }],
       ] as const) {
         const { errors } = await expectRefused(
           api().listApplications(root.key, search),

@@ -18,6 +18,7 @@ import { describeLists } from "./lists.js";
 import { describeManagers } from "./managers.js";
 import { describeMultiProcess } from "./multi-process.js";
 import { describeRaces } from "./races.js";
+import { describeSearch } from "./search.js";
 import { describeSessionLists } from "./session-lists.js";
 import { describeSessionQuotas } from "./session-quotas.js";
 import { describeSessionRevocations } from "./session-revocations.js";
@@ -65,6 +66,7 @@ export function describeStore(name: string, open: OpenStore): void {
     describeKeys,
     describeLastUsed,
     describeLists,
+    describeSearch,
     describeSessions,
     describeSessionLists,
     describeSessionQuotas,

@@ -111,7 +111,7 @@ describe("the LMDB store", () => {
     );
     const left = {
       applications: 1,
-      "application-attributes": 3,
+      "application-attributes": 4,
       "by-tenant": 1,
       counts: 1,
       sessions: 2,
@@ -156,7 +156,7 @@ describe("the LMDB store", () => {
     await until(async () => tables.rows().expired === 1);
     advance(expiredRetention);
     await until(async () => (await store.applications.findExpired(expired.id)) === undefined);
-    expect(tables.rows()).toMatchObject({ applications: 1, "application-attributes": 4 });
+    expect(tables.rows()).toMatchObject({ applications: 1, "application-attributes": 5 });
     const { tenantId, externalId } = fields;
     const query = { tenantId, filter: { externalId }, size: 9, from: { page: 1 } };
     expect(await store.applications.list(query)).toMatchObject({ items: [owner], total: 1 });
@@ -233,7 +233,7 @@ describe("the LMDB store", () => {
     await revoke(2);
     const last = await open(300);
     await folder.open({ sweepInterval: 5 });
-    const left = { applications: 1, "application-attributes": 3, "by-tenant": 1, counts: 1 };
+    const left = { applications: 1, "application-attributes": 4, "by-tenant": 1, counts: 1 };
     await tables.waitForRows({
       ...left,
       sessions: 300,

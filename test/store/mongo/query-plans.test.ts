@@ -46,6 +46,7 @@ const byAuthorizer = '{"authorized_by":1,"_id":-1}';
 const byOpenSession = '{"application_id":1,"expires_at":1,"epoch":1}';
 const byExpiry = '{"expires_at":1}';
 const byExternalId = '{"tenant_id":1,"external_id":1,"_id":-1}';
+const byKeyId = '{"tenant_id":1,"keys.id":1,"_id":-1}';
 const byKeyHash = '{"keys.hash":1}';
 const byKeyExpiry = '{"keys.expires_at":1}';
 const byManaging = '{"tenant_id":1,"disabled":1,"expires_at":1}';
@@ -239,6 +240,19 @@ describe("a MongoDB store with many records", () => {
       [["find applications", byExternalId, 2, 1]],
       () => store.applications.create(anApplication({ externalId: "svc-4711" }), audit.created),
     ],
+    "find an application by the id of a key": [
+      ({ tenantId, keys: [key] }: ApplicationRecord) =>
+        list({ tenantId, filter: { keyId: must(key).id }, from: { page: 1 } }),
+      [["find applications", byKeyId, 2, 1]],
+      () => store.applications.create(anApplication(), audit.created),
+    ],
+    "search for words up to a scan limit": [
+      () => list({ filter: { words: ["shop"] }, scanLimit: 20, from: { page: 1 } }),
+      [
+        ["find applications", byTenant, 21, 21],
+        ["find applications", byId, 6, 5],
+      ],
+    ],
     "update an application": [
       () =>
         store.applications.update(
@@ -368,6 +382,7 @@ describe("a MongoDB store with many records", () => {
     }
   });
 
+  const creator = randomUUID();
   const searches: [name: string, query: Partial<ListQuery>, index: string][] = [
     ["a type", { filter: { type: "private" } }, '{"tenant_id":1,"type":1,"_id":-1}'],
     ["disabled", { filter: { disabled: true } }, '{"tenant_id":1,"disabled":1,"_id":-1}'],
@@ -375,6 +390,11 @@ describe("a MongoDB store with many records", () => {
       "a permission",
       { filter: { permission: "token:search", type: "private" } },
       '{"tenant_id":1,"held_permissions":1,"_id":-1}',
+    ],
+    [
+      "a creator",
+      { filter: { createdBy: creator, type: "private" } },
+      '{"tenant_id":1,"created_by":1,"_id":-1}',
     ],
     [
       "the start of a name",
@@ -394,7 +414,10 @@ describe("a MongoDB store with many records", () => {
   ];
 
   describe.each(searches)("searching by %s", (_, query, index) => {
-    const rare = { name: "Rarely", type: "private", permissions: ["token:search"] } as const;
+    const rare = {
+      ...({ name: "Rarely", type: "private", createdBy: creator } as const),
+      permissions: ["token:search"],
+    };
 
     it("reads only the page from its index", async () => {
       const tenantId = randomUUID();

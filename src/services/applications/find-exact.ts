@@ -1,0 +1,66 @@
+import type { HandlerContext } from "@connectrpc/connect";
+import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { callerOf } from "../../auth/caller.js";
+import type { Keyring } from "../../auth/keys.js";
+import { containsKeyPrefix, parseKey } from "../../contract/key-format.js";
+import { methodName } from "../../contract/methods.js";
+import { invalidRequest, type Problem } from "../../errors.js";
+import { isId } from "../../lib/uuid.js";
+import type { Store } from "../../store/port/store.js";
+
+/**
+ * Finds the application that a search text identifies: by its id, by the id of
+ * one of its keys, or by a key. Returns the ids to list, none for a key that
+ * belongs to no application of the tenant, or `undefined` for another text.
+ */
+export type FindExact = (
+  context: HandlerContext,
+  text: string,
+) => Promise<readonly string[] | undefined>;
+
+export function createFindExact({ applications, sessions }: Store, keyring: Keyring): FindExact {
+  return async (context, text) => {
+    const { tenantId } = callerOf(context).application;
+    const isUrl = context.requestMethod !== "POST";
+    if (isUrl && containsKeyPrefix(text)) {
+      throw keyInUrl();
+    }
+    const ofTenant = async (id: string | undefined) => {
+      const found = id === undefined ? undefined : await applications.find(id);
+      return found?.tenantId === tenantId ? found.id : undefined;
+    };
+
+    const key = parseKey(text);
+    if (key) {
+      // The secret is not compared: a replaced key is found as well.
+      const isOfSession = key.kind === "ses" || key.kind === "non";
+      const session = isOfSession ? await sessions.find(key.id) : undefined;
+      const id = await ofTenant(isOfSession ? session?.application.id : key.id);
+      return id === undefined ? [] : [id];
+    }
+    if (isId(text)) {
+      const id = text.toLowerCase();
+      const query = { tenantId, filter: { keyId: id }, size: 1, from: { page: 1 } };
+      const found =
+        (await ofTenant(id)) ?? (await applications.list(query, context.signal)).items[0]?.id;
+      return found === undefined ? undefined : [found];
+    }
+    if (keyring.acceptsForeign(text)) {
+      const id = await ofTenant(await applications.findForeign(keyring.hashes(text)));
+      if (id !== undefined && isUrl) {
+        throw keyInUrl();
+      }
+      return id === undefined ? undefined : [id];
+    }
+    return undefined;
+  };
+}
+
+/** The text of the problem does not repeat the key. */
+function keyInUrl(): Problem {
+  const path = `/${methodName(ApplicationService.method.listApplications)}`;
+  return invalidRequest({
+    field: "q",
+    message: `contains a key, and keys must not be in URLs: search for an id, or send the search as POST ${path}`,
+  });
+}

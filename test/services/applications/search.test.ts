@@ -1,0 +1,117 @@
+import { createHash, randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { generateKey } from "../../../src/auth/keys.js";
+import { newId } from "../../../src/lib/uuid.js";
+import type { Store } from "../../../src/store/port/store.js";
+import { seedTenant } from "../../contract/api/fixtures.js";
+import { times } from "../../contract/store/fixtures.js";
+import { anImportedApplication, importAll } from "../../contract/store/transfer-fixtures.js";
+import { type Api, keyOf } from "../../support/api/api.js";
+import { createGrpcApi } from "../../support/api/grpc.js";
+import { rpcPath } from "../../support/api/rpc-path.js";
+import { startServer, type TestServer } from "../../support/service/server.js";
+
+const scanLimit = 5;
+
+function withScanLimit(store: Store): Store {
+  const { applications } = store;
+  const list: typeof applications.list = (query, signal) =>
+    applications.list({ ...query, scanLimit }, signal);
+  return { ...store, applications: { ...applications, list } };
+}
+
+let server: TestServer;
+let api: Api;
+
+beforeAll(async () => {
+  server = await startServer("lmdb", {
+    environment: { FOREIGN_KEYS: "accept" },
+    wrapStore: withScanLimit,
+  });
+  api = createGrpcApi(`127.0.0.1:${server.port}`);
+});
+
+afterAll(async () => {
+  api.close();
+  await server.close();
+});
+
+/** Imports an application with a key that another system created. */
+async function importForeign(tenantId: string) {
+  const key = `sk_live_${randomUUID()}`;
+  const hash = createHash("sha256").update(key).digest();
+  const keys = [{ id: newId(0), hash, foreign: true, createdAt: 0 }];
+  const application = anImportedApplication({ tenantId, keys });
+  await importAll(server.store, { applications: [application] });
+  return { id: application.id, key };
+}
+
+describe("a search for a key", () => {
+  it("finds its application, also by a replaced key, a session key and a nonce", async () => {
+    const { root, backend, shop, openSession } = await seedTenant(server, api);
+    const foreign = await importForeign(root.tenantId);
+    const session = await openSession({ permissions: ["token:read"] });
+    const rotated = keyOf(await api.regenerateApplicationKey(root.key, backend));
+    const find = async (q: string) =>
+      (await api.listApplications(root.key, { q })).data.map(({ id }) => id);
+    expect(await find(` ${shop.key} `)).toEqual([shop.id]);
+    expect(await find(backend.key)).toEqual([backend.id]);
+    expect(await find(rotated)).toEqual([backend.id]);
+    expect(await find(session.key)).toEqual([shop.id]);
+    expect(await find(session.nonce)).toEqual([shop.id]);
+    expect(await find(foreign.key)).toEqual([foreign.id]);
+  });
+
+  it("finds nothing of another tenant", async () => {
+    const { root, shop, openSession } = await seedTenant(server, api);
+    const foreign = await importForeign(root.tenantId);
+    const session = await openSession();
+    const other = await server.createTenant();
+    for (const q of [shop.key, session.key, foreign.key, generateKey("prv", newId(0))]) {
+      expect((await api.listApplications(other.key, { q })).data).toEqual([]);
+    }
+  });
+
+  it("is refused in a URL, and in no log", async () => {
+    const { root, shop } = await seedTenant(server, api);
+    const foreign = await importForeign(root.tenantId);
+    const path = rpcPath(ApplicationService.method.listApplications);
+    const headers = { "svc-api-key": root.key };
+    for (const key of [shop.key, `a ${shop.key}`, foreign.key]) {
+      const q = encodeURIComponent(key);
+      const message = encodeURIComponent(JSON.stringify({ q: key }));
+      for (const [method, url] of [
+        ["GET", `/applications?q=${q}`],
+        ["HEAD", `/applications?q=${q}`],
+        ["GET", `${path}?connect=v1&encoding=json&message=${message}`],
+      ] as const) {
+        const response = await fetch(`${server.url}${url}`, { method, headers });
+        expect(response.status).toBe(400);
+        const text = await response.text();
+        expect(text).not.toContain(key);
+        expect(text.includes(`keys must not be in URLs`)).toBe(method === "GET");
+      }
+    }
+    const lines = JSON.stringify(server.logs);
+    expect(lines).not.toContain(shop.key);
+    expect(lines).not.toContain(foreign.key);
+  });
+});
+
+describe("a search for words", () => {
+  it("reports where it stopped, and continues there", async () => {
+    const { key, tenantId } = await server.createTenant();
+    const newer = times(scanLimit, () => anImportedApplication({ tenantId }));
+    const oldest = anImportedApplication({ tenantId, id: newId(1), name: "Till" });
+    await importAll(server.store, { applications: [...newer, oldest] });
+    const first = await api.listApplications(key, { q: "till" });
+    expect(first.data).toEqual([]);
+    expect(first.pagination).toMatchObject({ incomplete: true, pageNumber: 1 });
+    expect(first.pagination?.totalItems).toBeUndefined();
+    const start = first.pagination?.next ?? "";
+    const second = await api.listApplications(key, { q: "till", start });
+    expect(second.data.map(({ id }) => id)).toEqual([oldest.id]);
+    expect(second.pagination?.incomplete).toBeUndefined();
+  });
+});
