@@ -83,15 +83,27 @@ export const openapi = {
               "schema": {
                 "$ref": "#/components/schemas/CheckAccessRequest"
               },
-              "example": {
-                "key": "lk_ses_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw",
-                "permission": "token:read",
-                "token": {
-                  "id": "card-4242",
-                  "container": "/pci/customer-42/"
+              "examples": {
+                "minimal": {
+                  "summary": "As few fields as possible",
+                  "value": {
+                    "key": "lk_ses_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw",
+                    "permission": "token:read"
+                  }
                 },
-                "origin": "https://shop.example.com",
-                "address": "203.0.113.7"
+                "complete": {
+                  "summary": "As many fields as possible",
+                  "value": {
+                    "key": "lk_ses_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw",
+                    "permission": "token:read",
+                    "token": {
+                      "id": "card-4242",
+                      "container": "/pci/customer-42/"
+                    },
+                    "origin": "https://shop.example.com",
+                    "address": "203.0.113.7"
+                  }
+                }
               }
             }
           }
@@ -329,22 +341,35 @@ export const openapi = {
               "schema": {
                 "$ref": "#/components/schemas/BatchCheckAccessRequest"
               },
-              "example": {
-                "checks": [
-                  {
-                    "key": "lk_ses_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw",
-                    "permission": "token:read",
-                    "token": {
-                      "id": "card-4242",
-                      "container": "/pci/customer-42/"
-                    },
-                    "origin": "https://shop.example.com",
-                    "address": "203.0.113.7",
-                    "application_id": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
-                    "session_id": "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f",
-                    "external_id": "svc-4711"
+              "examples": {
+                "minimal": {
+                  "summary": "As few fields as possible",
+                  "value": {
+                    "checks": [
+                      {
+                        "key": "lk_ses_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw",
+                        "permission": "token:read"
+                      }
+                    ]
                   }
-                ]
+                },
+                "complete": {
+                  "summary": "As many fields as possible",
+                  "value": {
+                    "checks": [
+                      {
+                        "key": "lk_ses_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw",
+                        "permission": "token:read",
+                        "token": {
+                          "id": "card-4242",
+                          "container": "/pci/customer-42/"
+                        },
+                        "origin": "https://shop.example.com",
+                        "address": "203.0.113.7"
+                      }
+                    ]
+                  }
+                }
               }
             }
           }
@@ -936,34 +961,49 @@ export const openapi = {
               "schema": {
                 "$ref": "#/components/schemas/CreateApplicationRequest"
               },
-              "example": {
-                "name": "Web shop",
-                "type": "public",
-                "permissions": [
-                  "token:create"
-                ],
-                "rules": [
-                  {
-                    "description": "Cards may be read, masked",
-                    "priority": 1,
-                    "container": "/pci/",
-                    "transform": "mask",
+              "examples": {
+                "minimal": {
+                  "summary": "As few fields as possible",
+                  "value": {
+                    "name": "Web shop",
+                    "type": "public",
                     "permissions": [
-                      "token:read"
+                      "token:create"
                     ]
                   }
-                ],
-                "allowed_origins": [
-                  "https://shop.example.com"
-                ],
-                "allowed_cidrs": [
-                  "203.0.113.0/24"
-                ],
-                "session_quota": 50000,
-                "description": "Sells to consumers on the web",
-                "external_id": "svc-4711",
-                "metadata": {
-                  "team": "payments"
+                },
+                "complete": {
+                  "summary": "As many fields as possible",
+                  "value": {
+                    "name": "Web shop",
+                    "type": "public",
+                    "permissions": [
+                      "token:create"
+                    ],
+                    "rules": [
+                      {
+                        "description": "Cards may be read, masked",
+                        "priority": 1,
+                        "container": "/pci/",
+                        "transform": "mask",
+                        "permissions": [
+                          "token:read"
+                        ]
+                      }
+                    ],
+                    "allowed_origins": [
+                      "https://shop.example.com"
+                    ],
+                    "allowed_cidrs": [
+                      "203.0.113.0/24"
+                    ],
+                    "session_quota": 50000,
+                    "description": "Sells to consumers on the web",
+                    "external_id": "svc-4711",
+                    "metadata": {
+                      "team": "payments"
+                    }
+                  }
                 }
               }
             }
@@ -1889,33 +1929,47 @@ export const openapi = {
               "schema": {
                 "$ref": "#/components/schemas/UpdateApplicationRequest"
               },
-              "example": {
-                "name": "Web shop",
-                "permissions": [
-                  "token:create"
-                ],
-                "rules": [
-                  {
-                    "description": "Cards may be read, masked",
-                    "priority": 1,
-                    "container": "/pci/",
-                    "transform": "mask",
+              "examples": {
+                "minimal": {
+                  "summary": "As few fields as possible",
+                  "value": {
+                    "name": "Web shop",
                     "permissions": [
-                      "token:read"
+                      "token:create"
                     ]
                   }
-                ],
-                "allowed_origins": [
-                  "https://shop.example.com"
-                ],
-                "allowed_cidrs": [
-                  "203.0.113.0/24"
-                ],
-                "session_quota": 50000,
-                "description": "Sells to consumers on the web",
-                "external_id": "svc-4711",
-                "metadata": {
-                  "team": "payments"
+                },
+                "complete": {
+                  "summary": "As many fields as possible",
+                  "value": {
+                    "name": "Web shop",
+                    "permissions": [
+                      "token:create"
+                    ],
+                    "rules": [
+                      {
+                        "description": "Cards may be read, masked",
+                        "priority": 1,
+                        "container": "/pci/",
+                        "transform": "mask",
+                        "permissions": [
+                          "token:read"
+                        ]
+                      }
+                    ],
+                    "allowed_origins": [
+                      "https://shop.example.com"
+                    ],
+                    "allowed_cidrs": [
+                      "203.0.113.0/24"
+                    ],
+                    "session_quota": 50000,
+                    "description": "Sells to consumers on the web",
+                    "external_id": "svc-4711",
+                    "metadata": {
+                      "team": "payments"
+                    }
+                  }
                 }
               }
             }
@@ -2610,8 +2664,13 @@ export const openapi = {
               "schema": {
                 "$ref": "#/components/schemas/RegenerateApplicationKeyRequest"
               },
-              "example": {
-                "grace_period": "3600s"
+              "examples": {
+                "complete": {
+                  "summary": "As many fields as possible",
+                  "value": {
+                    "grace_period": "3600s"
+                  }
+                }
               }
             }
           }
@@ -3803,26 +3862,47 @@ export const openapi = {
               "schema": {
                 "$ref": "#/components/schemas/EvaluateRequest"
               },
-              "example": {
-                "subject": {
-                  "type": "user",
-                  "id": "svc-4711",
-                  "properties": {}
-                },
-                "action": {
-                  "name": "read",
-                  "properties": {}
-                },
-                "resource": {
-                  "type": "token",
-                  "id": "card-4242",
-                  "properties": {
-                    "container": "/pci/customer-42/"
+              "examples": {
+                "minimal": {
+                  "summary": "As few fields as possible",
+                  "value": {
+                    "subject": {
+                      "type": "user",
+                      "id": "svc-4711"
+                    },
+                    "action": {
+                      "name": "read"
+                    },
+                    "resource": {
+                      "type": "token",
+                      "id": "card-4242"
+                    }
                   }
                 },
-                "context": {
-                  "origin": "https://shop.example.com",
-                  "address": "203.0.113.7"
+                "complete": {
+                  "summary": "As many fields as possible",
+                  "value": {
+                    "subject": {
+                      "type": "user",
+                      "id": "svc-4711",
+                      "properties": {}
+                    },
+                    "action": {
+                      "name": "read",
+                      "properties": {}
+                    },
+                    "resource": {
+                      "type": "token",
+                      "id": "card-4242",
+                      "properties": {
+                        "container": "/pci/customer-42/"
+                      }
+                    },
+                    "context": {
+                      "origin": "https://shop.example.com",
+                      "address": "203.0.113.7"
+                    }
+                  }
                 }
               }
             }
@@ -4023,29 +4103,10 @@ export const openapi = {
               "schema": {
                 "$ref": "#/components/schemas/BatchEvaluateRequest"
               },
-              "example": {
-                "subject": {
-                  "type": "user",
-                  "id": "svc-4711",
-                  "properties": {}
-                },
-                "action": {
-                  "name": "read",
-                  "properties": {}
-                },
-                "resource": {
-                  "type": "token",
-                  "id": "card-4242",
-                  "properties": {
-                    "container": "/pci/customer-42/"
-                  }
-                },
-                "context": {
-                  "origin": "https://shop.example.com",
-                  "address": "203.0.113.7"
-                },
-                "evaluations": [
-                  {
+              "examples": {
+                "complete": {
+                  "summary": "As many fields as possible",
+                  "value": {
                     "subject": {
                       "type": "user",
                       "id": "svc-4711",
@@ -4065,11 +4126,35 @@ export const openapi = {
                     "context": {
                       "origin": "https://shop.example.com",
                       "address": "203.0.113.7"
+                    },
+                    "evaluations": [
+                      {
+                        "subject": {
+                          "type": "user",
+                          "id": "svc-4711",
+                          "properties": {}
+                        },
+                        "action": {
+                          "name": "read",
+                          "properties": {}
+                        },
+                        "resource": {
+                          "type": "token",
+                          "id": "card-4242",
+                          "properties": {
+                            "container": "/pci/customer-42/"
+                          }
+                        },
+                        "context": {
+                          "origin": "https://shop.example.com",
+                          "address": "203.0.113.7"
+                        }
+                      }
+                    ],
+                    "options": {
+                      "evaluations_semantic": "execute_all"
                     }
                   }
-                ],
-                "options": {
-                  "evaluations_semantic": "execute_all"
                 }
               }
             }
@@ -4270,29 +4355,49 @@ export const openapi = {
               "schema": {
                 "$ref": "#/components/schemas/SearchSubjectsRequest"
               },
-              "example": {
-                "subject": {
-                  "type": "user",
-                  "properties": {}
-                },
-                "action": {
-                  "name": "read",
-                  "properties": {}
-                },
-                "resource": {
-                  "type": "token",
-                  "id": "card-4242",
-                  "properties": {
-                    "container": "/pci/customer-42/"
+              "examples": {
+                "minimal": {
+                  "summary": "As few fields as possible",
+                  "value": {
+                    "subject": {
+                      "type": "user"
+                    },
+                    "action": {
+                      "name": "read"
+                    },
+                    "resource": {
+                      "type": "token",
+                      "id": "card-4242"
+                    }
                   }
                 },
-                "context": {
-                  "origin": "https://shop.example.com",
-                  "address": "203.0.113.7"
-                },
-                "page": {
-                  "token": "c2VhbGVkIHBvc2l0aW9u",
-                  "limit": 20
+                "complete": {
+                  "summary": "As many fields as possible",
+                  "value": {
+                    "subject": {
+                      "type": "user",
+                      "properties": {}
+                    },
+                    "action": {
+                      "name": "read",
+                      "properties": {}
+                    },
+                    "resource": {
+                      "type": "token",
+                      "id": "card-4242",
+                      "properties": {
+                        "container": "/pci/customer-42/"
+                      }
+                    },
+                    "context": {
+                      "origin": "https://shop.example.com",
+                      "address": "203.0.113.7"
+                    },
+                    "page": {
+                      "token": "c2VhbGVkIHBvc2l0aW9u",
+                      "limit": 20
+                    }
+                  }
                 }
               }
             }
@@ -4496,22 +4601,40 @@ export const openapi = {
               "schema": {
                 "$ref": "#/components/schemas/SearchActionsRequest"
               },
-              "example": {
-                "subject": {
-                  "type": "user",
-                  "id": "svc-4711",
-                  "properties": {}
-                },
-                "resource": {
-                  "type": "token",
-                  "id": "card-4242",
-                  "properties": {
-                    "container": "/pci/customer-42/"
+              "examples": {
+                "minimal": {
+                  "summary": "As few fields as possible",
+                  "value": {
+                    "subject": {
+                      "type": "user",
+                      "id": "svc-4711"
+                    },
+                    "resource": {
+                      "type": "token",
+                      "id": "card-4242"
+                    }
                   }
                 },
-                "context": {
-                  "origin": "https://shop.example.com",
-                  "address": "203.0.113.7"
+                "complete": {
+                  "summary": "As many fields as possible",
+                  "value": {
+                    "subject": {
+                      "type": "user",
+                      "id": "svc-4711",
+                      "properties": {}
+                    },
+                    "resource": {
+                      "type": "token",
+                      "id": "card-4242",
+                      "properties": {
+                        "container": "/pci/customer-42/"
+                      }
+                    },
+                    "context": {
+                      "origin": "https://shop.example.com",
+                      "address": "203.0.113.7"
+                    }
+                  }
                 }
               }
             }
@@ -5507,11 +5630,22 @@ export const openapi = {
               "schema": {
                 "$ref": "#/components/schemas/IntrospectRequest"
               },
-              "example": {
-                "token": "lk_ses_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw",
-                "token_type_hint": "access_token",
-                "origin": "https://shop.example.com",
-                "address": "203.0.113.7"
+              "examples": {
+                "minimal": {
+                  "summary": "As few fields as possible",
+                  "value": {
+                    "token": "lk_ses_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw"
+                  }
+                },
+                "complete": {
+                  "summary": "As many fields as possible",
+                  "value": {
+                    "token": "lk_ses_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw",
+                    "token_type_hint": "access_token",
+                    "origin": "https://shop.example.com",
+                    "address": "203.0.113.7"
+                  }
+                }
               }
             }
           }
@@ -5713,8 +5847,19 @@ export const openapi = {
               "schema": {
                 "$ref": "#/components/schemas/RevokeKeyRequest"
               },
-              "example": {
-                "key": "lk_prv_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw"
+              "examples": {
+                "minimal": {
+                  "summary": "As few fields as possible",
+                  "value": {
+                    "key": "lk_prv_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw"
+                  }
+                },
+                "complete": {
+                  "summary": "As many fields as possible",
+                  "value": {
+                    "key": "lk_prv_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw"
+                  }
+                }
               }
             }
           }
@@ -6465,28 +6610,42 @@ export const openapi = {
               "schema": {
                 "$ref": "#/components/schemas/AuthorizeSessionRequest"
               },
-              "example": {
-                "nonce": "lk_non_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw",
-                "permissions": [
-                  "token:create"
-                ],
-                "rules": [
-                  {
-                    "description": "Cards may be read, masked",
-                    "priority": 1,
-                    "conditions": [
-                      {
-                        "attribute": "container",
-                        "operator": "starts_with",
-                        "value": "/pci/customer-42/"
-                      }
-                    ],
-                    "transform": "mask",
+              "examples": {
+                "minimal": {
+                  "summary": "As few fields as possible",
+                  "value": {
+                    "nonce": "lk_non_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw",
                     "permissions": [
-                      "token:read"
+                      "token:create"
                     ]
                   }
-                ]
+                },
+                "complete": {
+                  "summary": "As many fields as possible",
+                  "value": {
+                    "nonce": "lk_non_02wPAkn1mHXvAAyvJYd2tA3qPzD0Yt6LHr1bWfGx8EoSkVnUZcI5jM7T4e2Qw",
+                    "permissions": [
+                      "token:create"
+                    ],
+                    "rules": [
+                      {
+                        "description": "Cards may be read, masked",
+                        "priority": 1,
+                        "conditions": [
+                          {
+                            "attribute": "container",
+                            "operator": "starts_with",
+                            "value": "/pci/customer-42/"
+                          }
+                        ],
+                        "transform": "mask",
+                        "permissions": [
+                          "token:read"
+                        ]
+                      }
+                    ]
+                  }
+                }
               }
             }
           }

@@ -40,6 +40,7 @@ export interface Contract {
   identityHeader(field: DescField): string | undefined;
   messageRules(message: DescMessage): readonly Rule[];
   fieldRules(field: DescField): FieldRules;
+  isRequired(field: DescField): boolean;
   /** The CEL rules of our own extensions. */
   predefinedRules(rules: object): readonly Rule[];
 }
@@ -93,6 +94,8 @@ export function readContract(files: readonly DescFile[]): Contract {
     return json[`[${option}]`] as T | undefined;
   }
 
+  const fieldRules = (field: DescField): FieldRules => read(field, "buf.validate.field") ?? {};
+
   return {
     registry,
     callerKinds: (registry.getEnum("latchkey.v1.CallerKind")?.values ?? [])
@@ -133,7 +136,11 @@ export function readContract(files: readonly DescFile[]): Contract {
     header: (field) => read(field, "latchkey.v1.http_header"),
     identityHeader: (field) => read(field, "latchkey.v1.identity_header"),
     messageRules: (message) => read<{ cel?: Rule[] }>(message, "buf.validate.message")?.cel ?? [],
-    fieldRules: (field) => read(field, "buf.validate.field") ?? {},
+    fieldRules,
+    isRequired(field) {
+      const { required, repeated } = fieldRules(field);
+      return required === true || Number(repeated?.min_items ?? 0) > 0;
+    },
     predefinedRules: (rules) =>
       Object.keys(rules)
         .map((name) => registry.getExtension(name.replace(/^\[|\]$/g, "")))

@@ -13,35 +13,57 @@ import type { Contract, FieldRules } from "./contract.js";
 
 /** Composes examples of messages from the examples in the rules of their fields. */
 export interface Examples {
-  /** A valid request. */
+  /** A valid request with as many fields as possible. */
   request(message: DescMessage): JsonObject;
+  /** A valid request with as few fields as possible. */
+  minimalRequest(message: DescMessage): JsonObject;
   /** A response without the fields at these paths, with or without empty lists and maps. */
   response(message: DescMessage, omitted: readonly string[], hasEmpty: boolean): JsonObject;
 }
 
 interface Mode {
   readonly isResponse: boolean;
+  readonly isMinimal: boolean;
   /** Whether empty lists and maps are included. */
   readonly hasEmpty: boolean;
   /** The paths of the omitted fields, relative to the message. */
   readonly omitted: readonly string[];
 }
 
+const request: Mode = { isResponse: false, isMinimal: false, hasEmpty: false, omitted: [] };
+
 export function createExamples(contract: Contract, validate: Validate): Examples {
   function findValid(message: DescMessage, mode: Mode): JsonObject {
-    for (const example of createCandidates(message, mode)) {
-      if (isValid(validate(message, example))) {
-        return example;
-      }
+    for (const example of createValid(message, mode)) {
+      return example;
     }
     throw new Error(`no combination of the field examples of ${message} is valid`);
   }
 
-  /** All fields of a message, then all but one or two, because rules may exclude some combinations. */
+  function* createValid(message: DescMessage, mode: Mode): Generator<JsonObject> {
+    for (const example of createCandidates(message, mode)) {
+      if (isValid(validate(message, example))) {
+        yield example;
+      }
+    }
+  }
+
+  /**
+   * All fields of a message, then all but up to three, because rules may exclude some
+   * combinations. The other way round if the example is minimal.
+   */
   function* createCandidates(message: DescMessage, mode: Mode): Generator<JsonObject> {
     const fields = message.fields.filter(
       (field) => !mode.omitted.includes(field.name) && (mode.isResponse || !isTimestamp(field)),
     );
+    if (mode.isMinimal) {
+      const optional = fields.filter((field) => !contract.isRequired(field));
+      for (const included of subsetsOf(optional, 3)) {
+        const excluded = optional.filter((field) => !included.includes(field));
+        yield* combine(fields, excluded, mode);
+      }
+      return;
+    }
     for (const excluded of subsetsOf(fields.toReversed(), 3)) {
       yield* combine(fields, excluded, mode);
     }
@@ -75,11 +97,11 @@ export function createExamples(contract: Contract, validate: Validate): Examples
       yield example;
     } else if (field.message) {
       const nested = { ...mode, omitted: selectBelow(field, mode.omitted) };
-      if (mode.isResponse) {
-        // Rules of responses do not span messages, so one valid form is enough.
+      if (mode.isResponse || mode.isMinimal) {
+        // Rules of these do not span messages, so one valid form is enough.
         yield findValid(field.message, nested);
       } else {
-        yield* createCandidates(field.message, nested);
+        yield* createValid(field.message, nested);
       }
     } else {
       throw new Error(`${field} has no example in its rules`);
@@ -87,12 +109,13 @@ export function createExamples(contract: Contract, validate: Validate): Examples
   }
 
   return {
-    request: (message) => findValid(message, { isResponse: false, hasEmpty: false, omitted: [] }),
+    request: (message) => findValid(message, request),
+    minimalRequest: (message) => findValid(message, { ...request, isMinimal: true }),
     response: (message, omitted, hasEmpty) => {
       for (const path of omitted) {
         assertField(message, path);
       }
-      return findValid(message, { isResponse: true, hasEmpty, omitted });
+      return findValid(message, { isResponse: true, isMinimal: false, hasEmpty, omitted });
     },
   };
 }

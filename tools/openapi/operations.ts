@@ -24,8 +24,7 @@ import {
 import type { HeaderFields } from "./headers.js";
 import { idempotencyKeyParameter, referToHeaders } from "./headers.js";
 import type { Occurrence, Problems } from "./problems.js";
-import type { Json } from "./schemas.js";
-import { isRequired, type Schemas } from "./schemas.js";
+import type { Json, Schemas } from "./schemas.js";
 
 interface OperationsOptions {
   readonly contract: Contract;
@@ -54,7 +53,7 @@ export function createOperations({ contract, schemas, problems, headerFields }: 
         return headerFields.parameter(field, header);
       }
       const isInPath = http.pathFields.includes(field.name);
-      const required = isInPath || isRequired(contract, field);
+      const required = isInPath || contract.isRequired(field);
       return {
         name: field.name,
         in: isInPath ? "path" : "query",
@@ -90,11 +89,7 @@ export function createOperations({ contract, schemas, problems, headerFields }: 
   }
 
   /** The request body. `undefined` if it has no fields. */
-  function describeBody(
-    method: DescMethod,
-    http: HttpBinding,
-    example: JsonObject,
-  ): Json | undefined {
+  function describeBody(method: DescMethod, http: HttpBinding): Json | undefined {
     const items = contract.rawItems(method, "input");
     if (items) {
       return { required: true, content: describeItems(items) };
@@ -105,14 +100,31 @@ export function createOperations({ contract, schemas, problems, headerFields }: 
     if (fields.length === 0) {
       return undefined;
     }
-    const body = Object.fromEntries(fields.map(({ name }) => [name, example[name]]));
-    const path = Object.fromEntries(http.pathFields.map((name) => [name, example[name] ?? null]));
+    const complete = examples.request(input);
+    const path = Object.fromEntries(http.pathFields.map((name) => [name, complete[name] ?? null]));
+    const selectBody = (example: JsonObject) =>
+      fields.flatMap(({ name }) => (name in example ? [[name, example[name]]] : []));
+    const minimal = selectBody(examples.minimalRequest(input));
     return {
       // An absent body counts as an empty one.
       required: !isValid(validate(input, path)),
       content: {
         [format === "REST_FORMAT_FORM" ? "application/x-www-form-urlencoded" : "application/json"]:
-          { schema: schemas.request(input, fields, format), example: body },
+          {
+            schema: schemas.request(input, fields, format),
+            examples: {
+              ...(minimal.length > 0 && {
+                minimal: {
+                  summary: "As few fields as possible",
+                  value: Object.fromEntries(minimal),
+                },
+              }),
+              complete: {
+                summary: "As many fields as possible",
+                value: Object.fromEntries(selectBody(complete)),
+              },
+            },
+          },
       },
     };
   }
@@ -188,7 +200,7 @@ export function createOperations({ contract, schemas, problems, headerFields }: 
       ...describeParameters(method, http, example),
       ...(contract.isReplayable(method) ? [idempotencyKeyParameter] : []),
     ];
-    const requestBody = describeBody(method, http, example);
+    const requestBody = describeBody(method, http);
     const [main] = contract.http(method);
     return {
       operationId: method.localName + (http.verb === main?.verb ? "" : capitalize(http.verb)),

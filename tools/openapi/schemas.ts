@@ -52,7 +52,7 @@ export function createSchemas(contract: Contract): Schemas {
         (part) => define(`${part.name}Input`, () => input(part, part.fields, format)),
         clearableFields(contract, message),
       ),
-      required: names(fields.filter((field) => isRequired(contract, field))),
+      required: names(fields.filter((field) => contract.isRequired(field))),
       additionalProperties: format !== ownFormat,
     };
   }
@@ -107,14 +107,9 @@ function clearableFields(contract: Contract, { fields }: DescMessage): string[] 
   return fields.flatMap((field) => contract.fieldRules(field).field_mask?.in ?? []);
 }
 
-export function isRequired(contract: Contract, field: DescField): boolean {
-  const { required, repeated } = contract.fieldRules(field);
-  return required === true || Number(repeated?.min_items ?? 0) > 0;
-}
-
 /** Responses omit only fields with explicit presence. */
 function isAlwaysPresent(contract: Contract, field: DescField): boolean {
-  return field.presence === FeatureSet_FieldPresence.IMPLICIT || isRequired(contract, field);
+  return field.presence === FeatureSet_FieldPresence.IMPLICIT || contract.isRequired(field);
 }
 
 /** Formats of standards may omit lists. */
