@@ -62,7 +62,7 @@ describeInBrowser("console journey", (browser) => {
     const first = await readNewKey(opened);
 
     await page.getByRole("heading", { name: "Web shop" }).waitFor();
-    await page.getByText("in 3 months").waitFor();
+    await page.getByText(", in 90 days").waitFor();
     await page.getByText("Web shop was created by").waitFor();
     const { data } = await client.applications.listApplications({ namePrefix: "web" });
     expect(data).toMatchObject([

@@ -2,7 +2,7 @@ import { Grants } from "./rules/grants.js";
 import { useAccess } from "./sign-in/signed-in-key.js";
 import { Badge, DescriptionList } from "./ui/display.js";
 import { Page } from "./ui/page.js";
-import { RelativeTime } from "./ui/time.js";
+import { ExpiryTime } from "./ui/time.js";
 
 /** The owner and the permissions of the key in use. */
 export default function MePage() {
@@ -18,7 +18,7 @@ export default function MePage() {
               ? []
               : [["Session id", <code key="id">{me.sessionId}</code>] as const]),
             ["Tenant", <code key="id">{me.tenantId}</code>],
-            ["Expires", <RelativeTime key="at" at={me.expiresAt} />],
+            ["Expires", <ExpiryTime key="at" at={me.expiresAt} />],
             ["Allowed origins", me.allowedOrigins.join(", ") || "any"],
             ["Allowed networks", me.allowedCidrs.join(", ") || "any"],
           ]}

@@ -3,7 +3,7 @@ import { Fragment, memo, type ReactNode, useState } from "react";
 import type { Event, EventParty } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { ApplicationLink, ApplicationName } from "../applications/application-display.js";
 import { Badge, DescriptionList } from "../ui/display.js";
-import { RelativeTime, TimeAgo } from "../ui/time.js";
+import { ExpiryTime, TimeAgo } from "../ui/time.js";
 import { StateDiff } from "./state-diff.js";
 
 /** One line per event, with expandable details. */
@@ -92,7 +92,7 @@ function fillPart(
     case "{method}":
       return <code>{method?.split("/").at(-1) ?? "a method"}</code>;
     case "{end}":
-      return <RelativeTime at={endsAt} />;
+      return <ExpiryTime at={endsAt} />;
     default:
       return part;
   }
@@ -128,7 +128,7 @@ function EventDetails({ event }: { readonly event: Event }) {
     ["Method", event.method && <code key="method">{event.method}</code>],
     ["Address", event.address && <code key="address">{event.address}</code>],
     ["Request id", event.requestId && <code key="request">{event.requestId}</code>],
-    ["Expires", endsAt && <RelativeTime key="end" at={endsAt} />],
+    ["Expires", endsAt && <ExpiryTime key="end" at={endsAt} />],
   ];
   return (
     <div className="event-details">

@@ -14,7 +14,7 @@ import { useAccess } from "../sign-in/signed-in-key.js";
 import { Button } from "../ui/buttons.js";
 import { Badge } from "../ui/display.js";
 import { Problem } from "../ui/page.js";
-import { RelativeTime, TimeAgo } from "../ui/time.js";
+import { ExpiryTime, TimeAgo } from "../ui/time.js";
 
 interface ApplicationSessionsProps {
   readonly application: Application;
@@ -82,7 +82,7 @@ function SessionLine({ session: { id, state, expiresAt } }: { readonly session: 
       <div>
         <code>{id}</code>
         <p className="hint">
-          expires <RelativeTime at={expiresAt} />
+          expires <ExpiryTime at={expiresAt} />
         </p>
       </div>
       <StateBadge state={state} />

@@ -128,7 +128,7 @@ export function TypeBadge({ type }: Pick<Application, "type">) {
 }
 
 export function StatusBadge({ status, expiresAt }: Pick<Application, "status" | "expiresAt">) {
-  const now = useNow(10_000);
+  const now = useNow();
   if (expiresAt && timestampMs(expiresAt) <= now) {
     return <Badge tone="danger">expired</Badge>;
   }

@@ -11,7 +11,7 @@ import { Button } from "../ui/buttons.js";
 import { ConfirmDialog } from "../ui/dialog.js";
 import { useRefresh } from "../ui/hooks.js";
 import { Problem } from "../ui/page.js";
-import { RelativeTime, TimeAgo } from "../ui/time.js";
+import { ExpiryTime, TimeAgo } from "../ui/time.js";
 import { OwnKeyWarning } from "./application-dialogs.js";
 
 interface ApplicationKeysProps {
@@ -68,7 +68,7 @@ function KeyLine({
         created <TimeAgo at={createdAt} />, last used <TimeAgo at={lastUsedAt} />
         {expiresAt ? (
           <>
-            , expires <RelativeTime at={expiresAt} />
+            , expires <ExpiryTime at={expiresAt} />
           </>
         ) : (
           ", current key"

@@ -10,7 +10,7 @@ import { useAccess } from "../sign-in/signed-in-key.js";
 import { Button, CopyButton } from "../ui/buttons.js";
 import { Chips, DescriptionList } from "../ui/display.js";
 import { NotAllowed, Page, Problem } from "../ui/page.js";
-import { RelativeTime, TimeAgo } from "../ui/time.js";
+import { ExpiryTime, TimeAgo } from "../ui/time.js";
 import { ApplicationEvents, ApplicationSessions } from "./application-activity.js";
 import { DeleteDialog, StatusDialog } from "./application-dialogs.js";
 import { ApplicationLink, StatusBadge, TypeBadge } from "./application-display.js";
@@ -127,7 +127,7 @@ function ApplicationDetails({ application }: { readonly application: Application
                 ] as const,
               ]),
           ["Last used", <TimeAgo key="at" at={application.lastUsedAt} />],
-          ["Expires", <RelativeTime key="at" at={application.expiresAt} />],
+          ["Expires", <ExpiryTime key="at" at={application.expiresAt} />],
           ["Allowed origins", <Restrictions key="origins" names={allowedOrigins} />],
           ["Allowed networks", <Restrictions key="networks" names={allowedCidrs} />],
           ...(sessionQuota === undefined

@@ -12,13 +12,13 @@ import { Link } from "wouter";
 import type { Application } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { useMediaQuery } from "../ui/hooks.js";
 import { Problem } from "../ui/page.js";
-import { RelativeTime, TimeAgo } from "../ui/time.js";
+import { ExpiryTime, TimeAgo } from "../ui/time.js";
 import { StatusBadge, TypeBadge } from "./application-display.js";
 import { type Filters, useApplicationRows } from "./application-query.js";
 
 /** The height of a row in pixels, as a table row and as a card. */
 const lineHeight = 45;
-const cardHeight = 104;
+const cardHeight = 144;
 
 /** Extra rows outside the viewport, for focus and fast scrolling. */
 const overscan = 10;
@@ -118,7 +118,7 @@ const columns: readonly Column[] = [
     show: ({ status, expiresAt }) => <StatusBadge status={status} expiresAt={expiresAt} />,
   },
   { title: "Last used", show: ({ lastUsedAt }) => <TimeAgo at={lastUsedAt} /> },
-  { title: "Expires", show: ({ expiresAt }) => <RelativeTime at={expiresAt} /> },
+  { title: "Expires", show: ({ expiresAt }) => <ExpiryTime at={expiresAt} /> },
   { title: "Created", show: ({ createdAt }) => <TimeAgo at={createdAt} /> },
 ];
 

@@ -57,10 +57,11 @@ function watchCalls({ onKeyRefused, onReachable }: Watchers): Interceptor {
   }
 
   return (next) => async (request) => {
+    const sentAt = Date.now();
     try {
       const response = await next(request);
       onReachable?.(true);
-      syncServiceClock(response.header);
+      syncServiceClock(response.header, sentAt);
       return response.stream
         ? { ...response, message: watched(response.message, request) }
         : response;
@@ -156,21 +157,21 @@ export function OfflineNotice() {
   );
 }
 
-/** Rounding and latency, in milliseconds. */
-const clockTolerance = 2_000;
-
 let clockOffset = 0;
 
-/** Reads the clock of the service from the Date header. The local clock may differ. */
-function syncServiceClock(headers: Headers): void {
-  const serverTime = Date.parse(headers.get("date") ?? "");
-  if (!Number.isNaN(serverTime)) {
-    const difference = serverTime - Date.now();
-    clockOffset = Math.abs(difference) > clockTolerance ? difference : 0;
+/**
+ * Reads the clock of the service from the Date header, because the local clock may differ. The
+ * header has whole seconds, so it only limits the offset.
+ */
+function syncServiceClock(headers: Headers, sentAt: number): void {
+  const date = Date.parse(headers.get("date") ?? "");
+  if (!Number.isNaN(date)) {
+    const [min, max] = [date - Date.now(), date + 1_000 - sentAt];
+    clockOffset = Math.min(Math.max(clockOffset, min), max);
   }
 }
 
-/** The current time of the service, accurate to about two seconds. */
+/** The current time of the service, accurate to about a second. */
 export function serviceNow(): number {
   return Date.now() + clockOffset;
 }

@@ -2,17 +2,17 @@ import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
 import { useSyncExternalStore } from "react";
 import { serviceNow } from "../sign-in/connection.js";
 
+/** The largest unit that fits. Days are more precise than months and match the form fields. */
 const units: readonly [unit: Intl.RelativeTimeFormatUnit, seconds: number][] = [
   ["year", 31_536_000],
-  ["month", 2_592_000],
   ["day", 86_400],
   ["hour", 3_600],
   ["minute", 60],
   ["second", 1],
 ];
-const words = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
+const words = new Intl.RelativeTimeFormat("en");
 
-/** `3 minutes ago`, `in 2 days`. */
+/** `3 minutes ago`, `in 30 days`. */
 function formatRelative(time: number, now: number): string {
   const seconds = Math.round((time - now) / 1_000);
   const [unit, size] = units.find(([, size]) => Math.abs(seconds) >= size) ?? ["second", 1];
@@ -25,42 +25,53 @@ export function toLocalInput(date: Date): string {
   return shifted.toISOString().slice(0, 19);
 }
 
-interface RelativeTimeProps {
+/** `Dec 16, 2026, 14:05`. */
+const exact = new Intl.DateTimeFormat("en-US", {
+  dateStyle: "medium",
+  timeStyle: "short",
+  hourCycle: "h23",
+});
+
+interface TimeProps {
   readonly at: Timestamp | undefined;
   readonly absent?: string;
 }
 
-/** A time relative to now, with the exact time as a tooltip. */
-export function RelativeTime({ at, absent = "never" }: RelativeTimeProps) {
-  return <Time at={at} absent={absent} format={formatRelative} />;
+/** A time in the past: `just now`, `8 seconds ago`. */
+export function TimeAgo(props: TimeProps) {
+  return <Time {...props} format={formatPast} />;
 }
 
-/** A time in the past. Clocks differ a little, so it never reads as a time in the future. */
-export function TimeAgo({ at, absent = "never" }: RelativeTimeProps) {
-  return <Time at={at} absent={absent} format={formatPast} />;
+/** The time when something expires or expired: `Dec 16, 2026, 14:05, in 30 days`. */
+export function ExpiryTime(props: TimeProps) {
+  return <Time {...props} format={formatExpiry} />;
 }
 
-/** The current time is refreshed at this interval. */
-const refreshMs = 10_000;
+const justNowMs = 5_000;
 
+/** Clocks differ a little, so a time in the past never reads as a time in the future. */
 function formatPast(time: number, now: number): string {
-  return now - time < refreshMs ? "just now" : formatRelative(time, now);
+  return now - time < justNowMs ? "just now" : formatRelative(time, now);
 }
 
-interface TimeProps extends RelativeTimeProps {
+function formatExpiry(time: number, now: number): string {
+  return `${exact.format(time)}, ${formatRelative(time, now)}`;
+}
+
+interface FormattedTimeProps extends TimeProps {
   format(time: number, now: number): string;
 }
 
-function Time({ at, absent, format }: TimeProps) {
-  const now = useNow(refreshMs);
-  if (!at) {
-    return <span className="muted">{absent}</span>;
-  }
-  const date = timestampDate(at);
-  return (
+/** Renders again only when the text changes. */
+function Time({ at, absent = "never", format }: FormattedTimeProps) {
+  const date = at && timestampDate(at);
+  const text = useSyncExternalStore(listen, () => date && format(date.getTime(), readNow()));
+  return date ? (
     <time dateTime={date.toISOString()} title={date.toLocaleString()}>
-      {format(date.getTime(), now)}
+      {text}
     </time>
+  ) : (
+    <span className="muted">{absent}</span>
   );
 }
 
@@ -70,6 +81,7 @@ const minute = 60;
 const hour = 60 * minute;
 const day = 24 * hour;
 
+/** A countdown. More than a day is shown as an expiry time. */
 export function TimeLeft({ until }: { readonly until: Timestamp | undefined }) {
   const now = useNow();
   if (!until) {
@@ -77,6 +89,9 @@ export function TimeLeft({ until }: { readonly until: Timestamp | undefined }) {
   }
   const date = timestampDate(until);
   const seconds = Math.ceil((date.getTime() - now) / 1_000);
+  if (seconds > day) {
+    return <ExpiryTime at={until} />;
+  }
   return (
     <time
       className="time-left"
@@ -89,67 +104,48 @@ export function TimeLeft({ until }: { readonly until: Timestamp | undefined }) {
   );
 }
 
-/** `2:59`, `1:02:59`, or whole days. */
+/** `2:59` or `1:02:59`. */
 function duration(seconds: number): string {
-  if (seconds >= 2 * day) {
-    return `${Math.floor(seconds / day)} days`;
-  }
   const hours = Math.floor(seconds / hour);
   const minutes = Math.floor((seconds % hour) / minute);
   const rest = String(seconds % minute).padStart(2, "0");
   return hours > 0 ? `${hours}:${String(minutes).padStart(2, "0")}:${rest}` : `${minutes}:${rest}`;
 }
 
-/** One timer for all components with the same interval. */
-interface Ticker {
-  now(): number;
-  listen(listener: () => void): () => void;
+/** The current time of the service, updated every second. */
+export function useNow(): number {
+  return useSyncExternalStore(listen, readNow);
 }
 
-const tickers = new Map<number, Ticker>();
+const tickMs = 1_000;
+const listeners = new Set<() => void>();
+let now = serviceNow();
+let timer: ReturnType<typeof setInterval> | undefined;
 
-/** The current time of the service, updated at an interval. */
-export function useNow(interval = 1_000): number {
-  const ticker = tickerFor(interval);
-  return useSyncExternalStore(ticker.listen, ticker.now);
-}
-
-function tickerFor(interval: number): Ticker {
-  const found = tickers.get(interval) ?? createTicker(interval);
-  tickers.set(interval, found);
-  return found;
-}
-
-function createTicker(interval: number): Ticker {
-  const listeners = new Set<() => void>();
-  let now = serviceNow();
-  let timer: ReturnType<typeof setInterval> | undefined;
-
-  function tick(): void {
-    now = serviceNow();
-    for (const listener of listeners) {
-      listener();
+/** One timer for all components. */
+function listen(listener: () => void): () => void {
+  listeners.add(listener);
+  timer ??= setInterval(tick, tickMs);
+  return () => {
+    listeners.delete(listener);
+    if (listeners.size === 0) {
+      clearInterval(timer);
+      timer = undefined;
     }
-  }
-
-  return {
-    now() {
-      // Between two ticks the value is constant. Without listeners there are no ticks.
-      if (timer === undefined && serviceNow() - now >= interval) {
-        now = serviceNow();
-      }
-      return now;
-    },
-    listen(listener) {
-      listeners.add(listener);
-      timer ??= setInterval(tick, interval);
-      return () => {
-        listeners.delete(listener);
-        if (listeners.size === 0) {
-          clearInterval(timer);
-          timer = undefined;
-        }
-      };
-    },
   };
+}
+
+function tick(): void {
+  now = serviceNow();
+  for (const notify of listeners) {
+    notify();
+  }
+}
+
+/** Constant between two ticks, as React requires. Without listeners there are no ticks. */
+function readNow(): number {
+  if (timer === undefined && Math.abs(serviceNow() - now) >= tickMs) {
+    now = serviceNow();
+  }
+  return now;
 }

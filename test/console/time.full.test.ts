@@ -1,0 +1,79 @@
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import type { BootstrapResult } from "../../src/bootstrap.js";
+import { type Api, keyOf } from "../support/api/api.js";
+import { createRestApi } from "../support/api/rest.js";
+import { describeInBrowser } from "../support/browser/browser.js";
+import { signIn } from "../support/browser/console.js";
+import { startServer, type TestServer } from "../support/service/server.js";
+
+const hour = 3_600_000;
+const day = 24 * hour;
+
+describeInBrowser("times in the console", (browser) => {
+  let server: TestServer;
+  let root: BootstrapResult;
+  let api: Api;
+
+  beforeAll(async () => {
+    server = await startServer();
+    root = await server.createTenant();
+    api = createRestApi(server.url);
+  });
+
+  afterAll(async () => {
+    api.close();
+    await server.close();
+  });
+
+  it.each([
+    ["an hour behind", -hour],
+    ["an hour ahead", hour],
+  ])("ignores a browser clock that is %s", async (name, offset) => {
+    const opened = await browser.open(`${server.url}/console/applications`);
+    const { page } = opened;
+    await page.clock.install({ time: Date.now() + offset });
+    await page.reload();
+    await signIn(opened, root.key);
+    await page.getByRole("heading", { name: "Applications" }).waitFor();
+    server.clock.advance(Date.now() - server.clock.now());
+    const expiresAt = Date.now() + 30 * day;
+    const created = await api.createApplication(root.key, {
+      name,
+      type: "public",
+      permissions: ["token:create"],
+      expiresAt: timestampFromMs(expiresAt),
+    });
+    const row = page.getByRole("row", { name });
+    await row.getByText("just now").waitFor();
+    await row.getByText(/^\d seconds ago$/).waitFor();
+    const shown = await page.evaluate<string>(
+      `new Date(${expiresAt}).toLocaleString("en-US", { dateStyle: "medium", timeStyle: "short", hourCycle: "h23" })`,
+    );
+    await row.getByText(`${shown}, in 30 days`).waitFor();
+
+    await api.createSession(keyOf(created));
+    await page.getByRole("link", { name: "Sessions", exact: true }).click();
+    await page
+      .getByRole("row", { name })
+      .getByText(/^2:5\d$/)
+      .waitFor();
+    expect(opened.faults).toEqual([]);
+  });
+
+  it("shows a moment by a clock ahead of the service as just now", async () => {
+    server.clock.advance(Date.now() + 6_000 - server.clock.now());
+    await api.createApplication(root.key, {
+      name: "By a fast database",
+      type: "private",
+      permissions: ["token:read"],
+    });
+    const opened = await browser.open(`${server.url}/console/applications`);
+    await signIn(opened, root.key);
+    const row = opened.page.getByRole("row", { name: "By a fast database" });
+    await row.getByText("just now").waitFor();
+    await row.getByRole("link").click();
+    await opened.page.getByText("Created just now").waitFor();
+    expect(await opened.page.locator("body").textContent()).not.toMatch(/in \d+ second/);
+  });
+});
