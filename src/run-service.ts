@@ -1,11 +1,11 @@
 import type { AddressInfo } from "node:net";
 import type { Logger } from "pino";
 import { createKeyring } from "./auth/keys.js";
-import { bootstrap } from "./bootstrap.js";
+import { type BootstrapResult, bootstrap } from "./bootstrap.js";
 import type { Settings } from "./config/settings.js";
 import { withTimeout } from "./lib/timeout.js";
 import { createServer, type LatchkeyServer } from "./server.js";
-import { bootstrapHint, createServiceLog, firstKeyBanner } from "./service-log.js";
+import { bootstrapHint, createServiceLog } from "./service-log.js";
 import { openStore } from "./store/open-store.js";
 import type { Store } from "./store/port/store.js";
 import { loadTracing } from "./telemetry/load-tracing.js";
@@ -18,12 +18,19 @@ const exitDelay = 200;
 interface ServeOptions {
   readonly settings: Settings;
   readonly log: Logger;
-  /** Whether this process prints the first key or the bootstrap hint. */
+  /** Whether this process creates the first key or logs the bootstrap hint. */
   readonly handlesFirstStart: boolean;
   /** Returns the metrics of all workers. Absent if there is only this process. */
   readonly scrape?: () => Promise<string>;
   /** Called when the service listens. The service stops when the promise resolves. */
-  readonly runUntilStopped: (address: AddressInfo, server: LatchkeyServer) => Promise<unknown>;
+  readonly runUntilStopped: (started: StartedService) => Promise<unknown>;
+}
+
+interface StartedService {
+  readonly address: AddressInfo;
+  readonly server: LatchkeyServer;
+  /** The first key of a new store. */
+  readonly first: BootstrapResult | undefined;
 }
 
 /** Runs the server in this process. */
@@ -53,10 +60,9 @@ async function serveFrom(store: Store, options: ServeOptions): Promise<void> {
     throw explainListenError(error, { ...settings, names });
   });
   try {
-    if (handlesFirstStart && (await isEmpty(store))) {
-      await handleFirstStart(store, address, options);
-    }
-    await runUntilStopped(address, server);
+    const isFirstStart = handlesFirstStart && (await isEmpty(store));
+    const first = isFirstStart ? await handleFirstStart(store, options) : undefined;
+    await runUntilStopped({ address, server, first });
   } finally {
     await server.close();
   }
@@ -67,30 +73,31 @@ function isEmpty({ applications }: Store): Promise<boolean> {
   return applications.isEmpty().catch(() => false);
 }
 
-/** With an embedded store, creates and prints the first key. Otherwise logs how to create it. */
+/** With an embedded store, creates the first key. Otherwise logs how to create it. */
 async function handleFirstStart(
   store: Store,
-  address: AddressInfo,
   { settings, log }: ServeOptions,
-): Promise<void> {
+): Promise<BootstrapResult | undefined> {
   if (settings.printsFirstKey && settings.store.kind === "embedded") {
-    const first = await bootstrap({ store, keyring: createKeyring(settings.peppers) });
-    process.stdout.write(firstKeyBanner(first, address, settings));
-  } else {
-    log.info(bootstrapHint);
+    return bootstrap({ store, keyring: createKeyring(settings.peppers) });
   }
+  log.info(bootstrapHint);
+  return undefined;
 }
 
 /** Runs the service in this process alone until a stop signal arrives. */
 export async function serveStandalone(settings: Settings): Promise<void> {
-  const { log, listening, stopping, stopped } = createServiceLog(settings);
+  const { log, keepFirstKey, listening, stopping, stopped } = createServiceLog(settings);
   await serve({
     settings,
     log,
     handlesFirstStart: true,
-    async runUntilStopped(address, server) {
+    async runUntilStopped({ address, server, first }) {
       // Before the log line: a script that waits for it may send the signal immediately.
       const stop = waitForStopSignal();
+      if (first) {
+        keepFirstKey(first, address);
+      }
       const metricsServer = await startMetricsServer(settings.metrics, server.scrape);
       listening(address, metricsServer?.url);
       stopping(await stop);

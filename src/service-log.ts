@@ -8,20 +8,34 @@ import { createLog, type LineWriter } from "./telemetry/log.js";
 export interface ServiceLog {
   readonly log: Logger;
   readonly lines: LineWriter;
-  /** Logs the URL of the service, and that of the metrics if they have a separate port. */
+  /**
+   * Logs the URL of the service, and that of the metrics if they have a separate port. Then prints the first key, so
+   * that no other line follows it during startup.
+   */
   listening(address: AddressInfo, metricsUrl?: string): void;
+  /** Prints the first key of a new store when the service is listening, or at the latest when this process exits. */
+  keepFirstKey(first: BootstrapResult, address: AddressInfo): void;
   stopping(signal: NodeJS.Signals): void;
   stopped(): void;
 }
 
 export function createServiceLog(settings: Settings): ServiceLog {
   const { log, lines } = createLog(settings.logLevel);
+  let banner = "";
   if (settings.grantPolicy === "open") {
     log.warn(
       "GRANT_POLICY=open lets callers grant permissions that they do not hold: " +
         "unset it to prevent privilege escalation",
     );
   }
+
+  function showBanner(): void {
+    if (banner !== "") {
+      lines.write(banner);
+      banner = "";
+    }
+  }
+
   return {
     log,
     lines,
@@ -30,8 +44,14 @@ export function createServiceLog(settings: Settings): ServiceLog {
         log.info(`metrics at ${metricsUrl}`);
       }
       log.info({ store: settings.store.kind }, `listening at ${serviceUrl(address, settings)}`);
+      showBanner();
       // Scripts and supervisors wait for this line.
       lines.flush();
+    },
+    keepFirstKey(first, address) {
+      banner = firstKeyBanner(first, serviceUrl(address, settings), settings);
+      // Before the listener that writes the buffered lines.
+      process.prependOnceListener("exit", showBanner);
     },
     stopping(signal) {
       log.info(`stopping on ${signal}`);
@@ -43,28 +63,26 @@ export function createServiceLog(settings: Settings): ServiceLog {
   };
 }
 
-/** The banner of the first start: the URL, the first key and a command to try. */
-export function firstKeyBanner(
-  { key, tenantId }: BootstrapResult,
-  address: AddressInfo,
-  settings: Settings,
-): string {
-  const url = serviceUrl(address, settings);
+/** Links, a command to try and, last and in a frame, the first key. */
+function firstKeyBanner({ key }: BootstrapResult, url: string, settings: Settings): string {
   const insecure = settings.tls ? " --insecure" : "";
-  const console = settings.hasConsole ? `\n  Or sign in to the console: ${url}/console\n` : "";
+  const pages = settings.hasConsole ? `  Console  ${url}/console\n  Docs     ${url}/docs\n\n` : "";
   return `
-  Latchkey is ready at ${url}
-
-  First start: created a management key for tenant ${tenantId}.
-  It is shown only once. Store it safely.
-
-      ${key}
-
-  Try it:
+${pages}  Try it:
 
       curl${insecure} -H '${settings.keyHeader}: ${key}' ${url}/applications/key
-${console}
+
+${frame("Your first key", [key, "", "It is a management key. It is shown only once: store it safely."])}
 `;
+}
+
+/** Draws a frame around lines. */
+function frame(title: string, lines: readonly string[]): string {
+  const width = Math.max(...lines.map(({ length }) => length));
+  const top = `╭─ ${title} ${"─".repeat(width - title.length + 1)}╮`;
+  const rows = ["", ...lines, ""].map((line) => `│  ${line.padEnd(width)}  │`);
+  const bottom = `╰${"─".repeat(width + 4)}╯`;
+  return [top, ...rows, bottom].map((line) => `  ${line}\n`).join("");
 }
 
 const command = "node dist/src/main.js bootstrap";

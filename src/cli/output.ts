@@ -1,7 +1,6 @@
-import { styleText } from "node:util";
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
-import { escapeUnprintable } from "../lib/terminal.js";
+import { type Colors, createColors, escapeUnprintable } from "../lib/terminal.js";
 import { createEncoder } from "../transport/rest/encode.js";
 import { type ClientEnvironment, readClientEnvironment } from "./connection.js";
 
@@ -38,7 +37,7 @@ export function createOutput({ json: isJson = false }: OutputFlags): Output {
   exitOnClosedPipe();
   const environment = readClientEnvironment();
   const display = {
-    colors: createColors(stdout, environment),
+    colors: colorsFor(stdout, environment),
     width: stdout.isTTY ? stdout.columns || 80 : undefined,
   };
   return {
@@ -55,11 +54,11 @@ export function createOutput({ json: isJson = false }: OutputFlags): Output {
     },
     note(text) {
       if (text !== undefined && !isJson) {
-        stderr.write(`${createColors(stderr, environment).dim(escapeUnprintable(text))}\n`);
+        stderr.write(`${colorsFor(stderr, environment).dim(escapeUnprintable(text))}\n`);
       }
     },
     warn(text) {
-      stderr.write(`${createColors(stderr, environment).warn(escapeUnprintable(text))}\n`);
+      stderr.write(`${colorsFor(stderr, environment).warn(escapeUnprintable(text))}\n`);
     },
   };
 }
@@ -106,31 +105,12 @@ export interface Display {
   readonly width?: number | undefined;
 }
 
-export interface Colors {
-  good(text: string): string;
-  bad(text: string): string;
-  warn(text: string): string;
-  dim(text: string): string;
-  bold(text: string): string;
-}
-
-type Style = Parameters<typeof styleText>[0];
-
 /** Colors a terminal only, unless the environment sets a preference. */
-export function createColors(
+export function colorsFor(
   { isTTY }: Pick<NodeJS.WriteStream, "isTTY">,
   { colors: preference }: Pick<ClientEnvironment, "colors">,
 ): Colors {
-  const isOn = preference ?? isTTY === true;
-  const paint = (style: Style) => (text: string) =>
-    isOn && text ? styleText(style, text, { validateStream: false }) : text;
-  return {
-    good: paint("green"),
-    bad: paint("red"),
-    warn: paint("yellow"),
-    dim: paint("dim"),
-    bold: paint("bold"),
-  };
+  return createColors(preference ?? isTTY === true);
 }
 
 const second = 1_000;

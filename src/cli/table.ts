@@ -1,5 +1,5 @@
-import { escapeUnprintable } from "../lib/terminal.js";
-import type { Colors, Display } from "./output.js";
+import { type Colors, escapeUnprintable } from "../lib/terminal.js";
+import type { Display } from "./output.js";
 
 export interface Column<Row> {
   readonly title: string;

@@ -19,8 +19,10 @@ export async function supervise(settings: Settings): Promise<void> {
   const stop = waitForStopSignal();
   // Loaded while the workers start, to keep startup short.
   const serviceLog = waitForNextTick().then(() => loadServiceLog(settings));
-  const pool = startWorkerPool(settings.workers, (output) => {
-    serviceLog.then(({ lines }) => forwardLines(output, lines));
+  const pool = startWorkerPool(settings.workers, async ({ output, firstKey }) => {
+    const { lines, keepFirstKey } = await serviceLog;
+    forwardLines(output, lines);
+    firstKey.then(({ first, address }) => keepFirstKey(first, address));
   });
   try {
     const { log, listening, stopping, stopped } = await serviceLog;
@@ -73,14 +75,14 @@ interface WorkerPool {
   stop(timeout: number): Promise<void>;
 }
 
-function startWorkerPool(size: number, onOutput: (output: Readable) => void): WorkerPool {
+function startWorkerPool(size: number, onStart: (worker: WorkerProcess) => void): WorkerPool {
   const running = new Set<WorkerProcess>();
   const metrics = createWorkerPoolMetrics();
   const stopping = new AbortController();
 
   function start(): WorkerProcess {
     const worker = startWorker();
-    onOutput(worker.output);
+    onStart(worker);
     running.add(worker);
     metrics.add(worker);
     worker.exited.then(() => running.delete(worker));

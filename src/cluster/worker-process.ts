@@ -1,6 +1,7 @@
 import cluster from "node:cluster";
 import type { AddressInfo } from "node:net";
 import type { Readable } from "node:stream";
+import type { BootstrapResult } from "../bootstrap.js";
 import type { Snapshot } from "../telemetry/metrics/snapshot.js";
 
 /** A handle of a worker in the primary process. */
@@ -10,6 +11,8 @@ export interface WorkerProcess {
   readonly output: Readable;
   /** Resolves with the address. Rejects with the reason if the worker exits before it listens. */
   readonly listening: Promise<AddressInfo>;
+  /** Resolves if this worker created the first key, before `listening` does. */
+  readonly firstKey: Promise<FirstKey>;
   /** Resolves with the reason when the worker has exited. */
   readonly exited: Promise<string>;
   /** Requests the worker's metrics. Resolves with `undefined` if the worker exits first. */
@@ -20,9 +23,14 @@ export interface WorkerProcess {
   stop(timeout: number): void;
 }
 
+interface FirstKey {
+  readonly first: BootstrapResult;
+  readonly address: AddressInfo;
+}
+
 /** Messages from a worker to the primary process. */
 export type WorkerMessage =
-  | { readonly listening: AddressInfo }
+  | { readonly listening: AddressInfo; readonly first?: BootstrapResult | undefined }
   /** Why the worker exits, for the operator. */
   | { readonly failure: string }
   /** The requested metrics. */
@@ -51,6 +59,13 @@ export function startWorker(): WorkerProcess {
       // connection is passed to it. The exit event follows in that case.
       if (worker.process.pid === undefined) {
         resolve(`worker failed to start: ${error.message}`);
+      }
+    });
+  });
+  const firstKey = new Promise<FirstKey>((resolve) => {
+    worker.on("message", (message: WorkerMessage) => {
+      if ("listening" in message && message.first) {
+        resolve({ first: message.first, address: message.listening });
       }
     });
   });
@@ -92,6 +107,7 @@ export function startWorker(): WorkerProcess {
     pid: worker.process.pid,
     output: worker.process.stdout as Readable,
     listening,
+    firstKey,
     exited,
     snapshot() {
       // A slow worker has at most one pending request.

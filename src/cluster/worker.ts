@@ -22,10 +22,10 @@ async function runWorker(worker: Worker): Promise<void> {
     await serve({
       settings,
       log,
-      // Only the first worker. It is never replaced before it has printed.
+      // Only the first worker. It is never replaced before it has sent the key.
       handlesFirstStart: worker.id === 1,
       scrape: createPoolScrape(worker, send),
-      runUntilStopped(address, server) {
+      runUntilStopped({ address, server, first }) {
         const stop = waitForStopSignal();
         worker.on("message", (message: PrimaryMessage) => {
           if ("request" in message) {
@@ -36,7 +36,7 @@ async function runWorker(worker: Worker): Promise<void> {
             );
           }
         });
-        send({ listening: address });
+        send({ listening: address, first });
         return stop;
       },
     });

@@ -1,3 +1,5 @@
+import { styleText } from "node:util";
+
 /** Safe and redrawn terminal output. Node's `stripVTControlCharacters` removes escapes but not text direction marks. */
 
 /** Control and format characters, which include terminal escapes and text direction marks. */
@@ -9,6 +11,28 @@ export function escapeUnprintable(text: string): string {
     unprintable,
     (character) => `\\u{${(character.codePointAt(0) as number).toString(16)}}`,
   );
+}
+
+export interface Colors {
+  good(text: string): string;
+  bad(text: string): string;
+  warn(text: string): string;
+  dim(text: string): string;
+  bold(text: string): string;
+}
+
+type Style = Parameters<typeof styleText>[0];
+
+export function createColors(isOn: boolean): Colors {
+  const paint = (style: Style) => (text: string) =>
+    isOn && text ? styleText(style, text, { validateStream: false }) : text;
+  return {
+    good: paint("green"),
+    bad: paint("red"),
+    warn: paint("yellow"),
+    dim: paint("dim"),
+    bold: paint("bold"),
+  };
 }
 
 /** A progress line that is redrawn in place. */

@@ -179,7 +179,7 @@ interface PinoInternals {
 function createCallLines(log: Logger): (method: string) => WriteCallLine {
   const { [pino.symbols.streamSym]: lines, [pino.symbols.timeSym]: time } =
     log as never as PinoInternals;
-  const start = `{"level":${log.levels.values.info}`;
+  const start = '{"level":"info"';
 
   return (method) => {
     const fieldsOf = createFields(method);

@@ -1,6 +1,8 @@
 import { writeSync } from "node:fs";
-import type { Logger } from "pino";
+import type { DestinationStream, Logger } from "pino";
 import pino from "pino";
+import { createColors } from "../lib/terminal.js";
+import { formatLogLine } from "./log-format.js";
 
 interface Log {
   readonly log: Logger;
@@ -8,10 +10,16 @@ interface Log {
   readonly lines: LineWriter;
 }
 
-/** Creates the log of this process: JSON lines on stdout. */
+/** Creates the log of this process on stdout: JSON lines, or text for people if stdout is a terminal. */
 export function createLog(level: string): Log {
-  const lines = createLineWriter();
-  return { log: pino({ level, base: null, timestamp: createTimestamp() }, lines), lines };
+  const lines = process.stdout.isTTY ? createTerminalWriter() : createLineWriter();
+  return { log: createLogger(level, lines), lines };
+}
+
+/** Creates a logger that writes JSON lines with level names. */
+export function createLogger(level: string, destination: DestinationStream): Logger {
+  const formatters = { level: (level: string) => ({ level }) };
+  return pino({ level, base: null, timestamp: createTimestamp(), formatters }, destination);
 }
 
 /** Caches the formatted time, because many lines have the same millisecond. */
@@ -34,6 +42,18 @@ export interface LineWriter {
   write(lines: string): void;
   /** Writes buffered lines now. */
   flush(): void;
+}
+
+/** Writes each line immediately. Workers write JSON to a pipe, so their lines are formatted here. */
+function createTerminalWriter(): LineWriter {
+  const { stdout } = process;
+  const colors = createColors(stdout.hasColors());
+  return {
+    write(lines) {
+      stdout.write(lines.replaceAll(/^\{.*\}$/gm, (line) => formatLogLine(line, colors)));
+    },
+    flush() {},
+  };
 }
 
 /** Characters to buffer before a write, and the maximum delay in milliseconds. */

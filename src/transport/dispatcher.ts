@@ -10,6 +10,7 @@ import type { Cors } from "./http/cors.js";
 import { type Exchange, type Handled, handled, type RequestHandler } from "./http/exchange.js";
 import { isGrpcType, strictTransportSecurity } from "./http/headers.js";
 import { sendProblem } from "./http/responses.js";
+import { webPageAt } from "./system/web-pages.js";
 
 type SizeLimits = Pick<Limits, "headerCount" | "headerSize" | "urlSize">;
 
@@ -66,7 +67,9 @@ export function createDispatcher(options: DispatcherOptions) {
   function logRequest(exchange: Exchange): void {
     const { requestId, startedAt, method, path, headers, status, problemCode } = exchange;
     onOtherRequest?.(exchange);
-    log.info({
+    // A page loads many of them.
+    const isAsset = webPageAt(path) === "assets" && problemCode === undefined;
+    log[isAsset ? "debug" : "info"]({
       request_id: requestId,
       // Over HTTP/2 the method may be any string.
       method: redactKeys(method).slice(0, limits.urlSize),

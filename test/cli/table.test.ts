@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { createColors } from "../../src/cli/output.js";
+import { colorsFor } from "../../src/cli/output.js";
 import {
   type Column,
   formatDetails,
@@ -15,7 +15,7 @@ interface Row {
   readonly note: string;
 }
 
-const plain = createColors({ isTTY: false }, { colors: undefined });
+const plain = colorsFor({ isTTY: false }, { colors: undefined });
 const columns: readonly Column<Row>[] = [
   { title: "ID", text: ({ id }) => id },
   { title: "NAME", text: ({ name }) => name, shrinkable: true },
@@ -83,13 +83,13 @@ describe("text width", () => {
   });
 });
 
-describe("createColors", () => {
+describe("colorsFor", () => {
   it.each([
     ["colors a terminal", { isTTY: true }, undefined, true],
     ["does not color a pipe", { isTTY: false }, undefined, false],
     ["does not color a terminal if disabled", { isTTY: true }, false, false],
     ["colors a pipe if forced", { isTTY: false }, true, true],
   ])("%s", (_, stream, colors, expected) => {
-    expect(createColors(stream, { colors }).good("yes").includes("\u001b[32m")).toBe(expected);
+    expect(colorsFor(stream, { colors }).good("yes").includes("\u001b[32m")).toBe(expected);
   });
 });

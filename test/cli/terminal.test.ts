@@ -6,7 +6,7 @@ import { useCleanup } from "../support/cleanup.js";
 import { startHttp1Proxy } from "../support/http/http1-proxy.js";
 import { describeWith, isFullSuite } from "../support/jest/suite.js";
 import { latchkeyPath } from "../support/service/run-latchkey.js";
-import { useService } from "../support/service/service-process.js";
+import { firstKeyPattern, useService } from "../support/service/service-process.js";
 import { until } from "../support/until.js";
 import { useCli } from "./run-cli.js";
 
@@ -32,7 +32,7 @@ function runInTerminal(
   environment: Record<string, string> = {},
 ): Terminal {
   const words = [process.execPath, join(process.cwd(), latchkeyPath), ...args];
-  const command = `stty cols 80; ${words.map((word) => `'${word}'`).join(" ")}`;
+  const command = `stty cols 80; exec ${words.map((word) => `'${word}'`).join(" ")}`;
   const child = spawn("script", ["-qfec", command, "/dev/null"], {
     env: {
       PATH: process.env.PATH,
@@ -80,6 +80,24 @@ describeWith(script, "the CLI in a terminal", () => {
     expect(await terminal.ended()).toBe(0);
     expect(terminal.output()).toContain("Bootstrap");
     expect(terminal.output()).not.toContain(service.firstKey);
+  });
+
+  it("shows a readable log of the service, and the first key last, in a frame", async () => {
+    const variables = { HOST: "127.0.0.1", DATA_DIR: cli.path("data"), NO_COLOR: "1" };
+    const terminal = runInTerminal(["serve", "--port", "0", "--workers", "2"], variables);
+    await until(async () => terminal.output().includes("╯"));
+    const [ready, banner = ""] = terminal.output().split("\r\n\r\n  Console");
+    expect(ready).toMatch(/^\d\d:\d\d:\d\d {2}INFO {3}listening at http:\S+ {2}store=embedded$/);
+    const [, url = ""] = /listening at (\S+)/.exec(ready ?? "") ?? [];
+    expect(banner).toContain(`  ${url}/console\r\n  Docs     ${url}/docs\r\n`);
+    expect(banner).toMatch(
+      /╭─ Your first key ─+╮\r\n.*\r\n {2}│ {2}(lk_mgt_\w+) {2}│\r\n[^{}]*╯\s*$/,
+    );
+    const [key = ""] = firstKeyPattern.exec(banner) ?? [];
+    await fetch(`${url}/applications/key`, { headers: { "SVC-API-KEY": key } });
+    await until(async () => terminal.output().includes("GetApplicationByKey  ok"));
+    terminal.child.stdin?.write("\u0003");
+    expect(await terminal.ended()).toBe(0);
   });
 
   it("exits with 130 on Ctrl-C at a prompt", async () => {

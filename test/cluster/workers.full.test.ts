@@ -72,7 +72,7 @@ describe("a worker that exits", () => {
       const [pid] = service.workers() as [number];
       process.kill(pid, "SIGTERM");
       const [line] = await service.until(/.*worker exited with code 0.*/);
-      expect(JSON.parse(line)).toMatchObject({ level: 50, worker_pid: pid });
+      expect(JSON.parse(line)).toMatchObject({ level: "error", worker_pid: pid });
       expect(await getStatus(service.url, "/applications/key", service.key)).toBe(200);
       await until(async () => service.workers().length === 2);
       expect(service.workers()).not.toContain(pid);
@@ -189,8 +189,8 @@ describe("the combined log", () => {
       const entries = lines.map((line) => JSON.parse(line));
       const numbers = entries.flatMap(({ path }) => (path ? [Number(path.split("/")[1])] : []));
       expect(numbers.sort((a, b) => a - b)).toEqual(Array.from({ length: total }, (_, at) => at));
-      const [banner = "", ...rest] = text.split(/(?=\{)/);
+      const [ready, banner, rest] = text.split(/^(\n(?: .*\n|\n)*)/m);
       expect(banner).toContain("lk_mgt_");
-      expect(rest.join("")).toBe(`${lines.join("\n")}\n`);
+      expect(`${ready}${rest}`).toBe(`${lines.join("\n")}\n`);
     }));
 });

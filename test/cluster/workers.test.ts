@@ -82,7 +82,7 @@ describe("a worker that exits", () => {
       const [pid] = service.workers() as [number];
       process.kill(pid, "SIGKILL");
       const [line] = await service.until(/.*worker exited with SIGKILL.*/);
-      expect(JSON.parse(line)).toMatchObject({ level: 50, worker_pid: pid });
+      expect(JSON.parse(line)).toMatchObject({ level: "error", worker_pid: pid });
       expect(await getStatus(service.url, "/applications/key", service.key)).toBe(200);
       await until(async () => service.workers().length === 2);
       expect(service.workers()).not.toContain(pid);

@@ -123,7 +123,7 @@ describe("an unreachable store", () => {
     const response = await send({ port }, "/applications", { headers: keyHeader() });
     expect(logs).toEqual([
       expect.objectContaining({
-        level: 40,
+        level: "warn",
         request_id: response.headers["x-request-id"],
         code: "store_unavailable",
         application_id: root.applicationId,
@@ -184,7 +184,7 @@ describe("an unexpected store error", () => {
     const response = await send({ port }, "/applications", { headers: keyHeader() });
     expect(logs).toEqual([
       expect.objectContaining({
-        level: 50,
+        level: "error",
         request_id: response.headers["x-request-id"],
         code: "internal",
         err: expect.objectContaining({ message: "the cause", stack: expect.any(String) }),
@@ -200,8 +200,8 @@ describe("an unexpected store error", () => {
     const { port, logs } = await startOn(overrideStore(base.store, { applications: { find } }));
     const response = await send({ port }, "/applications/key", { headers: keyHeader() });
     expectProblem(response, 500, "internal");
-    await until(async () => logs.some(({ level }) => level === 50));
-    expect(logs.find(({ level }) => level === 50)).toMatchObject({
+    await until(async () => logs.some(({ level }) => level === "error"));
+    expect(logs.find(({ level }) => level === "error")).toMatchObject({
       request_id: response.headers["x-request-id"],
       err: { message: expect.stringMatching(/./) },
     });

@@ -44,7 +44,7 @@ export async function startInstance(
     stop: () => terminate("SIGTERM"),
     loggedErrors: () =>
       runs.flatMap(({ output }) => [
-        ...output.stdout.split("\n").filter((line) => /"level":(50|60)/.test(line)),
+        ...output.stdout.split("\n").filter((line) => /"level":"(error|fatal)"/.test(line)),
         ...output.stderr.split("\n").filter((line) => line !== ""),
       ]),
   };

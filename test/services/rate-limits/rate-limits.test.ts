@@ -172,7 +172,7 @@ describe("a call above the rate limit", () => {
     const line = server.logs.find(
       ({ request_id }) => request_id === response.headers["x-request-id"],
     );
-    expect(line).toMatchObject({ level: 30, code: "rate_limited", application_id: id });
+    expect(line).toMatchObject({ level: "info", code: "rate_limited", application_id: id });
   });
 });
 

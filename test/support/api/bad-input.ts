@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect } from "@jest/global
 import type { BootstrapResult } from "../../../src/bootstrap.js";
 import type { Environment } from "../../../src/config/settings.js";
 import { send } from "../http/http.js";
+import { isWarning } from "../service/log.js";
 import { startServer, type TestServer } from "../service/server.js";
 import { keyOf } from "./api.js";
 import { createRestApi } from "./rest.js";
@@ -60,7 +61,7 @@ export function useBadInputTarget(environment: Environment = {}): BadInputTarget
 
   afterEach(async () => {
     expect(await snapshot()).toBe(before);
-    expect(target.server.logs.filter(({ level }) => Number(level) >= 40)).toEqual([]);
+    expect(target.server.logs.filter(isWarning)).toEqual([]);
     expect((await send(target, "/healthz")).status).toBe(200);
   });
 

@@ -14,3 +14,8 @@ export async function flushedLogLines(server: TestServer): Promise<Record<string
 export function untilLogged({ logs }: TestServer, ...codes: string[]): Promise<void> {
   return until(async () => logs.some(({ code }) => codes.includes(String(code))));
 }
+
+/** Whether a line is a warning or an error. */
+export function isWarning({ level }: Record<string, unknown>): boolean {
+  return level !== "info" && level !== "debug";
+}

@@ -2,7 +2,6 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Db, MongoClient } from "mongodb";
-import pino from "pino";
 import { createKeyring } from "../../../src/auth/keys.js";
 import { type BootstrapResult, bootstrap } from "../../../src/bootstrap.js";
 import { type Environment, readSettings } from "../../../src/config/settings.js";
@@ -11,6 +10,7 @@ import { createServer } from "../../../src/server.js";
 import { openLmdbStore } from "../../../src/store/lmdb/store.js";
 import { openMongoStore } from "../../../src/store/mongo/store.js";
 import type { Clock, Store } from "../../../src/store/port/store.js";
+import { createLogger } from "../../../src/telemetry/log.js";
 import type { Tracing } from "../../../src/telemetry/tracing.js";
 import { createTestClock, type TestClock } from "../clock.js";
 import { longTimeoutUri, uri } from "../mongo/uri.js";
@@ -78,7 +78,7 @@ export async function startServer(
   const created = existing ? undefined : await openers[engine](clock.now, sweepInterval);
   const store = existing ?? (created as OpenedStore).store;
   const logs: Record<string, unknown>[] = [];
-  const log = pino({ level: settings.logLevel }, { write: (line) => logs.push(JSON.parse(line)) });
+  const log = createLogger(settings.logLevel, { write: (line) => logs.push(JSON.parse(line)) });
   const server = createServer({
     ...{ store: wrapStore(store), settings, log, clock: clock.now, tracing, lastUsedFlushInterval },
   });

@@ -7,6 +7,7 @@ import { rpcPath } from "../../support/api/rpc-path.js";
 import { useCleanup } from "../../support/cleanup.js";
 import { type HttpResponse, parseResponses } from "../../support/http/http.js";
 import { envelope } from "../../support/http/raw-grpc.js";
+import { isWarning } from "../../support/service/log.js";
 import { startServer, type TestServer } from "../../support/service/server.js";
 import { until } from "../../support/until.js";
 
@@ -23,7 +24,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  expect(server.logs.filter(({ level }) => Number(level) >= 40)).toEqual([]);
+  expect(server.logs.filter(isWarning)).toEqual([]);
   await server.close();
 });
 

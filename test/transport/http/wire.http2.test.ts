@@ -16,6 +16,7 @@ import {
   type WireSession,
 } from "../../support/http/http2-wire.js";
 import { envelope } from "../../support/http/raw-grpc.js";
+import { isWarning } from "../../support/service/log.js";
 import { startServer, type TestServer } from "../../support/service/server.js";
 import { audit } from "../../support/store/audit.js";
 import { until } from "../../support/until.js";
@@ -41,7 +42,7 @@ beforeEach(() => {
 });
 
 afterAll(async () => {
-  expect(server.logs.filter(({ level }) => Number(level) >= 40)).toEqual([]);
+  expect(server.logs.filter(isWarning)).toEqual([]);
   await server.close();
 });
 

@@ -6,7 +6,7 @@ import { ApplicationService } from "../../../gen/latchkey/v1/application_service
 import type { BootstrapResult } from "../../../src/bootstrap.js";
 import { rpcPath } from "../../support/api/rpc-path.js";
 import { callRaw, detailsOf, envelope } from "../../support/http/raw-grpc.js";
-import { untilLogged } from "../../support/service/log.js";
+import { isWarning, untilLogged } from "../../support/service/log.js";
 import { startServer, type TestServer } from "../../support/service/server.js";
 import { createPausableStore, type PausableStore } from "../../support/service/store.js";
 
@@ -34,7 +34,7 @@ beforeEach(() => {
 afterEach(async () => {
   store.resumeReads();
   session.destroy();
-  expect(server.logs.filter(({ level }) => Number(level) >= 40)).toEqual([]);
+  expect(server.logs.filter(isWarning)).toEqual([]);
   const good = await callRaw(server, getApplicationByKeyPath, {
     headers: keyHeader(),
     body: envelope(""),

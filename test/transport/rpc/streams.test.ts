@@ -72,7 +72,9 @@ describe.each(duplexClients)("a stream of checks over %s", (_client, connect) =>
     stream.endInput();
     await stream.end();
     const lines = await waitForLogLines(checkMethod);
-    expect(lines).toMatchObject([{ level: 30, code: "ok", application_id: root.applicationId }]);
+    expect(lines).toMatchObject([
+      { level: "info", code: "ok", application_id: root.applicationId },
+    ]);
   });
 
   it("is logged once, and not as a failure, when its client cancels", async () => {
@@ -81,7 +83,7 @@ describe.each(duplexClients)("a stream of checks over %s", (_client, connect) =>
     await stream.next();
     stream.stop();
     expect(await waitForLogLines(checkMethod)).toMatchObject([
-      { level: 30, code: expect.stringMatching(/^(ok|canceled)$/) },
+      { level: "info", code: expect.stringMatching(/^(ok|canceled)$/) },
     ]);
   });
 
@@ -96,7 +98,7 @@ describe.each(duplexClients)("a stream of checks over %s", (_client, connect) =>
     stream.send({ check });
     expect(await stream.end()).toMatchObject({ status: Code.Unauthenticated });
     expect(await waitForLogLines(checkMethod)).toMatchObject([
-      { level: 30, code: "unauthenticated" },
+      { level: "info", code: "unauthenticated" },
     ]);
   });
 
@@ -111,7 +113,7 @@ describe.each(duplexClients)("a stream of checks over %s", (_client, connect) =>
     expect(failure).toMatchObject({ status: Code.Unavailable, reason: "store_unavailable" });
     expect(failure?.message).not.toContain("secret");
     expect(await waitForLogLines(checkMethod)).toMatchObject([
-      { level: 40, code: "store_unavailable" },
+      { level: "warn", code: "store_unavailable" },
     ]);
   });
 
@@ -125,7 +127,9 @@ describe.each(duplexClients)("a stream of checks over %s", (_client, connect) =>
     const failure = await stream.end();
     expect(failure).toMatchObject({ status: Code.Internal, reason: "internal" });
     expect(failure?.message).not.toContain("secret");
-    expect(await waitForLogLines(checkMethod)).toMatchObject([{ level: 50, code: "internal" }]);
+    expect(await waitForLogLines(checkMethod)).toMatchObject([
+      { level: "error", code: "internal" },
+    ]);
   });
 });
 
@@ -149,7 +153,7 @@ describe.each(streamClients)("a watch over %s", (_client, connect) => {
     expect(server.logs).toEqual([]);
     watcher.stop();
     expect(await waitForLogLines(watchMethod)).toMatchObject([
-      { level: 30, code: "canceled", application_id: root.applicationId },
+      { level: "info", code: "canceled", application_id: root.applicationId },
     ]);
   });
 
@@ -161,14 +165,14 @@ describe.each(streamClients)("a watch over %s", (_client, connect) => {
     await api.regenerateApplicationKey(root.key, caller);
     expect(await watcher.end()).toMatchObject({ status: Code.Unauthenticated });
     expect(await waitForLogLines(watchMethod)).toMatchObject([
-      { level: 30, code: "unauthenticated" },
+      { level: "info", code: "unauthenticated" },
     ]);
   });
 
   it("is logged once with the reason if it is refused", async () => {
     expect(await watch("secret").end()).toMatchObject({ status: Code.Unauthenticated });
     expect(await waitForLogLines(watchMethod)).toMatchObject([
-      { level: 30, code: "unauthenticated" },
+      { level: "info", code: "unauthenticated" },
     ]);
   });
 });

@@ -225,7 +225,7 @@ describe("a gRPC stream", () => {
     stream.write(Buffer.concat([frameChecks(["a"]), Buffer.from([0, 0])]));
     await responses.untilReceived("a");
     wire.reset();
-    expect(await waitForLogLine(stream)).toMatchObject({ level: 30, code: "canceled" });
+    expect(await waitForLogLine(stream)).toMatchObject({ level: "info", code: "canceled" });
     const other = open({}, openSession(server));
     other.end(frameChecks(["b"]));
     expect(readResponseIds(await readResponse(other))).toEqual(["b"]);
