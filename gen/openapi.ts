@@ -4977,11 +4977,13 @@ export const openapi = {
                       "outcome": "success",
                       "actor": {
                         "application_id": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
-                        "session_id": "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f"
+                        "session_id": "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f",
+                        "name": "Web shop"
                       },
                       "target": {
                         "application_id": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
-                        "session_id": "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f"
+                        "session_id": "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f",
+                        "name": "Web shop"
                       },
                       "before": {
                         "name": "Checkout backend",
@@ -10286,6 +10288,13 @@ export const openapi = {
               "0198c8a2-7f40-7a3b-8c1d-3e5f7a9b1c2d"
             ],
             "description": "The id of the key of the application, if the event concerns one."
+          },
+          "name": {
+            "type": "string",
+            "examples": [
+              "Web shop"
+            ],
+            "description": "The name of the application when the event was recorded. It remains after the application is deleted. Absent if it was not known, as for `session.imported`."
           }
         }
       },

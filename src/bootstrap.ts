@@ -55,7 +55,7 @@ export async function bootstrap({
         tenantId: record.tenantId,
         kind: "application.created",
         outcome: "success",
-        target: { applicationId: id, keyId },
+        target: { applicationId: id, keyId, name },
         after: stateOf(record),
       }),
     },

@@ -92,7 +92,7 @@ function eventFilter({ target, actor, kind }: EventFlags) {
   return { ...(target && { target }), ...(actor && { actor }), ...(kind && { kind }) };
 }
 
-const idWidth = 36;
+const nameWidth = 20;
 const longestKind = Math.max(...choicesOf(EventSchema.field.kind).map(({ length }) => length));
 
 /** The widths are fixed: with --follow, later rows are not known in advance. */
@@ -109,24 +109,23 @@ const eventColumns: readonly Column<Event>[] = [
     text: ({ kind }) => kind,
     paint: (text, { outcome }, { bad, bold }) => (outcome === "denied" ? bad : bold)(text),
   },
-  { title: "TARGET", minWidth: idWidth, text: targetOf },
+  { title: "TARGET", minWidth: nameWidth, text: targetOf, shrinkable: true },
   { title: "DETAILS", minWidth: 30, text: detailsOf, shrinkable: true, optional: true },
-  { title: "BY", minWidth: idWidth, text: actorOf, optional: true },
+  { title: "BY", minWidth: nameWidth, text: actorOf, shrinkable: true, optional: true },
 ];
 
-function targetOf({ kind, target }: Event): string {
-  const key = kind.startsWith("key.") ? target?.keyId : undefined;
-  return key ?? target?.sessionId ?? target?.applicationId ?? "–";
+function targetOf({ target }: Event): string {
+  return target?.name ?? target?.sessionId ?? target?.applicationId ?? "–";
 }
 
 function actorOf({ actor }: Event): string {
-  return actor?.sessionId ?? actor?.applicationId ?? "–";
+  return actor?.name ?? actor?.sessionId ?? actor?.applicationId ?? "–";
 }
 
 function detailsOf({ before, after, reason, count = 1, endsAt }: Event): string {
-  const name = after?.name ?? before?.name;
+  const isRenamed = before?.name !== undefined && after && before.name !== after.name;
   return [
-    ...(name ? [name] : []),
+    ...(isRenamed ? [`was "${before.name}"`] : []),
     ...(reason ? [count > 1 ? `${reason} (${count} times)` : reason] : []),
     ...(endsAt ? [`expires ${formatIsoTime(endsAt)}`] : []),
   ].join(", ");

@@ -46,7 +46,7 @@ export function createKeyHandlers({
           const key = { id: keyId, hash: keyring.hash(plaintextKey) };
           return { keys: replaceKey(current.keys, key, now, grace || undefined) };
         },
-        target: ({ id }) => ({ applicationId: id, keyId }),
+        target: ({ id, name }) => ({ applicationId: id, keyId, name }),
         endsAt: ({ keys }) => keys[1]?.expiresAt,
         response,
       });
@@ -73,7 +73,7 @@ export function createKeyHandlers({
           }
           return { keys };
         },
-        target: ({ id }) => ({ applicationId: id, keyId }),
+        target: ({ id, name }) => ({ applicationId: id, keyId, name }),
         response: () => ({}),
       });
       return {};

@@ -42,7 +42,7 @@ export function createUpdateApplication({ applications, audit }: ChangeOptions):
       tenantId,
       id,
       (current, now) =>
-        withDenialTarget({ applicationId: id }, () => {
+        withDenialTarget({ applicationId: id, name: current.name }, () => {
           checkMayAdminister(caller, current);
           checkVersion(current, subject.ifMatch);
           return { ...change(current, now), modifiedBy };

@@ -71,7 +71,7 @@ export function createWriteHandlers({
         before = current;
         return changeOf(current, now);
       },
-      target: ({ id }) => ({ applicationId: id }),
+      target: ({ id, name }) => ({ applicationId: id, name }),
       before: () => before && stateOf(before),
       after: stateOf,
       response,
@@ -99,7 +99,7 @@ export function createWriteHandlers({
         { ...readNewFields(request), id, tenantId, type, key, createdBy, expiresAt },
         audit(context, {
           kind: "application.created",
-          target: () => ({ applicationId: id, keyId: key.id }),
+          target: ({ name }: ApplicationRecord) => ({ applicationId: id, keyId: key.id, name }),
           after: stateOf,
           response,
         }),
@@ -149,12 +149,12 @@ export function createWriteHandlers({
         id,
         audit(context, {
           kind: "application.deleted",
-          target: () => ({ applicationId: id }),
+          target: ({ name }: ApplicationRecord) => ({ applicationId: id, name }),
           before: stateOf,
           response: () => ({}),
         }),
         (current) =>
-          withDenialTarget({ applicationId: id }, () => {
+          withDenialTarget({ applicationId: id, name: current.name }, () => {
             checkMayAdminister(caller, current);
             checkVersion(current, request.ifMatch);
           }),

@@ -98,9 +98,10 @@ export function writeContextOf<R>(
   };
 }
 
-/** The ids of a caller for an event. */
+/** A caller as an event describes it. */
 export function actorOf({ application, session, key }: Caller): Principal {
-  return { applicationId: application.id, sessionId: session?.id, keyId: key?.id };
+  const { id: applicationId, name } = application;
+  return { applicationId, sessionId: session?.id, keyId: key?.id, name };
 }
 
 /** Runs checks on the target of a call. If they deny access, the audit log names the target. */

@@ -92,7 +92,7 @@ const lastManagerExpiring =
 /** Creates the events for a lead time. */
 function toEventsAt(leadTime: number): (expiration: Expiration) => NewEvent[] {
   const what = leadTime === 0 ? "expired" : "expiring";
-  return ({ tenantId, applicationId, keyId, at, leavesNoManager }) => {
+  return ({ tenantId, applicationId, name, keyId, at, leavesNoManager }) => {
     const subjects = [
       keyId === undefined ? "application" : "key",
       ...(leavesNoManager ? ["last_manager"] : []),
@@ -101,7 +101,7 @@ function toEventsAt(leadTime: number): (expiration: Expiration) => NewEvent[] {
       tenantId,
       kind: `${subject}.${what}`,
       outcome: "success",
-      target: { applicationId, keyId },
+      target: { applicationId, keyId, name },
       endsAt: at,
     }));
   };

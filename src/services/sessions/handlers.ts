@@ -107,6 +107,8 @@ function createSessionSetupHandlers({
       if (nonce?.kind !== "non") {
         throw nonceNotFound();
       }
+      const opened = await store.sessions.find(nonce.id);
+      const name = opened?.application.name;
       const outcome = await store.sessions.authorize(
         {
           sessionId: nonce.id,
@@ -118,7 +120,7 @@ function createSessionSetupHandlers({
         },
         audit(context, {
           kind: "session.authorized",
-          target: ({ id, applicationId }) => ({ applicationId, sessionId: id }),
+          target: ({ id, applicationId }) => ({ applicationId, sessionId: id, name }),
           after: (session) => stateOf(session),
           response: () => ({}),
         }),
@@ -183,19 +185,22 @@ function createManageHandlers({
     async deleteSession(request, context) {
       const caller = callerOf(context);
       const id = request.id.toLowerCase();
+      let name: string | undefined;
       const wasDeleted = await sessions.delete(
         caller.application.tenantId,
         id,
         audit(context, {
           kind: "session.deleted",
-          target: ({ applicationId }) => ({ applicationId, sessionId: id }),
+          target: ({ applicationId }) => ({ applicationId, sessionId: id, name }),
           before: (session) => stateOf(session),
           response: () => ({}),
         }),
-        ({ application }) =>
-          withDenialTarget({ applicationId: application.id, sessionId: id }, () =>
+        ({ application }) => {
+          name = application.name;
+          withDenialTarget({ applicationId: application.id, sessionId: id, name }, () =>
             checkMayAdminister(caller, application),
-          ),
+          );
+        },
       );
       if (!wasDeleted) {
         throw sessionNotFound(id);
@@ -208,7 +213,7 @@ function createManageHandlers({
         kind: "application.sessions_revoked",
         revokes: true,
         change: ({ sessionEpoch }) => ({ sessionEpoch: sessionEpoch + 1 }),
-        target: ({ id }) => ({ applicationId: id }),
+        target: ({ id, name }) => ({ applicationId: id, name }),
         response: () => ({}),
       });
       return {};

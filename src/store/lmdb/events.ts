@@ -189,14 +189,18 @@ export function createExpirationEvents(
     if (!application || !subject) {
       return undefined;
     }
-    const { tenantId, expiresAt: applicationExpiresAt = Number.POSITIVE_INFINITY } = application;
+    const {
+      tenantId,
+      name,
+      expiresAt: applicationExpiresAt = Number.POSITIVE_INFINITY,
+    } = application;
     const times = { at, createdAt: subject.createdAt, applicationExpiresAt };
     if (!isReportable(times, lead, clock())) {
       return undefined;
     }
     const leavesNoManager =
       keyId === undefined && isManager(application) && !index.hasOtherManager(application, at);
-    return { tenantId, applicationId, keyId, at, leavesNoManager };
+    return { tenantId, applicationId, name, keyId, at, leavesNoManager };
   }
 
   function report(lead: number, toEvents: (expiration: Expiration) => readonly NewEvent[]): number {

@@ -1,4 +1,4 @@
-import { type Binary, BSON, type ClientSession, type Collection } from "mongodb";
+import { type Binary, BSON, type ClientSession, type Collection, type Document } from "mongodb";
 import { EventRecordSchema } from "../../../gen/latchkey/store/v1/records_pb.js";
 import { newId } from "../../lib/uuid.js";
 import type { EventRecord, NewEvent } from "../port/events.js";
@@ -24,10 +24,13 @@ export const toEvent: (document: EventDocument) => EventRecord =
 /** The document of an event. A new event has no time: the database sets it. */
 export function toEventDocument(event: EventRecord | (NewEvent & { id: string })): EventDocument {
   const fields = eventFields(event);
-  const { actor = {}, target } = fields;
-  // All fields of an actor and of a target are ids.
-  const ids = { actors: Object.values(actor), targets: Object.values(target) };
+  const ids = { actors: idsOf(fields.actor), targets: idsOf(fields.target) };
   return { ...fields, ...ids } as unknown as EventDocument;
+}
+
+/** All fields of an actor and of a target but the name are ids. */
+function idsOf({ name, ...ids }: Document = {}): unknown[] {
+  return Object.values(ids);
 }
 
 /** Decodes an event from BSON. */

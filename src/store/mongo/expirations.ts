@@ -128,6 +128,7 @@ interface FoundExpiration {
 
 interface ExpiringDocument extends Checkpoint {
   readonly tenant_id: Binary;
+  readonly name: string;
   readonly created_at: Date;
   readonly expires_at?: Date;
   readonly disabled?: boolean;
@@ -184,7 +185,8 @@ function applicationExpirations({ after, until, limit }: ExpirationRange): Docum
     { $limit: limit },
     {
       $project: {
-        ...{ tenant_id: 1, created_at: 1, expires_at: 1, disabled: 1, held_permissions: 1 },
+        ...{ tenant_id: 1, name: 1, created_at: 1, expires_at: 1 },
+        ...{ disabled: 1, held_permissions: 1 },
         ...{ moment: "$expires_at", application_id: "$_id", key_id: { $literal: zeros } },
       },
     },
@@ -207,7 +209,7 @@ function keyExpirations({ after, until, limit }: ExpirationRange): Document[] {
     { $unwind: "$keys" },
     {
       $project: {
-        ...{ tenant_id: 1, expires_at: 1, created_at: "$keys.created_at" },
+        ...{ tenant_id: 1, name: 1, expires_at: 1, created_at: "$keys.created_at" },
         ...{ moment: "$keys.expires_at", application_id: "$_id", key_id: "$keys.id" },
       },
     },
@@ -218,7 +220,7 @@ function keyExpirations({ after, until, limit }: ExpirationRange): Document[] {
 }
 
 function toFoundExpiration(document: ExpiringDocument): FoundExpiration {
-  const { tenant_id, created_at, expires_at, disabled = false } = document;
+  const { tenant_id, name, created_at, expires_at, disabled = false } = document;
   const { moment, application_id, key_id } = document;
   const keyId = key_id.toString("hex") === zeros.toString("hex") ? undefined : fromUuid(key_id);
   const at = moment.getTime();
@@ -227,6 +229,7 @@ function toFoundExpiration(document: ExpiringDocument): FoundExpiration {
     expiration: {
       tenantId: fromUuid(tenant_id),
       applicationId: fromUuid(application_id),
+      name,
       ...(keyId !== undefined && { keyId }),
       at,
     },

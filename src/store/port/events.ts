@@ -55,6 +55,8 @@ export interface EventStore {
 export interface Expiration {
   readonly tenantId: string;
   readonly applicationId: string;
+  /** The name of the application. */
+  readonly name: string;
   /** Absent for the application itself. */
   readonly keyId?: string | undefined;
   readonly at: number;

@@ -222,6 +222,6 @@ export function importEvent(record: ApplicationFields | SessionFields): NewEvent
     outcome: "success",
     target: isSession
       ? { applicationId: record.applicationId, sessionId: record.id }
-      : { applicationId: record.id },
+      : { applicationId: record.id, name: record.name },
   };
 }

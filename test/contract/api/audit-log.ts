@@ -102,6 +102,27 @@ export function describeAuditLog({ server, api, expectRefused }: ApiSubject): vo
       expect(deleted.after).toBeUndefined();
     });
 
+    it("has the names of actor and target as they were, also after a deletion", async () => {
+      const tenant = await createTenant();
+      const { root, shop, openSession } = tenant;
+      const id = shop.id;
+      await openSession({ permissions: ["token:read"] });
+      const { data } = await api().listSessions(root.key, { applicationId: id });
+      await api().deleteSession(root.key, { id: data[0]?.id ?? "" });
+      await api().regenerateApplicationKey(root.key, { id });
+      await api().updateApplication(root.key, { id, name: "till", permissions: ["token:use"] });
+      await api().deleteApplication(root.key, { id });
+      const events = (await listEvents(tenant)).filter((it) => it.target?.applicationId === id);
+      expect(events.map(({ kind, actor, target }) => [kind, actor?.name, target?.name])).toEqual([
+        ["application.deleted", "Bootstrap", "till"],
+        ["application.updated", "Bootstrap", "till"],
+        ["key.regenerated", "Bootstrap", "public one"],
+        ["session.deleted", "Bootstrap", "public one"],
+        ["session.authorized", "private one", "public one"],
+        ["application.created", "Bootstrap", "public one"],
+      ]);
+    });
+
     it("has all fields of a created application", async () => {
       const tenant = await createTenant();
       const expiresAt = timestampFromMs(server().clock.now() + hour);

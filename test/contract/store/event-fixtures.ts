@@ -34,8 +34,11 @@ export function anEvent(fields: Partial<NewEvent> = {}): NewEvent {
 export function aFullEvent(fields: Partial<NewEvent> = {}): NewEvent {
   return anEvent({
     outcome: "denied",
-    actor: { applicationId: randomUUID(), keyId: randomUUID() },
-    target: { applicationId: randomUUID(), sessionId: randomUUID(), keyId: randomUUID() },
+    actor: { applicationId: randomUUID(), keyId: randomUUID(), name: "admin" },
+    target: {
+      ...{ applicationId: randomUUID(), sessionId: randomUUID(), keyId: randomUUID() },
+      name: "shop",
+    },
     before: aState({ ...grants, name: "shop", disabled: false }),
     after: aState({
       name: "till",

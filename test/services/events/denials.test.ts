@@ -171,8 +171,8 @@ describe.each(engines)("store=%s: denied calls", (engine) => {
       expectRefusal(api.deleteSession(weaker.key, { id: sessionId }), "permission_denied"),
     );
     expect(event).toMatchObject({
-      actor: { applicationId: weaker.id },
-      target: { applicationId: reader.id, sessionId },
+      actor: { applicationId: weaker.id, name: "private one" },
+      target: { applicationId: reader.id, sessionId, name: "public one" },
     });
   });
 

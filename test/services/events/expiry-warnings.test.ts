@@ -128,7 +128,7 @@ describe.each(engines)("store=%s: expiry events", (engine) => {
     for (const warning of warnings) {
       expect(warning).toMatchObject({
         outcome: "success",
-        target: { applicationId: id },
+        target: { applicationId: id, name: "private one" },
         endsAt: expiresAt,
       });
       expect([warning.actor, warning.method]).toEqual([undefined, undefined]);
@@ -152,7 +152,7 @@ describe.each(engines)("store=%s: expiry events", (engine) => {
     expect(getKinds(warnings)).toEqual(["key.expiring", "key.expiring", "key.expired"]);
     for (const warning of warnings) {
       expect(warning).toMatchObject({
-        target: { applicationId: shop.id, keyId },
+        target: { applicationId: shop.id, keyId, name: "public one" },
         endsAt: old?.expiresAt,
       });
     }
