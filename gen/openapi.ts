@@ -53,6 +53,10 @@ export const openapi = {
       "description": "Revokes leaked keys: by anyone who holds one, and by GitHub's secret scanning."
     },
     {
+      "name": "Overview",
+      "description": "Summarizes the tenant of the caller's key."
+    },
+    {
       "name": "Sessions",
       "description": "Manages sessions, the short-lived keys of browsers and mobile apps.\n\nA browser opens a session with a public key and sends the nonce to its backend. The backend authorizes the session with its private key. The key of the session then has the access that the backend granted.\n\nPermissions:\n\n- `session:read`: List sessions and read each of them.\n- `session:delete`: Revoke one session, or all sessions of an application."
     },
@@ -6123,6 +6127,161 @@ export const openapi = {
         }
       }
     },
+    "/overview": {
+      "get": {
+        "operationId": "getOverview",
+        "tags": [
+          "Overview"
+        ],
+        "summary": "Counts the applications and the open sessions of the tenant",
+        "description": "Requires the permission `application:read`.",
+        "x-required-permission": "application:read",
+        "x-callers": [
+          "private",
+          "public",
+          "management",
+          "session"
+        ],
+        "responses": {
+          "200": {
+            "description": "A summary of a tenant.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              },
+              "RateLimit-Policy": {
+                "$ref": "#/components/headers/RateLimit-Policy"
+              },
+              "RateLimit": {
+                "$ref": "#/components/headers/RateLimit"
+              }
+            },
+            "content": {
+              "application/json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Overview"
+                },
+                "example": {
+                  "applications": {
+                    "total": 42,
+                    "private": 21,
+                    "public": 18,
+                    "management": 3,
+                    "enabled": 40,
+                    "disabled": 2,
+                    "expiring": 4,
+                    "unused": 5
+                  },
+                  "sessions": {
+                    "open": 1204,
+                    "capped": true
+                  }
+                }
+              }
+            }
+          },
+          "400": {
+            "description": "The request cannot be read or is not valid. `errors` lists the violations by field.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "example": {
+                  "type": "urn:latchkey:problem:invalid_request",
+                  "title": "The request is not valid",
+                  "status": 400,
+                  "detail": "page: is not a parameter of this path",
+                  "code": "invalid_request",
+                  "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520",
+                  "errors": {
+                    "page": [
+                      "is not a parameter of this path"
+                    ]
+                  }
+                }
+              }
+            }
+          },
+          "401": {
+            "$ref": "#/components/responses/Unauthenticated"
+          },
+          "403": {
+            "description": "`permission_denied`: The key is valid but does not allow this. `origin_not_allowed`: The key is valid but may not be used from this origin. `address_not_allowed`: The key is valid but may not be used from this address.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/problem+json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Problem"
+                },
+                "examples": {
+                  "permission_denied": {
+                    "summary": "The key does not allow this",
+                    "value": {
+                      "type": "urn:latchkey:problem:permission_denied",
+                      "title": "The key does not allow this",
+                      "status": 403,
+                      "detail": "This method requires the permission application:read, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
+                      "code": "permission_denied",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "origin_not_allowed": {
+                    "summary": "The key may not be used from this origin",
+                    "value": {
+                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "title": "The key may not be used from this origin",
+                      "status": 403,
+                      "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
+                      "code": "origin_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  },
+                  "address_not_allowed": {
+                    "summary": "The key may not be used from this address",
+                    "value": {
+                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "title": "The key may not be used from this address",
+                      "status": 403,
+                      "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
+                      "code": "address_not_allowed",
+                      "request_id": "5f2b7c9e-3d41-4a8b-9c06-e1d7a4b8f520"
+                    }
+                  }
+                }
+              }
+            }
+          },
+          "414": {
+            "$ref": "#/components/responses/UrlTooLong"
+          },
+          "429": {
+            "$ref": "#/components/responses/RateLimited"
+          },
+          "431": {
+            "$ref": "#/components/responses/HeadersTooLarge"
+          },
+          "500": {
+            "$ref": "#/components/responses/Internal"
+          },
+          "503": {
+            "$ref": "#/components/responses/StoreUnavailable"
+          },
+          "504": {
+            "$ref": "#/components/responses/DeadlineExceeded"
+          }
+        }
+      }
+    },
     "/sessions": {
       "post": {
         "operationId": "createSession",
@@ -10832,6 +10991,127 @@ export const openapi = {
           "token_hash",
           "token_type",
           "label"
+        ]
+      },
+      "ApplicationCounts": {
+        "type": "object",
+        "description": "The number of applications by type, by status and by use.",
+        "properties": {
+          "total": {
+            "type": "integer",
+            "format": "int32",
+            "examples": [
+              42
+            ],
+            "description": "All applications."
+          },
+          "private": {
+            "type": "integer",
+            "format": "int32",
+            "examples": [
+              21
+            ],
+            "description": "Those of the type `private`."
+          },
+          "public": {
+            "type": "integer",
+            "format": "int32",
+            "examples": [
+              18
+            ],
+            "description": "Those of the type `public`."
+          },
+          "management": {
+            "type": "integer",
+            "format": "int32",
+            "examples": [
+              3
+            ],
+            "description": "Those of the type `management`."
+          },
+          "enabled": {
+            "type": "integer",
+            "format": "int32",
+            "examples": [
+              40
+            ],
+            "description": "Those that are enabled."
+          },
+          "disabled": {
+            "type": "integer",
+            "format": "int32",
+            "examples": [
+              2
+            ],
+            "description": "Those that are disabled."
+          },
+          "expiring": {
+            "type": "integer",
+            "format": "int32",
+            "examples": [
+              4
+            ],
+            "description": "Those that expire within 30 days."
+          },
+          "unused": {
+            "type": "integer",
+            "format": "int32",
+            "examples": [
+              5
+            ],
+            "description": "Those that were not used for 90 days, or were created before that and never used."
+          }
+        },
+        "required": [
+          "total",
+          "private",
+          "public",
+          "management",
+          "enabled",
+          "disabled",
+          "expiring",
+          "unused"
+        ]
+      },
+      "SessionCounts": {
+        "type": "object",
+        "description": "The number of sessions.",
+        "properties": {
+          "open": {
+            "type": "integer",
+            "format": "int32",
+            "examples": [
+              1204
+            ],
+            "description": "The open sessions, authorized or not."
+          },
+          "capped": {
+            "type": "boolean",
+            "examples": [
+              true
+            ],
+            "description": "Set if only the newest 10,000 sessions were counted, and more exist. Absent otherwise."
+          }
+        },
+        "required": [
+          "open"
+        ]
+      },
+      "Overview": {
+        "type": "object",
+        "description": "A summary of a tenant.",
+        "properties": {
+          "applications": {
+            "$ref": "#/components/schemas/ApplicationCounts",
+            "description": "The number of applications."
+          },
+          "sessions": {
+            "$ref": "#/components/schemas/SessionCounts",
+            "description": "The number of sessions. Absent if the caller does not hold `session:read`."
+          }
+        },
+        "required": [
+          "applications"
         ]
       },
       "CreateSessionResponse": {

@@ -12,6 +12,7 @@ import { EventService } from "../gen/latchkey/v1/event_service_pb.js";
 import { GatewayService } from "../gen/latchkey/v1/gateway_service_pb.js";
 import { IntrospectionService } from "../gen/latchkey/v1/introspection_service_pb.js";
 import { KeyService } from "../gen/latchkey/v1/key_service_pb.js";
+import { OverviewService } from "../gen/latchkey/v1/overview_service_pb.js";
 import { SessionService } from "../gen/latchkey/v1/session_service_pb.js";
 import { type AddressOf, createForwardedAddressOf } from "./auth/caller-address.js";
 import { createCursorSealerFactory } from "./auth/cursor-sealing.js";
@@ -37,6 +38,7 @@ import { createAudit } from "./services/events/audit.js";
 import { createEventHandlers } from "./services/events/handlers.js";
 import { createIdempotency } from "./services/idempotency/idempotency.js";
 import { createKeyHandlers } from "./services/keys/handlers.js";
+import { createOverviewHandlers } from "./services/overview/handlers.js";
 import type { RateLimits } from "./services/rate-limits/rate-limits.js";
 import { createSessionHandlers } from "./services/sessions/handlers.js";
 import type { Clock, Store } from "./store/port/store.js";
@@ -150,6 +152,7 @@ function createImplementations(options: ImplementationsOptions): Implementation[
     implement(KeyService, createKeyHandlers(options)),
     serve(AuthZenService, createAuthZenHandlers(handlerOptions)),
     serve(IntrospectionService, createIntrospectionHandlers(handlerOptions)),
+    serve(OverviewService, createOverviewHandlers(handlerOptions)),
   ];
 }
 

@@ -3,6 +3,7 @@ import { AccessService } from "../../gen/latchkey/v1/access_service_pb.js";
 import { ApplicationService } from "../../gen/latchkey/v1/application_service_pb.js";
 import { EventService } from "../../gen/latchkey/v1/event_service_pb.js";
 import { KeyService } from "../../gen/latchkey/v1/key_service_pb.js";
+import { OverviewService } from "../../gen/latchkey/v1/overview_service_pb.js";
 import { SessionService } from "../../gen/latchkey/v1/session_service_pb.js";
 
 /** A typed client of each service. */
@@ -11,6 +12,7 @@ export interface LatchkeyClient {
   readonly sessions: Client<typeof SessionService>;
   readonly access: Client<typeof AccessService>;
   readonly events: Client<typeof EventService>;
+  readonly overview: Client<typeof OverviewService>;
   readonly keys: Client<typeof KeyService>;
 }
 
@@ -21,6 +23,7 @@ export function createClientOn(transport: Transport): LatchkeyClient {
     sessions: createClient(SessionService, transport),
     access: createClient(AccessService, transport),
     events: createClient(EventService, transport),
+    overview: createClient(OverviewService, transport),
     keys: createClient(KeyService, transport),
   };
 }

@@ -32,6 +32,7 @@ import {
   replayable,
   rest_format,
 } from "../../gen/latchkey/v1/options_pb.js";
+import { OverviewService } from "../../gen/latchkey/v1/overview_service_pb.js";
 import { file_latchkey_v1_rules } from "../../gen/latchkey/v1/rules_pb.js";
 import { SessionService } from "../../gen/latchkey/v1/session_service_pb.js";
 import type { ApplicationType } from "./grants.js";
@@ -46,6 +47,7 @@ export const services: readonly DescService[] = [
   KeyService,
   AuthZenService,
   IntrospectionService,
+  OverviewService,
 ];
 
 /** Our own validation rules, from `rules.proto`. */

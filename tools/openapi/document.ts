@@ -68,15 +68,16 @@ export function createDocument({ files, allFiles }: Schema): Json {
   };
 }
 
-/** Services that are named after a standard. */
-const standards: Readonly<Record<string, string>> = {
+/** Services that are named after a standard, or are not about a resource. */
+const tags: Readonly<Record<string, string>> = {
   AuthZenService: "AuthZEN",
   IntrospectionService: "Introspection",
+  OverviewService: "Overview",
 };
 
-/** The resource of a service in the plural, or its standard. */
+/** The resource of a service in the plural, or its own name. */
 function toTag({ name }: DescService): string {
-  return standards[name] ?? name.replace(/Service$/, "").replace(/[^s]$/, "$&s");
+  return tags[name] ?? name.replace(/Service$/, "").replace(/[^s]$/, "$&s");
 }
 
 function describeService(

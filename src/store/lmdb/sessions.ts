@@ -141,6 +141,36 @@ export function createSessionStore({
 
     list: createSessionList(environment, sessions, applications, index, clock),
 
+    async count(tenantId, limit, signal) {
+      const find = createCachedFind(applications);
+      let open = 0;
+      let rows = 0;
+      const countBatch = (after: string | undefined): string | undefined => {
+        const now = clock();
+        for (const id of index.idsAfter({ tenantId }, after)) {
+          if (++rows > limit) {
+            return undefined;
+          }
+          const session = sessions.find(id);
+          if (session && isSessionValid(withApplications(session, find), now)) {
+            open++;
+          }
+          if (rows % maxRowsPerTick === 0) {
+            return id;
+          }
+        }
+        return undefined;
+      };
+      for (let id: string | undefined; ; await yieldToEventLoop()) {
+        signal?.throwIfAborted();
+        const after = id;
+        id = read(() => countBatch(after));
+        if (id === undefined) {
+          return { open, isComplete: rows <= limit };
+        }
+      }
+    },
+
     async delete(tenantId, id, context, check) {
       return write(
         changeWriter.withPreconditions(context, (now) => {
@@ -180,6 +210,19 @@ function isOneOf(hash: Uint8Array, candidates: readonly Uint8Array[]): boolean {
 /** Rows read per tick of the event loop: many may be expired or revoked. */
 const maxRowsPerTick = 500;
 
+/** Reads each application once. */
+function createCachedFind(
+  applications: ApplicationRecords,
+): (id: string) => ApplicationRecord | undefined {
+  const cache = new Map<string, ApplicationRecord | undefined>();
+  return (id) => {
+    if (!cache.has(id)) {
+      cache.set(id, applications.find(id));
+    }
+    return cache.get(id);
+  };
+}
+
 /** Lists sessions page by page. Validity is checked row by row. */
 function createSessionList(
   { read }: Environment,
@@ -188,19 +231,9 @@ function createSessionList(
   index: SessionIndex,
   clock: Clock,
 ): SessionStore["list"] {
-  function createCachedFind(): (id: string) => ApplicationRecord | undefined {
-    const cache = new Map<string, ApplicationRecord | undefined>();
-    return (id) => {
-      if (!cache.has(id)) {
-        cache.set(id, applications.find(id));
-      }
-      return cache.get(id);
-    };
-  }
-
   /** Adds matches until there is one more than a page. Returns the id to continue after, if any. */
   function readBatch(query: SessionQuery, id: string | undefined, items: SessionWithApplication[]) {
-    const find = createCachedFind();
+    const find = createCachedFind(applications);
     const now = clock();
     let read = 0;
     for (const next of index.idsAfter(query, id)) {

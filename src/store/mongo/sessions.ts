@@ -1,4 +1,4 @@
-import type { ClientSession, Collection, Document } from "mongodb";
+import type { Binary, ClientSession, Collection, Document } from "mongodb";
 import { isId } from "../../lib/uuid.js";
 import type { ApplicationStore } from "../port/applications.js";
 import { StoreUnavailable } from "../port/errors.js";
@@ -11,6 +11,7 @@ import {
 import {
   applicationIdsOf,
   isRevoked,
+  type SessionCount,
   type SessionPage,
   type SessionQuery,
   type SessionStore,
@@ -21,6 +22,7 @@ import { type ChangeWork, maxCallerAge, type Transactions } from "./change-write
 import { byApplication, byAuthorizer, byTenant } from "./collections.js";
 import type { FreshRead } from "./connect.js";
 import {
+  fromUuid,
   hash,
   literal,
   notExpired,
@@ -177,6 +179,8 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
 
     list: (query, signal) => listSessions(options, query, signal),
 
+    count: (tenantId, limit, signal) => countSessions(options, tenantId, limit, signal),
+
     async delete(tenantId, id, context, check) {
       const filter = { _id: uuid(id), tenant_id: uuid(tenantId), ...notExpired(time) };
       const work: ChangeWork<SessionRecord> = async (transaction, confirmReads) => {
@@ -274,6 +278,54 @@ async function listSessions(
     throw new StoreUnavailable("Too many revoked sessions are waiting for cleanup.");
   }
   return { items, more: true };
+}
+
+interface SessionGroup {
+  readonly _id: {
+    readonly application_id: Binary;
+    readonly authorized_by?: Binary;
+    readonly epoch: number;
+  };
+  readonly count: number;
+}
+
+/** Counts sessions in groups that are revoked together, so that only their applications are read. */
+async function countSessions(
+  { documents, applications, time, freshRead }: SessionList,
+  tenantId: string,
+  limit: number,
+  signal?: AbortSignal,
+): Promise<SessionCount> {
+  const _id = {
+    application_id: "$application_id",
+    authorized_by: "$authorized_by",
+    epoch: "$epoch",
+  };
+  const pipeline = [
+    { $match: { tenant_id: uuid(tenantId), ...notExpired(time) } },
+    { $sort: { _id: -1 } },
+    { $limit: limit + 1 },
+    { $group: { _id, count: { $sum: 1 } } },
+  ];
+  const options = { hint: byTenant, signal, ...limitsOf(documents), ...freshRead() };
+  const found = await callDriver(() =>
+    documents.aggregate<SessionGroup>(pipeline, options).toArray(),
+  );
+  const groups = found.map(({ _id, count }) => ({
+    applicationId: fromUuid(_id.application_id),
+    authorizedBy: _id.authorized_by && fromUuid(_id.authorized_by),
+    epoch: _id.epoch,
+    count,
+  }));
+  const ids = [...new Set(groups.flatMap(applicationIdsOf))];
+  const read = await applications.findMany(ids);
+  const byId = new Map(ids.map((id, index) => [id, read[index]]));
+  const sum = (counted: typeof groups) => counted.reduce((total, { count }) => total + count, 0);
+  const valid = groups.filter(
+    ({ applicationId, authorizedBy = applicationId, epoch }) =>
+      byId.get(applicationId)?.sessionEpoch === epoch && byId.get(authorizedBy) !== undefined,
+  );
+  return { open: Math.min(sum(valid), limit), isComplete: sum(groups) <= limit };
 }
 
 function indexFor({ applicationId, authorizedBy }: SessionQuery) {

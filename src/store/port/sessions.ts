@@ -47,6 +47,9 @@ export interface SessionStore {
   /** Lists sessions of a tenant, newest (greatest id) first. Aborts like {@link ApplicationStore.list}. */
   list(query: SessionQuery, signal?: AbortSignal): Promise<SessionPage>;
 
+  /** Counts the open sessions among the newest `limit` of a tenant. Aborts like {@link ApplicationStore.list}. */
+  count(tenantId: string, limit: number, signal?: AbortSignal): Promise<SessionCount>;
+
   /**
    * Deletes a session. `check` gets the current records, and nothing is deleted
    * if it throws. Returns whether the session existed.
@@ -80,6 +83,12 @@ export interface SessionPage {
   readonly items: readonly SessionWithApplication[];
   /** Whether more items follow the last one. */
   readonly more: boolean;
+}
+
+export interface SessionCount {
+  readonly open: number;
+  /** Whether the tenant has no more sessions, open or not, than were read. */
+  readonly isComplete: boolean;
 }
 
 /** The applications that a session depends on: the one that opened it, and the one that authorized it. */

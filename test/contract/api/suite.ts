@@ -23,6 +23,7 @@ import { describeInvalidKeys } from "./invalid-keys.js";
 import { describeKeyRevocation } from "./key-revocation.js";
 import { describeKeyRotation } from "./key-rotation.js";
 import { describeOptimisticLocking } from "./optimistic-locking.js";
+import { describeOverview } from "./overview.js";
 import { describePrivilegeEscalation } from "./privilege-escalation.js";
 import { describeRestrictions } from "./restrictions.js";
 import { describeSessionLimits } from "./session-limits.js";
@@ -81,6 +82,7 @@ const allCases: readonly DescribeCases[] = [
   describeIntrospection,
   describeAuditLog,
   describeListEvents,
+  describeOverview,
   describePrivilegeEscalation,
   describeSessionLimits,
 ];

@@ -29,6 +29,43 @@ export function describeSessionLists(subject: () => Subject): void {
     return { ids: idsOf(items), more };
   }
 
+  describe("a count of sessions", () => {
+    it("has the open ones among the newest of the tenant", async () => {
+      const { store, clock } = subject();
+      const create = (tenantId?: string) =>
+        store.applications.create(anApplication(tenantId ? { tenantId } : {}), audit.created);
+      const staying = await create();
+      const { tenantId } = staying;
+      const [revoked, deleted, authorizer] = [
+        await create(tenantId),
+        await create(tenantId),
+        await create(tenantId),
+      ];
+      await store.sessions.create(aSession(staying, { ttl: 1 }));
+      for (const one of [staying, revoked, deleted]) {
+        await openSessions(store, one, 3);
+      }
+      await openSessions(store, await create(), 2);
+      const authorized = times(2, () => aSession(staying));
+      for (const session of authorized) {
+        await store.sessions.create(session);
+        const grant = aGrant(session, { authorizedBy: authorizer.id });
+        await store.sessions.authorize(grant, audit.authorized);
+      }
+      clock.advance(1);
+      expect(await store.sessions.count(tenantId, 100)).toEqual({ open: 11, isComplete: true });
+      const capped = await store.sessions.count(tenantId, 4);
+      expect(capped).toEqual({ open: 4, isComplete: false });
+      const revoke = () => ({ sessionEpoch: 1, modifiedBy: revoked.id });
+      await store.applications.update(tenantId, revoked.id, revoke, audit.updated);
+      await store.applications.delete(tenantId, deleted.id, audit.deleted);
+      expect((await store.sessions.count(tenantId, 100)).open).toBe(5);
+      await store.applications.delete(tenantId, authorizer.id, audit.deleted);
+      expect((await store.sessions.count(tenantId, 100)).open).toBe(3);
+      expect(await store.sessions.count(randomUUID(), 100)).toEqual({ open: 0, isComplete: true });
+    });
+  });
+
   describe("a list of sessions", () => {
     it("is empty without sessions", async () => {
       const { store } = subject();

@@ -148,7 +148,7 @@ function createCellCaller({ server, session, tenant, keyFor, sharedTarget }: Cel
     return hasTargetData ||
       column.specialTarget ||
       method.idempotency !== Level.NO_SIDE_EFFECTS ||
-      isSameForAllTenants(method)
+      returnsNoIds(method)
       ? "done"
       : "returns no data";
   }
@@ -185,8 +185,8 @@ function clientHeaders(method: DescMethod, { key }: Target): Record<string, stri
 
 type CallMethod = (target: Target, key: string | undefined) => Promise<CallResult>;
 
-function isSameForAllTenants({ name }: DescMethod): boolean {
-  return name === "ListPermissions";
+function returnsNoIds({ name }: DescMethod): boolean {
+  return name === "ListPermissions" || name === "GetOverview";
 }
 
 /** Whether a caller could not be created because its type cannot hold the permission. */

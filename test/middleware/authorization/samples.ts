@@ -73,6 +73,7 @@ const samples: Readonly<Record<string, Sample>> = {
   "latchkey.v1.SearchSubjectsRequest": evaluation,
   "latchkey.v1.SearchActionsRequest": evaluation,
   "latchkey.v1.IntrospectRequest": ({ key: token }) => ({ token }),
+  "latchkey.v1.GetOverviewRequest": empty,
   "grpc.health.v1.HealthCheckRequest": empty,
   "grpc.reflection.v1.ServerReflectionRequest": listServices,
   "grpc.reflection.v1alpha.ServerReflectionRequest": listServices,

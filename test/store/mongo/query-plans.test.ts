@@ -332,6 +332,10 @@ describe("a MongoDB store with many records", () => {
       [findOneSession, findOne, findOneSession],
     ],
     "list sessions": [() => listSessions({}), [["find sessions", byTenant, 6, 6], findOne]],
+    "count open sessions up to a limit": [
+      () => store.sessions.count(owner.tenantId, 10),
+      [["aggregate sessions", byTenant, 11, 11], findOne],
+    ],
     "list sessions of an application": [
       () => listSessions({ applicationId: owner.id, authorized: false }),
       [["find sessions", byApplication, 6, 6], findOne],

@@ -28,6 +28,7 @@ import type {
   WatchEventsRequestSchema,
   WatchEventsResponse,
 } from "../../../gen/latchkey/v1/event_service_pb.js";
+import type { Overview } from "../../../gen/latchkey/v1/overview_service_pb.js";
 import type {
   AuthorizeSessionRequestSchema,
   CreateSessionResponse,
@@ -127,6 +128,7 @@ export interface Api {
     key: Key,
     request?: MessageInitShape<typeof ListEventsRequestSchema>,
   ): Promise<ListEventsResponse>;
+  getOverview(key: Key): Promise<Overview>;
   revokeKey(key: Key, request: { key: string }): Promise<void>;
   close(): void;
 }

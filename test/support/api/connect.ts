@@ -14,6 +14,7 @@ import { AccessService } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { EventService } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { KeyService } from "../../../gen/latchkey/v1/key_service_pb.js";
+import { OverviewService } from "../../../gen/latchkey/v1/overview_service_pb.js";
 import { SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
 import {
   type ApiFailure,
@@ -32,6 +33,7 @@ export function createConnectApi(transport: Transport, close = () => {}): Stream
   );
   const sessions: Client<typeof SessionService> = createClient(SessionService, transport);
   const access: Client<typeof AccessService> = createClient(AccessService, transport);
+  const overview: Client<typeof OverviewService> = createClient(OverviewService, transport);
   const events: Client<typeof EventService> = createClient(EventService, transport);
   const keys: Client<typeof KeyService> = createClient(KeyService, transport);
   return {
@@ -76,6 +78,7 @@ export function createConnectApi(transport: Transport, close = () => {}): Stream
     listPermissions: (key, request = {}) =>
       mapError(access.listPermissions(request, optionsFor(key))),
     listEvents: (key, request = {}) => mapError(events.listEvents(request, optionsFor(key))),
+    getOverview: (key) => mapError(overview.getOverview({}, optionsFor(key))),
     revokeKey: async (key, request) => {
       await mapError(keys.revokeKey(request, optionsFor(key)));
     },

@@ -15,6 +15,7 @@ import { AccessService } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { EventService } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { KeyService } from "../../../gen/latchkey/v1/key_service_pb.js";
+import { OverviewService } from "../../../gen/latchkey/v1/overview_service_pb.js";
 import { SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { readDetails } from "../http/raw-grpc.js";
 import {
@@ -110,6 +111,7 @@ export function createGrpcApi(address: string): StreamingApi {
     whoAmI: (key) => call(access.whoAmI, key, {}),
     listPermissions: (key, request = {}) => call(access.listPermissions, key, request),
     listEvents: (key, request = {}) => call(event.listEvents, key, request),
+    getOverview: (key) => call(OverviewService.method.getOverview, key, {}),
     revokeKey: async (key, request) => {
       await call(keys.revokeKey, key, request);
     },

@@ -27,6 +27,7 @@ import {
   ListEventsRequestSchema,
   ListEventsResponseSchema,
 } from "../../../gen/latchkey/v1/event_service_pb.js";
+import { OverviewSchema } from "../../../gen/latchkey/v1/overview_service_pb.js";
 import {
   AuthorizeSessionRequestSchema,
   CreateSessionResponseSchema,
@@ -161,6 +162,7 @@ export function createRestApi(url: string): Api {
       const text = await call(key, "GET", `/events?${new URLSearchParams(json)}`, 200);
       return read(ListEventsResponseSchema, text);
     },
+    getOverview: async (key) => read(OverviewSchema, await call(key, "GET", "/overview", 200)),
     revokeKey: async (key, request) =>
       expectEmpty(await call(key, "POST", "/keys/revoke", 204, { ...request })),
     close: () => {},

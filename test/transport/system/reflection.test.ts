@@ -72,6 +72,7 @@ describe.each(Object.entries(versions))("%s", (_name, service) => {
       "latchkey.v1.GatewayService",
       "latchkey.v1.IntrospectionService",
       "latchkey.v1.KeyService",
+      "latchkey.v1.OverviewService",
       "latchkey.v1.SessionService",
     ]);
   });

@@ -1,0 +1,68 @@
+import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
+import type { OverviewService } from "../../../gen/latchkey/v1/overview_service_pb.js";
+import { callerHolds, callerOf } from "../../auth/caller.js";
+import { yieldToEventLoop } from "../../lib/event-loop.js";
+import type { ApplicationFilter, ListOrder } from "../../store/port/applications.js";
+import type { Store } from "../../store/port/store.js";
+
+const day = 24 * 3_600_000;
+const expiringWithin = 30 * day;
+const unusedFor = 90 * day;
+
+/** The most sessions that are read to count the open ones. */
+const maxSessions = 10_000;
+
+export function createOverviewHandlers({
+  store,
+}: {
+  readonly store: Store;
+}): ServiceImpl<typeof OverviewService> {
+  /** Counts applications by a filter that the index of the order covers. */
+  async function countApplications(
+    context: HandlerContext,
+    filter: ApplicationFilter,
+    order?: ListOrder,
+  ): Promise<number> {
+    const { tenantId } = callerOf(context).application;
+    const query = { tenantId, filter, order, size: 1, from: { page: 1 } };
+    const { total = 0 } = await store.applications.list(query, context.signal);
+    // An embedded store counts synchronously.
+    await yieldToEventLoop();
+    return total;
+  }
+
+  async function countSessions(context: HandlerContext) {
+    const { tenantId } = callerOf(context).application;
+    const { open, isComplete } = await store.sessions.count(tenantId, maxSessions, context.signal);
+    return { open, ...(!isComplete && { capped: true }) };
+  }
+
+  return {
+    async getOverview(_request, context) {
+      const now = await store.now();
+      const count = (filter: ApplicationFilter, order?: ListOrder) =>
+        countApplications(context, filter, order);
+      const ofType = {
+        private: await count({ type: "private" }),
+        public: await count({ type: "public" }),
+        management: await count({ type: "management" }),
+      };
+      const total = ofType.private + ofType.public + ofType.management;
+      // Applications may change between the counts.
+      const disabled = Math.min(await count({ disabled: true }), total);
+      return {
+        applications: {
+          ...ofType,
+          total,
+          enabled: total - disabled,
+          disabled,
+          expiring: await count({ expiresBefore: now + expiringWithin }, "expires_at"),
+          unused: await count({ lastUsedBefore: now - unusedFor }, "last_used_at"),
+        },
+        ...(callerHolds(callerOf(context), "session:read") && {
+          sessions: await countSessions(context),
+        }),
+      };
+    },
+  };
+}
