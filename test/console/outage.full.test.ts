@@ -35,7 +35,7 @@ describeInBrowser("console during an outage", (browser) => {
     const { page } = opened;
     await page.getByLabel("Remember until this tab is closed").check();
     await signIn(opened, root.key);
-    await page.getByText("● Live").waitFor();
+    await page.getByText("Live", { exact: true }).waitFor();
     await until(() => page.evaluate<boolean>(isLoaded("sessions-page")));
 
     await before.close();
@@ -50,7 +50,7 @@ describeInBrowser("console during an outage", (browser) => {
     const after = await startServer("lmdb", { store, environment });
     running.push(after);
     await page.getByText(offlineNotice).waitFor({ state: "detached" });
-    await page.getByText("● Live").waitFor();
+    await page.getByText("Live", { exact: true }).waitFor();
     const api = createRestApi(after.url);
     await api.createApplication(root.key, shop);
     api.close();

@@ -10,6 +10,7 @@ import {
   expectEventually,
   openSignedIn,
   signIn,
+  signOut,
 } from "../support/browser/console.js";
 import { startServer, type TestServer } from "../support/service/server.js";
 
@@ -56,7 +57,7 @@ describeInBrowser("console sign-in and permissions", (browser) => {
 
   /** Waits until the page has loaded and receives live events. */
   async function waitForLiveEvents(page: Page): Promise<void> {
-    await page.getByText("● Live").waitFor();
+    await page.getByText("Live", { exact: true }).waitFor();
     const key = keyOf(await api.createApplication(root.key, shop));
     // The first may be part of the initial load.
     for (let count = 0; count < 2; count++) {
@@ -96,11 +97,11 @@ describeInBrowser("console sign-in and permissions", (browser) => {
     await second.page.getByLabel("API key").waitFor();
     expect((await readStorage(second.page)).tab).toBe("{}");
     await signIn(second, root.key);
-    await second.page.getByRole("button", { name: "Sign out" }).click();
+    await signOut(second.page);
     await second.page.getByLabel("API key").waitFor();
     await first.page.getByRole("link", { name: "Activity" }).click();
-    await first.page.getByText("● Live").waitFor();
-    await first.page.getByRole("button", { name: "Sign out" }).click();
+    await first.page.getByText("Live", { exact: true }).waitFor();
+    await signOut(first.page);
     await first.page.getByLabel("API key").waitFor();
     expect((await readStorage(first.page)).tab).toBe("{}");
     expect([...first.faults, ...second.faults]).toEqual([]);
@@ -108,7 +109,7 @@ describeInBrowser("console sign-in and permissions", (browser) => {
 
   it("shows changes from another tab", async () => {
     const watcher = await open("/sessions", root.key);
-    await watcher.page.getByText("● Live").waitFor();
+    await watcher.page.getByText("Live", { exact: true }).waitFor();
     const changer = await browser.openTab(watcher, `${server.url}/console/sessions/try`);
     await signIn(changer, root.key);
     await changer.page.getByRole("button", { name: "Create demo applications" }).click();
@@ -185,7 +186,7 @@ describeInBrowser("console sign-in and permissions", (browser) => {
     try {
       const { key } = await other.createTenant();
       const { page, faults } = await openSignedIn(browser, `${other.url}/console/activity`, key);
-      await page.getByText("● Live").waitFor();
+      await page.getByText("Live", { exact: true }).waitFor();
       const response = await page.request.get(`${other.url}/console`);
       expect(response.headers()["content-security-policy"]).toContain("default-src 'none'");
       expect(faults).toEqual([]);

@@ -1,3 +1,4 @@
+import { Compass } from "lucide-react";
 import { StrictMode, Suspense } from "react";
 import { createRoot } from "react-dom/client";
 import { Redirect, Route, Router, Switch } from "wouter";
@@ -7,11 +8,17 @@ import { lazyPage } from "./lazy-page.js";
 import { home, Shell } from "./shell.js";
 import { OfflineNotice } from "./sign-in/connection.js";
 import { RequireSignIn } from "./sign-in/sign-in.js";
+import { ButtonLink } from "./ui/buttons.js";
+import { EmptyState } from "./ui/display.js";
 import { guardedNavigate } from "./ui/leave-guard.js";
-import { Page } from "./ui/page.js";
+import { Page, PageSkeleton } from "./ui/page.js";
+import "../common/fonts.css";
 import "../common/tokens.css";
 import "../common/base.css";
 import "./styles/controls.css";
+import "./styles/display.css";
+import "./styles/overlays.css";
+import "./styles/table.css";
 import "./styles/layout.css";
 
 const ApplicationsPage = lazyPage(() => import("./applications/applications-page.js"));
@@ -31,7 +38,7 @@ function App() {
       <NewKeyProvider>
         <RequireSignIn>
           <Shell>
-            <Suspense fallback={<p className="muted">Loading…</p>}>
+            <Suspense fallback={<PageSkeleton />}>
               <Switch>
                 <Route path="/applications" component={ApplicationsPage} />
                 <Route path="/applications/new" component={NewApplicationPage} />
@@ -51,7 +58,13 @@ function App() {
                 </Route>
                 <Route>
                   <Page title="Page not found">
-                    <p>Choose a page from the menu.</p>
+                    <EmptyState
+                      icon={Compass}
+                      title="There is no page at this address"
+                      action={<ButtonLink href={home}>Go to the start page</ButtonLink>}
+                    >
+                      The address may be mistyped, or the page has moved.
+                    </EmptyState>
                   </Page>
                 </Route>
               </Switch>

@@ -1,3 +1,4 @@
+import "../common/fonts.css";
 import "../common/tokens.css";
 import "../common/base.css";
 import "./styles/layout.css";

@@ -19,8 +19,12 @@ export async function openSignedIn(
 export async function signIn({ page }: OpenedPage, key: string): Promise<void> {
   await page.getByLabel("API key").fill(key);
   await page.getByRole("button", { name: "Sign in" }).click();
-  await page.getByRole("navigation", { name: "Pages" }).waitFor();
+  await menu(page).waitFor({ state: "attached" });
 }
+
+/** The links to the pages. Hidden on phones until it is opened. */
+export const menu = (page: Page): Locator =>
+  page.getByRole("navigation", { name: "Pages", includeHidden: true });
 
 /** The horizontal overflow of a page in pixels. */
 export function horizontalOverflow(page: Page): Promise<number> {
@@ -29,6 +33,17 @@ export function horizontalOverflow(page: Page): Promise<number> {
 
 export const button = (page: Page, name: string): Locator =>
   page.getByRole("button", { name, exact: true });
+
+/** Chooses an option of a select. */
+export async function choose(page: Page, select: string, option: string): Promise<void> {
+  await page.getByRole("combobox", { name: select, exact: true }).click();
+  await page.getByRole("option", { name: option, exact: true }).click();
+}
+
+export async function signOut(page: Page): Promise<void> {
+  await page.getByRole("button", { name: "Account" }).click();
+  await page.getByRole("menuitem", { name: "Sign out" }).click();
+}
 
 /** Waits until a control has the focus. */
 export const waitForFocus = (control: Locator): Promise<void> =>

@@ -10,6 +10,7 @@ import {
 } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { isUuid } from "../applications/application-display.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
+import { Skeleton } from "../ui/display.js";
 import { Field } from "../ui/fields.js";
 import { useDebounced } from "../ui/hooks.js";
 import { Page, Problem } from "../ui/page.js";
@@ -39,11 +40,10 @@ export default function WhyPage() {
   const isComplete = Object.keys(errors).length === 0 && query.permission !== "";
   const isReady = isComplete && (chosen.by !== "key" || (chosen.key !== "" && !keyErrors));
   return (
-    <Page title="Why?">
-      <p className="muted">
-        Check whether a subject may use a permission on a token (a vaulted data item). Rules are
-        evaluated in order, and the first match decides.
-      </p>
+    <Page
+      title="Why?"
+      description="Check whether a subject may use a permission on a token (a vaulted data item). Rules are evaluated in order, and the first match decides."
+    >
       <div className="why">
         <section className="card" aria-label="Request">
           <SubjectChoice chosen={chosen} keyErrors={keyErrors} onChange={choose} />
@@ -211,7 +211,7 @@ function KeyDecision({ request }: { readonly request: CheckAccessRequest }) {
   });
   // Placeholder data belongs to the previous request.
   if (!decision || isPlaceholderData) {
-    return error ? <Problem error={error} /> : <p className="muted">Checking…</p>;
+    return error ? <Problem error={error} /> : <Skeleton label="Checking" />;
   }
   if (found.subject) {
     return <DecisionDetails request={debounced} subject={found.subject} actual={decision} />;
@@ -247,7 +247,7 @@ function SubjectDecision({ request, ...reference }: SubjectDecisionProps) {
     );
   }
   if (isLoading) {
-    return <p className="muted">Loading…</p>;
+    return <Skeleton label="Loading the subject" />;
   }
   return subject ? (
     <DecisionDetails request={request} subject={subject} />

@@ -10,7 +10,8 @@ import {
 import { choicesOf } from "../../../src/contract/fields.js";
 import { isUuid } from "../applications/application-display.js";
 import { ApplicationField } from "../applications/application-field.js";
-import { Field, FilterSelect } from "../ui/fields.js";
+import { Field } from "../ui/fields.js";
+import { FilterSelect } from "../ui/select.js";
 import { toLocalInput } from "../ui/time.js";
 
 const kinds = choicesOf(ListEventsRequestSchema.field.kind);

@@ -1,7 +1,8 @@
+import { Activity, SearchX } from "lucide-react";
 import { LiveBadge } from "../live/live.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
 import { Button } from "../ui/buttons.js";
-import { Badge } from "../ui/display.js";
+import { Badge, EmptyState, Skeleton } from "../ui/display.js";
 import { NotAllowed, Page, Problem } from "../ui/page.js";
 import { ActivityFilterBar, noFilter, useActivityFilter } from "./activity-filter.js";
 import { EventItem } from "./event-item.js";
@@ -29,7 +30,7 @@ function EventLog() {
       <ActivityFilterBar filter={filter} onChange={change} />
       <section className="card" aria-label="Events" aria-busy={!events}>
         <Problem error={error} />
-        {!events && !error && <p className="muted">Loading…</p>}
+        {!events && !error && <Skeleton lines={8} label="Loading events" />}
         {events?.length === 0 && !hasNextPage && (
           <NoEvents filter={filter} clear={() => change(noFilter)} />
         )}
@@ -77,11 +78,14 @@ interface NoEventsProps {
 
 function NoEvents({ filter, clear }: NoEventsProps) {
   return Object.values(filter).some((value) => value !== "") ? (
-    <div className="actions">
-      <p className="muted">No events match.</p>
-      <Button onClick={clear}>Clear filters</Button>
-    </div>
+    <EmptyState
+      icon={SearchX}
+      title="No events match"
+      action={<Button onClick={clear}>Clear filters</Button>}
+    />
   ) : (
-    <p className="muted">No events yet. New events appear here automatically.</p>
+    <EmptyState icon={Activity} title="No events yet">
+      Changes of applications, keys and sessions, and refused calls, appear here automatically.
+    </EmptyState>
   );
 }

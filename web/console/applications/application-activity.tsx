@@ -11,8 +11,8 @@ import {
 import { EventSentence } from "../activity/event-item.js";
 import { RevokeDialog, StateBadge } from "../sessions/session-dialogs.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
-import { Button } from "../ui/buttons.js";
-import { Badge } from "../ui/display.js";
+import { Button, ButtonLink } from "../ui/buttons.js";
+import { Badge, Skeleton } from "../ui/display.js";
 import { Problem } from "../ui/page.js";
 import { ExpiryTime, TimeAgo } from "../ui/time.js";
 
@@ -44,7 +44,8 @@ function OpenSessions({ application: { id } }: ApplicationSessionsProps) {
     <section className="card" aria-labelledby="sessions">
       <h2 id="sessions">Sessions</h2>
       <Problem error={error} />
-      <p className="muted">{data ? countText(data) : !error && "Loading…"}</p>
+      {data && <p className="muted">{countText(data)}</p>}
+      {!data && !error && <Skeleton label="Loading sessions" />}
       <ul className="entries">
         {sessions.slice(0, maxSessions).map((session) => (
           <SessionLine key={session.id} session={session} />
@@ -52,9 +53,7 @@ function OpenSessions({ application: { id } }: ApplicationSessionsProps) {
       </ul>
       {sessions.length > 0 && (
         <div className="actions">
-          <Link className="button" href={`/sessions?application=${id}`}>
-            View all
-          </Link>
+          <ButtonLink href={`/sessions?application=${id}`}>View all</ButtonLink>
           {may("session:delete") && (
             <Button tone="danger" onClick={() => setIsRevoking(true)}>
               Revoke all sessions
@@ -112,7 +111,7 @@ function RecentEvents({ id }: ApplicationEventsProps) {
     <section className="card" aria-labelledby="events">
       <h2 id="events">Recent activity</h2>
       <Problem error={error} />
-      {!data && !error && <p className="muted">Loading…</p>}
+      {!data && !error && <Skeleton label="Loading events" />}
       {data?.data.length === 0 && <p className="muted">No events yet.</p>}
       <ul className="entries">
         {data?.data.map((event) => (

@@ -9,6 +9,7 @@ import { useClient } from "../sign-in/connection.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
 import { Button } from "../ui/buttons.js";
 import { ConfirmDialog } from "../ui/dialog.js";
+import { Skeleton } from "../ui/display.js";
 import { useRefresh } from "../ui/hooks.js";
 import { Problem } from "../ui/page.js";
 import { ExpiryTime, TimeAgo } from "../ui/time.js";
@@ -31,7 +32,7 @@ export function ApplicationKeys({ application }: ApplicationKeysProps) {
     <section className="card" aria-labelledby="keys">
       <h2 id="keys">Keys</h2>
       <Problem error={error} />
-      {!data && !error && <p className="muted">Loading…</p>}
+      {!data && !error && <Skeleton label="Loading keys" />}
       {data?.data.length === 0 && <p className="muted">No valid keys. Regenerate the key.</p>}
       <ul className="entries">
         {data?.data.map((key) => (

@@ -1,14 +1,13 @@
 import { useQuery } from "@connectrpc/connect-query";
 import { type ReactNode, useState } from "react";
-import { Link } from "wouter";
 import {
   type Application,
   ApplicationService,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { Grants } from "../rules/grants.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
-import { Button, CopyButton } from "../ui/buttons.js";
-import { Chips, DescriptionList } from "../ui/display.js";
+import { Button, ButtonLink, CopyButton } from "../ui/buttons.js";
+import { Chips, DescriptionList, Skeleton } from "../ui/display.js";
 import { NotAllowed, Page, Problem } from "../ui/page.js";
 import { ExpiryTime, TimeAgo } from "../ui/time.js";
 import { ApplicationEvents, ApplicationSessions } from "./application-activity.js";
@@ -38,21 +37,26 @@ function FoundApplication({ id }: ApplicationPageProps) {
   const title = application?.name ?? "Application";
   if (!application) {
     return (
-      <Page title={title}>
-        {error ? <Problem error={error} /> : <p className="muted">Loading…</p>}
-        <p>
-          <Link href="/applications">All applications</Link>
-        </p>
+      <Page title={title} parents={parents}>
+        {error ? <Problem error={error} /> : <Skeleton lines={6} label="Loading the application" />}
       </Page>
     );
   }
   return (
-    <Page title={title} actions={<ApplicationActions application={application} />}>
-      {application.description && <p className="multiline">{application.description}</p>}
-      <p className="actions">
-        <TypeBadge type={application.type} />
-        <StatusBadge status={application.status} expiresAt={application.expiresAt} />
-      </p>
+    <Page
+      title={title}
+      parents={parents}
+      badges={
+        <>
+          <TypeBadge type={application.type} />
+          <StatusBadge status={application.status} expiresAt={application.expiresAt} />
+        </>
+      }
+      description={
+        application.description && <p className="multiline">{application.description}</p>
+      }
+      actions={<ApplicationActions application={application} />}
+    >
       <Problem error={error} />
       <div className="application">
         <div>
@@ -73,6 +77,8 @@ function FoundApplication({ id }: ApplicationPageProps) {
   );
 }
 
+const parents = [{ label: "Applications", href: "/applications" }];
+
 interface ApplicationActionsProps {
   readonly application: Application;
 }
@@ -91,9 +97,7 @@ function ApplicationActions({ application }: ApplicationActionsProps) {
     <>
       {may("application:update") && (
         <>
-          <Link className="button" href={`/applications/${application.id}/edit`}>
-            Edit
-          </Link>
+          <ButtonLink href={`/applications/${application.id}/edit`}>Edit</ButtonLink>
           <Button onClick={() => setOpen("regenerate")}>Regenerate key</Button>
           <Button onClick={() => setOpen("status")}>
             {application.status === "enabled" ? "Disable" : "Enable"}
@@ -152,7 +156,7 @@ function Copyable({ text, label }: { readonly text: string; readonly label: stri
   return (
     <span className="actions">
       <code>{text}</code>
-      <CopyButton text={text} label={label} />
+      <CopyButton isCompact text={text} label={label} />
     </span>
   );
 }

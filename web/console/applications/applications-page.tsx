@@ -1,12 +1,14 @@
+import { AppWindow, Plus, SearchX } from "lucide-react";
 import { useEffect, useState } from "react";
-import { Link } from "wouter";
 import { ListApplicationsRequestSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { maxLengthOf } from "../../../src/contract/fields.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
-import { Button } from "../ui/buttons.js";
-import { Field, FilterSelect } from "../ui/fields.js";
+import { Button, ButtonLink } from "../ui/buttons.js";
+import { EmptyState, Skeleton } from "../ui/display.js";
+import { Field } from "../ui/fields.js";
 import { debounceMs } from "../ui/hooks.js";
 import { NotAllowed, Page, Problem } from "../ui/page.js";
+import { FilterSelect } from "../ui/select.js";
 import { labelOf } from "../validation/field-errors.js";
 import {
   type Filters,
@@ -31,9 +33,9 @@ export default function ApplicationsPage() {
 
 function NewLink() {
   return (
-    <Link className="button" data-tone="primary" href="/applications/new">
+    <ButtonLink tone="primary" icon={Plus} href="/applications/new">
       New application
-    </Link>
+    </ButtonLink>
   );
 }
 
@@ -45,9 +47,10 @@ function Applications() {
     <>
       <FilterBar filters={filters} onChange={change} />
       <p role="status" className="muted">
-        {total === undefined ? !error && "Loading…" : countText(total, filters)}
+        {total !== undefined && countText(total, filters)}
       </p>
       <Problem error={error} />
+      {total === undefined && !error && <Skeleton lines={6} label="Loading applications" />}
       {total === 0 && <NoApplications filters={filters} onClear={() => change(noFilters)} />}
       {total !== undefined && total > 0 && <ApplicationTable filters={filters} total={total} />}
     </>
@@ -60,17 +63,17 @@ function countText(total: number, filters: Filters): string {
 }
 
 function NoApplications({ filters, onClear }: { filters: Filters; onClear(): void }) {
-  return (
-    <div className="card no-applications">
-      {isFiltered(filters) ? (
-        <>
-          <p>No applications match.</p>
-          <Button onClick={onClear}>Clear filters</Button>
-        </>
-      ) : (
-        <p>There are no applications yet.</p>
-      )}
-    </div>
+  return isFiltered(filters) ? (
+    <EmptyState
+      icon={SearchX}
+      title="No applications match"
+      action={<Button onClick={onClear}>Clear filters</Button>}
+    />
+  ) : (
+    <EmptyState icon={AppWindow} title="No applications yet" action={<NewLink />}>
+      An application has keys and permissions. Create one for each service or website that calls
+      your API.
+    </EmptyState>
   );
 }
 

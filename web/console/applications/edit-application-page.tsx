@@ -10,6 +10,7 @@ import { problemOf } from "../../../src/contract/problem-report.js";
 import type { ProblemCode } from "../../../src/contract/problems.js";
 import { useClient } from "../sign-in/connection.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
+import { Skeleton } from "../ui/display.js";
 import { useRefresh } from "../ui/hooks.js";
 import { NotAllowed, Page, Problem } from "../ui/page.js";
 import { ApplicationFields } from "./form/application-fields.js";
@@ -31,7 +32,13 @@ export default function EditApplicationPage({ id }: EditApplicationPageProps) {
   const { may } = useAccess();
   const permission = ["application:read", "application:update"].find((name) => !may(name));
   return (
-    <Page title="Edit application">
+    <Page
+      title="Edit application"
+      parents={[
+        { label: "Applications", href: "/applications" },
+        { label: "Application", href: `/applications/${id}` },
+      ]}
+    >
       {permission === undefined ? (
         <LoadedApplication id={id} />
       ) : (
@@ -51,7 +58,7 @@ function LoadedApplication({ id }: EditApplicationPageProps) {
   if (isFetchedAfterMount && data) {
     return <EditApplication saved={data} onConflict={refetch} />;
   }
-  return error ? <Problem error={error} /> : <p className="muted">Loading…</p>;
+  return error ? <Problem error={error} /> : <Skeleton lines={8} label="Loading the application" />;
 }
 
 interface EditApplicationProps {

@@ -16,7 +16,7 @@ import { useShowNewKey } from "./new-key.js";
 export default function NewApplicationPage() {
   const { may } = useAccess();
   return (
-    <Page title="New application">
+    <Page title="New application" parents={[{ label: "Applications", href: "/applications" }]}>
       {may("application:create") ? (
         <NewApplication />
       ) : (

@@ -10,6 +10,7 @@ import { useClient } from "../sign-in/connection.js";
 import { ConfirmDialog } from "../ui/dialog.js";
 import { Field } from "../ui/fields.js";
 import { useRefresh } from "../ui/hooks.js";
+import { Select } from "../ui/select.js";
 import { useFieldErrors } from "../validation/field-errors.js";
 import { OwnKeyWarning } from "./application-dialogs.js";
 import { useShowNewKey } from "./new-key.js";
@@ -64,6 +65,7 @@ export function RegenerateDialog({ application, onClose }: RegenerateDialogProps
 const hour = 3_600_000;
 const units = { minutes: hour / 60, hours: hour, days: 24 * hour } as const;
 type Unit = keyof typeof units;
+const unitOptions = Object.keys(units).map((unit) => ({ value: unit, label: unit }));
 
 const lengths = { "1 hour": hour, "1 day": 24 * hour, "7 days": 168 * hour } as const;
 const choices = ["none", "1 hour", "1 day", "7 days", "custom"] as const;
@@ -139,19 +141,12 @@ function CustomGracePeriod({ gracePeriod, errors, onChange }: GracePeriodFieldPr
           />
         )}
       </Field>
-      <Field label="Unit">
-        {(props) => (
-          <select
-            {...props}
-            value={gracePeriod.unit}
-            onChange={({ target }) => onChange({ ...gracePeriod, unit: target.value as Unit })}
-          >
-            {Object.keys(units).map((unit) => (
-              <option key={unit}>{unit}</option>
-            ))}
-          </select>
-        )}
-      </Field>
+      <Select
+        label="Unit"
+        options={unitOptions}
+        value={gracePeriod.unit}
+        onChange={(unit) => onChange({ ...gracePeriod, unit: unit as Unit })}
+      />
     </div>
   );
 }

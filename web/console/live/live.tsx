@@ -75,7 +75,11 @@ export function LiveBadge({ fallback }: { readonly fallback: string }) {
   const state = useLiveState();
   return (
     <span role="status">
-      {state === "live" && <Badge tone="good">● Live</Badge>}
+      {state === "live" && (
+        <Badge tone="good" hasDot>
+          Live
+        </Badge>
+      )}
       {state === "connecting" && <Badge>Connecting…</Badge>}
       {state === "lost" && <Badge tone="warning">Reconnecting…</Badge>}
       {state === "off" && <Badge>{fallback}</Badge>}

@@ -1,7 +1,9 @@
+import { Plus, X } from "lucide-react";
 import { useRef } from "react";
 import type { AccessRule, AccessRuleCondition } from "../../../gen/latchkey/v1/access_rule_pb.js";
-import { Button } from "../ui/buttons.js";
+import { Button, IconButton } from "../ui/buttons.js";
 import { Field } from "../ui/fields.js";
+import { type Option, Select } from "../ui/select.js";
 import type { FieldErrors } from "../validation/validate.js";
 import { attributes, newCondition, operatorInWords, operators } from "./rule-list.js";
 
@@ -38,7 +40,11 @@ export function ConditionList({ conditions, onChange, errors }: ConditionListPro
         />
       ))}
       <div>
-        <Button ref={addButton} onClick={() => onChange([...conditions, newCondition()])}>
+        <Button
+          ref={addButton}
+          icon={Plus}
+          onClick={() => onChange([...conditions, newCondition()])}
+        >
           Add condition
         </Button>
       </div>
@@ -61,14 +67,14 @@ function ConditionFields({ condition, path, errors, onChange, onRemove }: Condit
     <div className="condition">
       <Select
         label="Attribute"
-        options={attributes}
+        options={attributeOptions}
         value={attribute}
         errors={errors[`${path}.attribute`]}
         onChange={(attribute) => onChange({ ...condition, attribute })}
       />
       <Select
         label="Operator"
-        options={operators}
+        options={operatorOptions}
         value={operator}
         errors={errors[`${path}.operator`]}
         onChange={(operator) => onChange({ ...condition, operator })}
@@ -86,33 +92,14 @@ function ConditionFields({ condition, path, errors, onChange, onRemove }: Condit
           )}
         </Field>
       </div>
-      <Button tone="quiet" aria-label="Remove condition" onClick={onRemove}>
-        ✕
-      </Button>
+      <IconButton icon={X} label="Remove condition" onClick={onRemove} />
     </div>
   );
 }
 
-interface SelectProps {
-  readonly label: string;
-  readonly options: readonly string[];
-  readonly value: string;
-  readonly errors: readonly string[] | undefined;
-  onChange(value: string): void;
+function toOptions(values: readonly string[]): readonly Option[] {
+  return values.map((value) => ({ value, label: operatorInWords(value) }));
 }
 
-function Select({ label, options, value, errors, onChange }: SelectProps) {
-  return (
-    <Field label={label} errors={errors}>
-      {(control) => (
-        <select {...control} value={value} onChange={({ target }) => onChange(target.value)}>
-          {options.map((option) => (
-            <option key={option} value={option}>
-              {operatorInWords(option)}
-            </option>
-          ))}
-        </select>
-      )}
-    </Field>
-  );
-}
+const attributeOptions = toOptions(attributes);
+const operatorOptions = toOptions(operators);

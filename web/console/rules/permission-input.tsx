@@ -1,3 +1,4 @@
+import { X } from "lucide-react";
 import { type ClipboardEvent, type KeyboardEvent, useId, useRef, useState } from "react";
 import { type ControlProps, Field } from "../ui/fields.js";
 import "./rules.css";
@@ -119,7 +120,7 @@ function Names({ control, value, onChange, suggestions }: NamesProps) {
             <li key={name}>
               <code>{name}</code>
               <button type="button" aria-label={`Remove ${name}`} onClick={() => remove(name)}>
-                ✕
+                <X size={12} aria-hidden />
               </button>
             </li>
           ))}

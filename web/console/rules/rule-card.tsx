@@ -1,5 +1,6 @@
 import { useSortable } from "@dnd-kit/sortable";
 import { CSS } from "@dnd-kit/utilities";
+import { GripVertical } from "lucide-react";
 import { type RefObject, type SyntheticEvent, useEffect, useId, useRef, useState } from "react";
 import type { AccessRule } from "../../../gen/latchkey/v1/access_rule_pb.js";
 import { Button } from "../ui/buttons.js";
@@ -64,7 +65,7 @@ export function RuleCard(props: RuleCardProps) {
             className="rule-handle"
             aria-label={`Move rule ${position}, ${nameOfRule(rule)}`}
           >
-            ⠿
+            <GripVertical size={16} aria-hidden />
           </button>
           <div className="rule-title">
             <strong>{nameOfRule(rule)}</strong>

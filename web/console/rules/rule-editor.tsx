@@ -16,8 +16,10 @@ import {
   sortableKeyboardCoordinates,
   verticalListSortingStrategy,
 } from "@dnd-kit/sortable";
+import { Plus } from "lucide-react";
 import { useRef, useState } from "react";
 import type { AccessRule } from "../../../gen/latchkey/v1/access_rule_pb.js";
+import { Button } from "../ui/buttons.js";
 import { errorsWithin } from "../validation/field-errors.js";
 import type { FieldErrors } from "../validation/validate.js";
 import { RuleCard } from "./rule-card.js";
@@ -109,14 +111,9 @@ export function RuleEditor({ rules, onChange, kind, errors, suggestions }: RuleE
       {rules.length === 0 && <p className="muted">No rules yet.</p>}
       {errors.rules && <p className="field-error">{errors.rules.join(" · ")}</p>}
       <div>
-        <button
-          ref={addButton}
-          type="button"
-          className="button"
-          onClick={() => add(newRule(kind, rules))}
-        >
+        <Button ref={addButton} icon={Plus} onClick={() => add(newRule(kind, rules))}>
           Add rule
-        </button>
+        </Button>
       </div>
     </div>
   );

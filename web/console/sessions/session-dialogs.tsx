@@ -2,15 +2,14 @@ import { Code, type ConnectError } from "@connectrpc/connect";
 import { useQuery } from "@connectrpc/connect-query";
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { Link } from "wouter";
 import { type Session, SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { ApplicationLink } from "../applications/application-display.js";
 import { Grants } from "../rules/grants.js";
 import { useClient } from "../sign-in/connection.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
-import { Button } from "../ui/buttons.js";
+import { Button, ButtonLink } from "../ui/buttons.js";
 import { ConfirmDialog, Dialog } from "../ui/dialog.js";
-import { Badge, DescriptionList } from "../ui/display.js";
+import { Badge, DescriptionList, Skeleton } from "../ui/display.js";
 import { useAction, useRefresh } from "../ui/hooks.js";
 import { Problem } from "../ui/page.js";
 import { TimeAgo, TimeLeft } from "../ui/time.js";
@@ -35,7 +34,11 @@ export function SessionDialog({ id, onClose }: SessionDialogProps) {
         </p>
       )}
       {!isEnded && <Problem error={error} />}
-      {session ? <SessionDetails session={session} /> : !error && <p className="muted">Loading…</p>}
+      {session ? (
+        <SessionDetails session={session} />
+      ) : (
+        !error && <Skeleton label="Loading the session" />
+      )}
       {session && !isEnded && <SessionActions id={id} />}
     </Dialog>
   );
@@ -98,11 +101,7 @@ function SessionActions({ id }: { readonly id: string }) {
             Revoke session
           </Button>
         )}
-        {!isConfirming && (
-          <Link className="button" href={`/why?session=${id}`}>
-            Check access
-          </Link>
-        )}
+        {!isConfirming && <ButtonLink href={`/why?session=${id}`}>Check access</ButtonLink>}
       </div>
     </>
   );

@@ -1,11 +1,14 @@
 import { useInfiniteQuery } from "@connectrpc/connect-query";
 import { keepPreviousData } from "@tanstack/react-query";
+import { SearchX, Timer } from "lucide-react";
 import { useEffect, useMemo, useState } from "react";
 import { type Session, SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { ApplicationLink, shortId } from "../applications/application-display.js";
 import { useLiveState } from "../live/live.js";
 import { hasFewPages } from "../live/refresh.js";
-import { Button } from "../ui/buttons.js";
+import { Button, ButtonLink } from "../ui/buttons.js";
+import { type Column, DataTable } from "../ui/data-table.js";
+import { EmptyState } from "../ui/display.js";
 import { Problem } from "../ui/page.js";
 import { TimeAgo, TimeLeft } from "../ui/time.js";
 import { StateBadge } from "./session-dialogs.js";
@@ -16,6 +19,12 @@ interface SessionListProps {
   open(id: string): void;
 }
 
+interface ShownSession {
+  readonly session: Session;
+  /** Why the session is no longer listed. */
+  readonly endReason: string | undefined;
+}
+
 const none: readonly Session[] = [];
 
 /** A table of sessions, loaded page by page. */
@@ -23,39 +32,28 @@ export function SessionList({ filter, clear, open }: SessionListProps) {
   const { sessions, error, hasNextPage, isPlaceholderData, isFetchingNextPage, fetchNextPage } =
     useSessions(filter);
   const list = JSON.stringify([filter, isPlaceholderData]);
-  const shown = useRecentlyClosed(sessions ?? none, hasNextPage, list);
   // Authorized sessions also leave a list of unauthorized ones.
   const endReason =
     filter.state === "unauthorized" ? "authorized, expired or revoked" : "expired or revoked";
+  const shown = useRecentlyClosed(sessions ?? none, hasNextPage, list).map(
+    ({ session, isClosed }): ShownSession => ({
+      session,
+      endReason: isClosed ? endReason : undefined,
+    }),
+  );
   return (
-    <section className="card" aria-label="Open sessions" aria-busy={sessions === undefined}>
+    <section className="session-list" aria-label="Open sessions" aria-busy={sessions === undefined}>
       <Problem error={error} />
-      {!sessions && !error && <p className="muted">Loading…</p>}
-      {sessions && shown.length === 0 && <NoSessions filter={filter} clear={clear} />}
-      {shown.length > 0 && (
-        <table className="sessions">
-          <thead>
-            <tr>
-              <th scope="col">Application and session</th>
-              <th scope="col">State</th>
-              <th scope="col" className="when-wide">
-                Opened
-              </th>
-              <th scope="col">Time left</th>
-            </tr>
-          </thead>
-          <tbody>
-            {shown.map(({ session, isClosed }) => (
-              <SessionRow
-                key={session.id}
-                session={session}
-                endReason={isClosed ? endReason : undefined}
-                open={open}
-              />
-            ))}
-          </tbody>
-        </table>
-      )}
+      <DataTable
+        label="Open sessions, newest first"
+        columns={columns}
+        count={shown.length}
+        rowAt={(index) => shown[index]}
+        keyOf={({ session }) => session.id}
+        onOpen={({ session }) => open(session.id)}
+        isLoading={!sessions && !error}
+        empty={sessions && <NoSessions filter={filter} clear={clear} />}
+      />
       {hasNextPage && (
         <div className="actions">
           <Button isBusy={isFetchingNextPage} onClick={() => fetchNextPage()}>
@@ -67,51 +65,58 @@ export function SessionList({ filter, clear, open }: SessionListProps) {
   );
 }
 
-interface SessionRowProps {
-  readonly session: Session;
-  /** Why the session is no longer listed. */
-  readonly endReason: string | undefined;
-  open(id: string): void;
-}
-
-function SessionRow({ session, endReason, open }: SessionRowProps) {
-  const { id, applicationId, state, createdAt, expiresAt } = session;
-  return (
-    <tr data-closed={endReason !== undefined}>
-      <td>
-        <ApplicationLink id={applicationId} />
-        <br />
-        <button type="button" className="link" title={id} onClick={() => open(id)}>
-          <code>{shortId(id)}</code>
-        </button>
-      </td>
-      <td>
-        <StateBadge state={state} />
-      </td>
-      <td className="when-wide">
-        <TimeAgo at={createdAt} />
-      </td>
-      <td>{endReason ?? <TimeLeft until={expiresAt} />}</td>
-    </tr>
-  );
-}
+const columns: readonly Column<ShownSession>[] = [
+  {
+    title: "Session",
+    cell: ({ session: { id } }) => <code title={id}>{shortId(id)}</code>,
+  },
+  {
+    title: "Application",
+    width: "minmax(0, 2fr)",
+    cell: ({ session }) => <ApplicationLink id={session.applicationId} />,
+  },
+  { title: "State", width: "130px", cell: ({ session }) => <StateBadge state={session.state} /> },
+  {
+    title: "Opened",
+    width: "140px",
+    cell: ({ session }) => <TimeAgo at={session.createdAt} />,
+  },
+  {
+    title: "Time left",
+    width: "140px",
+    cell: ({ session, endReason }) =>
+      endReason === undefined ? (
+        <TimeLeft until={session.expiresAt} />
+      ) : (
+        <span className="muted">{endReason}</span>
+      ),
+  },
+];
 
 function NoSessions({ filter, clear }: Pick<SessionListProps, "filter" | "clear">) {
   const isFiltered = Object.values(filter).some((value) => value !== undefined);
   return isFiltered ? (
-    <div className="actions">
-      <p className="muted">No open sessions match.</p>
-      <Button onClick={clear}>Clear filters</Button>
-    </div>
+    <EmptyState
+      icon={SearchX}
+      title="No open sessions match"
+      action={<Button onClick={clear}>Clear filters</Button>}
+    />
   ) : (
-    <p className="muted">No open sessions. New ones appear here automatically.</p>
+    <EmptyState
+      icon={Timer}
+      title="No open sessions"
+      action={<ButtonLink href="/sessions/try">Try a session</ButtonLink>}
+    >
+      A public application opens a session for a browser, and a backend authorizes it. New sessions
+      appear here automatically.
+    </EmptyState>
   );
 }
 
 /** How long a closed session stays in the list. */
 const closedDisplayMs = 1_200;
 
-interface ShownSession {
+interface ListedSession {
   readonly session: Session;
   readonly isClosed: boolean;
 }
@@ -121,7 +126,7 @@ function useRecentlyClosed(
   sessions: readonly Session[],
   hasMore: boolean,
   list: string,
-): readonly ShownSession[] {
+): readonly ListedSession[] {
   const [before, setBefore] = useState({ sessions, list });
   const [closed, setClosed] = useState<readonly Session[]>([]);
 

@@ -1,13 +1,13 @@
 import { useState } from "react";
-import { Link, useSearchParams } from "wouter";
+import { useSearchParams } from "wouter";
 import { ListSessionsRequestSchema } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { choicesOf } from "../../../src/contract/fields.js";
 import { ApplicationField } from "../applications/application-field.js";
 import { LiveBadge } from "../live/live.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
-import { Button } from "../ui/buttons.js";
-import { FilterSelect } from "../ui/fields.js";
+import { Button, ButtonLink } from "../ui/buttons.js";
 import { NotAllowed, Page } from "../ui/page.js";
+import { FilterSelect } from "../ui/select.js";
 import { RevokeDialog, SessionDialog } from "./session-dialogs.js";
 import { SessionList } from "./session-list.js";
 import "./sessions.css";
@@ -21,9 +21,7 @@ export default function SessionsPage() {
       actions={
         <>
           <LiveBadge fallback="Refreshes every 3 seconds" />
-          <Link className="button" href="/sessions/try">
-            Try a session
-          </Link>
+          <ButtonLink href="/sessions/try">Try a session</ButtonLink>
         </>
       }
     >

@@ -7,7 +7,7 @@ import { openStorage } from "../../common/storage.js";
 import { LiveProvider } from "../live/live.js";
 import { Button } from "../ui/buttons.js";
 import { Logo } from "../ui/display.js";
-import { KeyField } from "../ui/fields.js";
+import { Checkbox, KeyField } from "../ui/fields.js";
 import { Problem } from "../ui/page.js";
 import { connect, createQueries, retryDelayMs, setReachable } from "./connection.js";
 import { AccessProvider } from "./signed-in-key.js";
@@ -144,14 +144,11 @@ function KeyForm({ signIn, firstProblem }: KeyFormProps) {
         value={key}
         onChange={setKey}
       />
-      <label className="check">
-        <input
-          type="checkbox"
-          checked={isRemembered}
-          onChange={({ target }) => setIsRemembered(target.checked)}
-        />
-        Remember until this tab is closed
-      </label>
+      <Checkbox
+        label="Remember until this tab is closed"
+        checked={isRemembered}
+        onChange={setIsRemembered}
+      />
       <SignInProblem error={problem} />
       <Button type="submit" tone="primary" isBusy={isBusy}>
         Sign in

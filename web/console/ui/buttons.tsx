@@ -1,15 +1,28 @@
-import { type ComponentProps, useState } from "react";
+import { Check, Copy, type LucideIcon } from "lucide-react";
+import { type ComponentProps, type ReactNode, useState } from "react";
+import { Link } from "wouter";
+import { Tooltip } from "./tooltip.js";
 
-interface ButtonProps extends ComponentProps<"button"> {
+interface ButtonLook {
+  /** `primary` once per view, `danger` for actions that revoke or delete, `quiet` inside other elements. */
   readonly tone?: "primary" | "plain" | "danger" | "quiet";
+  readonly size?: "small" | "medium";
+  readonly icon?: LucideIcon;
+}
+
+interface ButtonProps extends ComponentProps<"button">, ButtonLook {
+  /** Shows a spinner and disables the button. */
   readonly isBusy?: boolean;
 }
 
 export function Button({
   tone = "plain",
+  size = "medium",
+  icon: Icon,
   isBusy = false,
   disabled,
   type = "button",
+  children,
   ...rest
 }: ButtonProps) {
   return (
@@ -18,21 +31,64 @@ export function Button({
       type={type}
       className="button"
       data-tone={tone}
+      data-size={size}
       aria-busy={isBusy || undefined}
       disabled={disabled || isBusy}
-    />
+    >
+      {Icon && <Icon size={iconSize} aria-hidden />}
+      {children}
+    </button>
   );
 }
 
-/** Copies text to the clipboard and confirms it. */
-export function CopyButton({
-  text,
-  label = "Copy",
-}: {
+/** The size of icons in controls, in pixels. */
+export const iconSize = 16;
+
+interface ButtonLinkProps extends ButtonLook {
+  /** A path of the console. */
+  readonly href: string;
+  readonly children: ReactNode;
+}
+
+/** A link to a page of the console that looks like a button. */
+export function ButtonLink({ tone, size, icon: Icon, href, children }: ButtonLinkProps) {
+  return (
+    <Link className="button" data-tone={tone ?? "plain"} data-size={size ?? "medium"} href={href}>
+      {Icon && <Icon size={iconSize} aria-hidden />}
+      {children}
+    </Link>
+  );
+}
+
+interface IconButtonProps extends Omit<ComponentProps<"button">, "children"> {
+  readonly icon: LucideIcon;
+  /** The accessible name, also shown as a tooltip. */
+  readonly label: string;
+  readonly tone?: "quiet" | "danger";
+}
+
+/** A button with only an icon, such as Close or Remove. */
+export function IconButton({ icon: Icon, label, tone = "quiet", ...rest }: IconButtonProps) {
+  return (
+    <Tooltip text={label}>
+      <button {...rest} type="button" className="icon-button" data-tone={tone} aria-label={label}>
+        <Icon size={iconSize} aria-hidden />
+      </button>
+    </Tooltip>
+  );
+}
+
+interface CopyButtonProps {
   readonly text: string;
   readonly label?: string;
-}) {
+  /** Shows only the icon. The label is its accessible name and its tooltip. */
+  readonly isCompact?: boolean;
+}
+
+/** Copies text to the clipboard and confirms it. */
+export function CopyButton({ text, label = "Copy", isCompact = false }: CopyButtonProps) {
   const [outcome, setOutcome] = useState<"copied" | "failed">();
+  const icon = outcome === "copied" ? Check : Copy;
 
   async function copy(): Promise<void> {
     try {
@@ -47,7 +103,13 @@ export function CopyButton({
 
   return (
     <>
-      <Button onClick={copy}>{outcome === "copied" ? "Copied ✓" : label}</Button>
+      {isCompact ? (
+        <IconButton icon={icon} label={label} onClick={copy} />
+      ) : (
+        <Button icon={icon} onClick={copy}>
+          {outcome === "copied" ? "Copied" : label}
+        </Button>
+      )}
       <span role="status" className={outcome === "failed" ? "hint" : "visually-hidden"}>
         {outcome === "copied" && "Copied"}
         {outcome === "failed" && "Copying is blocked by the browser. Select the text and copy it."}

@@ -1,5 +1,8 @@
-import { type FormEvent, type ReactNode, useEffect, useId, useRef } from "react";
-import { Button } from "./buttons.js";
+import { Dialog as Ark } from "@ark-ui/react/dialog";
+import { Portal } from "@ark-ui/react/portal";
+import { X } from "lucide-react";
+import type { FormEvent, ReactNode } from "react";
+import { Button, IconButton } from "./buttons.js";
 import { useAction } from "./hooks.js";
 import { Problem } from "./page.js";
 
@@ -11,53 +14,31 @@ interface DialogProps {
   onClose(): void;
 }
 
+/** A modal dialog, open while it is mounted. It traps the focus and returns it when it closes. */
 export function Dialog({ title, children, isDismissible = true, onClose }: DialogProps) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  const titleId = useId();
-  useEffect(() => {
-    const opener = document.activeElement;
-    dialog.current?.showModal();
-    return () => restoreFocus(opener);
-  }, []);
   return (
-    <dialog
-      ref={dialog}
-      className="dialog"
-      aria-labelledby={titleId}
-      onCancel={(event) => {
-        event.preventDefault();
-        if (isDismissible) {
-          onClose();
-        }
-      }}
-      onClose={() => {
-        // Browsers close the dialog when Escape is pressed twice.
-        if (isDismissible) {
-          onClose();
-        } else {
-          dialog.current?.showModal();
-        }
-      }}
+    <Ark.Root
+      open
+      onOpenChange={({ open }) => !open && onClose()}
+      closeOnEscape={isDismissible}
+      closeOnInteractOutside={false}
     >
-      <header>
-        <h2 id={titleId}>{title}</h2>
-        {isDismissible && (
-          <Button tone="quiet" aria-label="Close" onClick={onClose}>
-            ✕
-          </Button>
-        )}
-      </header>
-      {children}
-    </dialog>
+      <Portal>
+        <Ark.Backdrop className="dialog-backdrop" />
+        <Ark.Positioner className="dialog-positioner">
+          <Ark.Content className="dialog">
+            <header>
+              <Ark.Title asChild>
+                <h2>{title}</h2>
+              </Ark.Title>
+              {isDismissible && <IconButton icon={X} label="Close" onClick={onClose} />}
+            </header>
+            {children}
+          </Ark.Content>
+        </Ark.Positioner>
+      </Portal>
+    </Ark.Root>
   );
-}
-
-/** Browsers restore the focus when a dialog is closed, but not when it is unmounted. */
-function restoreFocus(opener: Element | null): void {
-  const isLost = document.activeElement === document.body;
-  if (isLost && opener instanceof HTMLElement) {
-    opener.focus();
-  }
 }
 
 interface ConfirmDialogProps {
@@ -90,11 +71,11 @@ export function ConfirmDialog(props: ConfirmDialogProps) {
       <form className="confirm" onSubmit={submit}>
         {children}
         <Problem error={problem} />
-        <div className="actions">
+        <div className="dialog-actions">
+          <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" tone={tone} isBusy={isBusy} disabled={isBlocked}>
             {confirm}
           </Button>
-          <Button onClick={onClose}>Cancel</Button>
         </div>
       </form>
     </Dialog>

@@ -1,16 +1,108 @@
+import { type LucideIcon, Pencil } from "lucide-react";
 import type { ReactNode } from "react";
 import picture from "../../common/latchkey.svg";
+import { IconButton } from "./buttons.js";
 
 interface BadgeProps {
   readonly tone?: "plain" | "good" | "warning" | "danger" | "accent";
+  /** Adds a dot, for states. */
+  readonly hasDot?: boolean;
   readonly children: ReactNode;
 }
 
-export function Badge({ tone = "plain", children }: BadgeProps) {
+/** A type or a state in one word. */
+export function Badge({ tone = "plain", hasDot = false, children }: BadgeProps) {
   return (
-    <span className="badge" data-tone={tone}>
+    <span className="badge" data-tone={tone} data-dot={hasDot || undefined}>
       {children}
     </span>
+  );
+}
+
+interface CardProps {
+  /** The accessible name of the section. */
+  readonly label: string;
+  /** Whether the label is visible as a heading. */
+  readonly hasHeading?: boolean;
+  /** Buttons beside the heading. */
+  readonly actions?: ReactNode;
+  readonly isBusy?: boolean;
+  readonly children: ReactNode;
+}
+
+/** A named section with a border. */
+export function Card({ label, hasHeading = true, actions, isBusy, children }: CardProps) {
+  return (
+    <section className="card" aria-label={label} aria-busy={isBusy}>
+      {(hasHeading || actions) && (
+        <header className="card-header">
+          {hasHeading && <h2>{label}</h2>}
+          {actions && <div className="actions">{actions}</div>}
+        </header>
+      )}
+      {children}
+    </section>
+  );
+}
+
+interface NoticeProps {
+  readonly tone: "good" | "warning" | "danger" | "accent";
+  /** `alert` interrupts a screen reader, `status` waits. */
+  readonly role?: "alert" | "status";
+  readonly children: ReactNode;
+}
+
+/** A message about a part of the page. */
+export function Notice({ tone, role, children }: NoticeProps) {
+  return (
+    <div role={role} className="notice" data-tone={tone}>
+      {children}
+    </div>
+  );
+}
+
+interface EmptyStateProps {
+  readonly icon?: LucideIcon;
+  readonly title: string;
+  /** What would be here and how it gets here. */
+  readonly children?: ReactNode;
+  /** A button or a link that leads on. */
+  readonly action?: ReactNode;
+}
+
+/** Shown instead of an empty list. It teaches what belongs there and how to start. */
+export function EmptyState({ icon: Icon, title, children, action }: EmptyStateProps) {
+  return (
+    <div className="empty-state">
+      {Icon && (
+        <span className="empty-state-icon">
+          <Icon size={20} aria-hidden />
+        </span>
+      )}
+      <p className="empty-state-title">{title}</p>
+      {children !== undefined && <div className="muted">{children}</div>}
+      {action !== undefined && <div className="actions">{action}</div>}
+    </div>
+  );
+}
+
+interface SkeletonProps {
+  /** The number of lines. */
+  readonly lines?: number;
+  /** What loads, for screen readers. */
+  readonly label?: string;
+}
+
+/** Gray lines in the place of content that loads. */
+export function Skeleton({ lines = 3, label = "Loading" }: SkeletonProps) {
+  return (
+    <div className="skeleton" role="status">
+      <span className="visually-hidden">{label}…</span>
+      {Array.from({ length: lines }, (_, line) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the lines are all alike.
+        <span key={line} className="skeleton-line" />
+      ))}
+    </div>
   );
 }
 
@@ -26,17 +118,33 @@ export function Chips({ names }: { readonly names: readonly string[] }) {
   );
 }
 
-export function DescriptionList({
-  items,
-}: {
-  readonly items: readonly (readonly [name: string, value: ReactNode])[];
-}) {
+/** Keys of the keyboard, such as `["g", "a"]`. */
+export function Kbd({ keys }: { readonly keys: readonly string[] }) {
+  return (
+    <span className="keys">
+      {keys.map((key) => (
+        <kbd key={key}>{key}</kbd>
+      ))}
+    </span>
+  );
+}
+
+interface DescriptionListProps {
+  /** With `onEdit`, an item has an edit button. While it is edited, its value is the editor. */
+  readonly items: readonly (readonly [name: string, value: ReactNode, onEdit?: () => void])[];
+}
+
+/** Names and values, optionally edited in place. */
+export function DescriptionList({ items }: DescriptionListProps) {
   return (
     <dl className="description-list">
-      {items.map(([name, value]) => (
+      {items.map(([name, value, onEdit]) => (
         <div key={name}>
           <dt>{name}</dt>
-          <dd>{value}</dd>
+          <dd>
+            {value}
+            {onEdit && <IconButton icon={Pencil} label={`Edit ${name}`} onClick={onEdit} />}
+          </dd>
         </div>
       ))}
     </dl>
@@ -46,7 +154,7 @@ export function DescriptionList({
 export function Logo() {
   return (
     <span className="logo">
-      <img src={picture} alt="" width="28" height="28" />
+      <img src={picture} alt="" width="24" height="24" />
       Latchkey
     </span>
   );

@@ -1,4 +1,11 @@
-import { type ReactNode, useId } from "react";
+import { type ComponentProps, type ReactNode, useId } from "react";
+
+/** The texts of a control. */
+export interface FieldText {
+  readonly label: string;
+  readonly hint?: ReactNode;
+  readonly errors?: readonly string[] | undefined;
+}
 
 /** Links a control to its label, hint and errors. */
 export interface ControlProps {
@@ -7,65 +14,73 @@ export interface ControlProps {
   readonly "aria-invalid": true | undefined;
 }
 
-interface FieldProps {
-  readonly label: string;
-  readonly hint?: ReactNode;
-  readonly errors?: readonly string[] | undefined;
+interface FieldProps extends FieldText {
   children(props: ControlProps): ReactNode;
 }
 
 /** A control with label, hint and errors. */
 export function Field({ label, hint, errors = [], children }: FieldProps) {
   const id = useId();
-  const hintId = `${id}-hint`;
-  const errorId = `${id}-error`;
+  const messages = `${id}-messages`;
   const isInvalid = errors.length > 0;
-  const describedBy = [hint !== undefined && hintId, isInvalid && errorId]
-    .filter(Boolean)
-    .join(" ");
   return (
     <div className="field">
       <label htmlFor={id}>{label}</label>
       {children({
         id,
-        "aria-describedby": describedBy || undefined,
+        "aria-describedby": hint !== undefined || isInvalid ? messages : undefined,
         "aria-invalid": isInvalid || undefined,
       })}
-      {hint !== undefined && (
-        <p id={hintId} className="hint">
-          {hint}
-        </p>
-      )}
-      {isInvalid && (
-        <p id={errorId} className="field-error">
-          {errors.join(" · ")}
-        </p>
-      )}
+      <FieldMessages id={messages} hint={hint} errors={errors} />
     </div>
   );
 }
 
-interface FilterSelectProps {
-  readonly label: string;
-  readonly choices: readonly string[];
-  /** Empty for all. */
-  readonly value: string;
-  onChange(value: string): void;
+interface FieldMessagesProps extends Omit<FieldText, "label"> {
+  readonly id: string;
 }
 
-/** A filter with the choices of a list, or all. */
-export function FilterSelect({ label, choices, value, onChange }: FilterSelectProps) {
-  return (
-    <Field label={label}>
-      {(props) => (
-        <select {...props} value={value} onChange={({ target }) => onChange(target.value)}>
-          <option value="">all</option>
-          {choices.map((choice) => (
-            <option key={choice}>{choice}</option>
-          ))}
-        </select>
-      )}
-    </Field>
+/** The hint and the errors below a control. */
+export function FieldMessages({ id, hint, errors = [] }: FieldMessagesProps) {
+  return hint === undefined && errors.length === 0 ? null : (
+    <div id={id}>
+      {hint !== undefined && <p className="hint">{hint}</p>}
+      {errors.length > 0 && <p className="field-error">{errors.join(" · ")}</p>}
+    </div>
+  );
+}
+
+interface CheckboxProps extends Omit<ComponentProps<"input">, "type" | "onChange"> {
+  /** The text beside the box. Without it, pass `aria-label`. */
+  readonly label?: ReactNode;
+  /** Neither on nor off, for a list of which a part is selected. */
+  readonly isMixed?: boolean;
+  onChange(isChecked: boolean): void;
+}
+
+/** A choice between on and off. */
+export function Checkbox({ label, isMixed = false, onChange, ...rest }: CheckboxProps) {
+  const id = useId();
+  const box = (
+    <input
+      {...rest}
+      id={id}
+      type="checkbox"
+      ref={(element) => {
+        if (element) {
+          element.indeterminate = isMixed;
+        }
+      }}
+      onChange={({ target }) => onChange(target.checked)}
+    />
+  );
+  return label === undefined ? (
+    box
+  ) : (
+    <span className="check">
+      {box}
+      <label htmlFor={id}>{label}</label>
+    </span>
   );
 }
 

@@ -1,50 +1,110 @@
+import { ChevronRight, RotateCw } from "lucide-react";
 import { Component, type ReactNode, useEffect } from "react";
+import { Link } from "wouter";
 import { problemOf } from "../../../src/contract/problem-report.js";
 import { describeErrors } from "../validation/field-errors.js";
 import { Button } from "./buttons.js";
+import { Notice, Skeleton } from "./display.js";
+
+interface Crumb {
+  readonly label: string;
+  readonly href: string;
+}
 
 interface PageProps {
   readonly title: string;
-  /** Buttons and badges beside the title. */
+  /** The pages above this one, from the top. */
+  readonly parents?: readonly Crumb[];
+  /** Badges beside the title. */
+  readonly badges?: ReactNode;
+  /** One or two sentences about the page. */
+  readonly description?: ReactNode;
+  /** Buttons at the end of the title line. */
   readonly actions?: ReactNode;
   readonly children: ReactNode;
 }
 
-/** A page that also sets the document title. */
-export function Page({ title, actions, children }: PageProps) {
+/** A page with breadcrumbs and header. It also sets the document title. */
+export function Page({ title, parents, badges, description, actions, children }: PageProps) {
   useEffect(() => {
     document.title = `${title} · Latchkey`;
   }, [title]);
   return (
     <div className="page">
       <header className="page-header">
-        <h1>{title}</h1>
+        {parents && <Breadcrumbs parents={parents} current={title} />}
+        <div className="page-title">
+          <h1>{title}</h1>
+          {badges}
+        </div>
         {actions && <div className="actions">{actions}</div>}
+        {description && <div className="page-description">{description}</div>}
       </header>
       {children}
     </div>
   );
 }
 
-export function NotAllowed({ permission }: { readonly permission: string }) {
+interface BreadcrumbsProps {
+  readonly parents: readonly Crumb[];
+  readonly current: string;
+}
+
+function Breadcrumbs({ parents, current }: BreadcrumbsProps) {
   return (
-    <p className="notice" data-tone="warning">
-      <span>
-        Your key needs the permission <code>{permission}</code>. Sign in with a key that has it.
-      </span>
-    </p>
+    <nav className="breadcrumbs" aria-label="Breadcrumbs">
+      <ol>
+        {parents.map(({ label, href }) => (
+          <li key={href}>
+            <Link href={href}>{label}</Link>
+            <ChevronRight size={14} aria-hidden />
+          </li>
+        ))}
+        <li aria-current="page">{current}</li>
+      </ol>
+    </nav>
   );
 }
 
+/** The place of a page whose script loads. */
+export function PageSkeleton() {
+  return (
+    <div className="page">
+      <div className="page-skeleton">
+        <Skeleton lines={1} label="Loading the page" />
+      </div>
+      <div className="card">
+        <Skeleton lines={6} />
+      </div>
+    </div>
+  );
+}
+
+export function NotAllowed({ permission }: { readonly permission: string }) {
+  return (
+    <Notice tone="warning">
+      <p>
+        Your key needs the permission <code>{permission}</code>. Sign in with a key that has it.
+      </p>
+    </Notice>
+  );
+}
+
+interface ProblemProps {
+  readonly error: unknown;
+  /** Adds a button that tries again. */
+  readonly onRetry?: () => void;
+}
+
 /** The error of a call with its request id. Fields are named by their labels. */
-export function Problem({ error }: { readonly error: unknown }) {
+export function Problem({ error, onRetry }: ProblemProps) {
   if (error === undefined || error === null) {
     return null;
   }
   const { detail, errors, requestId } = problemOf(error);
   const fields = Object.entries(errors);
   return (
-    <div role="alert" className="notice" data-tone="danger">
+    <Notice tone="danger" role="alert">
       {fields.length === 0 ? (
         <p>{detail}</p>
       ) : (
@@ -59,7 +119,14 @@ export function Problem({ error }: { readonly error: unknown }) {
           Request id <code>{requestId}</code>
         </p>
       )}
-    </div>
+      {onRetry && (
+        <div>
+          <Button size="small" icon={RotateCw} onClick={onRetry}>
+            Try again
+          </Button>
+        </div>
+      )}
+    </Notice>
   );
 }
 
@@ -81,11 +148,11 @@ export class ErrorBoundary extends Component<{ readonly children: ReactNode }, E
     }
     return (
       <Page title="This page cannot be shown">
-        <p role="alert" className="notice" data-tone="danger">
-          Something went wrong, or the service was updated. Reload the page.
-        </p>
+        <Notice tone="danger" role="alert">
+          <p>Something went wrong, or the service was updated. Reload the page.</p>
+        </Notice>
         <div className="actions">
-          <Button tone="primary" onClick={() => location.reload()}>
+          <Button tone="primary" icon={RotateCw} onClick={() => location.reload()}>
             Reload
           </Button>
         </div>

@@ -1,10 +1,9 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { type FormEvent, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
-import { Link } from "wouter";
 import { problemOf } from "../../../../src/contract/problem-report.js";
 import type { ProblemCode } from "../../../../src/contract/problems.js";
 import { serviceNow } from "../../sign-in/connection.js";
-import { Button } from "../../ui/buttons.js";
+import { Button, ButtonLink } from "../../ui/buttons.js";
 import { useAction } from "../../ui/hooks.js";
 import { LeaveGuard } from "../../ui/leave-guard.js";
 import { Problem } from "../../ui/page.js";
@@ -67,9 +66,7 @@ export function FormFrame(props: FormFrameProps) {
         <Button type="submit" tone="primary" isBusy={isBusy}>
           {saveLabel}
         </Button>
-        <Link className="button" href={cancelTo}>
-          Cancel
-        </Link>
+        <ButtonLink href={cancelTo}>Cancel</ButtonLink>
       </div>
       <LeaveGuard isOn={form.isChanged && !isSaved} title="Leave without saving?">
         <p>Your changes are not saved.</p>

@@ -1,7 +1,8 @@
 import { pathToString } from "@bufbuild/protobuf/reflect";
+import { Plus, X } from "lucide-react";
 import { useRef } from "react";
 import { CreateApplicationRequestSchema } from "../../../../gen/latchkey/v1/application_service_pb.js";
-import { Button } from "../../ui/buttons.js";
+import { Button, IconButton } from "../../ui/buttons.js";
 import { Field } from "../../ui/fields.js";
 import type { FieldErrors } from "../../validation/validate.js";
 
@@ -68,7 +69,11 @@ export function MetadataField({ pairs, errors, onChange }: MetadataFieldProps) {
         />
       ))}
       <div>
-        <Button ref={addButton} onClick={() => onChange([...pairs, { key: "", value: "" }])}>
+        <Button
+          ref={addButton}
+          icon={Plus}
+          onClick={() => onChange([...pairs, { key: "", value: "" }])}
+        >
           Add metadata
         </Button>
       </div>
@@ -110,9 +115,7 @@ function PairFields({ pair, errors = [], onChange, onRemove }: PairFieldsProps) 
           />
         )}
       </Field>
-      <Button tone="quiet" aria-label={`Remove ${pair.key || "pair"}`} onClick={onRemove}>
-        ✕
-      </Button>
+      <IconButton icon={X} label={`Remove ${pair.key || "pair"}`} onClick={onRemove} />
     </div>
   );
 }

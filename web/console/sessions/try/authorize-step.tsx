@@ -13,17 +13,17 @@ import { PermissionInput } from "../../rules/permission-input.js";
 import { RuleEditor } from "../../rules/rule-editor.js";
 import { serviceNow } from "../../sign-in/connection.js";
 import { useAccess } from "../../sign-in/signed-in-key.js";
-import { Field } from "../../ui/fields.js";
+import { type Option, Select } from "../../ui/select.js";
 import { errorsOfNames, grantRequired, useFieldErrors } from "../../validation/field-errors.js";
 import { demoPermissions, type StepViewProps } from "./flow.js";
 import { CurlCommand, KeyChoice, Step } from "./step.js";
 
 /** Minutes until the session expires. */
-const lifetimes: readonly (readonly [label: string, minutes: number | undefined])[] = [
-  ["unchanged", undefined],
-  ["in 5 minutes", 5],
-  ["in 15 minutes", 15],
-  ["in 1 hour", 60],
+const lifetimes: readonly Option[] = [
+  { value: "", label: "unchanged" },
+  { value: "5", label: "in 5 minutes" },
+  { value: "15", label: "in 15 minutes" },
+  { value: "60", label: "in 1 hour" },
 ];
 
 /** The backend authorizes the session with the nonce. */
@@ -33,7 +33,7 @@ export function AuthorizeStep({ flow, change, isArrival }: StepViewProps) {
     flow.demo ? demoPermissions(may).filter((name) => name !== "token:use") : [],
   );
   const [rules, setRules] = useState<readonly AccessRule[]>([]);
-  const [lifetime, setLifetime] = useState<number>();
+  const [lifetime, setLifetime] = useState("");
   const { data: known } = useQuery(AccessService.method.listPermissions, { type: "private" });
   const suggestions = known?.data.map(({ name }) => name) ?? [];
   const request = useMemo(
@@ -50,8 +50,8 @@ export function AuthorizeStep({ flow, change, isArrival }: StepViewProps) {
   async function authorize(backend: Transport): Promise<void> {
     await createClient(SessionService, backend).authorizeSession({
       ...request,
-      ...(lifetime !== undefined && {
-        expiresAt: timestampFromMs(serviceNow() + lifetime * 60_000),
+      ...(lifetime !== "" && {
+        expiresAt: timestampFromMs(serviceNow() + Number(lifetime) * 60_000),
       }),
     });
     change({ backend, step: flow.step + 1 });
@@ -93,21 +93,7 @@ export function AuthorizeStep({ flow, change, isArrival }: StepViewProps) {
           suggestions={suggestions}
         />
         {errors.request && <p className="field-error">{grantRequired}</p>}
-        <Field label="Expires">
-          {(control) => (
-            <select
-              {...control}
-              value={lifetime ?? ""}
-              onChange={({ target }) => setLifetime(Number(target.value) || undefined)}
-            >
-              {lifetimes.map(([label, minutes]) => (
-                <option key={label} value={minutes ?? ""}>
-                  {label}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
+        <Select label="Expires" options={lifetimes} value={lifetime} onChange={setLifetime} />
       </KeyChoice>
       <CurlCommand
         method={SessionService.method.authorizeSession}

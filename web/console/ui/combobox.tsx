@@ -1,0 +1,94 @@
+import { Combobox as Ark, createListCollection } from "@ark-ui/react/combobox";
+import { Portal } from "@ark-ui/react/portal";
+import { X } from "lucide-react";
+import { type ReactNode, useId, useMemo } from "react";
+import { FieldMessages, type FieldText } from "./fields.js";
+
+export interface Suggestion {
+  readonly value: string;
+  /** The text in the input once it is chosen. */
+  readonly label: string;
+  /** What the list shows, if it is more than the label. */
+  readonly details?: ReactNode;
+}
+
+interface ComboboxProps extends FieldText {
+  readonly placeholder?: string;
+  /** The suggestions for the text, found by the caller. */
+  readonly suggestions: readonly Suggestion[];
+  readonly text: string;
+  onText(text: string): void;
+  /** Called with the value of a suggestion, or with an empty string when it is cleared. */
+  onChoose(value: string): void;
+}
+
+/** A text input with suggestions. The caller searches and keeps the text. */
+export function Combobox(props: ComboboxProps) {
+  const { label, hint, errors, placeholder, suggestions, text, onText, onChoose } = props;
+  const messages = useId();
+  const collection = useMemo(
+    () => createListCollection<Suggestion>({ items: [...suggestions] }),
+    [suggestions],
+  );
+  return (
+    <Ark.Root
+      className="field"
+      collection={collection}
+      inputValue={text}
+      value={[]}
+      onInputValueChange={({ inputValue, reason }) => {
+        if (reason === "input-change" || reason === "clear-trigger") {
+          onText(inputValue);
+        }
+      }}
+      onValueChange={({ value }) => onChoose(value[0] ?? "")}
+      selectionBehavior="preserve"
+      allowCustomValue
+      openOnClick
+      invalid={(errors ?? []).length > 0}
+      {...(placeholder !== undefined && { placeholder })}
+      positioning={positioning}
+      lazyMount
+      unmountOnExit
+    >
+      <Ark.Label>{label}</Ark.Label>
+      <Ark.Control className="combobox">
+        <Ark.Input
+          autoComplete="off"
+          autoCapitalize="none"
+          spellCheck={false}
+          aria-describedby={messages}
+        />
+        {text !== "" && (
+          <button
+            type="button"
+            className="icon-button"
+            aria-label={`Clear ${label}`}
+            onClick={() => {
+              onText("");
+              onChoose("");
+            }}
+          >
+            <X size={14} aria-hidden />
+          </button>
+        )}
+      </Ark.Control>
+      <FieldMessages id={messages} hint={hint} errors={errors} />
+      {suggestions.length > 0 && (
+        <Portal>
+          <Ark.Positioner>
+            <Ark.Content className="menu">
+              {suggestions.map((suggestion) => (
+                <Ark.Item key={suggestion.value} item={suggestion} className="menu-item">
+                  <Ark.ItemText>{suggestion.details ?? suggestion.label}</Ark.ItemText>
+                </Ark.Item>
+              ))}
+            </Ark.Content>
+          </Ark.Positioner>
+        </Portal>
+      )}
+    </Ark.Root>
+  );
+}
+
+const positioning = { placement: "bottom-start", gutter: 4, sameWidth: true } as const;

@@ -1,0 +1,319 @@
+import { useWindowVirtualizer } from "@tanstack/react-virtual";
+import { ArrowDown, ArrowUp, ArrowUpDown } from "lucide-react";
+import {
+  type CSSProperties,
+  type ReactNode,
+  type RefObject,
+  useEffect,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from "react";
+import { Link } from "wouter";
+import { Checkbox } from "./fields.js";
+import { useMediaQuery } from "./hooks.js";
+
+export interface Column<Row> {
+  readonly title: string;
+  cell(row: Row): ReactNode;
+  /** A track of the CSS grid, such as `120px`. The first column takes the remaining width. */
+  readonly width?: string;
+  /** The value for `onSort`. Without it, the column cannot be sorted. */
+  readonly sortBy?: string;
+  /** Leaves the column out of the cards on phones. */
+  readonly isHiddenOnPhone?: boolean;
+}
+
+export interface Sort {
+  readonly by: string;
+  readonly isDescending: boolean;
+}
+
+interface Selection<Row> {
+  /** The keys of the selected rows. */
+  readonly selected: ReadonlySet<string>;
+  nameOf(row: Row): string;
+  onChange(selected: ReadonlySet<string>): void;
+}
+
+interface DataTableProps<Row> {
+  /** The accessible name. */
+  readonly label: string;
+  readonly columns: readonly Column<Row>[];
+  readonly count: number;
+  /** Undefined while the row loads. */
+  rowAt(index: number): Row | undefined;
+  keyOf(row: Row): string;
+  /** Makes the first cell a link that covers the row. */
+  readonly hrefOf?: (row: Row) => string;
+  /** Makes the first cell a button that covers the row. */
+  readonly onOpen?: (row: Row) => void;
+  readonly sort?: Sort;
+  onSort?(sort: Sort): void;
+  /** Adds a column of checkboxes. Select-all covers the loaded rows. */
+  readonly selection?: Selection<Row>;
+  readonly isLoading?: boolean;
+  /** Shown instead of the table if there are no rows and none are loading. */
+  readonly empty?: ReactNode;
+  /** The visible range, to load its rows. */
+  onRange?(first: number, last: number): void;
+}
+
+/** The number of gray rows while the first rows load. */
+const skeletonRows = 6;
+
+/** The one table: sticky header, sorting, selection, row links, and cards on phones. Long lists render only visible rows. */
+export function DataTable<Row>(props: DataTableProps<Row>) {
+  const { label, columns, selection, isLoading = false, empty, rowAt } = props;
+  const isWaiting = isLoading && props.count === 0;
+  const count = isWaiting ? skeletonRows : props.count;
+  const body = useRef<HTMLTableSectionElement>(null);
+  const { items, style } = useRows(body, count, props.onRange);
+  if (count === 0) {
+    return empty;
+  }
+  const tracks = columns.map(({ width = "minmax(0, 1fr)" }) => width);
+  return (
+    <table
+      className="data-table"
+      aria-label={label}
+      aria-rowcount={count + 1}
+      aria-busy={isLoading}
+      style={{ "--tracks": [...(selection ? ["16px"] : []), ...tracks].join(" ") } as CSSProperties}
+    >
+      <Head {...props} />
+      <tbody ref={body} style={style}>
+        {items.map(({ index, ...place }) => (
+          <TableRow
+            key={index}
+            table={props}
+            row={isWaiting ? undefined : rowAt(index)}
+            index={index}
+            {...place}
+          />
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function Head<Row>({ columns, sort, onSort, selection, ...rest }: DataTableProps<Row>) {
+  return (
+    <thead>
+      <tr aria-rowindex={1}>
+        {selection && (
+          <th scope="col">
+            <SelectAll selection={selection} {...rest} />
+          </th>
+        )}
+        {columns.map(({ title, sortBy }) => {
+          const isSorted = sortBy !== undefined && sort?.by === sortBy;
+          const Arrow = isSorted ? (sort.isDescending ? ArrowDown : ArrowUp) : ArrowUpDown;
+          return (
+            <th
+              key={title}
+              scope="col"
+              aria-sort={isSorted ? (sort.isDescending ? "descending" : "ascending") : undefined}
+            >
+              {sortBy === undefined || !onSort ? (
+                title
+              ) : (
+                <button
+                  type="button"
+                  className="sort-button"
+                  onClick={() =>
+                    onSort({ by: sortBy, isDescending: isSorted && !sort.isDescending })
+                  }
+                >
+                  {title}
+                  <Arrow size={12} aria-hidden />
+                </button>
+              )}
+            </th>
+          );
+        })}
+      </tr>
+    </thead>
+  );
+}
+
+type SelectAllProps<Row> = Pick<DataTableProps<Row>, "count" | "rowAt" | "keyOf"> & {
+  readonly selection: Selection<Row>;
+};
+
+function SelectAll<Row>({ count, rowAt, keyOf, selection }: SelectAllProps<Row>) {
+  const { selected, onChange } = selection;
+  function loadedKeys(): string[] {
+    return Array.from({ length: count }, (_, index) => rowAt(index))
+      .filter((row) => row !== undefined)
+      .map(keyOf);
+  }
+  const isAll = selected.size > 0 && loadedKeys().every((key) => selected.has(key));
+  return (
+    <Checkbox
+      aria-label="Select all"
+      checked={isAll}
+      isMixed={selected.size > 0 && !isAll}
+      onChange={(isChecked) => onChange(new Set(isChecked ? loadedKeys() : []))}
+    />
+  );
+}
+
+interface TableRowProps<Row> {
+  readonly table: DataTableProps<Row>;
+  readonly row: Row | undefined;
+  readonly index: number;
+  readonly style?: CSSProperties;
+  readonly measure?: (element: HTMLTableRowElement | null) => void;
+}
+
+function TableRow<Row>({ table, row, index, style, measure }: TableRowProps<Row>) {
+  const { columns, selection, keyOf } = table;
+  const key = row === undefined ? undefined : keyOf(row);
+  const isSelected = key !== undefined && selection?.selected.has(key);
+  return (
+    <tr
+      ref={measure}
+      style={style}
+      data-index={index}
+      aria-rowindex={index + 2}
+      aria-selected={selection && isSelected}
+    >
+      {selection && (
+        <td className="select-cell">
+          {row !== undefined && key !== undefined && (
+            <Checkbox
+              aria-label={`Select ${selection.nameOf(row)}`}
+              checked={isSelected ?? false}
+              onChange={(isChecked) => onSelect(selection, key, isChecked)}
+            />
+          )}
+        </td>
+      )}
+      {columns.map((column, position) => (
+        <td
+          key={column.title}
+          data-title={column.title}
+          data-hidden={column.isHiddenOnPhone || undefined}
+        >
+          {row === undefined ? (
+            <span className="skeleton-line">
+              {position === 0 && <span className="visually-hidden">Loading…</span>}
+            </span>
+          ) : position === 0 ? (
+            <FirstCell table={table} row={row}>
+              {column.cell(row)}
+            </FirstCell>
+          ) : (
+            column.cell(row)
+          )}
+        </td>
+      ))}
+    </tr>
+  );
+}
+
+function onSelect<Row>(selection: Selection<Row>, key: string, isChecked: boolean): void {
+  const selected = new Set(selection.selected);
+  if (isChecked) {
+    selected.add(key);
+  } else {
+    selected.delete(key);
+  }
+  selection.onChange(selected);
+}
+
+interface FirstCellProps<Row> {
+  readonly table: DataTableProps<Row>;
+  readonly row: Row;
+  readonly children: ReactNode;
+}
+
+function FirstCell<Row>({ table: { hrefOf, onOpen }, row, children }: FirstCellProps<Row>) {
+  if (hrefOf) {
+    return (
+      <Link className="row-link" href={hrefOf(row)}>
+        {children}
+      </Link>
+    );
+  }
+  return onOpen ? (
+    <button type="button" className="row-link" onClick={() => onOpen(row)}>
+      {children}
+    </button>
+  ) : (
+    children
+  );
+}
+
+/** Shorter lists are rendered whole. */
+const virtualFrom = 100;
+
+/** Extra rows outside the viewport, for focus and fast scrolling. */
+const overscan = 10;
+
+/** Estimates in pixels, as a table row and as a card. The rows are measured. */
+const lineHeight = 41;
+const cardHeight = 104;
+
+interface Rows {
+  readonly items: readonly Pick<TableRowProps<unknown>, "index" | "style" | "measure">[];
+  /** Of the body. */
+  readonly style?: CSSProperties;
+}
+
+/** The rows to render: all of a short list, the visible ones of a long list. */
+function useRows(
+  body: RefObject<HTMLElement | null>,
+  count: number,
+  onRange: DataTableProps<unknown>["onRange"],
+): Rows {
+  const isNarrow = useMediaQuery("(max-width: 820px)");
+  const height = isNarrow ? cardHeight : lineHeight;
+  const isVirtual = count > virtualFrom;
+  const top = useOffsetTop(body);
+  const virtual = useWindowVirtualizer({
+    count: isVirtual ? count : 0,
+    estimateSize: () => height,
+    overscan,
+    scrollMargin: top,
+  });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: measured rows have the old height.
+  useEffect(() => virtual.measure(), [height]);
+  const visible = virtual.getVirtualItems();
+  const first = isVirtual ? (visible[0]?.index ?? 0) : 0;
+  const last = isVirtual ? (visible.at(-1)?.index ?? 0) : count - 1;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only a new range matters.
+  useEffect(() => onRange?.(first, last), [first, last]);
+  if (!isVirtual) {
+    return { items: Array.from({ length: count }, (_, index) => ({ index })) };
+  }
+  return {
+    style: { position: "relative", height: virtual.getTotalSize() },
+    items: visible.map(({ index, start }) => ({
+      index,
+      measure: virtual.measureElement,
+      style: {
+        position: "absolute",
+        inset: "0 0 auto",
+        transform: `translateY(${start - top}px)`,
+      },
+    })),
+  };
+}
+
+/** The distance of an element from the top of the page. */
+function useOffsetTop(element: RefObject<HTMLElement | null>): number {
+  const [top, setTop] = useState(0);
+  useLayoutEffect(() => {
+    const measure = () => {
+      const box = element.current?.getBoundingClientRect();
+      setTop(Math.round((box?.top ?? 0) + scrollY));
+    };
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(document.body);
+    return () => observer.disconnect();
+  }, [element]);
+  return top;
+}

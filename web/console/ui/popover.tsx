@@ -1,0 +1,29 @@
+import { Popover as Ark } from "@ark-ui/react/popover";
+import { Portal } from "@ark-ui/react/portal";
+import type { ReactElement, ReactNode } from "react";
+
+interface PopoverProps {
+  /** The button that opens the popover. */
+  readonly trigger: ReactElement;
+  readonly title: string;
+  readonly children: ReactNode;
+}
+
+/** A small panel beside a button, for example for filters. Escape and a click outside close it. */
+export function Popover({ trigger, title, children }: PopoverProps) {
+  return (
+    <Ark.Root positioning={positioning} lazyMount unmountOnExit>
+      <Ark.Trigger asChild>{trigger}</Ark.Trigger>
+      <Portal>
+        <Ark.Positioner>
+          <Ark.Content className="popover">
+            <Ark.Title className="popover-title">{title}</Ark.Title>
+            {children}
+          </Ark.Content>
+        </Ark.Positioner>
+      </Portal>
+    </Ark.Root>
+  );
+}
+
+const positioning = { placement: "bottom-start", gutter: 4 } as const;
