@@ -1,5 +1,6 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
+import { idStart, parseKey, secretStart } from "../contract/key-format.js";
 import { type Colors, createColors, escapeUnprintable } from "../lib/terminal.js";
 import { createEncoder } from "../transport/rest/encode.js";
 import { type ClientEnvironment, readClientEnvironment } from "./connection.js";
@@ -111,6 +112,13 @@ export function colorsFor(
   { colors: preference }: Pick<ClientEnvironment, "colors">,
 ): Colors {
   return createColors(preference ?? isTTY === true);
+}
+
+/** The kind of a key and the end of its id: enough to recognize it, and nothing of its secret. */
+export function shortenKey(key: string): string {
+  return parseKey(key)
+    ? `${key.slice(0, idStart)}…${key.slice(secretStart - 4, secretStart)}`
+    : "…";
 }
 
 const second = 1_000;

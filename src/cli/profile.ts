@@ -22,7 +22,7 @@ import {
   timeout,
   withJson,
 } from "./options.js";
-import { createOutput, type OutputFlags } from "./output.js";
+import { createOutput, type OutputFlags, shortenKey } from "./output.js";
 import { readSecret } from "./prompt.js";
 import { type Column, formatTable } from "./table.js";
 
@@ -142,15 +142,9 @@ const columns: readonly Column<ListedProfile>[] = [
   },
   { title: "NAME", text: ({ name }) => name },
   { title: "URL", text: ({ url }) => url },
-  { title: "KEY", text: ({ key }) => keyPrefix(key) },
+  { title: "KEY", text: ({ key }) => shortenKey(key) },
   { title: "HEADER", text: ({ keyHeader = "" }) => keyHeader, optional: true },
 ];
-
-/** Enough of a key to recognize it, and nothing of its secret. */
-function keyPrefix(key: string): string {
-  const [start] = /^lk_[a-z]{3}_.{4}/.exec(key) ?? [""];
-  return `${start}…`;
-}
 
 async function listProfiles(flags: OutputFlags): Promise<void> {
   const { current, byName } = await readProfiles();

@@ -16,6 +16,12 @@ export function createProgram(): Command {
     })
     .showHelpAfterError("Run with --help for usage.")
     .exitOverride();
+  const demo = program
+    .commandsGroup("Get started:")
+    .command("demo")
+    .description("show a session from start to end, with a temporary service that is then removed")
+    .action(lazy(async () => (await import("./demo.js")).demoCommand));
+  addExample(demo, "latchkey demo");
   const serving = program
     .commandsGroup("Run a service:")
     .command("serve")

@@ -1,7 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
+import { stripVTControlCharacters } from "node:util";
 import { expect, it } from "@jest/globals";
+import { textWidth } from "../../src/cli/table.js";
 import { useCleanup } from "../support/cleanup.js";
 import { startHttp1Proxy } from "../support/http/http1-proxy.js";
 import { describeWith, isFullSuite } from "../support/jest/suite.js";
@@ -98,6 +101,38 @@ describeWith(script, "the CLI in a terminal", () => {
     await until(async () => terminal.output().includes("GetApplicationByKey  ok"));
     terminal.child.stdin?.write("\u0003");
     expect(await terminal.ended()).toBe(0);
+  });
+
+  it("walks through an authorized session in `latchkey demo`, and removes its folder", async () => {
+    const terminal = runInTerminal(["demo"], { TMPDIR: cli.path("") });
+    expect(await terminal.ended()).toBe(0);
+    const text = stripVTControlCharacters(terminal.output());
+    const calls = [...text.matchAll(/→ (\S+ \/\w+\S*?)[\r/](?:[^←]*)← (\d+)/g)];
+    expect(calls.map(([, call, status]) => `${call} ${status}`)).toEqual([
+      "POST /applications 201",
+      "POST /applications 201",
+      "POST /sessions 201",
+      "GET /applications 403",
+      "POST /sessions 204",
+      "POST /access 200",
+      "POST /sessions 409",
+      "DELETE /sessions 204",
+      "GET /whoami 401",
+    ]);
+    expect(text).toContain('{ "allowed": true, "transform": "mask" }');
+    expect(text).toContain("Done. Each step went as expected.");
+    expect(text).not.toMatch(/lk_[a-z]{3}_\w/);
+    expect(Math.max(...text.split("\r\n").map(textWidth))).toBeLessThanOrEqual(80);
+    expect(terminal.output()).toContain("\u001b[32m403 Forbidden\u001b[39m, as expected");
+    expect(readdirSync(cli.path("")).filter((name) => name.includes("demo"))).toEqual([]);
+  });
+
+  it("removes the folder of `latchkey demo` on Ctrl-C", async () => {
+    const terminal = runInTerminal(["demo"], { TMPDIR: cli.path("") });
+    await terminal.respond("A temporary service runs at", "\u0003");
+    expect(await terminal.ended()).toBe(130);
+    expect(terminal.output()).toContain("latchkey: Interrupted.");
+    expect(readdirSync(cli.path("")).filter((name) => name.includes("demo"))).toEqual([]);
   });
 
   it("exits with 130 on Ctrl-C at a prompt", async () => {
