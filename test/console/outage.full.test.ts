@@ -1,12 +1,14 @@
-import { afterAll, expect, it } from "@jest/globals";
+import { afterAll, afterEach, expect, it } from "@jest/globals";
 import { createRestApi } from "../support/api/rest.js";
 import { describeInBrowser } from "../support/browser/browser.js";
 import { accessibilityViolations, expectEventually, signIn } from "../support/browser/console.js";
 import { reservePorts } from "../support/service/ports.js";
 import { startServer, type TestServer } from "../support/service/server.js";
+import { useService } from "../support/service/service-process.js";
 import { until } from "../support/until.js";
 
 const shop = { name: "Web shop", type: "public", permissions: ["token:create"] };
+const frozenNotice = "The service does not respond. Retrying…";
 const offlineNotice = "The service cannot be reached. Retrying…";
 
 /** A browser expression for whether a script is loaded. */
@@ -57,6 +59,35 @@ describeInBrowser("console during an outage", (browser) => {
     await page.getByText("Web shop was created by").waitFor();
     await expectEventually(() => page.getByLabel("Actor").inputValue(), "half a name");
     expect(await page.evaluate("JSON.stringify(sessionStorage)")).toContain(root.key);
+    expect(opened.faults).toEqual([]);
+  });
+});
+
+describeInBrowser("console of a frozen service", (browser) => {
+  const service = useService({ WORKERS: "1" });
+
+  // A stopped process ignores the signal that ends it.
+  afterEach(() => void service.process.child.kill("SIGCONT"));
+
+  it("reports that the service does not respond, and recovers", async () => {
+    const opened = await browser.open(`${service.url}/console/activity`);
+    await signIn(opened, service.firstKey);
+    const { page } = opened;
+    await page.getByText("Live", { exact: true }).waitFor();
+    await page.getByRole("link", { name: "Try a session" }).click();
+    const create = page.getByRole("button", { name: "Create demo applications" });
+    await create.waitFor();
+
+    service.process.child.kill("SIGSTOP");
+    await create.click();
+    await page.getByText(frozenNotice).waitFor({ timeout: 15_000 });
+    await page.getByRole("alert").getByText("did not respond within 10 seconds").waitFor();
+    await page.getByRole("link", { name: "Activity" }).click();
+    await page.getByText("Reconnecting…").waitFor();
+
+    service.process.child.kill("SIGCONT");
+    await page.getByText(frozenNotice).waitFor({ state: "detached" });
+    await page.getByText("Live", { exact: true }).waitFor();
     expect(opened.faults).toEqual([]);
   });
 });

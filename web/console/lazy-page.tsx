@@ -1,5 +1,5 @@
 import { type ComponentType, type LazyExoticComponent, lazy } from "react";
-import { retryDelayMs, setReachable } from "./sign-in/connection.js";
+import { callTimeoutMs, retryDelayMs, setOutage } from "./sign-in/connection.js";
 
 // biome-ignore lint/suspicious/noExplicitAny: pages have different props.
 type AnyPage = ComponentType<any>;
@@ -33,11 +33,14 @@ async function loadWithRetry<Component extends AnyPage>(load: Load<Component>) {
         throw reason;
       }
     }
-    isServiceUp = await fetch(location.pathname, { method: "HEAD" }).then(
+    isServiceUp = await fetch(location.pathname, {
+      method: "HEAD",
+      signal: AbortSignal.timeout(callTimeoutMs),
+    }).then(
       ({ ok }) => ok,
       () => false,
     );
-    setReachable(isServiceUp);
+    setOutage(isServiceUp ? undefined : "unreachable");
     if (!isServiceUp) {
       await new Promise((resolve) => setTimeout(resolve, retryDelayMs));
     }

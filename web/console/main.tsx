@@ -6,7 +6,7 @@ import { applyTheme } from "../common/theme.js";
 import { NewKeyProvider } from "./applications/new-key.js";
 import { lazyPage } from "./lazy-page.js";
 import { home, Shell } from "./shell.js";
-import { OfflineNotice } from "./sign-in/connection.js";
+import { OutageNotice } from "./sign-in/connection.js";
 import { RequireSignIn } from "./sign-in/sign-in.js";
 import { ButtonLink } from "./ui/buttons.js";
 import { EmptyState } from "./ui/display.js";
@@ -34,7 +34,7 @@ const MePage = lazyPage(() => import("./me-page.js"));
 function App() {
   return (
     <Router base="/console" aroundNav={guardedNavigate}>
-      <OfflineNotice />
+      <OutageNotice />
       <NewKeyProvider>
         <RequireSignIn>
           <Shell>

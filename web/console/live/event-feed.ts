@@ -90,14 +90,15 @@ function createStreamSignal(closing: AbortSignal) {
   const stream = new AbortController();
   const abort = () => stream.abort();
   const abortIfHidden = () => document.hidden && abort();
-  let silence = setTimeout(abort, silenceTimeout(heartbeat));
+  const timeOut = () => stream.abort(new DOMException("No heartbeat.", "TimeoutError"));
+  let silence = setTimeout(timeOut, silenceTimeout(heartbeat));
   closing.addEventListener("abort", abort);
   document.addEventListener("visibilitychange", abortIfHidden);
   return {
     signal: stream.signal,
     onMessage(): void {
       clearTimeout(silence);
-      silence = setTimeout(abort, silenceTimeout(heartbeat));
+      silence = setTimeout(timeOut, silenceTimeout(heartbeat));
     },
     end(): void {
       clearTimeout(silence);

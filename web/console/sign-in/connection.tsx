@@ -18,85 +18,86 @@ import { keyHeader } from "../../common/key-header.js";
 export const serviceUrl = location.origin;
 
 /** A dead connection reports no error, so calls need a timeout. */
-const callTimeoutMs = 20_000;
+export const callTimeoutMs = 10_000;
 
 interface ConnectionOptions {
   readonly key: string;
   /** Called when the service refuses the key. */
   readonly onKeyRefused?: () => void;
-  /** Called after each call with whether it reached the service. */
-  readonly onReachable?: (isReachable: boolean) => void;
 }
 
 /** A transport to the service of this page that sends the key. */
-export function connect({ key, ...watchers }: ConnectionOptions): Transport {
+export function connect({ key, onKeyRefused }: ConnectionOptions): Transport {
   const options = { url: serviceUrl, key, keyHeader };
   return createConnectTransport({
     baseUrl: serviceUrl,
     useHttpGet: false,
-    defaultTimeoutMs: callTimeoutMs,
-    interceptors: [watchCalls(watchers), retryCalls(), sendKey(options)],
+    interceptors: [watchCalls(onKeyRefused), retryCalls(), sendKey(options)],
   });
 }
 
-type Watchers = Omit<ConnectionOptions, "key">;
-
-/** Reports whether calls and streams reach the service, and whether it accepts the key. */
-function watchCalls({ onKeyRefused, onReachable }: Watchers): Interceptor {
-  function toReportedError(thrown: unknown, { signal }: { readonly signal: AbortSignal }) {
-    const error = ConnectError.from(thrown);
-    if (signal.aborted && error.code === Code.Canceled) {
+/** Watches whether calls and streams reach the service, and whether it accepts the key. */
+function watchCalls(onKeyRefused: ConnectionOptions["onKeyRefused"]): Interceptor {
+  function toReportedError(thrown: unknown, signal: AbortSignal): ConnectError {
+    const reason = signal.aborted ? signal.reason : thrown;
+    const error = ConnectError.from(reason);
+    const outage = outageOf(error, reason);
+    if (signal.aborted && outage === undefined) {
       return error;
     }
-    const isLost = isUnreachable(error);
-    onReachable?.(!isLost);
+    setOutage(outage);
     if (error.code === Code.Unauthenticated) {
       onKeyRefused?.();
     }
-    return isLost && problemOf(error).code === undefined ? unreachable(error) : error;
+    return outage && problemOf(error).code === undefined ? unavailable(outage, error) : error;
   }
 
   return (next) => async (request) => {
     const sentAt = Date.now();
+    // The error of a timeout of the transport could not be changed here.
+    const signal = request.stream
+      ? request.signal
+      : AbortSignal.any([request.signal, AbortSignal.timeout(callTimeoutMs)]);
     try {
-      const response = await next(request);
-      onReachable?.(true);
+      const response = await next({ ...request, signal });
+      setOutage(undefined);
       syncServiceClock(response.header, sentAt);
       return response.stream
-        ? { ...response, message: watched(response.message, request) }
+        ? { ...response, message: watched(response.message, signal) }
         : response;
     } catch (thrown) {
-      throw toReportedError(thrown, request);
+      throw toReportedError(thrown, signal);
     }
   };
 
-  async function* watched<T>(
-    messages: AsyncIterable<T>,
-    request: { readonly signal: AbortSignal },
-  ): AsyncGenerator<T> {
+  async function* watched<T>(messages: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T> {
     try {
       yield* messages;
     } catch (thrown) {
-      throw toReportedError(thrown, request);
+      throw toReportedError(thrown, signal);
     }
   }
 }
 
-/** Whether a call did not reach the service, or the service is unavailable. */
-function isUnreachable(error: ConnectError): boolean {
-  const isTimeout = error.code === Code.DeadlineExceeded && problemOf(error).code === undefined;
+/** Why calls do not reach the service: no connection, or no response. */
+type Outage = "unreachable" | "silent";
+
+function outageOf(error: ConnectError, cause: unknown): Outage | undefined {
+  if (cause instanceof DOMException && cause.name === "TimeoutError") {
+    return "silent";
+  }
   // Browsers report a failed fetch as a TypeError without details.
-  return error.cause instanceof TypeError || error.code === Code.Unavailable || isTimeout;
+  const isUnreachable = error.cause instanceof TypeError || error.code === Code.Unavailable;
+  return isUnreachable ? "unreachable" : undefined;
 }
 
-function unreachable(cause: ConnectError): ConnectError {
-  return new ConnectError(
-    "The service cannot be reached. Try again in a moment.",
-    Code.Unavailable,
-    undefined,
-    undefined,
-    cause,
-  );
+function unavailable(outage: Outage, cause: ConnectError): ConnectError {
+  const reason =
+    outage === "silent"
+      ? `The service did not respond within ${callTimeoutMs / 1_000} seconds.`
+      : "The service cannot be reached.";
+  const message = `${reason} Try again in a moment.`;
+  return new ConnectError(message, Code.Unavailable, undefined, undefined, cause);
 }
 
 /** The query cache of one sign-in. */
@@ -125,13 +126,13 @@ export function useClient<Service extends DescService>(service: Service): Client
 /** Delay between retries while the service is unreachable. */
 export const retryDelayMs = 2_000;
 
-let isReachable = true;
+let outage: Outage | undefined;
 const listeners = new Set<() => void>();
 
 /** Records whether the last call reached the service. */
-export function setReachable(now: boolean): void {
-  if (now !== isReachable) {
-    isReachable = now;
+export function setOutage(now: Outage | undefined): void {
+  if (now !== outage) {
+    outage = now;
     for (const listener of listeners) {
       listener();
     }
@@ -143,16 +144,17 @@ function listen(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-export function useIsReachable(): boolean {
-  return useSyncExternalStore(listen, () => isReachable);
+export function useOutage(): Outage | undefined {
+  return useSyncExternalStore(listen, () => outage);
 }
 
-/** Shown while the service is unreachable. */
-export function OfflineNotice() {
-  const isUp = useIsReachable();
+/** Shown while the service is unavailable. */
+export function OutageNotice() {
+  const current = useOutage();
   return (
-    <div role="status" className="offline-notice" data-shown={!isUp}>
-      {isUp ? null : "The service cannot be reached. Retrying…"}
+    <div role="status" className="outage-notice" data-shown={current !== undefined}>
+      {current === "unreachable" && "The service cannot be reached. Retrying…"}
+      {current === "silent" && "The service does not respond. Retrying…"}
     </div>
   );
 }

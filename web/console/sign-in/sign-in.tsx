@@ -9,7 +9,7 @@ import { Button } from "../ui/buttons.js";
 import { Logo } from "../ui/display.js";
 import { Checkbox, KeyField } from "../ui/fields.js";
 import { Problem } from "../ui/page.js";
-import { connect, createQueries, retryDelayMs, setReachable } from "./connection.js";
+import { connect, createQueries, retryDelayMs } from "./connection.js";
 import { AccessProvider } from "./signed-in-key.js";
 
 const invalidKeyNotice =
@@ -39,15 +39,12 @@ export function RequireSignIn({ children }: { readonly children: ReactNode }) {
   }
 
   async function signIn(key: string, isCurrent = () => true): Promise<void> {
-    const me = await createClient(
-      AccessService,
-      connect({ key, onReachable: setReachable }),
-    ).whoAmI({});
+    const me = await createClient(AccessService, connect({ key })).whoAmI({});
     if (!isCurrent()) {
       return;
     }
     const onKeyRefused = () => signOut(next, invalidKeyNotice);
-    const transport = connect({ key, onReachable: setReachable, onKeyRefused });
+    const transport = connect({ key, onKeyRefused });
     const next: SignInState = { me, transport, queries: createQueries() };
     current.current = next;
     setNotice(undefined);

@@ -3,7 +3,7 @@ import { useQuery } from "@connectrpc/connect-query";
 import { useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext, useEffect, useRef } from "react";
 import { AccessService, type WhoAmIResponse } from "../../../gen/latchkey/v1/access_service_pb.js";
-import { retryDelayMs, serviceNow, useIsReachable } from "./connection.js";
+import { retryDelayMs, serviceNow, useOutage } from "./connection.js";
 
 /** The signed-in key and its permissions. */
 export interface Access {
@@ -32,14 +32,14 @@ interface AccessProviderProps {
 
 /** Provides the signed-in key, and refetches it at intervals. */
 export function AccessProvider({ first, signOut, children }: AccessProviderProps) {
-  const isReachable = useIsReachable();
-  useRefetchOnReconnect(!isReachable);
+  const isOffline = useOutage() !== undefined;
+  useRefetchOnReconnect(isOffline);
   const { data: me = first } = useQuery(
     AccessService.method.whoAmI,
     {},
     {
       initialData: first,
-      refetchInterval: ({ state }) => refetchDelayMs(state.data ?? first, isReachable),
+      refetchInterval: ({ state }) => refetchDelayMs(state.data ?? first, isOffline),
     },
   );
   const held = new Set([...me.permissions, ...me.rules.flatMap(({ permissions }) => permissions)]);
@@ -48,8 +48,8 @@ export function AccessProvider({ first, signOut, children }: AccessProviderProps
 }
 
 /** Refetches when the key expires, and every 30 seconds for changed permissions. */
-function refetchDelayMs({ expiresAt }: WhoAmIResponse, isReachable: boolean): number {
-  if (!isReachable) {
+function refetchDelayMs({ expiresAt }: WhoAmIResponse, isOffline: boolean): number {
+  if (isOffline) {
     return retryDelayMs;
   }
   const left = expiresAt ? timestampMs(expiresAt) - serviceNow() : Number.POSITIVE_INFINITY;

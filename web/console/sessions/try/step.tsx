@@ -6,7 +6,7 @@ import { http } from "../../../../gen/google/api/annotations_pb.js";
 import { problemOf } from "../../../../src/contract/problem-report.js";
 import { type ProblemCode, problemCatalogue } from "../../../../src/contract/problems.js";
 import { keyHeader } from "../../../common/key-header.js";
-import { connect, serviceUrl, setReachable } from "../../sign-in/connection.js";
+import { connect, serviceUrl } from "../../sign-in/connection.js";
 import { useAccess } from "../../sign-in/signed-in-key.js";
 import { Button, CopyButton } from "../../ui/buttons.js";
 import { Badge } from "../../ui/display.js";
@@ -136,9 +136,7 @@ export function KeyChoice(props: KeyChoiceProps) {
   const isOwn = demoKey === undefined && me.kind === "application" && me.type === type;
 
   const { run, isBusy, problem } = useAction(async () => {
-    const transport = isOwn
-      ? ownTransport
-      : connect({ key: demoKey ?? key, onReachable: setReachable });
+    const transport = isOwn ? ownTransport : connect({ key: demoKey ?? key });
     await act(transport);
   });
 

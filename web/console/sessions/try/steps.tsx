@@ -8,7 +8,7 @@ import { ApplicationService } from "../../../../gen/latchkey/v1/application_serv
 import { SessionService } from "../../../../gen/latchkey/v1/session_service_pb.js";
 import { problemOf } from "../../../../src/contract/problem-report.js";
 import { Grants } from "../../rules/grants.js";
-import { connect, setReachable, useClient } from "../../sign-in/connection.js";
+import { connect, useClient } from "../../sign-in/connection.js";
 import { useAccess } from "../../sign-in/signed-in-key.js";
 import { Button } from "../../ui/buttons.js";
 import { useAction } from "../../ui/hooks.js";
@@ -74,7 +74,7 @@ export function UnauthorizedStep({ flow, change, isArrival }: StepViewProps) {
   const [isTried, setIsTried] = useState(false);
   const { run, isBusy, problem } = useAction(async () => {
     setIsTried(true);
-    const transport = connect({ key: flow.session?.sessionKey ?? "", onReachable: setReachable });
+    const transport = connect({ key: flow.session?.sessionKey ?? "" });
     await createClient(ApplicationService, transport).getApplicationByKey({});
   });
   return (
@@ -108,8 +108,7 @@ export function UnauthorizedStep({ flow, change, isArrival }: StepViewProps) {
 export function UseStep({ flow, change, isArrival }: StepViewProps) {
   const [me, setMe] = useState<WhoAmIResponse>();
   const [application, setApplication] = useState<string>();
-  const transport = () =>
-    connect({ key: flow.session?.sessionKey ?? "", onReachable: setReachable });
+  const transport = () => connect({ key: flow.session?.sessionKey ?? "" });
   const look = useAction(async () =>
     setMe(await createClient(AccessService, transport()).whoAmI({})),
   );
