@@ -1,6 +1,6 @@
 /**
- * A part of the reference, independent of Markdown and HTML. Its text may
- * contain inline Markdown: `code`, **strong** and [links](#anchor).
+ * A part of the reference. Its text may contain inline Markdown: `code`,
+ * **strong** and [links](#anchor).
  */
 export type Block =
   | { readonly kind: "heading"; readonly level: 1 | 2 | 3; readonly text: string }
@@ -53,95 +53,18 @@ function renderMarkdown(block: Block): string {
     case "list":
       return block.items.map((item) => `- ${item}`).join("\n");
     case "properties":
-      return block.properties.map(([name, text]) => `- **${name}**: ${text}`).join("\n");
+      return renderTable(["", ""], block.properties);
     case "table":
-      return [block.head, block.head.map(() => "---"), ...block.rows].map(renderRow).join("\n");
+      return renderTable(block.head, block.rows);
     case "example":
-      return `${block.title}:\n\n\`\`\`json\n${block.json}\n\`\`\``;
+      return `<details><summary>${block.title}</summary>\n\n\`\`\`json\n${block.json}\n\`\`\`\n\n</details>`;
   }
+}
+
+function renderTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  return [head, head.map(() => "---"), ...rows].map(renderRow).join("\n");
 }
 
 function renderRow(cells: readonly string[]): string {
   return `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
-}
-
-/** Renders the body of a page. */
-export function toHtml(blocks: readonly Block[]): string {
-  return `${blocks.map(renderHtml).join("\n")}\n`;
-}
-
-function renderHtml(block: Block): string {
-  switch (block.kind) {
-    case "heading":
-      return element(`h${block.level}`, inline(block.text), ` id="${toAnchor(block.text)}"`);
-    case "paragraph":
-      return element("p", inline(block.text));
-    case "list":
-      return element("ul", block.items.map((item) => element("li", inline(item))).join(""));
-    case "properties":
-      return element(
-        "dl",
-        block.properties
-          .map(([name, text]) => element("dt", inline(name)) + element("dd", inline(text)))
-          .join(""),
-      );
-    case "table":
-      return tableOf(block.head, block.rows);
-    case "example":
-      return element(
-        "details",
-        element("summary", inline(block.title)) +
-          element("pre", escapeHtml(block.json), ' tabindex="0"'),
-      );
-  }
-}
-
-/** Cells carry the name of their column for the layout on narrow screens. */
-function tableOf(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const top = head.map((text) => element("th", inline(text), ' scope="col"')).join("");
-  const body = rows.map((cells) =>
-    element(
-      "tr",
-      cells
-        .map((cell, index) => element("td", inline(cell), ` data-column="${head[index]}"`))
-        .join(""),
-    ),
-  );
-  return element(
-    "table",
-    `<thead>${element("tr", top)}</thead>\n<tbody>\n${body.join("\n")}\n</tbody>`,
-  );
-}
-
-const marks = /`([^`]+)`|\*\*([^*]+)\*\*|\[([^\]]+)\]\(([^)]+)\)/g;
-
-/** Renders inline Markdown. */
-function inline(text: string): string {
-  let html = "";
-  let done = 0;
-  for (const mark of text.matchAll(marks)) {
-    const [match, code, strong, label, target] = mark;
-    html += escapeHtml(text.slice(done, mark.index));
-    if (code !== undefined) {
-      html += element("code", escapeHtml(code));
-    } else if (strong !== undefined) {
-      html += element("strong", escapeHtml(strong));
-    } else {
-      html += element("a", escapeHtml(label ?? ""), ` href="${escapeHtml(target ?? "")}"`);
-    }
-    done = mark.index + match.length;
-  }
-  return html + escapeHtml(text.slice(done));
-}
-
-function element(name: string, content: string, attributes = ""): string {
-  return `<${name}${attributes}>${content}</${name}>`;
-}
-
-function escapeHtml(text: string): string {
-  return text
-    .replaceAll("&", "&amp;")
-    .replaceAll("<", "&lt;")
-    .replaceAll(">", "&gt;")
-    .replaceAll('"', "&quot;");
 }

@@ -14,8 +14,12 @@ import { type Block, heading, inlineCode, linkTo, prose } from "./blocks.js";
 /** Describes the request and response messages of all methods, sorted by name. */
 export function describeMessages(contract: Contract, services: readonly DescService[]): Block[] {
   const methods = services.flatMap((service) => service.methods);
-  const requests = reachable(methods.map(({ input }) => input));
-  const responses = reachable(methods.map(({ output }) => output));
+  const requests = reachable(
+    methods.map((method) => contract.rawItems(method, "input") ?? method.input),
+  );
+  const responses = reachable(
+    methods.map((method) => contract.rawItems(method, "output") ?? method.output),
+  );
   return [...new Set([...requests, ...responses])]
     .sort((a, b) => (a.name < b.name ? -1 : 1))
     .flatMap((message) => describeMessage(contract, message, requests.has(message)));
@@ -33,18 +37,21 @@ function describeMessage(contract: Contract, message: DescMessage, isRequest: bo
 function describeFields(contract: Contract, { fields }: DescMessage, isRequest: boolean): Block {
   return {
     kind: "table",
-    head: ["Field", "No.", "Type", "Description", "Rules", "Example"],
+    head: ["Field", "No.", "Type", "Description"],
     rows: fields.map((field) => {
       const rules = contract.fieldRules(field);
       const presence = rules.required ? [isRequest ? "Required." : "Always present."] : [];
       const example = findExample(rules);
+      const lines = [
+        getComment(field).replaceAll("\n\n", " "),
+        [...presence, ...describeRules(contract, field)].join(" "),
+        example === undefined ? "" : `Example: ${inlineCode(formatExample(example))}`,
+      ];
       return [
         inlineCode(field.name),
         String(field.number),
         describeType(field),
-        getComment(field).replaceAll("\n\n", " "),
-        [...presence, ...describeRules(contract, field)].join(" "),
-        example === undefined ? "" : inlineCode(formatExample(example)),
+        lines.filter((line) => line !== "").join("<br>"),
       ];
     }),
   };

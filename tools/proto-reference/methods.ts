@@ -26,7 +26,7 @@ export function describeMethod(
 }
 
 function describeProperties(contract: Contract, method: DescMethod): Property[] {
-  const own = getMethodErrors(contract, method).map(inlineCode);
+  const own = getMethodErrors(contract, method).map(linkToError);
   const common = `the errors of [every ${isStream(method) ? "stream" : "call"}](#errors)`;
   return [
     ["Path", inlineCode(`/${method.parent.typeName}/${method.name}`)],
@@ -129,7 +129,7 @@ export function describeErrors(contract: Contract, methods: readonly DescMethod[
     rows: Array.from(byCode, ([code, returning]) => {
       const { status, grpc, when } = problemType(code);
       return [
-        inlineCode(code),
+        linkToError(code),
         grpcName(grpc),
         String(status),
         when,
@@ -164,6 +164,10 @@ function describeMethods(returning: readonly DescMethod[], methods: readonly Des
 
 function linkMethods(methods: readonly DescMethod[]): string {
   return methods.map(({ name }) => linkTo(name)).join(", ");
+}
+
+function linkToError(code: string): string {
+  return `[${inlineCode(code)}](../docs/reference/errors.md#${code})`;
 }
 
 /** The gRPC spelling of a code. */
