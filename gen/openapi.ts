@@ -190,7 +190,7 @@ export const openapi = {
                   "$ref": "#/components/schemas/Problem"
                 },
                 "example": {
-                  "type": "urn:latchkey:problem:invalid_request",
+                  "type": "/docs/errors/invalid_request",
                   "title": "The request is not valid",
                   "status": 400,
                   "detail": "key: must be the key of an application or session: lk_, then prv, pub, mgt or ses, then _ and 61 letters and digits; or a foreign key of 16 to 200 visible characters",
@@ -224,7 +224,7 @@ export const openapi = {
                   "permission_denied": {
                     "summary": "The key does not allow this",
                     "value": {
-                      "type": "urn:latchkey:problem:permission_denied",
+                      "type": "/docs/errors/permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
                       "detail": "This method requires the permission access:check, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
@@ -235,7 +235,7 @@ export const openapi = {
                   "origin_not_allowed": {
                     "summary": "The key may not be used from this origin",
                     "value": {
-                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "type": "/docs/errors/origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
@@ -246,7 +246,7 @@ export const openapi = {
                   "address_not_allowed": {
                     "summary": "The key may not be used from this address",
                     "value": {
-                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "type": "/docs/errors/address_not_allowed",
                       "title": "The key may not be used from this address",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
@@ -295,7 +295,7 @@ export const openapi = {
                   "overloaded": {
                     "summary": "Service overloaded",
                     "value": {
-                      "type": "urn:latchkey:problem:overloaded",
+                      "type": "/docs/errors/overloaded",
                       "title": "Service overloaded",
                       "status": 503,
                       "detail": "This instance has too many calls or too much data in flight. Nothing was changed. Retry soon.",
@@ -306,7 +306,7 @@ export const openapi = {
                   "store_unavailable": {
                     "summary": "Store unavailable",
                     "value": {
-                      "type": "urn:latchkey:problem:store_unavailable",
+                      "type": "/docs/errors/store_unavailable",
                       "title": "Store unavailable",
                       "status": 503,
                       "detail": "The store is unavailable. Retry soon; a change may or may not have been applied.",
@@ -460,7 +460,7 @@ export const openapi = {
                   "$ref": "#/components/schemas/Problem"
                 },
                 "example": {
-                  "type": "urn:latchkey:problem:invalid_request",
+                  "type": "/docs/errors/invalid_request",
                   "title": "The request is not valid",
                   "status": 400,
                   "detail": "checks: must contain at least 1 item",
@@ -494,7 +494,7 @@ export const openapi = {
                   "permission_denied": {
                     "summary": "The key does not allow this",
                     "value": {
-                      "type": "urn:latchkey:problem:permission_denied",
+                      "type": "/docs/errors/permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
                       "detail": "This method requires the permission access:check, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
@@ -505,7 +505,7 @@ export const openapi = {
                   "origin_not_allowed": {
                     "summary": "The key may not be used from this origin",
                     "value": {
-                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "type": "/docs/errors/origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
@@ -516,7 +516,7 @@ export const openapi = {
                   "address_not_allowed": {
                     "summary": "The key may not be used from this address",
                     "value": {
-                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "type": "/docs/errors/address_not_allowed",
                       "title": "The key may not be used from this address",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
@@ -565,7 +565,7 @@ export const openapi = {
                   "overloaded": {
                     "summary": "Service overloaded",
                     "value": {
-                      "type": "urn:latchkey:problem:overloaded",
+                      "type": "/docs/errors/overloaded",
                       "title": "Service overloaded",
                       "status": 503,
                       "detail": "This instance has too many calls or too much data in flight. Nothing was changed. Retry soon.",
@@ -576,7 +576,7 @@ export const openapi = {
                   "store_unavailable": {
                     "summary": "Store unavailable",
                     "value": {
-                      "type": "urn:latchkey:problem:store_unavailable",
+                      "type": "/docs/errors/store_unavailable",
                       "title": "Store unavailable",
                       "status": 503,
                       "detail": "The store is unavailable. Retry soon; a change may or may not have been applied.",
@@ -694,7 +694,7 @@ export const openapi = {
                   "$ref": "#/components/schemas/Problem"
                 },
                 "example": {
-                  "type": "urn:latchkey:problem:invalid_request",
+                  "type": "/docs/errors/invalid_request",
                   "title": "The request is not valid",
                   "status": 400,
                   "detail": "page: is not a parameter of this path",
@@ -728,7 +728,7 @@ export const openapi = {
                   "origin_not_allowed": {
                     "summary": "The key may not be used from this origin",
                     "value": {
-                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "type": "/docs/errors/origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
@@ -739,7 +739,7 @@ export const openapi = {
                   "address_not_allowed": {
                     "summary": "The key may not be used from this address",
                     "value": {
-                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "type": "/docs/errors/address_not_allowed",
                       "title": "The key may not be used from this address",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
@@ -852,7 +852,7 @@ export const openapi = {
                   "$ref": "#/components/schemas/Problem"
                 },
                 "example": {
-                  "type": "urn:latchkey:problem:invalid_request",
+                  "type": "/docs/errors/invalid_request",
                   "title": "The request is not valid",
                   "status": 400,
                   "detail": "type: must be one of private, public, management",
@@ -886,7 +886,7 @@ export const openapi = {
                   "origin_not_allowed": {
                     "summary": "The key may not be used from this origin",
                     "value": {
-                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "type": "/docs/errors/origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
@@ -897,7 +897,7 @@ export const openapi = {
                   "address_not_allowed": {
                     "summary": "The key may not be used from this address",
                     "value": {
-                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "type": "/docs/errors/address_not_allowed",
                       "title": "The key may not be used from this address",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
@@ -1094,7 +1094,7 @@ export const openapi = {
                   "$ref": "#/components/schemas/Problem"
                 },
                 "example": {
-                  "type": "urn:latchkey:problem:invalid_request",
+                  "type": "/docs/errors/invalid_request",
                   "title": "The request is not valid",
                   "status": 400,
                   "detail": "name: is required",
@@ -1128,7 +1128,7 @@ export const openapi = {
                   "permission_denied": {
                     "summary": "The key does not allow this",
                     "value": {
-                      "type": "urn:latchkey:problem:permission_denied",
+                      "type": "/docs/errors/permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
                       "detail": "This method requires the permission application:create, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
@@ -1139,7 +1139,7 @@ export const openapi = {
                   "origin_not_allowed": {
                     "summary": "The key may not be used from this origin",
                     "value": {
-                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "type": "/docs/errors/origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
@@ -1150,7 +1150,7 @@ export const openapi = {
                   "address_not_allowed": {
                     "summary": "The key may not be used from this address",
                     "value": {
-                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "type": "/docs/errors/address_not_allowed",
                       "title": "The key may not be used from this address",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
@@ -1181,7 +1181,7 @@ export const openapi = {
                   "external_id_taken": {
                     "summary": "The external id is taken",
                     "value": {
-                      "type": "urn:latchkey:problem:external_id_taken",
+                      "type": "/docs/errors/external_id_taken",
                       "title": "The external id is taken",
                       "status": 409,
                       "detail": "Another application of your tenant has the external id \"svc-4711\", which must be unique in the tenant. Nothing was changed. Send another external_id, or find that application with the filter external_id.",
@@ -1192,7 +1192,7 @@ export const openapi = {
                   "idempotency_conflict": {
                     "summary": "The idempotency key is in use",
                     "value": {
-                      "type": "urn:latchkey:problem:idempotency_conflict",
+                      "type": "/docs/errors/idempotency_conflict",
                       "title": "The idempotency key is in use",
                       "status": 409,
                       "detail": "Another call with this Idempotency-Key is in progress, and this call changed nothing. Retry soon to get the same response.",
@@ -1244,7 +1244,7 @@ export const openapi = {
                   "overloaded": {
                     "summary": "Service overloaded",
                     "value": {
-                      "type": "urn:latchkey:problem:overloaded",
+                      "type": "/docs/errors/overloaded",
                       "title": "Service overloaded",
                       "status": 503,
                       "detail": "This instance has too many calls or too much data in flight. Nothing was changed. Retry soon.",
@@ -1255,7 +1255,7 @@ export const openapi = {
                   "store_unavailable": {
                     "summary": "Store unavailable",
                     "value": {
-                      "type": "urn:latchkey:problem:store_unavailable",
+                      "type": "/docs/errors/store_unavailable",
                       "title": "Store unavailable",
                       "status": 503,
                       "detail": "The store is unavailable. Retry soon; a change may or may not have been applied.",
@@ -1582,7 +1582,7 @@ export const openapi = {
                   "$ref": "#/components/schemas/Problem"
                 },
                 "example": {
-                  "type": "urn:latchkey:problem:invalid_request",
+                  "type": "/docs/errors/invalid_request",
                   "title": "The request is not valid",
                   "status": 400,
                   "detail": "id[0]: must be a valid UUID",
@@ -1616,7 +1616,7 @@ export const openapi = {
                   "permission_denied": {
                     "summary": "The key does not allow this",
                     "value": {
-                      "type": "urn:latchkey:problem:permission_denied",
+                      "type": "/docs/errors/permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
                       "detail": "This method requires the permission application:read, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
@@ -1627,7 +1627,7 @@ export const openapi = {
                   "origin_not_allowed": {
                     "summary": "The key may not be used from this origin",
                     "value": {
-                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "type": "/docs/errors/origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
@@ -1638,7 +1638,7 @@ export const openapi = {
                   "address_not_allowed": {
                     "summary": "The key may not be used from this address",
                     "value": {
-                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "type": "/docs/errors/address_not_allowed",
                       "title": "The key may not be used from this address",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
@@ -1781,7 +1781,7 @@ export const openapi = {
                   "$ref": "#/components/schemas/Problem"
                 },
                 "example": {
-                  "type": "urn:latchkey:problem:invalid_request",
+                  "type": "/docs/errors/invalid_request",
                   "title": "The request is not valid",
                   "status": 400,
                   "detail": "id: must be a valid UUID",
@@ -1815,7 +1815,7 @@ export const openapi = {
                   "permission_denied": {
                     "summary": "The key does not allow this",
                     "value": {
-                      "type": "urn:latchkey:problem:permission_denied",
+                      "type": "/docs/errors/permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
                       "detail": "This method requires the permission application:read, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
@@ -1826,7 +1826,7 @@ export const openapi = {
                   "origin_not_allowed": {
                     "summary": "The key may not be used from this origin",
                     "value": {
-                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "type": "/docs/errors/origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
@@ -1837,7 +1837,7 @@ export const openapi = {
                   "address_not_allowed": {
                     "summary": "The key may not be used from this address",
                     "value": {
-                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "type": "/docs/errors/address_not_allowed",
                       "title": "The key may not be used from this address",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
@@ -2061,7 +2061,7 @@ export const openapi = {
                   "$ref": "#/components/schemas/Problem"
                 },
                 "example": {
-                  "type": "urn:latchkey:problem:invalid_request",
+                  "type": "/docs/errors/invalid_request",
                   "title": "The request is not valid",
                   "status": 400,
                   "detail": "id: must be a valid UUID",
@@ -2095,7 +2095,7 @@ export const openapi = {
                   "permission_denied": {
                     "summary": "The key does not allow this",
                     "value": {
-                      "type": "urn:latchkey:problem:permission_denied",
+                      "type": "/docs/errors/permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
                       "detail": "This method requires the permission application:update, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
@@ -2106,7 +2106,7 @@ export const openapi = {
                   "origin_not_allowed": {
                     "summary": "The key may not be used from this origin",
                     "value": {
-                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "type": "/docs/errors/origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
@@ -2117,7 +2117,7 @@ export const openapi = {
                   "address_not_allowed": {
                     "summary": "The key may not be used from this address",
                     "value": {
-                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "type": "/docs/errors/address_not_allowed",
                       "title": "The key may not be used from this address",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
@@ -2151,7 +2151,7 @@ export const openapi = {
                   "external_id_taken": {
                     "summary": "The external id is taken",
                     "value": {
-                      "type": "urn:latchkey:problem:external_id_taken",
+                      "type": "/docs/errors/external_id_taken",
                       "title": "The external id is taken",
                       "status": 409,
                       "detail": "Another application of your tenant has the external id \"svc-4711\", which must be unique in the tenant. Nothing was changed. Send another external_id, or find that application with the filter external_id.",
@@ -2162,7 +2162,7 @@ export const openapi = {
                   "last_manager": {
                     "summary": "The tenant would lose its last manager",
                     "value": {
-                      "type": "urn:latchkey:problem:last_manager",
+                      "type": "/docs/errors/last_manager",
                       "title": "The tenant would lose its last manager",
                       "status": 409,
                       "detail": "This is the last enabled application of the tenant that holds application:create and application:update, so it cannot be disabled, deleted or lose either permission. First create or enable another application that holds both.",
@@ -2173,7 +2173,7 @@ export const openapi = {
                   "idempotency_conflict": {
                     "summary": "The idempotency key is in use",
                     "value": {
-                      "type": "urn:latchkey:problem:idempotency_conflict",
+                      "type": "/docs/errors/idempotency_conflict",
                       "title": "The idempotency key is in use",
                       "status": 409,
                       "detail": "Another call with this Idempotency-Key is in progress, and this call changed nothing. Retry soon to get the same response.",
@@ -2228,7 +2228,7 @@ export const openapi = {
                   "overloaded": {
                     "summary": "Service overloaded",
                     "value": {
-                      "type": "urn:latchkey:problem:overloaded",
+                      "type": "/docs/errors/overloaded",
                       "title": "Service overloaded",
                       "status": 503,
                       "detail": "This instance has too many calls or too much data in flight. Nothing was changed. Retry soon.",
@@ -2239,7 +2239,7 @@ export const openapi = {
                   "store_unavailable": {
                     "summary": "Store unavailable",
                     "value": {
-                      "type": "urn:latchkey:problem:store_unavailable",
+                      "type": "/docs/errors/store_unavailable",
                       "title": "Store unavailable",
                       "status": 503,
                       "detail": "The store is unavailable. Retry soon; a change may or may not have been applied.",
@@ -2325,7 +2325,7 @@ export const openapi = {
                   "$ref": "#/components/schemas/Problem"
                 },
                 "example": {
-                  "type": "urn:latchkey:problem:invalid_request",
+                  "type": "/docs/errors/invalid_request",
                   "title": "The request is not valid",
                   "status": 400,
                   "detail": "id: must be a valid UUID",
@@ -2359,7 +2359,7 @@ export const openapi = {
                   "permission_denied": {
                     "summary": "The key does not allow this",
                     "value": {
-                      "type": "urn:latchkey:problem:permission_denied",
+                      "type": "/docs/errors/permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
                       "detail": "This method requires the permission application:delete, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
@@ -2370,7 +2370,7 @@ export const openapi = {
                   "origin_not_allowed": {
                     "summary": "The key may not be used from this origin",
                     "value": {
-                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "type": "/docs/errors/origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
@@ -2381,7 +2381,7 @@ export const openapi = {
                   "address_not_allowed": {
                     "summary": "The key may not be used from this address",
                     "value": {
-                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "type": "/docs/errors/address_not_allowed",
                       "title": "The key may not be used from this address",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
@@ -2517,7 +2517,7 @@ export const openapi = {
                   "$ref": "#/components/schemas/Problem"
                 },
                 "example": {
-                  "type": "urn:latchkey:problem:invalid_request",
+                  "type": "/docs/errors/invalid_request",
                   "title": "The request is not valid",
                   "status": 400,
                   "detail": "page: is not a parameter of this path",
@@ -2551,7 +2551,7 @@ export const openapi = {
                   "permission_denied": {
                     "summary": "The key does not allow this",
                     "value": {
-                      "type": "urn:latchkey:problem:permission_denied",
+                      "type": "/docs/errors/permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
                       "detail": "This method requires the permission application:read, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
@@ -2562,7 +2562,7 @@ export const openapi = {
                   "origin_not_allowed": {
                     "summary": "The key may not be used from this origin",
                     "value": {
-                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "type": "/docs/errors/origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
@@ -2573,7 +2573,7 @@ export const openapi = {
                   "address_not_allowed": {
                     "summary": "The key may not be used from this address",
                     "value": {
-                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "type": "/docs/errors/address_not_allowed",
                       "title": "The key may not be used from this address",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
@@ -2762,7 +2762,7 @@ export const openapi = {
                   "$ref": "#/components/schemas/Problem"
                 },
                 "example": {
-                  "type": "urn:latchkey:problem:invalid_request",
+                  "type": "/docs/errors/invalid_request",
                   "title": "The request is not valid",
                   "status": 400,
                   "detail": "id: must be a valid UUID",
@@ -2796,7 +2796,7 @@ export const openapi = {
                   "permission_denied": {
                     "summary": "The key does not allow this",
                     "value": {
-                      "type": "urn:latchkey:problem:permission_denied",
+                      "type": "/docs/errors/permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
                       "detail": "This method requires the permission application:update, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
@@ -2807,7 +2807,7 @@ export const openapi = {
                   "origin_not_allowed": {
                     "summary": "The key may not be used from this origin",
                     "value": {
-                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "type": "/docs/errors/origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
@@ -2818,7 +2818,7 @@ export const openapi = {
                   "address_not_allowed": {
                     "summary": "The key may not be used from this address",
                     "value": {
-                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "type": "/docs/errors/address_not_allowed",
                       "title": "The key may not be used from this address",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
@@ -2852,7 +2852,7 @@ export const openapi = {
                   "too_many_keys": {
                     "summary": "The application has too many keys",
                     "value": {
-                      "type": "urn:latchkey:problem:too_many_keys",
+                      "type": "/docs/errors/too_many_keys",
                       "title": "The application has too many keys",
                       "status": 409,
                       "detail": "The application already has 3 valid keys, the maximum. Revoke one first, or regenerate without a grace period to revoke all of them.",
@@ -2863,7 +2863,7 @@ export const openapi = {
                   "idempotency_conflict": {
                     "summary": "The idempotency key is in use",
                     "value": {
-                      "type": "urn:latchkey:problem:idempotency_conflict",
+                      "type": "/docs/errors/idempotency_conflict",
                       "title": "The idempotency key is in use",
                       "status": 409,
                       "detail": "Another call with this Idempotency-Key is in progress, and this call changed nothing. Retry soon to get the same response.",
@@ -2918,7 +2918,7 @@ export const openapi = {
                   "overloaded": {
                     "summary": "Service overloaded",
                     "value": {
-                      "type": "urn:latchkey:problem:overloaded",
+                      "type": "/docs/errors/overloaded",
                       "title": "Service overloaded",
                       "status": 503,
                       "detail": "This instance has too many calls or too much data in flight. Nothing was changed. Retry soon.",
@@ -2929,7 +2929,7 @@ export const openapi = {
                   "store_unavailable": {
                     "summary": "Store unavailable",
                     "value": {
-                      "type": "urn:latchkey:problem:store_unavailable",
+                      "type": "/docs/errors/store_unavailable",
                       "title": "Store unavailable",
                       "status": 503,
                       "detail": "The store is unavailable. Retry soon; a change may or may not have been applied.",
@@ -3023,7 +3023,7 @@ export const openapi = {
                   "$ref": "#/components/schemas/Problem"
                 },
                 "example": {
-                  "type": "urn:latchkey:problem:invalid_request",
+                  "type": "/docs/errors/invalid_request",
                   "title": "The request is not valid",
                   "status": 400,
                   "detail": "id: must be a valid UUID",
@@ -3057,7 +3057,7 @@ export const openapi = {
                   "permission_denied": {
                     "summary": "The key does not allow this",
                     "value": {
-                      "type": "urn:latchkey:problem:permission_denied",
+                      "type": "/docs/errors/permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
                       "detail": "This method requires the permission application:read, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
@@ -3068,7 +3068,7 @@ export const openapi = {
                   "origin_not_allowed": {
                     "summary": "The key may not be used from this origin",
                     "value": {
-                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "type": "/docs/errors/origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
@@ -3079,7 +3079,7 @@ export const openapi = {
                   "address_not_allowed": {
                     "summary": "The key may not be used from this address",
                     "value": {
-                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "type": "/docs/errors/address_not_allowed",
                       "title": "The key may not be used from this address",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
@@ -3199,7 +3199,7 @@ export const openapi = {
                   "$ref": "#/components/schemas/Problem"
                 },
                 "example": {
-                  "type": "urn:latchkey:problem:invalid_request",
+                  "type": "/docs/errors/invalid_request",
                   "title": "The request is not valid",
                   "status": 400,
                   "detail": "id: must be a valid UUID",
@@ -3233,7 +3233,7 @@ export const openapi = {
                   "permission_denied": {
                     "summary": "The key does not allow this",
                     "value": {
-                      "type": "urn:latchkey:problem:permission_denied",
+                      "type": "/docs/errors/permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
                       "detail": "This method requires the permission application:update, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
@@ -3244,7 +3244,7 @@ export const openapi = {
                   "origin_not_allowed": {
                     "summary": "The key may not be used from this origin",
                     "value": {
-                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "type": "/docs/errors/origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
@@ -3255,7 +3255,7 @@ export const openapi = {
                   "address_not_allowed": {
                     "summary": "The key may not be used from this address",
                     "value": {
-                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "type": "/docs/errors/address_not_allowed",
                       "title": "The key may not be used from this address",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
@@ -3283,7 +3283,7 @@ export const openapi = {
                   "application_not_found": {
                     "summary": "Application not found",
                     "value": {
-                      "type": "urn:latchkey:problem:application_not_found",
+                      "type": "/docs/errors/application_not_found",
                       "title": "Application not found",
                       "status": 404,
                       "detail": "No application 0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a in the tenant of your key. It may have expired or been deleted.",
@@ -3294,7 +3294,7 @@ export const openapi = {
                   "key_not_found": {
                     "summary": "Key not found",
                     "value": {
-                      "type": "urn:latchkey:problem:key_not_found",
+                      "type": "/docs/errors/key_not_found",
                       "title": "Key not found",
                       "status": 404,
                       "detail": "The application has no valid key 0198c8a2-7f40-7a3b-8c1d-3e5f7a9b1c2d. The key may have expired or been revoked: list the keys of the application.",
@@ -3467,7 +3467,7 @@ export const openapi = {
                   "$ref": "#/components/schemas/Problem"
                 },
                 "example": {
-                  "type": "urn:latchkey:problem:invalid_request",
+                  "type": "/docs/errors/invalid_request",
                   "title": "The request is not valid",
                   "status": 400,
                   "detail": "id: must be a valid UUID",
@@ -3501,7 +3501,7 @@ export const openapi = {
                   "permission_denied": {
                     "summary": "The key does not allow this",
                     "value": {
-                      "type": "urn:latchkey:problem:permission_denied",
+                      "type": "/docs/errors/permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
                       "detail": "This method requires the permission application:update, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
@@ -3512,7 +3512,7 @@ export const openapi = {
                   "origin_not_allowed": {
                     "summary": "The key may not be used from this origin",
                     "value": {
-                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "type": "/docs/errors/origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
@@ -3523,7 +3523,7 @@ export const openapi = {
                   "address_not_allowed": {
                     "summary": "The key may not be used from this address",
                     "value": {
-                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "type": "/docs/errors/address_not_allowed",
                       "title": "The key may not be used from this address",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
@@ -3557,7 +3557,7 @@ export const openapi = {
                   "last_manager": {
                     "summary": "The tenant would lose its last manager",
                     "value": {
-                      "type": "urn:latchkey:problem:last_manager",
+                      "type": "/docs/errors/last_manager",
                       "title": "The tenant would lose its last manager",
                       "status": 409,
                       "detail": "This is the last enabled application of the tenant that holds application:create and application:update, so it cannot be disabled, deleted or lose either permission. First create or enable another application that holds both.",
@@ -3568,7 +3568,7 @@ export const openapi = {
                   "idempotency_conflict": {
                     "summary": "The idempotency key is in use",
                     "value": {
-                      "type": "urn:latchkey:problem:idempotency_conflict",
+                      "type": "/docs/errors/idempotency_conflict",
                       "title": "The idempotency key is in use",
                       "status": 409,
                       "detail": "Another call with this Idempotency-Key is in progress, and this call changed nothing. Retry soon to get the same response.",
@@ -3744,7 +3744,7 @@ export const openapi = {
                   "$ref": "#/components/schemas/Problem"
                 },
                 "example": {
-                  "type": "urn:latchkey:problem:invalid_request",
+                  "type": "/docs/errors/invalid_request",
                   "title": "The request is not valid",
                   "status": 400,
                   "detail": "id: must be a valid UUID",
@@ -3778,7 +3778,7 @@ export const openapi = {
                   "permission_denied": {
                     "summary": "The key does not allow this",
                     "value": {
-                      "type": "urn:latchkey:problem:permission_denied",
+                      "type": "/docs/errors/permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
                       "detail": "This method requires the permission application:update, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
@@ -3789,7 +3789,7 @@ export const openapi = {
                   "origin_not_allowed": {
                     "summary": "The key may not be used from this origin",
                     "value": {
-                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "type": "/docs/errors/origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
@@ -3800,7 +3800,7 @@ export const openapi = {
                   "address_not_allowed": {
                     "summary": "The key may not be used from this address",
                     "value": {
-                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "type": "/docs/errors/address_not_allowed",
                       "title": "The key may not be used from this address",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
@@ -3955,7 +3955,7 @@ export const openapi = {
                   "$ref": "#/components/schemas/Problem"
                 },
                 "example": {
-                  "type": "urn:latchkey:problem:invalid_request",
+                  "type": "/docs/errors/invalid_request",
                   "title": "The request is not valid",
                   "status": 400,
                   "detail": "page: is not a parameter of this path",
@@ -3989,7 +3989,7 @@ export const openapi = {
                   "permission_denied": {
                     "summary": "The key does not allow this",
                     "value": {
-                      "type": "urn:latchkey:problem:permission_denied",
+                      "type": "/docs/errors/permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
                       "detail": "This method requires the permission access:check, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
@@ -4000,7 +4000,7 @@ export const openapi = {
                   "origin_not_allowed": {
                     "summary": "The key may not be used from this origin",
                     "value": {
-                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "type": "/docs/errors/origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
@@ -4011,7 +4011,7 @@ export const openapi = {
                   "address_not_allowed": {
                     "summary": "The key may not be used from this address",
                     "value": {
-                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "type": "/docs/errors/address_not_allowed",
                       "title": "The key may not be used from this address",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
@@ -4057,7 +4057,7 @@ export const openapi = {
                   "overloaded": {
                     "summary": "Service overloaded",
                     "value": {
-                      "type": "urn:latchkey:problem:overloaded",
+                      "type": "/docs/errors/overloaded",
                       "title": "Service overloaded",
                       "status": 503,
                       "detail": "This instance has too many calls or too much data in flight. Nothing was changed. Retry soon.",
@@ -4068,7 +4068,7 @@ export const openapi = {
                   "store_unavailable": {
                     "summary": "Store unavailable",
                     "value": {
-                      "type": "urn:latchkey:problem:store_unavailable",
+                      "type": "/docs/errors/store_unavailable",
                       "title": "Store unavailable",
                       "status": 503,
                       "detail": "The store is unavailable. Retry soon; a change may or may not have been applied.",
@@ -4207,7 +4207,7 @@ export const openapi = {
                   "$ref": "#/components/schemas/Problem"
                 },
                 "example": {
-                  "type": "urn:latchkey:problem:invalid_request",
+                  "type": "/docs/errors/invalid_request",
                   "title": "The request is not valid",
                   "status": 400,
                   "detail": "page: is not a parameter of this path",
@@ -4241,7 +4241,7 @@ export const openapi = {
                   "permission_denied": {
                     "summary": "The key does not allow this",
                     "value": {
-                      "type": "urn:latchkey:problem:permission_denied",
+                      "type": "/docs/errors/permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
                       "detail": "This method requires the permission access:check, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
@@ -4252,7 +4252,7 @@ export const openapi = {
                   "origin_not_allowed": {
                     "summary": "The key may not be used from this origin",
                     "value": {
-                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "type": "/docs/errors/origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
@@ -4263,7 +4263,7 @@ export const openapi = {
                   "address_not_allowed": {
                     "summary": "The key may not be used from this address",
                     "value": {
-                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "type": "/docs/errors/address_not_allowed",
                       "title": "The key may not be used from this address",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
@@ -4309,7 +4309,7 @@ export const openapi = {
                   "overloaded": {
                     "summary": "Service overloaded",
                     "value": {
-                      "type": "urn:latchkey:problem:overloaded",
+                      "type": "/docs/errors/overloaded",
                       "title": "Service overloaded",
                       "status": 503,
                       "detail": "This instance has too many calls or too much data in flight. Nothing was changed. Retry soon.",
@@ -4320,7 +4320,7 @@ export const openapi = {
                   "store_unavailable": {
                     "summary": "Store unavailable",
                     "value": {
-                      "type": "urn:latchkey:problem:store_unavailable",
+                      "type": "/docs/errors/store_unavailable",
                       "title": "Store unavailable",
                       "status": 503,
                       "detail": "The store is unavailable. Retry soon; a change may or may not have been applied.",
@@ -4453,7 +4453,7 @@ export const openapi = {
                   "$ref": "#/components/schemas/Problem"
                 },
                 "example": {
-                  "type": "urn:latchkey:problem:invalid_request",
+                  "type": "/docs/errors/invalid_request",
                   "title": "The request is not valid",
                   "status": 400,
                   "detail": "page: is not a parameter of this path",
@@ -4487,7 +4487,7 @@ export const openapi = {
                   "permission_denied": {
                     "summary": "The key does not allow this",
                     "value": {
-                      "type": "urn:latchkey:problem:permission_denied",
+                      "type": "/docs/errors/permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
                       "detail": "This method requires the permission access:check, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
@@ -4498,7 +4498,7 @@ export const openapi = {
                   "origin_not_allowed": {
                     "summary": "The key may not be used from this origin",
                     "value": {
-                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "type": "/docs/errors/origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
@@ -4509,7 +4509,7 @@ export const openapi = {
                   "address_not_allowed": {
                     "summary": "The key may not be used from this address",
                     "value": {
-                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "type": "/docs/errors/address_not_allowed",
                       "title": "The key may not be used from this address",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
@@ -4555,7 +4555,7 @@ export const openapi = {
                   "overloaded": {
                     "summary": "Service overloaded",
                     "value": {
-                      "type": "urn:latchkey:problem:overloaded",
+                      "type": "/docs/errors/overloaded",
                       "title": "Service overloaded",
                       "status": 503,
                       "detail": "This instance has too many calls or too much data in flight. Nothing was changed. Retry soon.",
@@ -4566,7 +4566,7 @@ export const openapi = {
                   "store_unavailable": {
                     "summary": "Store unavailable",
                     "value": {
-                      "type": "urn:latchkey:problem:store_unavailable",
+                      "type": "/docs/errors/store_unavailable",
                       "title": "Store unavailable",
                       "status": 503,
                       "detail": "The store is unavailable. Retry soon; a change may or may not have been applied.",
@@ -4686,7 +4686,7 @@ export const openapi = {
                   "$ref": "#/components/schemas/Problem"
                 },
                 "example": {
-                  "type": "urn:latchkey:problem:invalid_request",
+                  "type": "/docs/errors/invalid_request",
                   "title": "The request is not valid",
                   "status": 400,
                   "detail": "page: is not a parameter of this path",
@@ -4720,7 +4720,7 @@ export const openapi = {
                   "permission_denied": {
                     "summary": "The key does not allow this",
                     "value": {
-                      "type": "urn:latchkey:problem:permission_denied",
+                      "type": "/docs/errors/permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
                       "detail": "This method requires the permission access:check, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
@@ -4731,7 +4731,7 @@ export const openapi = {
                   "origin_not_allowed": {
                     "summary": "The key may not be used from this origin",
                     "value": {
-                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "type": "/docs/errors/origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
@@ -4742,7 +4742,7 @@ export const openapi = {
                   "address_not_allowed": {
                     "summary": "The key may not be used from this address",
                     "value": {
-                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "type": "/docs/errors/address_not_allowed",
                       "title": "The key may not be used from this address",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
@@ -4788,7 +4788,7 @@ export const openapi = {
                   "overloaded": {
                     "summary": "Service overloaded",
                     "value": {
-                      "type": "urn:latchkey:problem:overloaded",
+                      "type": "/docs/errors/overloaded",
                       "title": "Service overloaded",
                       "status": 503,
                       "detail": "This instance has too many calls or too much data in flight. Nothing was changed. Retry soon.",
@@ -4799,7 +4799,7 @@ export const openapi = {
                   "store_unavailable": {
                     "summary": "Store unavailable",
                     "value": {
-                      "type": "urn:latchkey:problem:store_unavailable",
+                      "type": "/docs/errors/store_unavailable",
                       "title": "Store unavailable",
                       "status": 503,
                       "detail": "The store is unavailable. Retry soon; a change may or may not have been applied.",
@@ -5076,7 +5076,7 @@ export const openapi = {
                   "$ref": "#/components/schemas/Problem"
                 },
                 "example": {
-                  "type": "urn:latchkey:problem:invalid_request",
+                  "type": "/docs/errors/invalid_request",
                   "title": "The request is not valid",
                   "status": 400,
                   "detail": "target: must be a valid UUID",
@@ -5110,7 +5110,7 @@ export const openapi = {
                   "permission_denied": {
                     "summary": "The key does not allow this",
                     "value": {
-                      "type": "urn:latchkey:problem:permission_denied",
+                      "type": "/docs/errors/permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
                       "detail": "This method requires the permission event:read, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
@@ -5121,7 +5121,7 @@ export const openapi = {
                   "origin_not_allowed": {
                     "summary": "The key may not be used from this origin",
                     "value": {
-                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "type": "/docs/errors/origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
@@ -5132,7 +5132,7 @@ export const openapi = {
                   "address_not_allowed": {
                     "summary": "The key may not be used from this address",
                     "value": {
-                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "type": "/docs/errors/address_not_allowed",
                       "title": "The key may not be used from this address",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
@@ -5302,7 +5302,7 @@ export const openapi = {
                   "$ref": "#/components/schemas/Problem"
                 },
                 "example": {
-                  "type": "urn:latchkey:problem:invalid_request",
+                  "type": "/docs/errors/invalid_request",
                   "title": "The request is not valid",
                   "status": 400,
                   "detail": "permission: must be two or three lower-case segments separated by colons, for example token:read",
@@ -5336,7 +5336,7 @@ export const openapi = {
                   "permission_denied": {
                     "summary": "The key does not allow this",
                     "value": {
-                      "type": "urn:latchkey:problem:permission_denied",
+                      "type": "/docs/errors/permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
                       "detail": "This method requires the permission access:check, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
@@ -5347,7 +5347,7 @@ export const openapi = {
                   "origin_not_allowed": {
                     "summary": "The key may not be used from this origin",
                     "value": {
-                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "type": "/docs/errors/origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
@@ -5358,7 +5358,7 @@ export const openapi = {
                   "address_not_allowed": {
                     "summary": "The key may not be used from this address",
                     "value": {
-                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "type": "/docs/errors/address_not_allowed",
                       "title": "The key may not be used from this address",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
@@ -5526,7 +5526,7 @@ export const openapi = {
                   "$ref": "#/components/schemas/Problem"
                 },
                 "example": {
-                  "type": "urn:latchkey:problem:invalid_request",
+                  "type": "/docs/errors/invalid_request",
                   "title": "The request is not valid",
                   "status": 400,
                   "detail": "permission: must be two or three lower-case segments separated by colons, for example token:read",
@@ -5560,7 +5560,7 @@ export const openapi = {
                   "permission_denied": {
                     "summary": "The key does not allow this",
                     "value": {
-                      "type": "urn:latchkey:problem:permission_denied",
+                      "type": "/docs/errors/permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
                       "detail": "This method requires the permission access:check, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
@@ -5571,7 +5571,7 @@ export const openapi = {
                   "origin_not_allowed": {
                     "summary": "The key may not be used from this origin",
                     "value": {
-                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "type": "/docs/errors/origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
@@ -5582,7 +5582,7 @@ export const openapi = {
                   "address_not_allowed": {
                     "summary": "The key may not be used from this address",
                     "value": {
-                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "type": "/docs/errors/address_not_allowed",
                       "title": "The key may not be used from this address",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
@@ -5702,7 +5702,7 @@ export const openapi = {
                   "$ref": "#/components/schemas/Problem"
                 },
                 "example": {
-                  "type": "urn:latchkey:problem:invalid_request",
+                  "type": "/docs/errors/invalid_request",
                   "title": "The request is not valid",
                   "status": 400,
                   "detail": "token: is required",
@@ -5736,7 +5736,7 @@ export const openapi = {
                   "permission_denied": {
                     "summary": "The key does not allow this",
                     "value": {
-                      "type": "urn:latchkey:problem:permission_denied",
+                      "type": "/docs/errors/permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
                       "detail": "This method requires the permission access:check, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
@@ -5747,7 +5747,7 @@ export const openapi = {
                   "origin_not_allowed": {
                     "summary": "The key may not be used from this origin",
                     "value": {
-                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "type": "/docs/errors/origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
@@ -5758,7 +5758,7 @@ export const openapi = {
                   "address_not_allowed": {
                     "summary": "The key may not be used from this address",
                     "value": {
-                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "type": "/docs/errors/address_not_allowed",
                       "title": "The key may not be used from this address",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
@@ -5807,7 +5807,7 @@ export const openapi = {
                   "overloaded": {
                     "summary": "Service overloaded",
                     "value": {
-                      "type": "urn:latchkey:problem:overloaded",
+                      "type": "/docs/errors/overloaded",
                       "title": "Service overloaded",
                       "status": 503,
                       "detail": "This instance has too many calls or too much data in flight. Nothing was changed. Retry soon.",
@@ -5818,7 +5818,7 @@ export const openapi = {
                   "store_unavailable": {
                     "summary": "Store unavailable",
                     "value": {
-                      "type": "urn:latchkey:problem:store_unavailable",
+                      "type": "/docs/errors/store_unavailable",
                       "title": "Store unavailable",
                       "status": 503,
                       "detail": "The store is unavailable. Retry soon; a change may or may not have been applied.",
@@ -5892,7 +5892,7 @@ export const openapi = {
                   "$ref": "#/components/schemas/Problem"
                 },
                 "example": {
-                  "type": "urn:latchkey:problem:invalid_request",
+                  "type": "/docs/errors/invalid_request",
                   "title": "The request is not valid",
                   "status": 400,
                   "detail": "key: is required",
@@ -5944,7 +5944,7 @@ export const openapi = {
                   "overloaded": {
                     "summary": "Service overloaded",
                     "value": {
-                      "type": "urn:latchkey:problem:overloaded",
+                      "type": "/docs/errors/overloaded",
                       "title": "Service overloaded",
                       "status": 503,
                       "detail": "This instance has too many calls or too much data in flight. Nothing was changed. Retry soon.",
@@ -5955,7 +5955,7 @@ export const openapi = {
                   "store_unavailable": {
                     "summary": "Store unavailable",
                     "value": {
-                      "type": "urn:latchkey:problem:store_unavailable",
+                      "type": "/docs/errors/store_unavailable",
                       "title": "Store unavailable",
                       "status": 503,
                       "detail": "The store is unavailable. Retry soon; a change may or may not have been applied.",
@@ -6043,7 +6043,7 @@ export const openapi = {
                   "$ref": "#/components/schemas/Problem"
                 },
                 "example": {
-                  "type": "urn:latchkey:problem:invalid_request",
+                  "type": "/docs/errors/invalid_request",
                   "title": "The request is not valid",
                   "status": 400,
                   "detail": "page: is not a parameter of this path",
@@ -6098,7 +6098,7 @@ export const openapi = {
                   "overloaded": {
                     "summary": "Service overloaded",
                     "value": {
-                      "type": "urn:latchkey:problem:overloaded",
+                      "type": "/docs/errors/overloaded",
                       "title": "Service overloaded",
                       "status": 503,
                       "detail": "This instance has too many calls or too much data in flight. Nothing was changed. Retry soon.",
@@ -6109,7 +6109,7 @@ export const openapi = {
                   "store_unavailable": {
                     "summary": "Store unavailable",
                     "value": {
-                      "type": "urn:latchkey:problem:store_unavailable",
+                      "type": "/docs/errors/store_unavailable",
                       "title": "Store unavailable",
                       "status": 503,
                       "detail": "The store is unavailable. Retry soon; a change may or may not have been applied.",
@@ -6352,7 +6352,7 @@ export const openapi = {
                   "$ref": "#/components/schemas/Problem"
                 },
                 "example": {
-                  "type": "urn:latchkey:problem:invalid_request",
+                  "type": "/docs/errors/invalid_request",
                   "title": "The request is not valid",
                   "status": 400,
                   "detail": "page: is not a parameter of this path",
@@ -6386,7 +6386,7 @@ export const openapi = {
                   "permission_denied": {
                     "summary": "The key does not allow this",
                     "value": {
-                      "type": "urn:latchkey:problem:permission_denied",
+                      "type": "/docs/errors/permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
                       "detail": "This method requires the key of a public application, but yours belongs to the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213).",
@@ -6397,7 +6397,7 @@ export const openapi = {
                   "origin_not_allowed": {
                     "summary": "The key may not be used from this origin",
                     "value": {
-                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "type": "/docs/errors/origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
@@ -6408,7 +6408,7 @@ export const openapi = {
                   "address_not_allowed": {
                     "summary": "The key may not be used from this address",
                     "value": {
-                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "type": "/docs/errors/address_not_allowed",
                       "title": "The key may not be used from this address",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
@@ -6457,7 +6457,7 @@ export const openapi = {
                   "session_quota_reached": {
                     "summary": "Session quota reached",
                     "value": {
-                      "type": "urn:latchkey:problem:session_quota_reached",
+                      "type": "/docs/errors/session_quota_reached",
                       "title": "Session quota reached",
                       "status": 429,
                       "detail": "The application has reached its quota of 10000 open sessions. Retry in 180 s, revoke open sessions, or raise the session_quota of the application.",
@@ -6468,7 +6468,7 @@ export const openapi = {
                   "rate_limited": {
                     "summary": "Too many requests",
                     "value": {
-                      "type": "urn:latchkey:problem:rate_limited",
+                      "type": "/docs/errors/rate_limited",
                       "title": "Too many requests",
                       "status": 429,
                       "detail": "Too many calls or checks with this key. Retry in 1 s.",
@@ -6649,7 +6649,7 @@ export const openapi = {
                   "$ref": "#/components/schemas/Problem"
                 },
                 "example": {
-                  "type": "urn:latchkey:problem:invalid_request",
+                  "type": "/docs/errors/invalid_request",
                   "title": "The request is not valid",
                   "status": 400,
                   "detail": "application_id: must be a valid UUID",
@@ -6683,7 +6683,7 @@ export const openapi = {
                   "permission_denied": {
                     "summary": "The key does not allow this",
                     "value": {
-                      "type": "urn:latchkey:problem:permission_denied",
+                      "type": "/docs/errors/permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
                       "detail": "This method requires the permission session:read, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
@@ -6694,7 +6694,7 @@ export const openapi = {
                   "origin_not_allowed": {
                     "summary": "The key may not be used from this origin",
                     "value": {
-                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "type": "/docs/errors/origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
@@ -6705,7 +6705,7 @@ export const openapi = {
                   "address_not_allowed": {
                     "summary": "The key may not be used from this address",
                     "value": {
-                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "type": "/docs/errors/address_not_allowed",
                       "title": "The key may not be used from this address",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
@@ -6842,7 +6842,7 @@ export const openapi = {
                   "$ref": "#/components/schemas/Problem"
                 },
                 "example": {
-                  "type": "urn:latchkey:problem:invalid_request",
+                  "type": "/docs/errors/invalid_request",
                   "title": "The request is not valid",
                   "status": 400,
                   "detail": "nonce: is required",
@@ -6876,7 +6876,7 @@ export const openapi = {
                   "permission_denied": {
                     "summary": "The key does not allow this",
                     "value": {
-                      "type": "urn:latchkey:problem:permission_denied",
+                      "type": "/docs/errors/permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
                       "detail": "This method requires the key of a private application, but yours belongs to the public application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213).",
@@ -6887,7 +6887,7 @@ export const openapi = {
                   "origin_not_allowed": {
                     "summary": "The key may not be used from this origin",
                     "value": {
-                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "type": "/docs/errors/origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
@@ -6898,7 +6898,7 @@ export const openapi = {
                   "address_not_allowed": {
                     "summary": "The key may not be used from this address",
                     "value": {
-                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "type": "/docs/errors/address_not_allowed",
                       "title": "The key may not be used from this address",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
@@ -6932,7 +6932,7 @@ export const openapi = {
                   "nonce_used": {
                     "summary": "The nonce was already used",
                     "value": {
-                      "type": "urn:latchkey:problem:nonce_used",
+                      "type": "/docs/errors/nonce_used",
                       "title": "The nonce was already used",
                       "status": 409,
                       "detail": "The session of this nonce is already authorized. A nonce can be used once: open a new session.",
@@ -6943,7 +6943,7 @@ export const openapi = {
                   "idempotency_conflict": {
                     "summary": "The idempotency key is in use",
                     "value": {
-                      "type": "urn:latchkey:problem:idempotency_conflict",
+                      "type": "/docs/errors/idempotency_conflict",
                       "title": "The idempotency key is in use",
                       "status": 409,
                       "detail": "Another call with this Idempotency-Key is in progress, and this call changed nothing. Retry soon to get the same response.",
@@ -6995,7 +6995,7 @@ export const openapi = {
                   "overloaded": {
                     "summary": "Service overloaded",
                     "value": {
-                      "type": "urn:latchkey:problem:overloaded",
+                      "type": "/docs/errors/overloaded",
                       "title": "Service overloaded",
                       "status": 503,
                       "detail": "This instance has too many calls or too much data in flight. Nothing was changed. Retry soon.",
@@ -7006,7 +7006,7 @@ export const openapi = {
                   "store_unavailable": {
                     "summary": "Store unavailable",
                     "value": {
-                      "type": "urn:latchkey:problem:store_unavailable",
+                      "type": "/docs/errors/store_unavailable",
                       "title": "Store unavailable",
                       "status": 503,
                       "detail": "The store is unavailable. Retry soon; a change may or may not have been applied.",
@@ -7115,7 +7115,7 @@ export const openapi = {
                   "$ref": "#/components/schemas/Problem"
                 },
                 "example": {
-                  "type": "urn:latchkey:problem:invalid_request",
+                  "type": "/docs/errors/invalid_request",
                   "title": "The request is not valid",
                   "status": 400,
                   "detail": "id: must be a valid UUID",
@@ -7149,7 +7149,7 @@ export const openapi = {
                   "permission_denied": {
                     "summary": "The key does not allow this",
                     "value": {
-                      "type": "urn:latchkey:problem:permission_denied",
+                      "type": "/docs/errors/permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
                       "detail": "This method requires the permission session:read, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
@@ -7160,7 +7160,7 @@ export const openapi = {
                   "origin_not_allowed": {
                     "summary": "The key may not be used from this origin",
                     "value": {
-                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "type": "/docs/errors/origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
@@ -7171,7 +7171,7 @@ export const openapi = {
                   "address_not_allowed": {
                     "summary": "The key may not be used from this address",
                     "value": {
-                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "type": "/docs/errors/address_not_allowed",
                       "title": "The key may not be used from this address",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
@@ -7263,7 +7263,7 @@ export const openapi = {
                   "$ref": "#/components/schemas/Problem"
                 },
                 "example": {
-                  "type": "urn:latchkey:problem:invalid_request",
+                  "type": "/docs/errors/invalid_request",
                   "title": "The request is not valid",
                   "status": 400,
                   "detail": "id: must be a valid UUID",
@@ -7297,7 +7297,7 @@ export const openapi = {
                   "permission_denied": {
                     "summary": "The key does not allow this",
                     "value": {
-                      "type": "urn:latchkey:problem:permission_denied",
+                      "type": "/docs/errors/permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
                       "detail": "This method requires the permission session:delete, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
@@ -7308,7 +7308,7 @@ export const openapi = {
                   "origin_not_allowed": {
                     "summary": "The key may not be used from this origin",
                     "value": {
-                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "type": "/docs/errors/origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
@@ -7319,7 +7319,7 @@ export const openapi = {
                   "address_not_allowed": {
                     "summary": "The key may not be used from this address",
                     "value": {
-                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "type": "/docs/errors/address_not_allowed",
                       "title": "The key may not be used from this address",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
@@ -7429,7 +7429,7 @@ export const openapi = {
                   "$ref": "#/components/schemas/Problem"
                 },
                 "example": {
-                  "type": "urn:latchkey:problem:invalid_request",
+                  "type": "/docs/errors/invalid_request",
                   "title": "The request is not valid",
                   "status": 400,
                   "detail": "id: must be a valid UUID",
@@ -7463,7 +7463,7 @@ export const openapi = {
                   "permission_denied": {
                     "summary": "The key does not allow this",
                     "value": {
-                      "type": "urn:latchkey:problem:permission_denied",
+                      "type": "/docs/errors/permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
                       "detail": "This method requires the permission session:delete, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
@@ -7474,7 +7474,7 @@ export const openapi = {
                   "origin_not_allowed": {
                     "summary": "The key may not be used from this origin",
                     "value": {
-                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "type": "/docs/errors/origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
@@ -7485,7 +7485,7 @@ export const openapi = {
                   "address_not_allowed": {
                     "summary": "The key may not be used from this address",
                     "value": {
-                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "type": "/docs/errors/address_not_allowed",
                       "title": "The key may not be used from this address",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
@@ -7917,7 +7917,7 @@ export const openapi = {
               "$ref": "#/components/schemas/Problem"
             },
             "example": {
-              "type": "urn:latchkey:problem:unauthenticated",
+              "type": "/docs/errors/unauthenticated",
               "title": "A valid key is required",
               "status": 401,
               "detail": "Send the key of an application or session. The key is missing or not valid: it may be mistyped, replaced, expired, disabled or deleted.",
@@ -7940,7 +7940,7 @@ export const openapi = {
               "$ref": "#/components/schemas/Problem"
             },
             "example": {
-              "type": "urn:latchkey:problem:body_too_large",
+              "type": "/docs/errors/body_too_large",
               "title": "Body too large",
               "status": 413,
               "detail": "The body may be at most 1048576 bytes. Send a smaller body.",
@@ -7963,7 +7963,7 @@ export const openapi = {
               "$ref": "#/components/schemas/Problem"
             },
             "example": {
-              "type": "urn:latchkey:problem:url_too_long",
+              "type": "/docs/errors/url_too_long",
               "title": "URL too long",
               "status": 414,
               "detail": "The path and query may be at most 8192 bytes. Shorten the URL.",
@@ -7986,7 +7986,7 @@ export const openapi = {
               "$ref": "#/components/schemas/Problem"
             },
             "example": {
-              "type": "urn:latchkey:problem:unsupported_media_type",
+              "type": "/docs/errors/unsupported_media_type",
               "title": "Unsupported media type",
               "status": 415,
               "detail": "Send the body as application/json.",
@@ -8021,7 +8021,7 @@ export const openapi = {
               "$ref": "#/components/schemas/Problem"
             },
             "example": {
-              "type": "urn:latchkey:problem:rate_limited",
+              "type": "/docs/errors/rate_limited",
               "title": "Too many requests",
               "status": 429,
               "detail": "Too many calls or checks with this key. Retry in 1 s.",
@@ -8044,7 +8044,7 @@ export const openapi = {
               "$ref": "#/components/schemas/Problem"
             },
             "example": {
-              "type": "urn:latchkey:problem:headers_too_large",
+              "type": "/docs/errors/headers_too_large",
               "title": "Headers too large",
               "status": 431,
               "detail": "The headers may be at most 16384 bytes. Send fewer or shorter headers.",
@@ -8067,7 +8067,7 @@ export const openapi = {
               "$ref": "#/components/schemas/Problem"
             },
             "example": {
-              "type": "urn:latchkey:problem:internal",
+              "type": "/docs/errors/internal",
               "title": "Internal error",
               "status": 500,
               "detail": "The request failed because of an internal error. Report its request id to the operator.",
@@ -8093,7 +8093,7 @@ export const openapi = {
               "$ref": "#/components/schemas/Problem"
             },
             "example": {
-              "type": "urn:latchkey:problem:deadline_exceeded",
+              "type": "/docs/errors/deadline_exceeded",
               "title": "Deadline exceeded",
               "status": 504,
               "detail": "The request exceeded its deadline. A change may or may not have been applied: retry with the same Idempotency-Key, or read before you retry.",
@@ -8119,7 +8119,7 @@ export const openapi = {
               "$ref": "#/components/schemas/Problem"
             },
             "example": {
-              "type": "urn:latchkey:problem:store_unavailable",
+              "type": "/docs/errors/store_unavailable",
               "title": "Store unavailable",
               "status": 503,
               "detail": "The store is unavailable. Retry soon; a change may or may not have been applied.",
@@ -8142,7 +8142,7 @@ export const openapi = {
               "$ref": "#/components/schemas/Problem"
             },
             "example": {
-              "type": "urn:latchkey:problem:idempotency_key_reused",
+              "type": "/docs/errors/idempotency_key_reused",
               "title": "The idempotency key was used for another request",
               "status": 422,
               "detail": "This Idempotency-Key was used for a different request. Nothing was changed. Use a new Idempotency-Key for each new request.",
@@ -8165,7 +8165,7 @@ export const openapi = {
               "$ref": "#/components/schemas/Problem"
             },
             "example": {
-              "type": "urn:latchkey:problem:application_not_found",
+              "type": "/docs/errors/application_not_found",
               "title": "Application not found",
               "status": 404,
               "detail": "No application 0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a in the tenant of your key. It may have expired or been deleted.",
@@ -8188,7 +8188,7 @@ export const openapi = {
               "$ref": "#/components/schemas/Problem"
             },
             "example": {
-              "type": "urn:latchkey:problem:version_mismatch",
+              "type": "/docs/errors/version_mismatch",
               "title": "The application has changed",
               "status": 412,
               "detail": "The application has changed since you read it: its current version is 18. Nothing was changed. Read it again before you retry.",
@@ -8214,7 +8214,7 @@ export const openapi = {
               "$ref": "#/components/schemas/Problem"
             },
             "example": {
-              "type": "urn:latchkey:problem:idempotency_conflict",
+              "type": "/docs/errors/idempotency_conflict",
               "title": "The idempotency key is in use",
               "status": 409,
               "detail": "Another call with this Idempotency-Key is in progress, and this call changed nothing. Retry soon to get the same response.",
@@ -8237,7 +8237,7 @@ export const openapi = {
               "$ref": "#/components/schemas/Problem"
             },
             "example": {
-              "type": "urn:latchkey:problem:last_manager",
+              "type": "/docs/errors/last_manager",
               "title": "The tenant would lose its last manager",
               "status": 409,
               "detail": "This is the last enabled application of the tenant that holds application:create and application:update, so it cannot be disabled, deleted or lose either permission. First create or enable another application that holds both.",
@@ -8263,7 +8263,7 @@ export const openapi = {
               "$ref": "#/components/schemas/Problem"
             },
             "example": {
-              "type": "urn:latchkey:problem:invalid_signature",
+              "type": "/docs/errors/invalid_signature",
               "title": "A valid signature is required",
               "status": 401,
               "detail": "The signature must be by one of the keys in SECRET_SCANNING_KEYS. It is missing or not valid, or its key is unknown.",
@@ -8286,7 +8286,7 @@ export const openapi = {
               "$ref": "#/components/schemas/Problem"
             },
             "example": {
-              "type": "urn:latchkey:problem:path_not_found",
+              "type": "/docs/errors/path_not_found",
               "title": "Not found",
               "status": 404,
               "detail": "Not found. See /openapi.json for the available paths.",
@@ -8309,7 +8309,7 @@ export const openapi = {
               "$ref": "#/components/schemas/Problem"
             },
             "example": {
-              "type": "urn:latchkey:problem:nonce_not_found",
+              "type": "/docs/errors/nonce_not_found",
               "title": "Nonce not found",
               "status": 404,
               "detail": "No open session in the tenant of your key has this nonce. The session may have expired: open a new one.",
@@ -8332,7 +8332,7 @@ export const openapi = {
               "$ref": "#/components/schemas/Problem"
             },
             "example": {
-              "type": "urn:latchkey:problem:session_not_found",
+              "type": "/docs/errors/session_not_found",
               "title": "Session not found",
               "status": 404,
               "detail": "No session 0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f in the tenant of your key. It may have expired or been revoked.",
@@ -8355,7 +8355,7 @@ export const openapi = {
               "$ref": "#/components/schemas/Problem"
             },
             "example": {
-              "type": "urn:latchkey:problem:invalid_request",
+              "type": "/docs/errors/invalid_request",
               "title": "The request is not valid",
               "status": 400,
               "detail": "The request cannot be read.",
@@ -11342,9 +11342,9 @@ export const openapi = {
           "type": {
             "type": "string",
             "format": "uri-reference",
-            "description": "The URI of the error type.",
+            "description": "The path of a page about the error, on the host of this service.",
             "examples": [
-              "urn:latchkey:problem:nonce_used"
+              "/docs/errors/nonce_used"
             ]
           },
           "title": {

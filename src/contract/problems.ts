@@ -191,9 +191,9 @@ export type ProblemCode = keyof typeof problemCatalogue;
 /** The media type of error bodies (RFC 9457). */
 export const problemMediaType = "application/problem+json";
 
-/** The `type` of an error body. */
+/** The `type` of an error body: the path of the page about the error in the documentation. */
 export function problemUri(code: string): string {
-  return `urn:latchkey:problem:${code}`;
+  return `/docs/errors/${code}`;
 }
 
 /** The response to every invalid key, from the service and from guards. Some methods also read `Authorization`. */

@@ -117,7 +117,7 @@ describe("docs/reference/errors.md", () => {
   it("lists every error code with its HTTP and gRPC status, and no other", () => {
     const page = readFileSync("docs/reference/errors.md", "utf8");
     expect(page).toContain(`"title": "${problemCatalogue.invalid_request.title}"`);
-    const rows = [...page.matchAll(/\| `([a-z_]+)` \| (\d{3}) \| ([A-Z_]*) ?\|/g)];
+    const rows = [...page.matchAll(/\| \[`([a-z_]+)`\]\(#\1\) \| (\d{3}) \| ([A-Z_]*) ?\|/g)];
     const documented = Object.fromEntries(rows.map(([, code, status]) => [code, Number(status)]));
     const expected = Object.entries(problemCatalogue).map(([code, { status }]) => [code, status]);
     expect(documented).toEqual(Object.fromEntries(expected));

@@ -448,7 +448,7 @@ describe.each(operations)("the responses of $operationId", ({ responses, securit
         const problem = new Problem(example.code as ProblemCode, "");
         expect(problem.status).toBe(Number(status));
         expect(example).toMatchObject({
-          type: `urn:latchkey:problem:${problem.problemCode}`,
+          type: `/docs/errors/${problem.problemCode}`,
           title: problem.title,
           status: problem.status,
         });

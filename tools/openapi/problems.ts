@@ -105,7 +105,7 @@ export const problemSchema: Json = {
     type: {
       type: "string",
       format: "uri-reference",
-      description: "The URI of the error type.",
+      description: "The path of a page about the error, on the host of this service.",
       examples: [problemUri("nonce_used")],
     },
     title: {

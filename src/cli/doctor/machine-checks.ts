@@ -5,6 +5,7 @@ import { createRequire } from "node:module";
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import type { Settings } from "../../config/settings.js";
+import { problemUri } from "../../contract/problems.js";
 import { type Finding, fail, ok, warn } from "./report.js";
 
 export function checkNode(): Finding {
@@ -100,7 +101,7 @@ async function probeReadiness(
   if (status === "ready") {
     return true;
   }
-  return String(type).startsWith("urn:latchkey:") ? false : undefined;
+  return type === problemUri("store_unavailable") ? false : undefined;
 }
 
 function fetchText(options: RequestOptions, isSecure: boolean): Promise<string> {

@@ -129,7 +129,7 @@ export function expectProblem(response: HttpResponse, status: number, code: stri
   expect(response.headers["content-type"]).toBe("application/problem+json");
   const problem = JSON.parse(response.body);
   expect(problem).toEqual({
-    type: `urn:latchkey:problem:${code}`,
+    type: `/docs/errors/${code}`,
     title: expect.stringMatching(/./),
     status,
     detail: expect.stringMatching(/./),
