@@ -4,10 +4,18 @@ import "../common/base.css";
 import "./styles/layout.css";
 import "./styles/content.css";
 import "./styles/code.css";
+import "./styles/search.css";
 import { applyTheme, chooseTheme, chosenTheme, themes } from "../common/theme.js";
+import { addCopyButtons, setUpTabs } from "./code-blocks.js";
+import { setUpSearch } from "./search/search-dialog.js";
 
 applyTheme();
+addCopyButtons();
+setUpTabs();
+setUpSearch();
+markHeading();
 setUpThemeSwitch();
+document.querySelector(".sidebar [aria-current=page]")?.scrollIntoView({ block: "nearest" });
 
 /** The button shows the chosen theme, and chooses the next one. */
 function setUpThemeSwitch(): void {
@@ -25,4 +33,22 @@ function setUpThemeSwitch(): void {
   });
   show();
   button.hidden = false;
+}
+
+/** Marks the heading at the top of the screen in the navigation of the page. */
+function markHeading(): void {
+  const links = [...document.querySelectorAll<HTMLAnchorElement>("nav a[href^='#']")];
+  const headings = links.flatMap(({ hash }) => document.getElementById(hash.slice(1)) ?? []);
+  const mark = () => {
+    const current = headings.findLastIndex((heading) => heading.getBoundingClientRect().top < 120);
+    for (const [index, link] of links.entries()) {
+      const isCurrent = index === Math.max(0, current);
+      if (isCurrent && link.ariaCurrent === null) {
+        link.scrollIntoView({ block: "nearest" });
+      }
+      link.ariaCurrent = isCurrent ? "true" : null;
+    }
+  };
+  document.addEventListener("scroll", mark, { passive: true });
+  mark();
 }

@@ -1,7 +1,7 @@
 import { ArrowLeft, ArrowRight, Menu, Monitor, Moon, Search, Sun, X } from "lucide-react";
 import type { ReactNode } from "react";
 import { renderToStaticMarkup } from "react-dom/server";
-import type { Heading } from "./markdown.js";
+import type { Heading, Section } from "./markdown.js";
 import type { NavigationGroup, NavigationLink } from "./navigation.js";
 
 /** A page of the site. */
@@ -16,6 +16,9 @@ export interface Page {
   readonly parent?: string | undefined;
   /** The headings for "On this page". */
   readonly headings?: readonly Heading[] | undefined;
+  /** What search finds, if the page has a group of results. */
+  readonly sections?: readonly Section[] | undefined;
+  readonly group?: string | undefined;
   readonly previous?: NavigationLink | undefined;
   readonly next?: NavigationLink | undefined;
   /** A class of the body, for the styles of one kind of page. */
@@ -29,6 +32,7 @@ export interface PageAssets {
   readonly script: string;
   readonly styles: readonly string[];
   readonly logo: string;
+  readonly searchIndex: string;
 }
 
 const sites: readonly NavigationLink[] = [
@@ -66,7 +70,7 @@ function Document({ page, assets }: { readonly page: Page; readonly assets: Page
         <a className="skip" href="#content">
           Skip to content
         </a>
-        <TopBar url={page.url} logo={assets.logo} />
+        <TopBar url={page.url} {...assets} />
         <div className="columns">
           <Sidebar page={page} />
           <main id="content" tabIndex={-1}>
@@ -76,12 +80,17 @@ function Document({ page, assets }: { readonly page: Page; readonly assets: Page
           </main>
           {contents.length > 1 && <OnThisPage headings={contents} />}
         </div>
+        <SearchDialog />
       </body>
     </html>
   );
 }
 
-function TopBar({ url, logo }: { readonly url: string; readonly logo: string }) {
+interface TopBarProps extends Pick<PageAssets, "logo" | "searchIndex"> {
+  readonly url: string;
+}
+
+function TopBar({ url, logo, searchIndex }: TopBarProps) {
   return (
     <header className="top">
       <button
@@ -100,7 +109,13 @@ function TopBar({ url, logo }: { readonly url: string; readonly logo: string }) 
         <SiteLinks url={url} />
       </nav>
       {/* Controls that need script are hidden until it runs. */}
-      <button className="search-button" type="button" data-search hidden>
+      <button
+        className="search-button"
+        type="button"
+        aria-label="Search"
+        data-search={searchIndex}
+        hidden
+      >
         <Search />
         <span>Search</span>
         <kbd>/</kbd>
@@ -199,6 +214,32 @@ function OnThisPage({ headings }: { readonly headings: readonly Heading[] }) {
         </ul>
       </nav>
     </aside>
+  );
+}
+
+function SearchDialog() {
+  return (
+    <dialog className="search" aria-label="Search">
+      <div className="search-field">
+        <Search />
+        <input
+          type="text"
+          role="combobox"
+          aria-label="Search the documentation"
+          aria-autocomplete="list"
+          aria-controls="search-results"
+          aria-expanded="false"
+          placeholder="Search the documentation"
+          autoComplete="off"
+          spellCheck={false}
+        />
+        <kbd>Esc</kbd>
+      </div>
+      <div id="search-results" role="listbox" aria-label="Results" hidden />
+      <p className="search-status" role="status">
+        Find pages, errors, operations, methods and messages.
+      </p>
+    </dialog>
   );
 }
 

@@ -51,8 +51,8 @@ const tabLabels: Readonly<Record<string, string>> = {
 };
 
 const markdown = new MarkdownIt({ html: true });
-markdown.core.ruler.push("anchors", addAnchors);
 markdown.core.ruler.push("links", resolveLinks);
+markdown.core.ruler.push("anchors", addAnchors);
 markdown.core.ruler.push("tabs", groupTabs);
 markdown.renderer.rules.fence = (tokens, index) => renderCode(tokens[index] as Token);
 markdown.renderer.rules.table_open = () => '<div class="table" tabindex="0"><table>\n';
@@ -178,6 +178,6 @@ function splitSections(tokens: readonly Token[], headings: readonly Heading[]): 
 /** The text of an inline token, without markup. */
 function textOf(token: Token | undefined): string {
   return (token?.children ?? [])
-    .map(({ type, content }) => (type.endsWith("break") ? " " : content))
+    .map(({ type, content }) => (/break|html/.test(type) ? " " : content))
     .join("");
 }

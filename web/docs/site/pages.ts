@@ -1,11 +1,20 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { dirname, extname, normalize } from "node:path/posix";
+import { createErrorPages, errorLinks, errorsFile, errorUrl, withoutRemedies } from "./errors.js";
 import type { Page } from "./layout.js";
-import { type RenderedMarkdown, renderMarkdown, type Target } from "./markdown.js";
-import { type ContentsLink, contentsFile, readContents } from "./navigation.js";
+import {
+  type Heading,
+  type RenderedMarkdown,
+  renderMarkdown,
+  type Section,
+  type Target,
+} from "./markdown.js";
+import { contentsFile, type NavigationGroup, readContents } from "./navigation.js";
+import { listOperations, type Operation } from "./operations.js";
 
 const repository = join(import.meta.dirname, "..", "..", "..");
+const protoFile = "gen/proto.md";
 
 /** Returns the URL of an image of the repository. */
 export type ImageUrl = (file: string) => string;
@@ -16,54 +25,79 @@ function readText(file: string): string {
 
 /** Renders every page of the site. */
 export function createPages(imageUrl: ImageUrl): Page[] {
+  const operations = listOperations();
   const sidebar = readContents(readText(contentsFile));
-  const listed = sidebar.flatMap(({ links }) => links);
+  const listed = sidebar.flatMap(({ title, links }) =>
+    links.map((link) => ({ ...link, group: title })),
+  );
   const urls = new Map([
     [contentsFile, "/docs"],
     ...listed.map(({ file, url }) => [file, url] as const),
   ]);
 
-  function render(file: string): RenderedMarkdown {
-    return renderMarkdown(readText(file), (target) => resolve(file, target));
+  function render(file: string, text = readText(file)): RenderedMarkdown {
+    return renderMarkdown(text, (target) => resolve(file, target));
   }
 
   /** Resolves a link on the page of a file. */
   function resolve(from: string, target: string): Target {
-    const [, path = "", hash = ""] = /^([^#]*)(#.*)?$/.exec(target) ?? [];
-    if (path === "" || /^(?:[a-z]+:|\/)/.test(path)) {
+    if (/^(?:[a-z]+:|\/)/.test(target)) {
       return { url: target };
     }
-    const file = normalize(`${dirname(from)}/${path}`).replace(/\/$/, "");
+    const [, path = "", hash = ""] = /^([^#]*)(.*)$/.exec(target) ?? [];
+    const file = path === "" ? from : normalize(`${dirname(from)}/${path}`).replace(/\/$/, "");
     if ([".png", ".svg"].includes(extname(file))) {
       return { url: imageUrl(file) };
     }
-    const url = urls.get(file);
-    return url === undefined ? { file } : { url: url + hash };
+    const url = file === errorsFile ? errorUrl(hash) : undefined;
+    const page = urls.get(file);
+    return page === undefined ? { file } : { url: url ?? page + hash };
   }
 
-  function createPage({ file, url, title, summary }: ContentsLink, index: number): Page {
+  function createPage({ file, ...link }: (typeof listed)[number], index: number): Page {
+    const text = file === errorsFile ? withoutRemedies(readText(file)) : readText(file);
     return {
-      ...render(file),
-      title,
-      summary,
-      url,
+      ...render(file, text),
+      ...link,
       sidebar,
       previous: listed[index - 1],
       next: listed[index + 1],
     };
   }
 
+  function createProtoPage(page: Page): Page {
+    const { title: group, headings = [] } = page;
+    return { ...page, group, kind: "proto", sidebar: groupHeadings(headings), headings: [] };
+  }
+
   const home = render(contentsFile);
   return [
     // Each item of its lists is shown as a card with a title and a text.
     { ...home, html: home.html.replaceAll("</a>: ", "</a> "), url: "/docs", sidebar, kind: "home" },
-    ...listed.map(createPage),
+    ...listed.map((link, index) => {
+      const page = createPage(link, index);
+      return link.file === protoFile ? createProtoPage(page) : page;
+    }),
+    ...createErrorPages(readText(errorsFile), operations).map(({ title, url, markdown }) => {
+      const page = render(errorsFile, markdown);
+      return {
+        ...page,
+        title,
+        url,
+        sidebar: withErrors(sidebar),
+        parent: urls.get(errorsFile),
+        group: "Errors",
+        sections: mergeSections(page.sections),
+      };
+    }),
     {
       url: "/docs/api",
       title: "API reference",
       summary: "Every operation of the REST API.",
       html: readText("web/docs/api/content.html"),
       sidebar,
+      group: "API reference",
+      sections: operations.map(describeOperation),
       kind: "api",
       script: "docs/api/main.ts",
     },
@@ -75,4 +109,48 @@ export function createPages(imageUrl: ImageUrl): Page[] {
       sidebar,
     },
   ];
+}
+
+/** The navigation of a long page: its groups are the headings with headings below them. */
+function groupHeadings(headings: readonly Heading[]): NavigationGroup[] {
+  const groups: NavigationGroup[] = [];
+  const single: Heading[] = [];
+  for (const [index, heading] of headings.entries()) {
+    if (heading.level === 2) {
+      const end = headings.findIndex(({ level }, other) => other > index && level < 3);
+      const below = headings.slice(index + 1, end === -1 ? undefined : end);
+      if (below.length > 0) {
+        groups.push({ title: heading.text, links: below.map(linkTo) });
+      } else {
+        single.push(heading);
+      }
+    }
+  }
+  return [{ title: "Overview", links: single.map(linkTo) }, ...groups];
+}
+
+function linkTo({ id, text }: Heading) {
+  return { title: text, url: `#${id}` };
+}
+
+/** The navigation with every error below the page of all errors. */
+function withErrors(sidebar: readonly NavigationGroup[]): NavigationGroup[] {
+  return sidebar.map(({ title, links }) => ({
+    title,
+    links: links.map((link) =>
+      link.url === "/docs/reference/errors" ? { ...link, children: errorLinks } : link,
+    ),
+  }));
+}
+
+/** The whole text of a short page, as one result of a search. */
+function mergeSections([first, ...others]: readonly Section[]): Section[] {
+  return first ? [{ ...first, text: [first, ...others].map(({ text }) => text).join(" ") }] : [];
+}
+
+function describeOperation({ name, url, summary, description, operationId }: Operation): Section {
+  return {
+    heading: { level: 2, id: new URL(url, "http://localhost").hash.slice(1), text: summary },
+    text: `${name} ${operationId}. ${description}`,
+  };
 }

@@ -4,6 +4,7 @@ import type { OutputBundle, PluginContext } from "rollup";
 import type { Plugin } from "vite";
 import { type Page, type PageAssets, renderPage } from "./layout.js";
 import { createPages } from "./pages.js";
+import { createSearchIndex } from "./search-index.js";
 
 const web = join(import.meta.dirname, "..", "..");
 const logo = "web/common/latchkey.svg";
@@ -17,12 +18,19 @@ export function docsSite(): Plugin {
     configureServer(server) {
       // Rendered for each request, so that changes of the text show after a reload.
       server.middlewares.use(async ({ url = "" }, response, next) => {
-        const page = createPages((file) => `/@fs${join(web, "..", file)}`).find(
-          (page) => page.url === url,
-        );
-        if (page) {
+        const pages = createPages((file) => `/@fs${join(web, "..", file)}`);
+        const page = pages.find((page) => page.url === url);
+        const searchIndex = "/docs/search.json";
+        if (url === searchIndex) {
+          response.end(createSearchIndex(pages));
+        } else if (page) {
           const { script = defaultScript } = page;
-          const assets = { script: `/${script}`, styles: [], logo: "/common/latchkey.svg" };
+          const assets = {
+            script: `/${script}`,
+            styles: [],
+            logo: "/common/latchkey.svg",
+            searchIndex,
+          };
           response.setHeader("content-type", "text/html");
           response.end(await server.transformIndexHtml(url, renderPage(page, assets)));
         } else {
@@ -41,15 +49,24 @@ export function docsSite(): Plugin {
     },
     generateBundle(_, bundle) {
       const emit = createEmit(this);
+      const pages = createPages(emit);
+      const logoUrl = emit(logo);
+      const index = {
+        type: "asset",
+        name: "search.json",
+        source: createSearchIndex(pages),
+      } as const;
+      const searchIndex = `/${this.getFileName(this.emitFile(index))}`;
       const assetsOf = ({ script = defaultScript }: Page): PageAssets => {
         const file = this.getFileName(scripts.get(script) as string);
         return {
           script: `/${file}`,
           styles: stylesOf(bundle, file).map((style) => `/${style}`),
-          logo: emit(logo),
+          logo: logoUrl,
+          searchIndex,
         };
       };
-      for (const page of createPages(emit)) {
+      for (const page of pages) {
         this.emitFile({
           type: "asset",
           fileName: `${page.url.slice(1)}.html`,

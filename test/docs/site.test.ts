@@ -1,0 +1,152 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+import { describe, expect, it } from "@jest/globals";
+import MiniSearch from "minisearch";
+import { openapi } from "../../gen/openapi.js";
+import { type ProblemCode, problemCatalogue, problemUri } from "../../src/contract/problems.js";
+import { type SearchEntry, searchOptions } from "../../web/docs/search/search-options.js";
+
+const folder = join("dist", "web");
+const files = readdirSync(folder, { recursive: true, encoding: "utf8" });
+
+/** The pages by URL. */
+const pages = new Map(
+  files
+    .filter((name) => /^docs\b.*\.html$/.test(name))
+    .map((name) => [
+      `/${name.slice(0, -".html".length)}`,
+      readFileSync(join(folder, name), "utf8"),
+    ]),
+);
+
+function matchAll(text: string, pattern: RegExp): string[] {
+  return [...text.matchAll(pattern)].map(([, group = ""]) => group);
+}
+
+/** The script of the API reference shows the operations at these anchors. */
+const operationAnchors = Object.values(openapi.paths).flatMap((verbs) =>
+  Object.values(verbs).map(({ tags, operationId }) => `/${tags[0]}/${operationId}`),
+);
+
+function hasAnchor(url: string, anchor: string): boolean {
+  const isOnPage = pages.get(url)?.includes(` id="${anchor}"`) ?? false;
+  return isOnPage || (url === "/docs/api" && operationAnchors.includes(anchor));
+}
+
+describe("the documentation site", () => {
+  it("has a page for each Markdown file in docs", () => {
+    const documents = readdirSync("docs", { recursive: true, encoding: "utf8" })
+      .filter((name) => name.endsWith(".md") && name !== "README.md")
+      .map((name) => `/docs/${name.slice(0, -".md".length)}`);
+    expect(documents.length).toBeGreaterThan(20);
+    expect([...pages.keys()]).toEqual(expect.arrayContaining(documents));
+  });
+
+  it("has no broken links, anchors or assets", () => {
+    const broken = [...pages].flatMap(([url, html]) =>
+      matchAll(html, / (?:href|src)="([^"]*)"/g).filter((link) => {
+        const { origin, pathname, hash } = new URL(link, `http://site${url}`);
+        if (origin !== "http://site" || ["/console", "/openapi.json"].includes(pathname)) {
+          return false;
+        }
+        if (pathname.startsWith("/assets/")) {
+          return !files.includes(pathname.slice(1));
+        }
+        return !pages.has(pathname) || (hash !== "" && !hasAnchor(pathname, hash.slice(1)));
+      }),
+    );
+    expect(broken).toEqual([]);
+  });
+
+  it("has unique ids and one main heading on each page", () => {
+    for (const [url, html] of pages) {
+      const ids = matchAll(html, / id="([^"]*)"/g);
+      expect([url, ids.filter((id, index) => ids.indexOf(id) !== index)]).toEqual([url, []]);
+      const headings = matchAll(html, /<(h1)\b/g);
+      expect([url, headings.length]).toEqual([url, url === "/docs/api" ? 0 : 1]);
+    }
+  });
+
+  it("links to files of the repository that exist", () => {
+    const documents = [
+      ...["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "examples/README.md"],
+      ...readdirSync("docs", { recursive: true, encoding: "utf8" })
+        .filter((name) => name.endsWith(".md"))
+        .map((name) => join("docs", name)),
+    ];
+    const broken = documents.flatMap((document) =>
+      matchAll(readFileSync(document, "utf8"), /\]\(((?!https?:|#)[^)#\s]+)/g)
+        .map((link) => normalize(join(dirname(document), link)))
+        .filter((file) => !existsSync(file))
+        .map((file) => `${document}: ${file}`),
+    );
+    expect(broken).toEqual([]);
+  });
+});
+
+describe("the pages of errors", () => {
+  it.each(Object.keys(problemCatalogue) as ProblemCode[])("describe %s", (code) => {
+    const { title, status } = problemCatalogue[code];
+    const html = pages.get(problemUri(code)) ?? "";
+    const text = html.replaceAll(/<[^>]*>/g, " ").replaceAll("&quot;", '"');
+    expect(text).toContain(title);
+    expect(text).toMatch(new RegExp(`HTTP status\\s+${status}\\b`));
+    expect(text).toContain("What to do");
+    expect(text).toMatch(new RegExp(`"reason"\\s*:\\s*"${code.toUpperCase()}"`));
+  });
+
+  it("show examples that agree with the catalogue", () => {
+    const file = readFileSync("docs/reference/errors.md", "utf8");
+    const examples = matchAll(file, /^```json\n(.*?)^```/gms).map((text) => JSON.parse(text));
+    expect(examples.length).toBeGreaterThan(2);
+    for (const { code, type, title, status } of examples) {
+      const expected = problemCatalogue[code as ProblemCode];
+      expect({ code, type, title, status }).toEqual({
+        ...{ code, type: problemUri(code) },
+        ...{ title: expected.title, status: expected.status },
+      });
+    }
+  });
+
+  it("list the operations that return the error", () => {
+    expect(pages.get("/docs/errors/nonce_used")).toContain("POST /sessions/authorize");
+    expect(pages.get("/docs/errors/nonce_used")).not.toContain("POST /applications");
+    expect(pages.get("/docs/errors/rate_limited")).toContain("Every operation except these:");
+  });
+});
+
+describe("the search index", () => {
+  const [name = ""] = files.filter((file) => /search-[^/]*\.json$/.test(file));
+  const index = MiniSearch.loadJSON<SearchEntry>(
+    readFileSync(join(folder, name), "utf8"),
+    searchOptions,
+  );
+
+  it.each([
+    ["nonce_used", "/docs/errors/nonce_used"],
+    ["rotate key", "/docs/guides/rotate-a-key"],
+    ["rotat", "/docs/guides/rotate-a-key"],
+    ["CreateApplicationRequest", "/docs/proto#createapplicationrequest"],
+    ["create application request", "/docs/proto#createapplicationrequest"],
+    ["authorizes a session", "/docs/api#/Sessions/authorizeSession"],
+    ["TRUSTED_PROXIES", "/docs/reference/settings#network-and-tls"],
+    ["kubernets", "/docs/guides/deploy#kubernetes"],
+  ])("finds %s", (query, url) => {
+    const found = index.search(query).map(({ id }) => id);
+    expect(found.slice(0, 5)).toContain(url);
+  });
+
+  it("has no entry whose page or anchor is missing", () => {
+    const urls = index.search(MiniSearch.wildcard).map(({ id }) => new URL(id, "http://site"));
+    expect(urls.length).toBeGreaterThan(300);
+    const missing = urls.filter(
+      ({ pathname, hash }) =>
+        !pages.has(pathname) || (hash !== "" && !hasAnchor(pathname, hash.slice(1))),
+    );
+    expect(missing).toEqual([]);
+  });
+
+  it("is less than 150 kB compressed", () => {
+    expect(readFileSync(join(folder, `${name}.gz`)).length).toBeLessThan(150_000);
+  });
+});

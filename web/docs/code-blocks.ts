@@ -1,0 +1,110 @@
+import { openStorage } from "../common/storage.js";
+
+const confirmation = 2_000;
+
+/** Adds a button to each code block. Without a secure context the browser has no clipboard. */
+export function addCopyButtons(): void {
+  if (!navigator.clipboard) {
+    return;
+  }
+  for (const block of document.querySelectorAll<HTMLElement>(".code")) {
+    const button = createButton("copy", "Copy");
+    button.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(block.querySelector("pre")?.textContent ?? "");
+      button.textContent = "Copied";
+      setTimeout(() => {
+        button.textContent = "Copy";
+      }, confirmation);
+    });
+    block.append(button);
+  }
+}
+
+const storedLanguage = openStorage("localStorage", "latchkey-language");
+
+/** Turns adjacent blocks of the same sample into tabs. One choice applies to all of them. */
+export function setUpTabs(): void {
+  const groups = [...document.querySelectorAll<HTMLElement>(".tabs")].map(createTabs);
+
+  function choose(language: string): void {
+    for (const show of groups.map(({ show }) => show)) {
+      show(language);
+    }
+  }
+
+  for (const { tabs } of groups) {
+    for (const tab of tabs) {
+      tab.addEventListener("click", () => {
+        const top = tab.getBoundingClientRect().top;
+        choose(tab.textContent);
+        storedLanguage.write(tab.textContent);
+        // Tabs above may have changed their height.
+        scrollBy({ top: tab.getBoundingClientRect().top - top, behavior: "instant" });
+      });
+    }
+  }
+  choose(storedLanguage.read() ?? "");
+}
+
+interface Tabs {
+  readonly tabs: readonly HTMLButtonElement[];
+  /** Shows a language, if the group has it; at first the first one. */
+  show(language: string): void;
+}
+
+function createTabs(group: HTMLElement, groupIndex: number): Tabs {
+  const panels = [...group.querySelectorAll<HTMLElement>(".code")];
+  const tabs = panels.map((panel, index) => {
+    const label = panel.querySelector(".code-label");
+    const tab = createButton("tab", label?.textContent ?? "");
+    label?.remove();
+    tab.id = `tab-${groupIndex}-${index}`;
+    panel.id = `panel-${groupIndex}-${index}`;
+    tab.role = "tab";
+    tab.setAttribute("aria-controls", panel.id);
+    panel.role = "tabpanel";
+    panel.setAttribute("aria-labelledby", tab.id);
+    return tab;
+  });
+  const list = document.createElement("div");
+  list.className = "tab-list";
+  list.role = "tablist";
+  list.ariaLabel = "Language";
+  list.append(...tabs);
+  list.addEventListener("keydown", (event) => {
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    const focused = tabs.indexOf(document.activeElement as HTMLButtonElement);
+    if (step !== undefined && focused >= 0) {
+      const next = tabs.at((focused + step) % tabs.length);
+      next?.focus();
+      next?.click();
+    }
+  });
+  group.prepend(list);
+
+  function select(selected: number): void {
+    for (const [index, tab] of tabs.entries()) {
+      tab.ariaSelected = String(index === selected);
+      tab.tabIndex = index === selected ? 0 : -1;
+      (panels[index] as HTMLElement).hidden = index !== selected;
+    }
+  }
+  select(0);
+  return {
+    tabs,
+    show: (language) => {
+      const index = tabs.findIndex(({ textContent }) => textContent === language);
+      if (index >= 0) {
+        select(index);
+      }
+    },
+  };
+}
+
+function createButton(name: string, label: string): HTMLButtonElement {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = name;
+  button.textContent = label;
+  return button;
+}
