@@ -6193,7 +6193,7 @@ export const openapi = {
                   "$ref": "#/components/schemas/Problem"
                 },
                 "example": {
-                  "type": "urn:latchkey:problem:invalid_request",
+                  "type": "/docs/errors/invalid_request",
                   "title": "The request is not valid",
                   "status": 400,
                   "detail": "page: is not a parameter of this path",
@@ -6227,7 +6227,7 @@ export const openapi = {
                   "permission_denied": {
                     "summary": "The key does not allow this",
                     "value": {
-                      "type": "urn:latchkey:problem:permission_denied",
+                      "type": "/docs/errors/permission_denied",
                       "title": "The key does not allow this",
                       "status": 403,
                       "detail": "This method requires the permission application:read, but the private application \"Storefront\" (0198c8a1-3c5e-7f70-8a92-b4c6d8e0f213) does not hold it: grant it, or use another key.",
@@ -6238,7 +6238,7 @@ export const openapi = {
                   "origin_not_allowed": {
                     "summary": "The key may not be used from this origin",
                     "value": {
-                      "type": "urn:latchkey:problem:origin_not_allowed",
+                      "type": "/docs/errors/origin_not_allowed",
                       "title": "The key may not be used from this origin",
                       "status": 403,
                       "detail": "The key may not be used from the origin \"https://shop.example.net\". Add it to the allowed_origins of the application.",
@@ -6249,7 +6249,7 @@ export const openapi = {
                   "address_not_allowed": {
                     "summary": "The key may not be used from this address",
                     "value": {
-                      "type": "urn:latchkey:problem:address_not_allowed",
+                      "type": "/docs/errors/address_not_allowed",
                       "title": "The key may not be used from this address",
                       "status": 403,
                       "detail": "The key may not be used from the address 198.51.100.7. Add it to the allowed_cidrs of the application.",
