@@ -3,13 +3,13 @@ import { crc32 } from "node:zlib";
 import {
   checkStart,
   idStart,
-  type KeyKind,
   keyLength,
   mayBeForeignKey,
   minForeignKeyLength,
   secretStart,
   secretWidth,
 } from "../contract/key-format.js";
+import type { KeyKind } from "../contract/key-kind.js";
 import { base, digitCharCode, writeBase62 } from "../lib/base62.js";
 import { fillRandom } from "../lib/bytes.js";
 import { idToBytes } from "../lib/uuid.js";

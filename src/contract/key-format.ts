@@ -1,15 +1,13 @@
 import { crc32 } from "node:zlib";
 import { readBase62, readDigits } from "../lib/base62.js";
 import { idFromBytes, isId } from "../lib/uuid.js";
-import type { ApplicationType } from "./grants.js";
+import type { KeyKind } from "./key-kind.js";
 
 /**
  * Keys and nonces have the form `lk_<kind>_<id><secret><check>`. The id is the
  * primary key of the application or session. The check is a CRC-32, which
  * detects a mistyped key without a read of the store.
  */
-export type KeyKind = "prv" | "pub" | "mgt" | "ses" | "non";
-
 export interface ParsedKey {
   readonly kind: KeyKind;
   /** The id of the application or session that the key belongs to. */
@@ -32,17 +30,6 @@ export const secretStart = idStart + idWidth;
 export const checkStart = secretStart + secretWidth;
 
 export const keyLength = checkStart + checkWidth;
-
-const kindOfType: Readonly<Record<ApplicationType, KeyKind>> = {
-  private: "prv",
-  public: "pub",
-  management: "mgt",
-};
-
-/** The kind of key that an application of this type has. */
-export function kindFor(type: ApplicationType): KeyKind {
-  return kindOfType[type];
-}
 
 /** Matches a key, also without its prefix. Shorter hexadecimal hashes, such as SHA-1, do not match. */
 const keyLike = /lk_|[A-Za-z0-9]{41}/;

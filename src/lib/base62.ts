@@ -4,13 +4,13 @@
  * The arithmetic uses 16-bit limbs and chunks of six digits. The product of a
  * chunk and a limb still fits a double exactly, which is faster than BigInt.
  */
-const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+export const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 export const base = alphabet.length;
 const limbSize = 2 ** 16;
 const chunkWidth = 6;
 const chunkSize = base ** chunkWidth;
 
-const charCodes = Buffer.from(alphabet, "latin1");
+const charCodes = new TextEncoder().encode(alphabet);
 const digitValues = new Int8Array(128).fill(-1);
 for (let digit = 0; digit < alphabet.length; digit++) {
   digitValues[alphabet.charCodeAt(digit)] = digit;

@@ -7,6 +7,7 @@ import {
 } from "../../src/auth/authenticate.js";
 import { createKeyring, generateKey } from "../../src/auth/keys.js";
 import { parseKey } from "../../src/contract/key-format.js";
+import { keyFingerprint, kindFor } from "../../src/contract/key-kind.js";
 import { readBase62, readDigits, writeBase62 } from "../../src/lib/base62.js";
 import { fillRandom } from "../../src/lib/bytes.js";
 import { idFromBytes, idToBytes, isId, newId } from "../../src/lib/uuid.js";
@@ -101,6 +102,16 @@ describe("a key", () => {
     fc.assert(
       fc.property(kind, id, (kind, id) => {
         expect(parseKey(generateKey(kind, id))).toEqual({ kind, id });
+      }),
+    );
+  });
+
+  it("has a fingerprint of its kind and the end of its id", () => {
+    const type = fc.constantFrom("private", "public", "management");
+    fc.assert(
+      fc.property(type, id, (type, id) => {
+        const key = generateKey(kindFor(type), id);
+        expect(keyFingerprint(type, id)).toBe(`${key.slice(0, 7)}…${key.slice(25, 29)}`);
       }),
     );
   });
