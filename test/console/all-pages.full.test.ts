@@ -35,11 +35,7 @@ describeInBrowser("every console page", (browser) => {
     ["applications", () => "/applications", waitForText("Storefront")],
     ["application", () => `/applications/${demo.shopId}`, waitForText("Keys")],
     ["application-new", () => "/applications/new", waitForText("Permissions")],
-    [
-      "application-edit",
-      () => `/applications/${demo.backendId}/edit`,
-      waitForText("Cards, masked"),
-    ],
+    ["application-edit", () => `/applications/${demo.backendId}`, editPermissions],
     ["sessions", () => "/sessions", waitForText("Storefront")],
     ["try-a-session", () => "/sessions/try", waitForText("public key")],
     ["why", () => `/why?application=${demo.backendId}`, checkAccess],
@@ -96,6 +92,11 @@ describeInBrowser("every console page", (browser) => {
 /** Waits until the page shows a text. */
 function waitForText(text: string): (page: Page) => Promise<void> {
   return (page) => page.getByText(text).first().waitFor();
+}
+
+async function editPermissions(page: Page): Promise<void> {
+  await page.getByRole("button", { name: "Edit permissions" }).click();
+  await page.getByRole("button", { name: "Edit rule 1" }).waitFor();
 }
 
 /** Checks whether the application may read a card. */

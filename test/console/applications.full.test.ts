@@ -70,22 +70,23 @@ describeInBrowser("console application pages", (browser) => {
   });
 
   it("prompts before it discards unsaved changes", async () => {
-    const { id } = await createApplication("Left", ["token:read"], "private");
-    const { page, faults } = await open(`/applications/${id}`);
-    await page.getByRole("link", { name: "Edit" }).click();
+    await createApplication("Left", ["token:read"], "private");
+    const { page, faults } = await open("/applications");
+    await page.getByRole("link", { name: "Left" }).click();
+    await button(page, "Edit details").click();
     await page.getByLabel("Name").fill("Not left");
     const dialog = page.getByRole("dialog", { name: "Leave without saving?" });
-    await page.getByRole("link", { name: "Sessions" }).click();
+    await menu(page).getByRole("link", { name: "Sessions" }).click();
     await dialog.getByRole("button", { name: "Stay" }).click();
-    await waitForFocus(page.getByRole("link", { name: "Sessions" }));
+    await waitForFocus(menu(page).getByRole("link", { name: "Sessions" }));
     await page.evaluate("history.back()");
     await dialog.waitFor();
     expect(await accessibilityViolations(page)).toEqual([]);
     await dialog.getByRole("button", { name: "Stay" }).click();
     await expectEventually(() => page.getByLabel("Name").inputValue(), "Not left");
-    await page.getByRole("link", { name: "Cancel" }).click();
+    await menu(page).getByRole("link", { name: "Sessions" }).click();
     await dialog.getByRole("button", { name: "Leave" }).click();
-    await page.getByRole("heading", { name: "Left", exact: true }).waitFor();
+    await page.getByRole("heading", { name: "Sessions", level: 1 }).waitFor();
     expect(faults).toEqual([]);
   });
 
@@ -106,37 +107,38 @@ describeInBrowser("console application pages", (browser) => {
     await page.getByText("No open sessions").waitFor();
     expect([await isValidKey(sessionKey), await isValidKey(key)]).toEqual([false, true]);
 
-    const replaced = page.getByRole("listitem").filter({ hasText: /created .*, expires .*, in/ });
+    const replaced = page.getByRole("row", { name: /replaced/ });
     await replaced.getByRole("button", { name: "Revoke key" }).click();
     await button(page, "Revoke key").click();
     await replaced.waitFor({ state: "detached" });
-    await page.getByText("current key").waitFor();
+    await page.getByRole("row", { name: /current/ }).waitFor();
     expect(await isValidKey(key)).toBe(false);
     expect(faults).toEqual([]);
   });
 
   it("reports a conflicting change from another tab and keeps the input", async () => {
     const { id } = await createApplication("Shared", ["token:read"], "private");
-    const mine = await open(`/applications/${id}/edit`);
+    const mine = await open(`/applications/${id}`);
     const { page } = mine;
+    await button(page, "Edit details").click();
     await page.getByLabel("Name").fill("Mine");
-    const theirs = await browser.openTab(mine, `${server.url}/console/applications/${id}/edit`);
+    const theirs = await browser.openTab(mine, `${server.url}/console/applications/${id}`);
     await signIn(theirs, root.key);
+    await button(theirs.page, "Edit details").click();
     await theirs.page.getByLabel("Name").fill("Theirs");
-    await theirs.page.getByLabel("Networks").fill("10.0.0.0/8");
+    await theirs.page.getByLabel("External ID").fill("svc-1");
     await button(theirs.page, "Save").click();
     await theirs.page.getByRole("heading", { name: "Theirs" }).waitFor();
 
-    await button(page, "Save").click();
     await button(page, "Load latest version").click();
     await page.getByText("These fields were also changed elsewhere").waitFor();
     expect(await page.getByRole("region", { name: "Name" }).textContent()).toContain("Theirs");
     await expectEventually(() => page.getByRole("textbox", { name: "Name" }).inputValue(), "Mine");
-    await expectEventually(() => page.getByLabel("Networks").inputValue(), "10.0.0.0/8");
+    await expectEventually(() => page.getByLabel("External ID").inputValue(), "svc-1");
     expect(await accessibilityViolations(page)).toEqual([]);
     await button(page, "Save").click();
     await page.getByRole("heading", { name: "Mine" }).waitFor();
-    await page.getByText("10.0.0.0/8").waitFor();
+    await page.getByText("svc-1").waitFor();
     expect([...mine.faults, ...theirs.faults]).toEqual([]);
   });
 
@@ -146,16 +148,17 @@ describeInBrowser("console application pages", (browser) => {
     ]);
     const opened = await open(`/applications/${id}`, key);
     const { page } = opened;
-    await button(page, "Regenerate key").click();
+    await button(page, "Rotate key").click();
     await page.getByText("You are signed in with a key of this application.").waitFor();
     expect(await accessibilityViolations(page)).toEqual([]);
     await page.getByLabel("Custom grace period").check();
     await choose(page, "Unit", "days");
     await page.getByLabel("Duration").fill("31");
     await page.locator("input:focus[aria-invalid]").waitFor();
-    await expectEventually(() => button(page, "Regenerate").isDisabled(), true);
+    const rotate = page.getByRole("dialog").getByRole("button", { name: "Rotate key" });
+    await expectEventually(() => rotate.isDisabled(), true);
     await page.getByLabel("Revoke all current keys now").check();
-    await button(page, "Regenerate").click();
+    await rotate.click();
     await page.getByRole("heading", { name: "Sign in", includeHidden: true }).waitFor();
     const next = await readNewKey(opened);
     expect(await isValidKey(next)).toBe(true);
@@ -166,9 +169,12 @@ describeInBrowser("console application pages", (browser) => {
     const { key } = await createApplication("Reader", ["application:read"]);
     const { page } = await open(`/applications/${root.applicationId}`, key);
     await page.getByRole("heading", { name: "Keys" }).waitFor();
-    await page.getByText("current key").waitFor();
-    expect(await page.locator("main").getByRole("button").count()).toBe(1);
+    await page.getByRole("row", { name: /current/ }).waitFor();
+    expect(await page.locator("main").getByRole("button").count()).toBe(2);
     await button(page, "Copy ID").waitFor();
+    await button(page, "More actions").click();
+    await expectEventually(() => page.getByRole("menuitem").allTextContents(), ["Copy ID"]);
+    await page.keyboard.press("Escape");
     expect(await page.getByRole("heading", { name: "Recent activity" }).count()).toBe(0);
     await menu(page).getByRole("link", { name: "Applications" }).click();
     await page.getByRole("table").waitFor();

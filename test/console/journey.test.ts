@@ -5,6 +5,7 @@ import { describeInBrowser } from "../support/browser/browser.js";
 import {
   accessibilityViolations,
   button,
+  chooseAction,
   expectEventually,
   horizontalOverflow,
   keyWorks,
@@ -37,11 +38,16 @@ describeInBrowser("console journey", (browser) => {
     expect(await accessibilityViolations(opened.page)).toEqual([]);
     await signIn(opened, root.key);
     const { page, faults } = opened;
-    const regenerate = async (choice: string) => {
-      await button(page, "Regenerate key").click();
+    const rotate = async (choice: string) => {
+      await button(page, "Rotate key").click();
       await page.getByLabel(choice).check();
-      await button(page, "Regenerate").click();
+      await page.getByRole("dialog").getByRole("button", { name: "Rotate key" }).click();
       return readNewKey(opened);
+    };
+    const save = async (section: string) => {
+      await button(page, "Save").click();
+      await page.getByText(`${section} saved`).waitFor();
+      await waitForFocus(button(page, `Edit ${section.toLowerCase()}`));
     };
 
     await page.getByRole("link", { name: "New application" }).click();
@@ -58,6 +64,8 @@ describeInBrowser("console journey", (browser) => {
     expect(await accessibilityViolations(page)).toEqual([]);
     await button(page, "Create application").click();
     await page.getByTestId("new-key").waitFor();
+    await page.getByRole("tab", { name: "Python" }).click();
+    await page.getByText("import os").waitFor();
     expect(await accessibilityViolations(page)).toEqual([]);
     const first = await readNewKey(opened);
 
@@ -74,42 +82,46 @@ describeInBrowser("console journey", (browser) => {
       },
     ]);
     expect(await isValidKey(first)).toBe(true);
+    await page.getByText(`${first.slice(0, 7)}…${first.slice(25, 29)}`).waitFor();
 
-    await page.getByRole("link", { name: "Edit" }).click();
+    await button(page, "Edit details").click();
     await page.getByLabel("Name").fill("Web shop 2");
+    await save("Details");
+    await page.getByRole("heading", { name: "Web shop 2" }).waitFor();
+    await button(page, "Edit permissions").click();
     await button(page, "Remove token:create").click();
     await waitForFocus(page.getByRole("combobox", { name: "Direct permissions" }));
+    await save("Permissions");
+    await button(page, "Edit restrictions").click();
     await page.getByLabel("Origins").fill("");
-    await button(page, "Save").click();
-    await page.getByRole("heading", { name: "Web shop 2" }).waitFor();
-    const { data: renamed } = await client.applications.listApplications({ namePrefix: "web" });
-    expect(renamed).toMatchObject([{ allowedOrigins: [] }]);
-    await page.getByText("Web shop 2 was updated by").waitFor();
+    await save("Restrictions");
+    const { data: changed } = await client.applications.listApplications({ namePrefix: "web" });
+    expect(changed).toMatchObject([{ name: "Web shop 2", permissions: [], allowedOrigins: [] }]);
+    await page.getByText("Web shop 2 was updated by").first().waitFor();
 
     // The activity may show the same expiry.
     const inSevenDays = page.getByRole("region", { name: "Keys" }).getByText("in 7 days");
-    const second = await regenerate("Valid for 7 more days");
+    const second = await rotate("Valid for 7 more days");
     await inSevenDays.waitFor();
     expect([await isValidKey(first), await isValidKey(second)]).toEqual([true, true]);
-    const third = await regenerate("Revoke all current keys now");
+    const third = await rotate("Revoke all current keys now");
     await inSevenDays.waitFor({ state: "detached" });
     expect([await isValidKey(first), await isValidKey(second)]).toEqual([false, false]);
     expect(await isValidKey(third)).toBe(true);
 
-    await button(page, "Disable").click();
+    await chooseAction(page, "Disable");
     expect(await accessibilityViolations(page)).toEqual([]);
     await page.getByRole("dialog").getByRole("button", { name: "Disable" }).click();
     await page.getByText("disabled", { exact: true }).waitFor();
     expect(await isValidKey(third)).toBe(false);
-    await button(page, "Enable").click();
-    await page.getByRole("dialog").getByRole("button", { name: "Enable" }).click();
+    await button(page, "Undo").click();
     await page.getByText("enabled", { exact: true }).waitFor();
     expect(await isValidKey(third)).toBe(true);
 
     expect(await accessibilityViolations(page)).toEqual([]);
     await page.setViewportSize({ width: 360, height: 740 });
     expect(await horizontalOverflow(page)).toBe(0);
-    await button(page, "Delete").click();
+    await chooseAction(page, "Delete");
     await page.getByLabel("Type the name to confirm").fill("Web shop");
     await expectEventually(() => button(page, "Delete permanently").isDisabled(), true);
     await page.getByLabel("Type the name to confirm").fill("Web shop 2");

@@ -23,7 +23,6 @@ import "./styles/layout.css";
 
 const ApplicationsPage = lazyPage(() => import("./applications/applications-page.js"));
 const ApplicationPage = lazyPage(() => import("./applications/application-page.js"));
-const EditApplicationPage = lazyPage(() => import("./applications/edit-application-page.js"));
 const NewApplicationPage = lazyPage(() => import("./applications/new-application-page.js"));
 const SessionsPage = lazyPage(() => import("./sessions/sessions-page.js"));
 const TrySessionPage = lazyPage(() => import("./sessions/try-session-page.js"));
@@ -44,9 +43,6 @@ function App() {
                 <Route path="/applications/new" component={NewApplicationPage} />
                 <Route path="/applications/:id">
                   {({ id }) => <ApplicationPage key={id} id={id} />}
-                </Route>
-                <Route path="/applications/:id/edit">
-                  {({ id }) => <EditApplicationPage key={id} id={id} />}
                 </Route>
                 <Route path="/sessions" component={SessionsPage} />
                 <Route path="/sessions/try" component={TrySessionPage} />

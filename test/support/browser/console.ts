@@ -40,6 +40,12 @@ export async function choose(page: Page, select: string, option: string): Promis
   await page.getByRole("option", { name: option, exact: true }).click();
 }
 
+/** Chooses an action of the menu of an application. */
+export async function chooseAction(page: Page, name: string): Promise<void> {
+  await button(page, "More actions").click();
+  await page.getByRole("menuitem", { name }).click();
+}
+
 export async function signOut(page: Page): Promise<void> {
   await page.getByRole("button", { name: "Account" }).click();
   await page.getByRole("menuitem", { name: "Sign out" }).click();
@@ -51,7 +57,7 @@ export const waitForFocus = (control: Locator): Promise<void> =>
 
 /** Reads the new key from its dialog and closes it. The page must not store the key. */
 export async function readNewKey({ page, faults }: OpenedPage): Promise<string> {
-  const dialog = page.getByRole("dialog", { name: "Store the new key now" });
+  const dialog = page.getByRole("dialog", { name: /^Store the key of/ });
   const key = (await dialog.getByTestId("new-key").textContent()) ?? "";
   for (const _ of [1, 2, 3]) {
     await page.keyboard.press("Escape");

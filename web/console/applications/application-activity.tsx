@@ -1,4 +1,5 @@
 import { useQuery } from "@connectrpc/connect-query";
+import { Timer } from "lucide-react";
 import { useState } from "react";
 import { Link } from "wouter";
 import type { Application } from "../../../gen/latchkey/v1/application_service_pb.js";
@@ -12,9 +13,10 @@ import { EventSentence } from "../activity/event-item.js";
 import { RevokeDialog, StateBadge } from "../sessions/session-dialogs.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
 import { Button, ButtonLink } from "../ui/buttons.js";
-import { Badge, Skeleton } from "../ui/display.js";
+import { Badge, Card, EmptyState, Skeleton } from "../ui/display.js";
 import { Problem } from "../ui/page.js";
-import { ExpiryTime, TimeAgo } from "../ui/time.js";
+import { TimeAgo, TimeLeft } from "../ui/time.js";
+import { shortId } from "./application-display.js";
 
 interface ApplicationSessionsProps {
   readonly application: Application;
@@ -41,52 +43,72 @@ function OpenSessions({ application: { id } }: ApplicationSessionsProps) {
   );
   const sessions = data?.data ?? [];
   return (
-    <section className="card" aria-labelledby="sessions">
-      <h2 id="sessions">Sessions</h2>
+    <Card
+      label="Open sessions"
+      actions={
+        sessions.length > 0 && (
+          <>
+            <ButtonLink size="small" tone="quiet" href={`/sessions?application=${id}`}>
+              View all
+            </ButtonLink>
+            {may("session:delete") && (
+              <Button size="small" tone="danger" onClick={() => setIsRevoking(true)}>
+                Revoke all sessions
+              </Button>
+            )}
+          </>
+        )
+      }
+    >
       <Problem error={error} />
-      {data && <p className="muted">{countText(data)}</p>}
       {!data && !error && <Skeleton label="Loading sessions" />}
+      {data?.data.length === 0 && (
+        <EmptyState
+          icon={Timer}
+          title="No open sessions"
+          action={<ButtonLink href="/sessions/try">Try a session</ButtonLink>}
+        >
+          A browser opens a session with the key of this application. A backend then authorizes it.
+        </EmptyState>
+      )}
+      {data && data.data.length > 0 && <p className="muted">{countText(data)}</p>}
       <ul className="entries">
         {sessions.slice(0, maxSessions).map((session) => (
           <SessionLine key={session.id} session={session} />
         ))}
       </ul>
-      {sessions.length > 0 && (
-        <div className="actions">
-          <ButtonLink href={`/sessions?application=${id}`}>View all</ButtonLink>
-          {may("session:delete") && (
-            <Button tone="danger" onClick={() => setIsRevoking(true)}>
-              Revoke all sessions
-            </Button>
-          )}
-        </div>
-      )}
       {isRevoking && <RevokeDialog id={id} onClose={() => setIsRevoking(false)} />}
-    </section>
+    </Card>
   );
 }
 
 function countText({ data, pagination }: ListSessionsResponse): string {
-  if (pagination?.next !== undefined) {
-    return `More than ${data.length} open sessions.`;
-  }
-  return data.length === 0
-    ? "No open sessions."
-    : `${data.length} open ${data.length === 1 ? "session" : "sessions"}.`;
+  return pagination?.next === undefined
+    ? `${data.length} open ${data.length === 1 ? "session" : "sessions"}.`
+    : `More than ${data.length} open sessions.`;
 }
 
-function SessionLine({ session: { id, state, expiresAt } }: { readonly session: Session }) {
+function SessionLine({ session: { id, state, createdAt, expiresAt } }: SessionLineProps) {
   return (
     <li>
-      <div>
-        <code>{id}</code>
-        <p className="hint">
-          expires <ExpiryTime at={expiresAt} />
-        </p>
-      </div>
-      <StateBadge state={state} />
+      <span className="actions">
+        <Link href={`/sessions?session=${id}`}>
+          <code title={id}>{shortId(id)}</code>
+        </Link>
+        <StateBadge state={state} />
+        <span className="hint">
+          opened <TimeAgo at={createdAt} />
+        </span>
+      </span>
+      <span className="hint">
+        <TimeLeft until={expiresAt} />
+      </span>
     </li>
   );
+}
+
+interface SessionLineProps {
+  readonly session: Session;
 }
 
 interface ApplicationEventsProps {
@@ -108,27 +130,32 @@ function RecentEvents({ id }: ApplicationEventsProps) {
     { refetchInterval: 10_000 },
   );
   return (
-    <section className="card" aria-labelledby="events">
-      <h2 id="events">Recent activity</h2>
+    <Card
+      label="Recent activity"
+      actions={
+        <ButtonLink size="small" tone="quiet" href={`/activity?target=${id}`}>
+          View all activity
+        </ButtonLink>
+      }
+    >
       <Problem error={error} />
       {!data && !error && <Skeleton label="Loading events" />}
-      {data?.data.length === 0 && <p className="muted">No events yet.</p>}
+      {data?.data.length === 0 && (
+        <p className="muted">Changes of the application and refused calls appear here.</p>
+      )}
       <ul className="entries">
         {data?.data.map((event) => (
           <li key={event.id}>
-            <div>
-              <EventSentence event={event} />
-              <p className="hint">
-                <TimeAgo at={event.at} />
-              </p>
-            </div>
-            {event.outcome === "denied" && <Badge tone="danger">{event.reason}</Badge>}
+            <span>
+              <EventSentence event={event} />{" "}
+              {event.outcome === "denied" && <Badge tone="danger">{event.reason}</Badge>}
+            </span>
+            <span className="hint">
+              <TimeAgo at={event.at} />
+            </span>
           </li>
         ))}
       </ul>
-      <p>
-        <Link href={`/activity?target=${id}`}>View all activity</Link>
-      </p>
-    </section>
+    </Card>
   );
 }

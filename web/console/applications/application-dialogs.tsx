@@ -4,19 +4,21 @@ import {
   type Application,
   ApplicationService,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { problemOf } from "../../../src/contract/problem-report.js";
 import { useClient } from "../sign-in/connection.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
 import { ConfirmDialog } from "../ui/dialog.js";
 import { Field } from "../ui/fields.js";
 import { useRefresh } from "../ui/hooks.js";
+import { toast } from "../ui/toast.js";
 
-interface DeleteDialogProps {
+interface ApplicationDialogProps {
   readonly application: Application;
   onClose(): void;
 }
 
 /** Deletes an application after its name was typed. */
-export function DeleteDialog({ application, onClose }: DeleteDialogProps) {
+export function DeleteDialog({ application, onClose }: ApplicationDialogProps) {
   const { id, name, version: ifMatch } = application;
   const [typed, setTyped] = useState("");
   const [, navigate] = useLocation();
@@ -25,6 +27,7 @@ export function DeleteDialog({ application, onClose }: DeleteDialogProps) {
   async function remove(): Promise<void> {
     await applications.deleteApplication({ id, ifMatch });
     navigate("/applications", { replace: true });
+    toast({ title: `${name} is deleted` });
     refresh();
   }
   return (
@@ -55,52 +58,47 @@ export function DeleteDialog({ application, onClose }: DeleteDialogProps) {
   );
 }
 
-interface StatusDialogProps {
-  readonly application: Application;
-  onClose(): void;
-}
-
-/** Disables an application, or enables it again. */
-export function StatusDialog({ application, onClose }: StatusDialogProps) {
-  const { id, version: ifMatch, status } = application;
+/** Sets the status, and offers to undo it. */
+export function useSetStatus({ id, name, version }: Application) {
   const applications = useClient(ApplicationService);
   const refresh = useRefresh();
-  if (status === "disabled") {
-    const enable = async () => {
-      await applications.enableApplication({ id, ifMatch });
-      refresh();
-    };
-    return (
-      <ConfirmDialog
-        title={`Enable “${application.name}”?`}
-        confirm="Enable"
-        tone="primary"
-        act={enable}
-        onClose={onClose}
-      >
-        <p>
-          Its keys work again, and so do the sessions that it opened or authorized, unless they have
-          expired.
-        </p>
-      </ConfirmDialog>
-    );
-  }
-  const disable = async () => {
-    await applications.disableApplication({ id, ifMatch });
+
+  async function change(status: Status, ifMatch: string): Promise<void> {
+    const { version: next } =
+      status === "enabled"
+        ? await applications.enableApplication({ id, ifMatch })
+        : await applications.disableApplication({ id, ifMatch });
     refresh();
-  };
+    toast({
+      title: `${name} is ${status}`,
+      onUndo: () => void change(status === "enabled" ? "disabled" : "enabled", next).catch(report),
+    });
+  }
+
+  return (status: Status) => change(status, version);
+}
+
+type Status = "enabled" | "disabled";
+
+function report(thrown: unknown): void {
+  toast({ title: "Not changed", description: problemOf(thrown).detail, tone: "danger" });
+}
+
+/** Disables an application. */
+export function DisableDialog({ application, onClose }: ApplicationDialogProps) {
+  const setStatus = useSetStatus(application);
   return (
     <ConfirmDialog
       title={`Disable “${application.name}”?`}
       confirm="Disable"
-      act={disable}
+      act={() => setStatus("disabled")}
       onClose={onClose}
     >
       <p>
         Its keys and the sessions that it opened or authorized are refused until it is enabled
         again.
       </p>
-      <OwnKeyWarning id={id} />
+      <OwnKeyWarning id={application.id} />
     </ConfirmDialog>
   );
 }

@@ -1,26 +1,32 @@
 import { useQuery } from "@connectrpc/connect-query";
+import { KeyRound, RotateCw } from "lucide-react";
 import { useState } from "react";
 import {
   type Application,
   type ApplicationKey,
   ApplicationService,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
+import type { ApplicationType } from "../../../src/contract/grants.js";
+import { keyFingerprint } from "../../../src/contract/key-kind.js";
 import { useClient } from "../sign-in/connection.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
 import { Button } from "../ui/buttons.js";
+import { type Column, DataTable } from "../ui/data-table.js";
 import { ConfirmDialog } from "../ui/dialog.js";
-import { Skeleton } from "../ui/display.js";
+import { Badge, EmptyState } from "../ui/display.js";
 import { useRefresh } from "../ui/hooks.js";
 import { Problem } from "../ui/page.js";
 import { ExpiryTime, TimeAgo } from "../ui/time.js";
+import { toast } from "../ui/toast.js";
 import { OwnKeyWarning } from "./application-dialogs.js";
 
 interface ApplicationKeysProps {
   readonly application: Application;
+  onRotate(): void;
 }
 
 /** The valid keys of an application. */
-export function ApplicationKeys({ application }: ApplicationKeysProps) {
+export function ApplicationKeys({ application, onRotate }: ApplicationKeysProps) {
   const { may } = useAccess();
   const [revoking, setRevoking] = useState<ApplicationKey>();
   const { data, error } = useQuery(
@@ -28,24 +34,61 @@ export function ApplicationKeys({ application }: ApplicationKeysProps) {
     { id: application.id },
     { refetchInterval: 10_000 },
   );
-  return (
-    <section className="card" aria-labelledby="keys">
-      <h2 id="keys">Keys</h2>
-      <Problem error={error} />
-      {!data && !error && <Skeleton label="Loading keys" />}
-      {data?.data.length === 0 && <p className="muted">No valid keys. Regenerate the key.</p>}
-      <ul className="entries">
-        {data?.data.map((key) => (
-          <li key={key.id}>
-            <KeyLine of={key} />
-            {may("application:update") && (
-              <Button tone="danger" onClick={() => setRevoking(key)}>
+  const keys = data?.data ?? [];
+  const mayUpdate = may("application:update");
+  const columns: readonly Column<ApplicationKey>[] = [
+    {
+      title: "Key",
+      cell: (key) => <KeyName application={application} applicationKey={key} />,
+    },
+    { title: "Created", width: "112px", cell: ({ createdAt }) => <TimeAgo at={createdAt} /> },
+    { title: "Last used", width: "112px", cell: ({ lastUsedAt }) => <TimeAgo at={lastUsedAt} /> },
+    { title: "Expires", width: "144px", cell: ({ expiresAt }) => <ExpiryTime at={expiresAt} /> },
+    ...(mayUpdate
+      ? [
+          {
+            title: "Actions",
+            width: "66px",
+            cell: (key: ApplicationKey) => (
+              <Button size="small" tone="danger" onClick={() => setRevoking(key)}>
                 Revoke<span className="visually-hidden"> key {key.id}</span>
               </Button>
-            )}
-          </li>
-        ))}
-      </ul>
+            ),
+          },
+        ]
+      : []),
+  ];
+  return (
+    <section className="application-keys" aria-label="Keys">
+      <h2>Keys</h2>
+      <Problem error={error} />
+      <DataTable
+        label="Keys, newest first"
+        columns={columns}
+        count={keys.length}
+        rowAt={(index) => keys[index]}
+        keyOf={({ id }) => id}
+        isLoading={!data && !error}
+        empty={
+          data && (
+            <div className="card">
+              <EmptyState
+                icon={KeyRound}
+                title="No valid keys"
+                action={
+                  mayUpdate && (
+                    <Button icon={RotateCw} onClick={onRotate}>
+                      Create a key
+                    </Button>
+                  )
+                }
+              >
+                All keys of this application were revoked. A new key is shown only once.
+              </EmptyState>
+            </div>
+          )
+        }
+      />
       {revoking && (
         <RevokeKeyDialog
           application={application}
@@ -57,29 +100,26 @@ export function ApplicationKeys({ application }: ApplicationKeysProps) {
   );
 }
 
-function KeyLine({
-  of: { id, createdAt, lastUsedAt, expiresAt },
-}: {
-  readonly of: ApplicationKey;
-}) {
+interface KeyNameProps {
+  readonly application: Application;
+  readonly applicationKey: ApplicationKey;
+}
+
+function KeyName({ application: { type, id }, applicationKey }: KeyNameProps) {
   return (
-    <div>
-      <code>{id}</code>
-      <p className="hint">
-        created <TimeAgo at={createdAt} />, last used <TimeAgo at={lastUsedAt} />
-        {expiresAt ? (
-          <>
-            , expires <ExpiryTime at={expiresAt} />
-          </>
-        ) : (
-          ", current key"
-        )}
-      </p>
-    </div>
+    <span className="key-name" title={`Key ${applicationKey.id}`}>
+      <code>{keyFingerprint(type as ApplicationType, id)}</code>
+      {applicationKey.expiresAt ? (
+        <Badge tone="warning">replaced</Badge>
+      ) : (
+        <Badge tone="good">current</Badge>
+      )}
+    </span>
   );
 }
 
-interface RevokeKeyDialogProps extends ApplicationKeysProps {
+interface RevokeKeyDialogProps {
+  readonly application: Application;
   readonly revoking: ApplicationKey;
   onClose(): void;
 }
@@ -89,13 +129,18 @@ function RevokeKeyDialog({ application, revoking, onClose }: RevokeKeyDialogProp
   const refresh = useRefresh();
   async function revoke(): Promise<void> {
     await applications.deleteApplicationKey({ id: application.id, keyId: revoking.id });
+    toast({ title: "Key revoked" });
     refresh();
   }
   return (
     <ConfirmDialog title="Revoke this key?" confirm="Revoke key" act={revoke} onClose={onClose}>
       <p>
-        The key <code>{revoking.id}</code> stops working immediately and permanently. Other keys of
-        the application keep working.
+        The {revoking.expiresAt ? "replaced" : "current"} key, created{" "}
+        <TimeAgo at={revoking.createdAt} /> and last used <TimeAgo at={revoking.lastUsedAt} />,
+        stops working immediately and permanently. Other keys of the application keep working.
+      </p>
+      <p className="hint">
+        Key id <code>{revoking.id}</code>
       </p>
       <OwnKeyWarning id={application.id} />
     </ConfirmDialog>

@@ -6,6 +6,7 @@ import {
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { useClient } from "../sign-in/connection.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
+import { ButtonLink } from "../ui/buttons.js";
 import { useRefresh } from "../ui/hooks.js";
 import { NotAllowed, Page } from "../ui/page.js";
 import { ApplicationFields } from "./form/application-fields.js";
@@ -38,20 +39,22 @@ function NewApplication() {
   const showNewKey = useShowNewKey();
   const refresh = useRefresh();
   async function save(): Promise<void> {
-    const { id, key = "" } = await applications.createApplication(createRequestOf(form.draft));
+    const application = await applications.createApplication(createRequestOf(form.draft));
+    const { id, key = "" } = application;
     setIsSaved(true);
     refresh();
-    showNewKey(key, () => navigate(`/applications/${id}`, { replace: true }));
+    const onStored = () => navigate(`/applications/${id}`, { replace: true });
+    showNewKey({ key, application, onStored });
   }
   return (
     <FormFrame
       form={form}
       saveLabel="Create application"
-      cancelTo="/applications"
+      cancel={<ButtonLink href="/applications">Cancel</ButtonLink>}
       isSaved={isSaved}
       save={save}
     >
-      <ApplicationFields form={form} isNew />
+      <ApplicationFields form={form} />
     </FormFrame>
   );
 }

@@ -1,34 +1,37 @@
-import { createContext, type ReactNode, useContext, useState } from "react";
+import { createContext, type ReactNode, Suspense, useContext, useState } from "react";
 import { flushSync } from "react-dom";
+import type { Application } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { lazyPage } from "../lazy-page.js";
 import { Button, CopyButton } from "../ui/buttons.js";
 import { Dialog } from "../ui/dialog.js";
+import { Notice, Skeleton } from "../ui/display.js";
 import { LeaveGuard } from "../ui/leave-guard.js";
 
-/** Shows a new key, then calls `onStored`. */
-type ShowNewKey = (key: string, onStored: () => void) => void;
-
-const NewKeyContext = createContext<ShowNewKey>(() => {});
-
-interface Shown {
+interface NewKey {
   readonly key: string;
+  readonly application: Application;
+  /** Called when the user has stored the key. */
   onStored(): void;
 }
 
+type ShowNewKey = (newKey: NewKey) => void;
+
+const NewKeyContext = createContext<ShowNewKey>(() => {});
+
 /** Above the sign-in, so that a user who replaces their own key still sees the new one. */
 export function NewKeyProvider({ children }: { readonly children: ReactNode }) {
-  const [shown, setShown] = useState<Shown>();
-  const [show] = useState((): ShowNewKey => (key, onStored) => setShown({ key, onStored }));
+  const [shown, setShown] = useState<NewKey>();
 
-  function close({ onStored }: Shown): void {
+  function close({ onStored }: NewKey): void {
     // Remove the leave guard before the navigation.
     flushSync(() => setShown(undefined));
     onStored();
   }
 
   return (
-    <NewKeyContext value={show}>
+    <NewKeyContext value={setShown}>
       {children}
-      {shown && <NewKeyDialog newKey={shown.key} onStored={() => close(shown)} />}
+      {shown && <NewKeyDialog newKey={shown} onStored={() => close(shown)} />}
     </NewKeyContext>
   );
 }
@@ -37,29 +40,44 @@ export function useShowNewKey(): ShowNewKey {
   return useContext(NewKeyContext);
 }
 
+/** Loaded apart: the key is shown even if the samples cannot be loaded. */
+const KeySamples = lazyPage(() => import("./key-samples.js"));
+
 interface NewKeyDialogProps {
-  readonly newKey: string;
+  readonly newKey: NewKey;
   onStored(): void;
 }
 
-function NewKeyDialog({ newKey, onStored }: NewKeyDialogProps) {
+function NewKeyDialog({ newKey: { key, application }, onStored }: NewKeyDialogProps) {
   return (
-    <Dialog title="Store the new key now" isDismissible={false} onClose={onStored}>
-      <p className="notice" data-tone="warning">
-        This key is shown only once. Anyone who has it can act as the application, so store it in a
-        secret manager.
-      </p>
+    <Dialog
+      title={`Store the key of “${application.name}”`}
+      isDismissible={false}
+      onClose={onStored}
+    >
+      <Notice tone="warning">
+        <p>
+          This key is shown only once. Anyone who has it can act as the application, so store it in
+          a secret manager.
+        </p>
+      </Notice>
       <code className="secret" data-testid="new-key">
-        {newKey}
+        {key}
       </code>
       <div className="actions">
-        <CopyButton text={newKey} label="Copy key" />
+        <CopyButton text={key} label="Copy key" />
+        <CopyButton text={`SVC_API_KEY=${key}`} label="Copy for .env" />
+      </div>
+      <Suspense fallback={<Skeleton label="Loading code samples" />}>
+        <KeySamples application={application} />
+      </Suspense>
+      <div className="dialog-actions">
         <Button tone="primary" onClick={onStored}>
           I have stored it
         </Button>
       </div>
       <LeaveGuard isOn title="Leave without the key?">
-        <p>The key cannot be shown again. You would have to regenerate it.</p>
+        <p>The key cannot be shown again. You would have to rotate it.</p>
       </LeaveGuard>
     </Dialog>
   );

@@ -1,5 +1,6 @@
 import type { AccessRule } from "../../../gen/latchkey/v1/access_rule_pb.js";
 import { Badge, Chips } from "../ui/display.js";
+import { useKnownPermissions } from "./permission-input.js";
 import { operatorInWords, sortByPriority } from "./rule-list.js";
 
 interface GrantsProps {
@@ -14,7 +15,7 @@ export function Grants({ permissions, rules }: GrantsProps) {
   }
   return (
     <>
-      {permissions.length > 0 && <Chips names={permissions} />}
+      {permissions.length > 0 && <PermissionList names={permissions} />}
       {rules.length > 0 && (
         <ol className="rules" aria-label="Rules, in evaluation order">
           {sortByPriority(rules).map((rule) => (
@@ -25,6 +26,21 @@ export function Grants({ permissions, rules }: GrantsProps) {
         </ol>
       )}
     </>
+  );
+}
+
+/** Permissions with their meaning, if the service knows them. */
+function PermissionList({ names }: { readonly names: readonly string[] }) {
+  const known = useKnownPermissions();
+  return (
+    <ul className="permission-list">
+      {names.map((name) => (
+        <li key={name}>
+          <code>{name}</code>
+          <span className="hint">{known?.find((one) => one.name === name)?.allows}</span>
+        </li>
+      ))}
+    </ul>
   );
 }
 

@@ -1,14 +1,17 @@
+import { useQuery } from "@connectrpc/connect-query";
 import { X } from "lucide-react";
 import { type ClipboardEvent, type KeyboardEvent, useId, useRef, useState } from "react";
+import { AccessService, type KnownPermission } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { type ControlProps, Field } from "../ui/fields.js";
+import type { RuleKind } from "./rule-list.js";
 import "./rules.css";
 
 interface PermissionInputProps {
   readonly label: string;
+  /** Suggests the permissions that it may hold. Other names can be entered too. */
+  readonly kind: RuleKind;
   readonly value: readonly string[];
   onChange(names: string[]): void;
-  /** Other names can be entered too. */
-  readonly suggestions: readonly string[];
   readonly errors?: readonly string[] | undefined;
   readonly hint?: string;
 }
@@ -22,11 +25,11 @@ export function PermissionInput({ label, hint, errors, ...rest }: PermissionInpu
   );
 }
 
-interface NamesProps extends Pick<PermissionInputProps, "value" | "onChange" | "suggestions"> {
+interface NamesProps extends Pick<PermissionInputProps, "kind" | "value" | "onChange"> {
   readonly control: ControlProps;
 }
 
-function Names({ control, value, onChange, suggestions }: NamesProps) {
+function Names({ control, kind, value, onChange }: NamesProps) {
   const [draft, setDraft] = useState("");
   const [isOpen, setIsOpen] = useState(false);
   const [active, setActive] = useState<string>();
@@ -34,9 +37,19 @@ function Names({ control, value, onChange, suggestions }: NamesProps) {
   const input = useRef<HTMLInputElement>(null);
   const listId = useId();
   const search = draft.trim().toLowerCase();
-  const matches = isOpen
-    ? suggestions.filter((name) => name.includes(search) && !value.includes(name))
+  const known = useKnownPermissions();
+  // Private applications authorize sessions.
+  const type = kind === "session" ? "private" : kind;
+  const suggestions = isOpen
+    ? (known ?? []).filter(
+        ({ name, allows, types }) =>
+          types.includes(type) &&
+          !value.includes(name) &&
+          [name, allows.toLowerCase()].some((text) => text.includes(search)),
+      )
     : [];
+  const matches = suggestions.map(({ name }) => name);
+  const unknown = value.filter((name) => known && !known.some((one) => one.name === name));
 
   function write(text: string): void {
     if (separator.test(text)) {
@@ -52,6 +65,8 @@ function Names({ control, value, onChange, suggestions }: NamesProps) {
     const added = [...new Set(splitNames(text))].filter((name) => !value.includes(name));
     setDraft("");
     setActive(undefined);
+    // The list would cover the fields below.
+    setIsOpen(false);
     if (added.length > 0) {
       onChange([...value, ...added]);
       setAnnouncement(`Added ${added.join(", ")}`);
@@ -117,7 +132,7 @@ function Names({ control, value, onChange, suggestions }: NamesProps) {
       {value.length > 0 && (
         <ul className="chips">
           {value.map((name) => (
-            <li key={name}>
+            <li key={name} data-unknown={unknown.includes(name)}>
               <code>{name}</code>
               <button type="button" aria-label={`Remove ${name}`} onClick={() => remove(name)}>
                 <X size={12} aria-hidden />
@@ -151,7 +166,7 @@ function Names({ control, value, onChange, suggestions }: NamesProps) {
         />
         {matches.length > 0 && (
           <div id={listId} role="listbox" aria-label="Suggestions" className="names-suggestions">
-            {matches.map((name) => (
+            {suggestions.map(({ name, allows }) => (
               <div
                 key={name}
                 id={`${listId}-${name}`}
@@ -168,16 +183,29 @@ function Names({ control, value, onChange, suggestions }: NamesProps) {
                 }}
               >
                 <code>{name}</code>
+                <span className="hint">{allows}</span>
               </div>
             ))}
           </div>
         )}
       </div>
+      {unknown.length > 0 && (
+        <p role="status" className="names-warning">
+          Latchkey does not know {unknown.join(", ")}. Check the spelling. Permissions of your own
+          services are fine.
+        </p>
+      )}
       <span role="status" className="visually-hidden">
         {announcement}
       </span>
     </div>
   );
+}
+
+/** The permissions that the service knows, once they are loaded. */
+export function useKnownPermissions(): readonly KnownPermission[] | undefined {
+  const { data } = useQuery(AccessService.method.listPermissions, {}, { staleTime: 60_000 });
+  return data?.data;
 }
 
 const separator = /[\s,;]+/;

@@ -19,7 +19,6 @@ interface RuleCardProps {
   readonly isNew: boolean;
   /** By path within the rule. */
   readonly errors: FieldErrors;
-  readonly suggestions: readonly string[];
   onChange(fields: Partial<AccessRule>): void;
   onDuplicate(): void;
   onRemove(): void;

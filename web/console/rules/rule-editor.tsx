@@ -39,12 +39,10 @@ interface RuleEditorProps {
   readonly kind: RuleKind;
   /** By path in the request: `rules[0].container`. */
   readonly errors: FieldErrors;
-  /** Permission names. */
-  readonly suggestions: readonly string[];
 }
 
 /** Edits rules in evaluation order. */
-export function RuleEditor({ rules, onChange, kind, errors, suggestions }: RuleEditorProps) {
+export function RuleEditor({ rules, onChange, kind, errors }: RuleEditorProps) {
   const ids = useRuleIds();
   const [added, setAdded] = useState<readonly string[]>([]);
   const addButton = useRef<HTMLButtonElement>(null);
@@ -98,7 +96,6 @@ export function RuleEditor({ rules, onChange, kind, errors, suggestions }: RuleE
                   kind={kind}
                   isNew={added.includes(id)}
                   errors={errorsWithin(errors, `rules[${ruleIndex}]`)}
-                  suggestions={suggestions}
                   onChange={(fields) => onChange(rules.with(ruleIndex, ids.change(rule, fields)))}
                   onDuplicate={() => add(duplicateOf(rule, rules))}
                   onRemove={() => remove(rule)}

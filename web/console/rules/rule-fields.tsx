@@ -12,12 +12,11 @@ interface RuleFieldsProps {
   readonly kind: RuleKind;
   /** By path within the rule. */
   readonly errors: FieldErrors;
-  readonly suggestions: readonly string[];
   onChange(fields: Partial<AccessRule>): void;
 }
 
 /** The fields of a rule. `data-field` identifies visited fields. */
-export function RuleFields({ rule, kind, errors, suggestions, onChange }: RuleFieldsProps) {
+export function RuleFields({ rule, kind, errors, onChange }: RuleFieldsProps) {
   return (
     <>
       <div data-field="description">
@@ -46,8 +45,8 @@ export function RuleFields({ rule, kind, errors, suggestions, onChange }: RuleFi
         <PermissionInput
           label="Permissions of the rule"
           hint="Granted on these tokens. Press Enter or a comma after each name."
+          kind={kind}
           value={rule.permissions}
-          suggestions={suggestions}
           errors={errorsOfNames(errors, "permissions", rule.permissions)}
           onChange={(permissions) => onChange({ permissions })}
         />
@@ -61,7 +60,7 @@ export function RuleFields({ rule, kind, errors, suggestions, onChange }: RuleFi
   );
 }
 
-function Container({ rule, kind, errors, onChange }: Omit<RuleFieldsProps, "suggestions">) {
+function Container({ rule, kind, errors, onChange }: RuleFieldsProps) {
   const rest = kind === "management" ? " Leave empty for all tokens." : "";
   return (
     <div data-field="container">
@@ -106,7 +105,7 @@ function TransformChoice({ value, onChange, errors = [] }: TransformChoiceProps)
   return (
     <fieldset className="transforms">
       <legend>Transform</legend>
-      <div>
+      <div className="choice-cards">
         {transforms.map((transform) => (
           <label key={transform}>
             <input

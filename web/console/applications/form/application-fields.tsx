@@ -1,11 +1,10 @@
-import { useQuery } from "@connectrpc/connect-query";
 import type { ChangeEvent } from "react";
-import { AccessService } from "../../../../gen/latchkey/v1/access_service_pb.js";
 import { CreateApplicationRequestSchema } from "../../../../gen/latchkey/v1/application_service_pb.js";
 import { choicesOf } from "../../../../src/contract/fields.js";
 import type { ApplicationType } from "../../../../src/contract/grants.js";
 import { PermissionInput } from "../../rules/permission-input.js";
 import { RuleEditor } from "../../rules/rule-editor.js";
+import { Card } from "../../ui/display.js";
 import { Field } from "../../ui/fields.js";
 import { errorsOfNames, grantRequired, labelOf } from "../../validation/field-errors.js";
 import type { ApplicationForm } from "./application-form.js";
@@ -14,77 +13,104 @@ import { ExpiryField } from "./expiry-field.js";
 import { MetadataField } from "./metadata-field.js";
 import "./form.css";
 
-interface ApplicationFieldsProps {
+interface FieldsProps {
   readonly form: ApplicationForm;
-  /** The type can be set only at creation. */
-  readonly isNew: boolean;
 }
 
-export function ApplicationFields({ form, isNew }: ApplicationFieldsProps) {
-  const { draft, shown, change } = form;
-  const { data } = useQuery(AccessService.method.listPermissions, { type: draft.type });
-  const suggestions = data?.data.map(({ name }) => name) ?? [];
+/** All fields of a new application. */
+export function ApplicationFields({ form }: FieldsProps) {
   return (
     <>
-      <section className="card" aria-label="Details">
-        <TextField form={form} field="name" placeholder="Web shop" />
-        <TextField form={form} field="description" hint="What the application is for." rows={2} />
-        {isNew && <TypeField type={draft.type} onChange={(type) => change({ type })} />}
-        <ExpiryField
-          expiry={draft.expiresAt}
-          errors={shown.expires_at}
-          onChange={(expiresAt) => change({ expiresAt })}
-        />
+      <Card label="Details">
+        <TypeField form={form} />
+        <DetailFields form={form} />
+      </Card>
+      <Card label="Permissions">
+        <GrantFields form={form} />
+      </Card>
+      <Card label="Restrictions">
+        <RestrictionFields form={form} />
+      </Card>
+      <Card label="Metadata">
+        <MetadataFields form={form} />
+      </Card>
+    </>
+  );
+}
+
+export function DetailFields({ form }: FieldsProps) {
+  const { draft, shown, change } = form;
+  return (
+    <>
+      <TextField form={form} field="name" placeholder="Web shop" />
+      <TextField form={form} field="description" hint="What the application is for." rows={2} />
+      <TextField
+        form={form}
+        field="externalId"
+        hint="The id of the application in another system, unique in the tenant."
+        spellCheck={false}
+      />
+      <ExpiryField
+        expiry={draft.expiresAt}
+        errors={shown.expires_at}
+        onChange={(expiresAt) => change({ expiresAt })}
+      />
+    </>
+  );
+}
+
+export function GrantFields({ form }: FieldsProps) {
+  const { draft, shown, change } = form;
+  return (
+    <>
+      {shown.request && <p className="field-error">{grantRequired}</p>}
+      <PermissionInput
+        label="Direct permissions"
+        hint="Granted without a rule. Choose from the list, or type a name and press Enter."
+        kind={draft.type}
+        value={draft.permissions}
+        errors={errorsOfNames(shown, "permissions", draft.permissions)}
+        onChange={(permissions) => change({ permissions })}
+      />
+      <h3>Rules</h3>
+      <RuleEditor
+        kind={draft.type}
+        rules={draft.rules}
+        errors={shown}
+        onChange={(rules) => change({ rules })}
+      />
+    </>
+  );
+}
+
+/** Only public applications have origins and sessions. */
+export function RestrictionFields({ form }: FieldsProps) {
+  const isPublic = form.draft.type === "public";
+  return (
+    <>
+      {isPublic && (
+        <LinesField form={form} field="allowedOrigins" placeholder="https://shop.example.com" />
+      )}
+      <LinesField form={form} field="allowedCidrs" placeholder="203.0.113.0/24" />
+      {isPublic && (
         <TextField
           form={form}
-          field="externalId"
-          hint="The id of the application in another system, unique in the tenant."
-          spellCheck={false}
+          field="sessionQuota"
+          hint="Maximum number of open sessions. Leave empty for the default."
+          inputMode="numeric"
         />
-        <MetadataField
-          pairs={draft.metadata}
-          errors={shown}
-          onChange={(metadata) => change({ metadata })}
-        />
-      </section>
-      <section className="card" aria-labelledby="grants">
-        <h2 id="grants">Permissions</h2>
-        {shown.request && <p className="field-error">{grantRequired}</p>}
-        <PermissionInput
-          label="Direct permissions"
-          hint="Granted without a rule. Choose from the list, or type a name and press Enter."
-          value={draft.permissions}
-          suggestions={suggestions}
-          errors={errorsOfNames(shown, "permissions", draft.permissions)}
-          onChange={(permissions) => change({ permissions })}
-        />
-        <h3>Rules</h3>
-        <RuleEditor
-          kind={draft.type}
-          rules={draft.rules}
-          errors={shown}
-          suggestions={suggestions}
-          onChange={(rules) => change({ rules })}
-        />
-      </section>
-      <section className="card" aria-labelledby="restrictions">
-        <h2 id="restrictions">Restrictions</h2>
-        {draft.type === "public" && (
-          <LinesField form={form} field="allowedOrigins" placeholder="https://shop.example.com" />
-        )}
-        <LinesField form={form} field="allowedCidrs" placeholder="203.0.113.0/24" />
-      </section>
-      {draft.type === "public" && (
-        <section className="card" aria-label="Sessions">
-          <TextField
-            form={form}
-            field="sessionQuota"
-            hint="Maximum number of open sessions. Leave empty for the default."
-            inputMode="numeric"
-          />
-        </section>
       )}
     </>
+  );
+}
+
+export function MetadataFields({ form: { draft, shown, change } }: FieldsProps) {
+  return (
+    <MetadataField
+      pairs={draft.metadata}
+      errors={shown}
+      onChange={(metadata) => change({ metadata })}
+    />
   );
 }
 
@@ -148,28 +174,26 @@ const typeHints: Readonly<Record<ApplicationType, string>> = {
   management: "For administration.",
 };
 
-interface TypeFieldProps {
-  readonly type: ApplicationType;
-  onChange(type: ApplicationType): void;
-}
-
-function TypeField({ type, onChange }: TypeFieldProps) {
+function TypeField({ form: { draft, change } }: FieldsProps) {
   return (
     <fieldset className="options">
       <legend>Type</legend>
-      {types.map((choice) => (
-        <label key={choice} className="check type-choice">
-          <input
-            type="radio"
-            name="type"
-            checked={type === choice}
-            onChange={() => onChange(choice)}
-          />
-          <span>
-            {choice} <span className="hint">{typeHints[choice]}</span>
-          </span>
-        </label>
-      ))}
+      <div className="choice-cards">
+        {types.map((type) => (
+          <label key={type}>
+            <input
+              type="radio"
+              name="type"
+              checked={draft.type === type}
+              onChange={() => change({ type })}
+            />
+            <span>
+              {type}
+              <span className="hint">{typeHints[type]}</span>
+            </span>
+          </label>
+        ))}
+      </div>
       <p className="hint">The type cannot be changed later.</p>
     </fieldset>
   );

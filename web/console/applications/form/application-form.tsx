@@ -3,7 +3,7 @@ import { type FormEvent, type ReactNode, useEffect, useMemo, useRef, useState } 
 import { problemOf } from "../../../../src/contract/problem-report.js";
 import type { ProblemCode } from "../../../../src/contract/problems.js";
 import { serviceNow } from "../../sign-in/connection.js";
-import { Button, ButtonLink } from "../../ui/buttons.js";
+import { Button } from "../../ui/buttons.js";
 import { useAction } from "../../ui/hooks.js";
 import { LeaveGuard } from "../../ui/leave-guard.js";
 import { Problem } from "../../ui/page.js";
@@ -16,9 +16,11 @@ import { pairErrors } from "./metadata-field.js";
 interface FormFrameProps {
   readonly form: ApplicationForm;
   readonly saveLabel: string;
-  /** The target of the cancel link. */
-  readonly cancelTo: string;
+  /** A link or a button. */
+  readonly cancel: ReactNode;
   readonly isSaved: boolean;
+  /** Whether the first field gets the focus. */
+  readonly takesFocus?: boolean;
   readonly children: ReactNode;
   save(): Promise<void>;
   /** Whether the page shows this error itself. */
@@ -27,7 +29,7 @@ interface FormFrameProps {
 
 /** Validates before it saves, and confirms before unsaved changes are lost. */
 export function FormFrame(props: FormFrameProps) {
-  const { form, saveLabel, cancelTo, isSaved, children, save, isShownElsewhere } = props;
+  const { form, saveLabel, cancel, isSaved, takesFocus, children, save, isShownElsewhere } = props;
   const element = useRef<HTMLFormElement>(null);
   const [refusals, setRefusals] = useState(0);
   const { run, isBusy, problem } = useAction(async () => {
@@ -52,6 +54,11 @@ export function FormFrame(props: FormFrameProps) {
       element.current?.querySelector<HTMLElement>("[aria-invalid]")?.focus();
     }
   }, [refusals]);
+  useEffect(() => {
+    if (takesFocus) {
+      element.current?.querySelector<HTMLElement>("input, textarea, button")?.focus();
+    }
+  }, [takesFocus]);
   const hasErrors = Object.keys(form.shown).length > 0;
   return (
     <form ref={element} className="application-form" noValidate onSubmit={submit}>
@@ -66,7 +73,7 @@ export function FormFrame(props: FormFrameProps) {
         <Button type="submit" tone="primary" isBusy={isBusy}>
           {saveLabel}
         </Button>
-        <ButtonLink href={cancelTo}>Cancel</ButtonLink>
+        {cancel}
       </div>
       <LeaveGuard isOn={form.isChanged && !isSaved} title="Leave without saving?">
         <p>Your changes are not saved.</p>

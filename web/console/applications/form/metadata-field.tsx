@@ -57,7 +57,10 @@ export function MetadataField({ pairs, errors, onChange }: MetadataFieldProps) {
 
   return (
     <fieldset className="options">
-      <legend>Metadata</legend>
+      <legend className="visually-hidden">Metadata</legend>
+      <p className="hint">
+        Key-value pairs for your own use, such as the owner or the cost center.
+      </p>
       {pairs.map((pair, index) => (
         <PairFields
           // biome-ignore lint/suspicious/noArrayIndexKey: pairs have no id and keep their order.
@@ -77,7 +80,6 @@ export function MetadataField({ pairs, errors, onChange }: MetadataFieldProps) {
           Add metadata
         </Button>
       </div>
-      <p className="hint">Key-value pairs for your own use.</p>
       {errors.metadata && <p className="field-error">{errors.metadata.join(" · ")}</p>}
     </fieldset>
   );

@@ -1,10 +1,8 @@
 import { create, toJson } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { createClient, type Transport } from "@connectrpc/connect";
-import { useQuery } from "@connectrpc/connect-query";
 import { useMemo, useState } from "react";
 import { type AccessRule, AccessRuleSchema } from "../../../../gen/latchkey/v1/access_rule_pb.js";
-import { AccessService } from "../../../../gen/latchkey/v1/access_service_pb.js";
 import {
   AuthorizeSessionRequestSchema,
   SessionService,
@@ -34,8 +32,6 @@ export function AuthorizeStep({ flow, change, isArrival }: StepViewProps) {
   );
   const [rules, setRules] = useState<readonly AccessRule[]>([]);
   const [lifetime, setLifetime] = useState("");
-  const { data: known } = useQuery(AccessService.method.listPermissions, { type: "private" });
-  const suggestions = known?.data.map(({ name }) => name) ?? [];
   const request = useMemo(
     () =>
       create(AuthorizeSessionRequestSchema, {
@@ -82,16 +78,10 @@ export function AuthorizeStep({ flow, change, isArrival }: StepViewProps) {
           hint="Granted without a rule."
           value={permissions}
           onChange={setPermissions}
-          suggestions={suggestions}
+          kind="session"
           errors={errorsOfNames(errors, "permissions", permissions)}
         />
-        <RuleEditor
-          kind="session"
-          rules={rules}
-          onChange={setRules}
-          errors={errors}
-          suggestions={suggestions}
-        />
+        <RuleEditor kind="session" rules={rules} onChange={setRules} errors={errors} />
         {errors.request && <p className="field-error">{grantRequired}</p>}
         <Select label="Expires" options={lifetimes} value={lifetime} onChange={setLifetime} />
       </KeyChoice>

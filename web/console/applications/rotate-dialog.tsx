@@ -15,13 +15,13 @@ import { useFieldErrors } from "../validation/field-errors.js";
 import { OwnKeyWarning } from "./application-dialogs.js";
 import { useShowNewKey } from "./new-key.js";
 
-interface RegenerateDialogProps {
+interface RotateDialogProps {
   readonly application: Application;
   onClose(): void;
 }
 
-/** Regenerates the key, with an optional grace period for the current one. */
-export function RegenerateDialog({ application, onClose }: RegenerateDialogProps) {
+/** Replaces the key, with an optional grace period for the current one. */
+export function RotateDialog({ application, onClose }: RotateDialogProps) {
   const { id, name, version: ifMatch } = application;
   const [gracePeriod, setGracePeriod] = useState<GracePeriod>({
     choice: "1 day",
@@ -42,21 +42,21 @@ export function RegenerateDialog({ application, onClose }: RegenerateDialogProps
     [id, ifMatch, length],
   );
   const errors = useFieldErrors(RegenerateApplicationKeyRequestSchema, request).grace_period;
-  async function regenerate(): Promise<void> {
+  async function rotate(): Promise<void> {
     const { key = "" } = await applications.regenerateApplicationKey(request);
-    showNewKey(key, refresh);
+    showNewKey({ key, application, onStored: refresh });
   }
   return (
     <ConfirmDialog
-      title={`Regenerate the key of “${name}”?`}
-      confirm="Regenerate"
+      title={`Rotate the key of “${name}”?`}
+      confirm="Rotate key"
       tone={length === undefined ? "danger" : "primary"}
       isBlocked={Number.isNaN(length) || errors !== undefined}
-      act={regenerate}
+      act={rotate}
       onClose={onClose}
     >
       <GracePeriodField gracePeriod={gracePeriod} errors={errors} onChange={setGracePeriod} />
-      <p className="hint">Sessions opened with the current key are not affected.</p>
+      <p className="hint">The new key works at once. Open sessions are not affected.</p>
       <OwnKeyWarning id={id} />
     </ConfirmDialog>
   );

@@ -1,0 +1,162 @@
+import type { ReactNode } from "react";
+import type { Application } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { Grants } from "../rules/grants.js";
+import { CopyButton } from "../ui/buttons.js";
+import { Chips, DescriptionList } from "../ui/display.js";
+import { ExpiryTime, TimeAgo } from "../ui/time.js";
+import { ApplicationLink } from "./application-display.js";
+import {
+  DetailFields,
+  GrantFields,
+  MetadataFields,
+  RestrictionFields,
+} from "./form/application-fields.js";
+import { EditableCard, type Editing } from "./form/editable-card.js";
+
+interface SectionProps {
+  readonly application: Application;
+  readonly editing: Editing;
+}
+
+export function Details(props: SectionProps) {
+  const { application } = props;
+  const { id, externalId, lastUsedAt, expiresAt, modifiedAt } = application;
+  return (
+    <EditableCard
+      {...props}
+      label="Details"
+      fields={["name", "description", "externalId", "expiresAt"]}
+      editor={(form) => <DetailFields form={form} />}
+    >
+      <DescriptionList
+        items={[
+          ["ID", <Copyable key="id" text={id} label="Copy ID" />],
+          [
+            "External ID",
+            externalId === undefined ? (
+              <None key="none">none</None>
+            ) : (
+              <Copyable key="id" text={externalId} label="Copy external ID" />
+            ),
+          ],
+          ["Expires", <ExpiryTime key="at" at={expiresAt} />],
+          ["Last used", <TimeAgo key="at" at={lastUsedAt} />],
+          ["Created", <Change key="at" at={application.createdAt} by={application.createdBy} />],
+          ...(modifiedAt
+            ? [
+                [
+                  "Updated",
+                  <Change key="at" at={modifiedAt} by={application.modifiedBy} />,
+                ] as const,
+              ]
+            : []),
+        ]}
+      />
+    </EditableCard>
+  );
+}
+
+export function Permissions(props: SectionProps) {
+  const { permissions, rules } = props.application;
+  return (
+    <EditableCard
+      {...props}
+      label="Permissions"
+      fields={["permissions", "rules"]}
+      editor={(form) => <GrantFields form={form} />}
+    >
+      <Grants permissions={permissions} rules={rules} />
+    </EditableCard>
+  );
+}
+
+export function Restrictions(props: SectionProps) {
+  const { type, allowedOrigins, allowedCidrs, sessionQuota } = props.application;
+  const isPublic = type === "public";
+  return (
+    <EditableCard
+      {...props}
+      label="Restrictions"
+      fields={["allowedOrigins", "allowedCidrs", "sessionQuota"]}
+      editor={(form) => <RestrictionFields form={form} />}
+    >
+      <DescriptionList
+        items={[
+          ...(isPublic
+            ? [["Origins", <Names key="origins" names={allowedOrigins} />] as const]
+            : []),
+          ["Networks", <Names key="networks" names={allowedCidrs} />],
+          ...(isPublic
+            ? [
+                [
+                  "Session quota",
+                  sessionQuota?.toLocaleString() ?? <None key="quota">default</None>,
+                ] as const,
+              ]
+            : []),
+        ]}
+      />
+    </EditableCard>
+  );
+}
+
+export function Metadata(props: SectionProps) {
+  const pairs = Object.entries(props.application.metadata);
+  return (
+    <EditableCard
+      {...props}
+      label="Metadata"
+      fields={["metadata"]}
+      editor={(form) => <MetadataFields form={form} />}
+    >
+      {pairs.length === 0 ? (
+        <p className="muted">Key-value pairs for your own use, such as the owner. None yet.</p>
+      ) : (
+        <DescriptionList
+          items={pairs.map(([key, value]) => [
+            key,
+            <span key={key} className="multiline">
+              {value}
+            </span>,
+          ])}
+        />
+      )}
+    </EditableCard>
+  );
+}
+
+function Copyable({ text, label }: { readonly text: string; readonly label: string }) {
+  return (
+    <span className="copyable">
+      <code>{text}</code>
+      <CopyButton isCompact text={text} label={label} />
+    </span>
+  );
+}
+
+function Names({ names }: { readonly names: readonly string[] }) {
+  return names.length === 0 ? <None>any</None> : <Chips names={names} />;
+}
+
+function None({ children }: { readonly children: ReactNode }) {
+  return <span className="muted">{children}</span>;
+}
+
+interface ChangeProps {
+  readonly at: Application["createdAt"];
+  readonly by: string | undefined;
+}
+
+function Change({ at, by }: ChangeProps) {
+  return (
+    <>
+      <TimeAgo at={at} />
+      {by !== undefined && (
+        <>
+          {" by "}
+          <ApplicationLink id={by} />
+        </>
+      )}
+    </>
+  );
+}
