@@ -21,8 +21,8 @@ const host = document.body.appendChild(document.createElement("div"));
 createRoot(host).render(
   <Toaster toaster={toaster}>
     {({ title, description, type, action }) => (
-      <Ark.Root className="toast" data-tone={type}>
-        {type === "danger" ? (
+      <Ark.Root className="toast" data-tone={type === "error" ? "danger" : "good"}>
+        {type === "error" ? (
           <CircleAlert size={iconSize} aria-hidden />
         ) : (
           <CircleCheck size={iconSize} aria-hidden />
@@ -50,7 +50,7 @@ export function showToast({ title, description, tone = "good", onUndo }: ToastOp
   toaster.create({
     title,
     description,
-    type: tone,
+    type: tone === "danger" ? "error" : "success",
     duration: onUndo ? undoDurationMs : durationMs,
     ...(onUndo && { action: { label: "Undo", onClick: onUndo } }),
   });
