@@ -36,10 +36,12 @@ export function resolveConnection(
 ): Connection {
   const usable = flags.profile === undefined ? environment : ({} as Partial<ClientEnvironment>);
   const profile = profileFor(flags.profile ?? environment.profile, profiles);
-  const url = flags.url ?? parseVariable("LATCHKEY_URL", serviceUrl, usable.url) ?? profile?.url;
+  const fromVariable = <T>(name: string, parse: (text: string) => T, text: string | undefined) =>
+    text === undefined ? undefined : parseText(name, parse, text);
+  const url = flags.url ?? fromVariable("LATCHKEY_URL", serviceUrl, usable.url) ?? profile?.url;
   const keyHeader =
     flags.keyHeader ??
-    parseVariable("LATCHKEY_KEY_HEADER", header, usable.keyHeader) ??
+    fromVariable("LATCHKEY_KEY_HEADER", header, usable.keyHeader) ??
     profile?.keyHeader;
   const isProfileUrl = url !== undefined && url === profile?.url;
   return {
@@ -59,13 +61,10 @@ function profileFor(name: string | undefined, profiles: Profiles): Profile | und
   return profiles.current === undefined ? undefined : profiles.byName.get(profiles.current);
 }
 
-function parseVariable<T>(
-  name: string,
-  parse: (text: string) => T,
-  text: string | undefined,
-): T | undefined {
+/** Parses a text that is not an option. Commander reports errors of options itself. */
+export function parseText<T>(name: string, parse: (text: string) => T, text: string): T {
   try {
-    return text === undefined ? undefined : parse(text);
+    return parse(text);
   } catch (error) {
     throw new CommandError(`${name}: ${(error as Error).message}`, "usage");
   }
@@ -116,7 +115,7 @@ export interface Profile {
   readonly keyHeader?: string | undefined;
 }
 
-interface Profiles {
+export interface Profiles {
   /** The profile that commands use by default. */
   readonly current?: string | undefined;
   readonly byName: ReadonlyMap<string, Profile>;

@@ -52,11 +52,13 @@ export function withConnection(command: Command): Command {
         "header that carries the key (LATCHKEY_KEY_HEADER)",
       ).argParser(header),
     )
-    .addOption(
-      new Option("--timeout <time>", "timeout of each call, for example 30s")
-        .argParser(timeout)
-        .default(15_000, "15s"),
-    );
+    .addOption(timeoutOption());
+}
+
+export function timeoutOption(): Option {
+  return new Option("--timeout <time>", "timeout of each call, for example 30s")
+    .argParser(timeout)
+    .default(15_000, "15s");
 }
 
 /** The names under which commander returns the options of {@link withConnection}. */
@@ -90,7 +92,7 @@ function asOption<T>(parse: Parser<T>): (text: string) => T {
 }
 
 export const duration = asOption(lifetime);
-export const timeout = asOption(delay);
+const timeout = asOption(delay);
 export const header = asOption(headerName);
 
 export const wholeNumber = (noun: string, min: number, max: number, example: number) =>

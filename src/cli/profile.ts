@@ -7,6 +7,7 @@ import {
   getProfile,
   isLoopback,
   type Profile,
+  type Profiles,
   profilesPath,
   readProfiles,
   writeProfiles,
@@ -19,7 +20,7 @@ import {
   profileArgument,
   profileName,
   serviceUrl,
-  timeout,
+  timeoutOption,
   withJson,
 } from "./options.js";
 import { createOutput, type OutputFlags, shortenKey } from "./output.js";
@@ -42,11 +43,7 @@ export function addProfileCommands(program: Command): void {
     .addOption(new Option("--key-header <name>", "header that carries the key").argParser(header))
     .option("--replace", "overwrite an existing profile")
     .option("--no-check", "do not verify the key")
-    .addOption(
-      new Option("--timeout <time>", "timeout of the verification, for example 30s")
-        .argParser(timeout)
-        .default(15_000, "15s"),
-    )
+    .addOption(timeoutOption())
     .action(addProfile);
   addExample(
     withJson(add),
@@ -97,10 +94,7 @@ async function addProfile(name: string, flags: AddFlags): Promise<void> {
   const key = await readSecret({ noun: `key for ${url}`, file: flags.keyFile });
   const profile = { url, key, keyHeader };
   const identity = flags.check ? await verifyKey(profile, flags) : undefined;
-  const isFirst = before.byName.size === 0;
-  const current = isFirst ? name : before.current;
-  await writeProfiles({ current, byName: new Map(before.byName).set(name, profile) });
-
+  const current = await saveProfile(name, profile, before);
   const output = createOutput(flags);
   const result = { name, url, current: current === name };
   output.showValue(result, (display) => (identity ? formatIdentity(identity, url, display) : ""));
@@ -113,7 +107,19 @@ async function addProfile(name: string, flags: AddFlags): Promise<void> {
   output.note(isUnencrypted(url) ? "The key is sent unencrypted. Use an https:// URL." : undefined);
 }
 
-async function verifyKey(profile: Profile, { timeout: timeoutMs }: AddFlags) {
+/** Saves a profile. The first one becomes the current one, whose name is returned. */
+export async function saveProfile(
+  name: string,
+  profile: Profile,
+  { byName, current: before }: Profiles,
+): Promise<string | undefined> {
+  const current = byName.size === 0 ? name : before;
+  await writeProfiles({ current, byName: new Map(byName).set(name, profile) });
+  return current;
+}
+
+/** Returns the owner of the key of a profile. Throws if the service does not accept it. */
+export async function verifyKey(profile: Profile, { timeout: timeoutMs }: { timeout: number }) {
   const client = createServiceClient(profile);
   try {
     return await client.access.whoAmI({}, { timeoutMs });

@@ -1,7 +1,18 @@
-import { Command } from "commander";
+import { Command, Option } from "commander";
 import { readSettings, version } from "../config/settings.js";
 import { exitCodes } from "./errors.js";
-import { addExample, fileArgument, fileOption, id, lazy, withJson } from "./options.js";
+import {
+  addExample,
+  fileArgument,
+  fileOption,
+  header,
+  id,
+  lazy,
+  profileName,
+  serviceUrl,
+  timeoutOption,
+  withJson,
+} from "./options.js";
 import { optionalSettings, storeSettings, withSettings } from "./settings.js";
 
 /** Creates the command line without the client commands, so that `serve` starts fast. */
@@ -22,6 +33,7 @@ export function createProgram(): Command {
     .description("show a session from start to end, with a temporary service that is then removed")
     .action(lazy(async () => (await import("./demo.js")).demoCommand));
   addExample(demo, "latchkey demo");
+  addInitCommand(program);
   const serving = program
     .commandsGroup("Run a service:")
     .command("serve")
@@ -37,6 +49,37 @@ export function createProgram(): Command {
   );
   addStoreCommands(program);
   return program.addHelpText("after", exitCodeHelp());
+}
+
+function addInitCommand(program: Command): void {
+  const init = program
+    .command("init")
+    .description(
+      "save a profile, create your first application, and show how to check a key in the language " +
+        "of this folder",
+    )
+    .addOption(
+      new Option("--url <url>", "URL of the service (default: http://localhost:8080)").argParser(
+        serviceUrl,
+      ),
+    )
+    .addOption(fileOption("--key-file <file>", "file with a management key, - for stdin"))
+    .addOption(new Option("--key-header <name>", "header that carries the key").argParser(header))
+    .addOption(
+      new Option(
+        "--profile <name>",
+        "profile to use or create (default: the current one, or local)",
+      ).argParser(profileName),
+    )
+    .option("--name <name>", "name of the application (default: the name of this folder)")
+    .option("--write", "write the program to a new file in this folder")
+    .addOption(timeoutOption())
+    .action(lazy(async () => (await import("./init.js")).initCommand));
+  addExample(
+    withJson(init),
+    "latchkey init",
+    "latchkey init --url https://latchkey.example.com --key-file admin.key --write",
+  );
 }
 
 /** Runs the service. Loads only the modules that this process needs. */

@@ -1,5 +1,7 @@
+import { once } from "node:events";
 import { open } from "node:fs/promises";
 import { createInterface } from "node:readline/promises";
+import { Writable } from "node:stream";
 import { escapeUnprintable } from "../lib/terminal.js";
 import { CommandError, exitCodes } from "./errors.js";
 
@@ -27,13 +29,30 @@ export async function confirm(
   }
 }
 
-async function prompt(question: string): Promise<string> {
-  const lines = createInterface({ input: process.stdin, output: process.stderr });
+/** Asks for a value on a terminal. An empty response means the usual value, as does no terminal. */
+export async function ask(question: string, usual: string): Promise<string> {
+  const shown = escapeUnprintable(`${question} [${usual}]: `);
+  return (isInteractive() && (await prompt(shown)).trim()) || usual;
+}
+
+/** Asks on the terminal. Hidden input is not shown. Ctrl-D counts as an empty response. */
+async function prompt(question: string, { isHidden = false } = {}): Promise<string> {
+  const { stdin: input, stderr } = process;
+  // In a terminal, the interface itself writes the question and what is typed.
+  const output = isHidden ? new Writable({ write: (_, __, done) => done() }) : stderr;
+  const lines = createInterface({ input, output, terminal: true });
   lines.on("SIGINT", interrupt);
+  const closed = once(lines, "close").then(() => "");
+  if (isHidden) {
+    stderr.write(question);
+  }
   try {
-    return await lines.question(question);
+    return await Promise.race([lines.question(question), closed]);
   } finally {
     lines.close();
+    if (isHidden) {
+      stderr.write("\n");
+    }
   }
 }
 
@@ -53,7 +72,11 @@ export async function readSecret({ noun, file }: SecretSource): Promise<string> 
     return parseSecret(await readFileStart(file, noun), noun, file);
   }
   if (file === undefined && isInteractive()) {
-    return parseSecret(await promptHidden(`${capitalize(noun)}: `), noun, "the input");
+    return parseSecret(
+      await prompt(`${capitalize(noun)}: `, { isHidden: true }),
+      noun,
+      "the input",
+    );
   }
   return parseSecret(await readStdin(maxSecretBytes), noun, "stdin");
 }
@@ -80,46 +103,6 @@ function parseSecret(text: string, noun: string, source: string): string {
     throw new CommandError(`${source} must contain only the ${noun}, on one line.`, "usage");
   }
   return secret;
-}
-
-/** Prompts without echo. */
-async function promptHidden(question: string): Promise<string> {
-  const { stdin, stderr } = process;
-  // Raw mode starts before the prompt, so that nothing typed early is echoed.
-  stdin.setRawMode(true);
-  stdin.setEncoding("utf8");
-  stderr.write(question);
-  try {
-    let typed = "";
-    for await (const chunk of stdin.iterator({ destroyOnReturn: false })) {
-      for (const character of chunk as string) {
-        if (character === "\r" || character === "\n" || character === "\u0004") {
-          return typed;
-        }
-        typed = applyKey(typed, character);
-      }
-    }
-    return typed;
-  } finally {
-    stdin.setRawMode(false);
-    stdin.pause();
-    stderr.write("\n");
-  }
-}
-
-function applyKey(typed: string, character: string): string {
-  switch (character) {
-    case "\u0003": // Ctrl-C
-      process.stdin.setRawMode(false);
-      return interrupt();
-    case "\u007f": // Delete
-    case "\b":
-      return typed.slice(0, -1);
-    case "\u0015": // Ctrl-U
-      return "";
-    default:
-      return character < " " ? typed : typed + character;
-  }
 }
 
 function interrupt(): never {

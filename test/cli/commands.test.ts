@@ -453,9 +453,8 @@ describe("a profile", () => {
     expect(added.stdout + added.stderr).not.toContain(service.firstKey);
     expect((await stat(cli.path("latchkey/profiles.json"))).mode & 0o777).toBe(0o600);
     const list = await cli.runInProcess(["profile", "ls"]);
-    expect(list.stdout).toContain(
-      `*  local  ${service.url}  ${service.firstKey.slice(0, 11)}\u2026`,
-    );
+    const shortened = `lk_mgt_…${service.firstKey.slice(25, 29)}`;
+    expect(list.stdout).toContain(`*  local  ${service.url}  ${shortened}`);
     expect(list.stdout).not.toContain(service.firstKey);
     expect(await cli.run(["whoami"])).toMatchObject({ code: 0, stdout: added.stdout });
     expect((await cli.runInProcess(["profile", "rm", "local"])).code).toBe(0);

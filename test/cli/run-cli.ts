@@ -22,6 +22,8 @@ export interface RunOptions {
   readonly environment?: Environment;
   /** The content of stdin. */
   readonly input?: string;
+  /** The working directory. */
+  readonly cwd?: string;
 }
 
 /** Runs commands with a temporary configuration folder. */
@@ -42,9 +44,11 @@ export function useCli() {
 
     async run(
       args: readonly string[],
-      { environment, input = "" }: RunOptions = {},
+      { environment, input = "", cwd }: RunOptions = {},
     ): Promise<CommandResult> {
-      const { child, ended, output } = runLatchkey(args, this.environment(environment));
+      const { child, ended, output } = runLatchkey(args, this.environment(environment), {
+        cwd,
+      });
       // The command may exit before it has read everything.
       child.stdin?.on("error", () => {});
       child.stdin?.end(input);

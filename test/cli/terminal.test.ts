@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { expect, it } from "@jest/globals";
@@ -33,10 +33,12 @@ interface Terminal {
 function runInTerminal(
   args: readonly string[],
   environment: Record<string, string> = {},
+  cwd?: string,
 ): Terminal {
   const words = [process.execPath, join(process.cwd(), latchkeyPath), ...args];
   const command = `stty cols 80; exec ${words.map((word) => `'${word}'`).join(" ")}`;
   const child = spawn("script", ["-qfec", command, "/dev/null"], {
+    cwd,
     env: {
       PATH: process.env.PATH,
       TERM: "xterm",
@@ -139,6 +141,25 @@ describeWith(script, "the CLI in a terminal", () => {
     const terminal = runInTerminal(["whoami"], { LATCHKEY_URL: service.url });
     await terminal.respond("Key for", "\u0003");
     expect(await terminal.ended()).toBe(130);
+  });
+
+  it("asks for the URL, the key and a name in `latchkey init`, and before it writes a file", async () => {
+    const folder = cli.path("my-service");
+    mkdirSync(folder);
+    writeFileSync(join(folder, "requirements.txt"), "");
+    const init = runInTerminal(["init"], { XDG_CONFIG_HOME: folder }, folder);
+    await init.respond("URL of the service [http://localhost:8080]: ", `${service.url}/\r`);
+    await init.respond(`Key for ${service.url}: `, `${service.firstKey}\r`);
+    await init.respond("Name of your first application [my-service]: ", "\r");
+    await init.respond("Write it to latchkey_guard.py? [no]: ", "y\r");
+    expect(await init.ended()).toBe(0);
+    expect(init.output()).toContain('Created the private application "my-service"');
+    const [key] = /lk_prv_\w+/.exec(init.output()) ?? [];
+    const identity = await cli.run(["whoami"], {
+      environment: { LATCHKEY_KEY: key ?? "", LATCHKEY_URL: service.url },
+    });
+    expect(identity.stdout).toMatch(/name +my-service\n/);
+    expect(readFileSync(join(folder, "latchkey_guard.py"), "utf8")).toContain(service.url);
   });
 
   it("deletes an application only after its name is typed", async () => {

@@ -9,7 +9,7 @@ import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 
 /** The script of the command `latchkey`, built before the first test. */
 export const latchkeyPath = "dist/src/main.js";
@@ -27,7 +27,7 @@ export interface CapturedProcess {
 
 export type LatchkeyProcess = CapturedProcess;
 
-export interface RunOptions extends Pick<SpawnOptions, "detached"> {
+export interface RunOptions extends Pick<SpawnOptions, "detached" | "cwd"> {
   /** A command that runs the rest of the command line, such as `setpriv --bounding-set …`. */
   readonly prefix?: readonly string[];
 }
@@ -35,15 +35,16 @@ export interface RunOptions extends Pick<SpawnOptions, "detached"> {
 export function runLatchkey(
   args: readonly string[],
   environment: Readonly<Record<string, string>> = {},
-  { prefix = [], detached = false }: RunOptions = {},
+  { prefix = [], detached = false, cwd }: RunOptions = {},
 ): LatchkeyProcess {
   const { PATH = "" } = process.env;
-  const [command = "", ...rest] = [...prefix, process.execPath, latchkeyPath, ...args];
+  const [command = "", ...rest] = [...prefix, process.execPath, resolve(latchkeyPath), ...args];
   // One worker by default, to leave the other cores to other tests.
   const child = spawn(command, rest, {
     env: { PATH, HOST: "127.0.0.1", WORKERS: "1", ...environment },
     stdio: "pipe",
     detached,
+    cwd,
   });
   return captureOutput(child);
 }

@@ -1,0 +1,80 @@
+import { execFile } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { mkdir, symlink, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { promisify } from "node:util";
+import { describe, expect, it } from "@jest/globals";
+import { exampleFor } from "../../src/cli/init.js";
+import { withTempFolder } from "../support/service/run-latchkey.js";
+import { useService } from "../support/service/service-process.js";
+import { useCli } from "./run-cli.js";
+
+const service = useService();
+const cli = useCli();
+
+/** Runs `latchkey init` in a folder, with profiles of its own. */
+function init(folder: string, args: readonly string[], input = service.firstKey) {
+  return cli.run(["init", ...args], {
+    environment: { XDG_CONFIG_HOME: folder },
+    input,
+    cwd: folder,
+  });
+}
+
+describe("latchkey init", () => {
+  it("saves a profile, creates an application and writes a program that works", () =>
+    withTempFolder(async (folder) => {
+      await writeFile(join(folder, "package.json"), "{}");
+      const first = await init(folder, ["--url", service.url, "--name", "Shop API", "--write"]);
+      expect(first.code).toBe(0);
+      expect(first.stderr).toContain(`Saved the profile "local" for ${service.url}.`);
+      expect(first.stderr).toContain('Created the private application "Shop API"');
+      expect(first.stderr).toContain(`npm install ${resolve(".")}\n`);
+
+      await mkdir(join(folder, "node_modules"));
+      await symlink(resolve("."), join(folder, "node_modules", "latchkey"));
+      const [, command = ""] = /^ +(CALLER_KEY=.*)$/m.exec(first.stderr) ?? [];
+      const [, exportKey = ""] = /^ +(export SVC_API_KEY=.*)$/m.exec(first.stdout) ?? [];
+      const shell = ["-c", `${exportKey}\n${command}`];
+      expect((await promisify(execFile)("sh", shell, { cwd: folder })).stdout).toBe("allowed\n");
+
+      // The second time, it uses the profile and does not overwrite the file.
+      const again = await init(folder, ["--write"], "");
+      expect(again.code).toBe(6);
+      expect(again.stderr).toContain("latchkey-guard.mjs already exists.");
+      const second = await init(folder, ["--json"], "");
+      const { profile, key, example } = JSON.parse(second.stdout);
+      expect({ profile, key }).toEqual({
+        profile: "local",
+        key: expect.stringMatching(/^lk_prv_/),
+      });
+      expect(example).toEqual({
+        ...{ language: "typescript", file: "latchkey-guard.mjs" },
+        code: readFileSync(join(folder, "latchkey-guard.mjs"), "utf8"),
+      });
+      expect((await init(folder, ["--url", service.url])).stderr).toContain("already exists");
+    }));
+
+  it("saves and creates nothing if the service refuses the key", () =>
+    withTempFolder(async (folder) => {
+      const refused = await init(folder, ["--url", service.url, "--write"], "lk_mgt_wrong");
+      expect(refused.code).toBe(4);
+      expect(existsSync(join(folder, "latchkey"))).toBe(false);
+      expect(existsSync(join(folder, "latchkey-guard.sh"))).toBe(false);
+    }));
+
+  it.each([
+    [["package.json", "requirements.txt"], "latchkey-guard.mjs"],
+    [["package.json", "tsconfig.json"], "latchkey-guard.ts"],
+    [["go.mod"], "latchkey-guard/main.go"],
+    [["pyproject.toml"], "latchkey_guard.py"],
+    [["README.md"], "latchkey-guard.sh"],
+  ])("chooses the language of a folder with %j", (files, expected) =>
+    withTempFolder(async (folder) => {
+      await Promise.all(files.map((file) => writeFile(join(folder, file), "")));
+      const { file, commands } = exampleFor(folder);
+      expect(file).toBe(expected);
+      expect(commands.at(-1)).toContain(expected.replace("/main.go", ""));
+    }),
+  );
+});
