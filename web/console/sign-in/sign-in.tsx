@@ -115,6 +115,11 @@ function KeyForm({ signIn, firstProblem }: KeyFormProps) {
   const [isRemembered, setIsRemembered] = useState(false);
   const [isBusy, setIsBusy] = useState(false);
   const [problem, setProblem] = useState<unknown>(firstProblem);
+  const field = useRef<HTMLInputElement>(null);
+  const isRefused =
+    problem !== undefined && ConnectError.from(problem).code === Code.Unauthenticated;
+
+  useEffect(() => field.current?.focus(), []);
 
   async function submit(event: FormEvent): Promise<void> {
     event.preventDefault();
@@ -128,25 +133,33 @@ function KeyForm({ signIn, firstProblem }: KeyFormProps) {
     } catch (error) {
       setProblem(error);
       setIsBusy(false);
+      // The next key replaces this one.
+      field.current?.focus();
+      field.current?.select();
     }
   }
 
   return (
     <form onSubmit={submit}>
       <KeyField
+        ref={field}
         label="API key"
-        hint="Stays in this page and is sent only to this service."
+        hint="The service prints the first key when it starts for the first time. The key stays in this page and is sent only to this service."
         placeholder="lk_mgt_…"
         isRequired
+        errors={isRefused ? [describeRefusedKey(key)] : []}
         value={key}
-        onChange={setKey}
+        onChange={(next) => {
+          setKey(next);
+          setProblem(undefined);
+        }}
       />
       <Checkbox
         label="Remember until this tab is closed"
         checked={isRemembered}
         onChange={setIsRemembered}
       />
-      <SignInProblem error={problem} />
+      {!isRefused && <Problem error={problem} />}
       <Button type="submit" tone="primary" isBusy={isBusy}>
         Sign in
       </Button>
@@ -154,16 +167,15 @@ function KeyForm({ signIn, firstProblem }: KeyFormProps) {
   );
 }
 
-function SignInProblem({ error }: { readonly error: unknown }) {
-  const isInvalidKey =
-    error !== undefined && ConnectError.from(error).code === Code.Unauthenticated;
-  return isInvalidKey ? (
-    <p role="alert" className="notice" data-tone="danger">
-      This key is not valid. It may be mistyped, expired or revoked. Check it, or use another key.
-    </p>
-  ) : (
-    <Problem error={error} />
-  );
+/** What is wrong with a key that the service refused, and what to do. */
+function describeRefusedKey(key: string): string {
+  if (key.startsWith("lk_non_")) {
+    return "This is a nonce, not a key. Use the key of an application.";
+  }
+  if (key !== "" && !key.startsWith("lk_")) {
+    return "This is not a key of this service: keys start with lk_. Copy the key as it was shown when it was created.";
+  }
+  return "The service does not accept this key. It may be incomplete, expired, replaced or revoked. Copy the whole key again, or use another one.";
 }
 
 /** The key is stored on request only, for this tab, until the tab is closed. */

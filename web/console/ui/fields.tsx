@@ -1,4 +1,4 @@
-import { type ComponentProps, type ReactNode, useId } from "react";
+import { type ComponentProps, type ReactNode, type Ref, useId } from "react";
 
 /** The texts of a control. */
 export interface FieldText {
@@ -92,16 +92,18 @@ interface KeyFieldProps {
   readonly errors?: readonly string[] | undefined;
   readonly value: string;
   onChange(key: string): void;
+  readonly ref?: Ref<HTMLInputElement>;
 }
 
 /** A password input for a key. */
 export function KeyField({ label, hint, errors, isRequired = false, ...rest }: KeyFieldProps) {
-  const { placeholder, value, onChange } = rest;
+  const { placeholder, value, onChange, ref } = rest;
   return (
     <Field label={label} hint={hint} errors={errors}>
       {(control) => (
         <input
           {...control}
+          ref={ref}
           type="password"
           autoComplete="off"
           spellCheck={false}
