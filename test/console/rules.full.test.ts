@@ -88,6 +88,7 @@ describeInBrowser("console rule editor", (browser) => {
     const names = () => rule(1).locator(".chips code").allInnerTexts();
     await permissionsOf(rule(1)).fill("token:r");
     await page.keyboard.press("ArrowDown");
+    await page.getByRole("option", { name: /^token:read Read tokens\./ }).waitFor();
     expect(await accessibilityViolations(page)).toEqual([]);
     await page.keyboard.press("Enter");
     await expectEventually(names, ["token:read"]);
@@ -96,6 +97,7 @@ describeInBrowser("console rule editor", (browser) => {
     await page.keyboard.press("ControlOrMeta+V");
     await rule(1).getByRole("button", { name: "Remove report:read" }).waitFor();
     await expectEventually(names, ["token:read", "report:run", "report:read"]);
+    await page.getByText("Latchkey does not know report:run, report:read.").waitFor();
     await page.keyboard.press("Backspace");
     await expectEventually(names, ["token:read", "report:run"]);
     await rule(1).getByRole("button", { name: "Remove token:read" }).press("Enter");
