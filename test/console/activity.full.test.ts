@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
 import type { BootstrapResult } from "../../src/bootstrap.js";
@@ -6,6 +7,7 @@ import { createRestApi } from "../support/api/rest.js";
 import { describeInBrowser, type OpenedPage } from "../support/browser/browser.js";
 import {
   accessibilityViolations,
+  button,
   choose,
   expectEventually,
   horizontalOverflow,
@@ -37,65 +39,115 @@ describeInBrowser("console activity page", (browser) => {
   });
 
   const shop = { name: "Web shop", type: "public", permissions: ["token:create"] };
-  const events = () => page.getByRole("region", { name: "Events" }).getByRole("listitem");
+  /** The rows without the header. */
+  const events = () => page.getByRole("table", { name: "Events" }).locator("tbody tr");
+  const query = () => new URL(page.url()).search;
 
-  it("shows past events as sentences and new events live", async () => {
+  it("shows past events as sentences, new events live, and their changes", async () => {
     await page.getByText("Web shop was created by").waitFor();
     const { id } = await api.createApplication(root.key, { ...shop, name: "Kiosk" });
-    await page.getByText("Kiosk was created by").waitFor();
+    await page.getByText("Kiosk was created by Bootstrap").waitFor();
     await api.updateApplication(root.key, {
       id,
       name: "Kiosk",
       permissions: ["token:read"],
       rules: [{ priority: 1, container: "/pci/", transform: "mask", permissions: ["token:use"] }],
     });
-    await page.getByText("Kiosk was updated by").click();
-    const changes = page.getByRole("region", { name: "Changes" });
+    const updated = events().filter({ hasText: "Kiosk was updated by" });
+    await updated.getByRole("cell", { name: "Update application" }).waitFor();
+    await updated.getByRole("button").click();
+    const dialog = page.getByRole("dialog", { name: "Application updated" });
+    const changes = dialog.getByRole("region", { name: "Changes" });
     await changes.getByText("removedtoken:create").waitFor();
     await changes.getByText("addedtoken:read").waitFor();
     await changes.getByText("/pci/").waitFor();
-    await page.getByText("latchkey.v1.ApplicationService/UpdateApplication").waitFor();
+    await dialog.getByText("latchkey.v1.ApplicationService/UpdateApplication").waitFor();
     expect(await accessibilityViolations(page)).toEqual([]);
-    await page.getByText("Kiosk was updated by").click();
+    await dialog.getByRole("button", { name: "Same target" }).click();
+    await expectEventually(query, `?target=${id}`);
+    await expectEventually(() => events().count(), 2);
   });
 
-  it("marks denied calls with the reason", async () => {
+  it("keeps the names of renamed and deleted applications", async () => {
+    const { id } = await api.createApplication(root.key, { ...shop, name: "Old till" });
+    await page.goto(`${server.url}/console/activity?target=${id}`);
+    await signIn(opened, root.key);
+    await api.updateApplication(root.key, { id, name: "New till", permissions: ["token:use"] });
+    await page.getByText("New till was updated by").waitFor();
+    await page.getByText("Old till was created by").click();
+    await page.getByText("(then Old till)").waitFor();
+    await button(page, "Close").click();
+    await api.deleteApplication(root.key, { id });
+    await page.getByText("New till was deleted by").click();
+    const dialog = page.getByRole("dialog", { name: "Application deleted" });
+    await dialog.getByText("(deleted)").waitFor();
+    await button(page, "Close").click();
+    await page.getByText("Old till was created by").waitFor();
+  });
+
+  it("marks denied calls with the method and the reason", async () => {
+    await page.getByLabel("Target").fill("");
     const { key = "" } = await api.createApplication(root.key, { ...shop, name: "Nosy page" });
     for (let times = 0; times < 3; times++) {
       await expect(api.listApplications(key)).rejects.toThrow("application:read");
     }
-    const denial = events().filter({ hasText: "denied: permission_denied" }).first();
+    const denial = events().filter({ hasText: "permission denied" }).first();
     await denial.waitFor();
-    expect(await denial.textContent()).toContain("Nosy page was denied access to ListApplications");
+    expect(await denial.textContent()).toContain("Nosy page was denied: List applications");
   });
 
   it("filters by the query string and stays live", async () => {
-    await choose(page, "Kind", "application.disabled");
+    await choose(page, "Event", "Application disabled");
     await page.getByText("No events match").waitFor();
-    await expectEventually(() => new URL(page.url()).search, "?kind=application.disabled");
+    await expectEventually(query, "?kind=application.disabled");
     const { id } = await api.createApplication(root.key, { ...shop, name: "Stall" });
     await api.disableApplication(root.key, { id });
     await page.getByText("Stall was disabled by").waitFor();
     await expectEventually(() => events().count(), 1);
 
-    await page.getByLabel("Target").fill(id);
-    await choose(page, "Kind", "all");
-    await page.getByText("Stall was created by").waitFor();
-    await expectEventually(() => events().count(), 2);
-    await expectEventually(() => new URL(page.url()).search, `?target=${id}`);
-
+    await choose(page, "Time", "Last hour");
+    await expectEventually(query, "?kind=application.disabled&last=1h");
+    await page.getByText("Stall was disabled by").waitFor();
+    await choose(page, "Time", "Custom range");
     await page.getByLabel("Until").fill("2001-01-01T00:00:00");
     await page.getByText("No events match").waitFor();
-    await page.getByRole("button", { name: "Clear filters" }).click();
+    expect(query()).toMatch(/^\?kind=application\.disabled&since=.+&until=.+$/);
+    await button(page, "Clear filters").click();
+    await expectEventually(query, "");
     await page.getByText("Web shop was created by").waitFor();
   });
 
+  it("exports the events that match the filters, without running formulas", async () => {
+    const name = '=HYPERLINK("https://attacker.example")';
+    const { id } = await api.createApplication(root.key, { ...shop, name });
+    await page.getByLabel("Target").fill(id);
+    await expectEventually(() => events().count(), 1);
+    const save = async (format: string) => {
+      await button(page, "Export").click();
+      await page.getByText("The newest 10,000 events that match the filters").waitFor();
+      const [download] = await Promise.all([
+        page.waitForEvent("download"),
+        page.getByRole("menuitem", { name: format }).click(),
+      ]);
+      await page.getByText("Exported 1 event").last().waitFor();
+      const content = await readFile(await download.path(), "utf8");
+      return { name: download.suggestedFilename(), content };
+    };
+    const csv = await save("CSV");
+    expect(csv.name).toMatch(/^latchkey-events-\d{4}-\d\d-\d\d\.csv$/);
+    expect(csv.content).toContain(`"'=HYPERLINK(""https://attacker.example"")"`);
+    const lines = await save("JSON lines");
+    expect(lines.name).toMatch(/\.jsonl$/);
+    expect(JSON.parse(lines.content)).toMatchObject({ target: { application_id: id, name } });
+    await page.getByLabel("Target").fill("");
+  });
+
   it("holds back new events while paused and shows them on resume", async () => {
-    await page.getByRole("button", { name: "Pause" }).click();
+    await button(page, "Pause").click();
     await api.createApplication(root.key, { ...shop, name: "Latecomer" });
     await page.getByText(/Paused, \d+ new/).waitFor();
     expect(await page.getByText("Latecomer was created by").count()).toBe(0);
-    await page.getByRole("button", { name: "Resume" }).click();
+    await button(page, "Resume").click();
     await page.getByText("Latecomer was created by").waitFor();
   });
 
@@ -109,7 +161,7 @@ describeInBrowser("console activity page", (browser) => {
     await signIn(opened, root.key);
     await page.getByText("Busy shop was enabled by").first().waitFor();
     await expectEventually(() => events().count(), 50);
-    await page.getByRole("button", { name: "Load more" }).click();
+    await button(page, "Load more").click();
     await page.getByText("Busy shop was created by").waitFor();
     await expectEventually(() => events().count(), 61);
     await page.setViewportSize({ width: 360, height: 740 });

@@ -10,13 +10,41 @@ import {
 import { choicesOf } from "../../../src/contract/fields.js";
 import { isUuid } from "../applications/application-display.js";
 import { ApplicationField } from "../applications/application-field.js";
+import { serviceNow } from "../sign-in/connection.js";
 import { Field } from "../ui/fields.js";
-import { FilterSelect } from "../ui/select.js";
+import { Select } from "../ui/select.js";
 import { toLocalInput } from "../ui/time.js";
+import { kindInWords } from "./event-words.js";
 
 const kinds = choicesOf(ListEventsRequestSchema.field.kind);
 
-const names = ["kind", "target", "actor", "since", "until"] as const;
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+
+/** The time ranges that end now, in milliseconds. */
+const ranges: Readonly<Record<string, number>> = {
+  "1h": hourMs,
+  "24h": dayMs,
+  "7d": 7 * dayMs,
+  "30d": 30 * dayMs,
+};
+
+const kindOptions = [
+  { value: "", label: "All events" },
+  ...kinds.map((kind) => ({ value: kind, label: kindInWords(kind) })),
+];
+
+const custom = "custom";
+const rangeOptions = [
+  { value: "", label: "Any time" },
+  { value: "1h", label: "Last hour" },
+  { value: "24h", label: "Last 24 hours" },
+  { value: "7d", label: "Last 7 days" },
+  { value: "30d", label: "Last 30 days" },
+  { value: custom, label: "Custom range" },
+];
+
+const names = ["kind", "target", "actor", "last", "since", "until"] as const;
 
 /** An empty string means no filter. */
 export type ActivityFilter = Readonly<Record<(typeof names)[number], string>>;
@@ -49,6 +77,7 @@ function readFilter(parameters: URLSearchParams): ActivityFilter {
     kind: read("kind", (value) => kinds.includes(value)),
     target: read("target", isUuid),
     actor: read("actor", isUuid),
+    last: read("last", (value) => value in ranges),
     since: read("since", isTime),
     until: read("until", isTime),
   };
@@ -58,10 +87,13 @@ export function toListRequest({
   kind,
   target,
   actor,
+  last,
   since,
   until,
 }: ActivityFilter): MessageInitShape<typeof ListEventsRequestSchema> {
+  const range = ranges[last];
   return {
+    ...(range !== undefined && { since: timestampFromMs(serviceNow() - range) }),
     ...(kind !== "" && { kind }),
     ...(target !== "" && { target }),
     ...(actor !== "" && { actor }),
@@ -95,9 +127,9 @@ interface ActivityFilterBarProps {
 export function ActivityFilterBar({ filter, onChange }: ActivityFilterBarProps) {
   return (
     <search className="activity-filter">
-      <FilterSelect
-        label="Kind"
-        choices={kinds}
+      <Select
+        label="Event"
+        options={kindOptions}
         value={filter.kind}
         onChange={(kind) => onChange({ kind })}
       />
@@ -111,10 +143,32 @@ export function ActivityFilterBar({ filter, onChange }: ActivityFilterBarProps) 
         value={filter.actor}
         onChange={(actor) => onChange({ actor })}
       />
-      <TimeField label="Since" value={filter.since} onChange={(since) => onChange({ since })} />
-      <TimeField label="Until" value={filter.until} onChange={(until) => onChange({ until })} />
+      <Select
+        label="Time"
+        options={rangeOptions}
+        value={isCustom(filter) ? custom : filter.last}
+        onChange={(last) => onChange(last === custom ? customRange(filter) : { ...anyTime, last })}
+      />
+      {isCustom(filter) && (
+        <>
+          <TimeField label="Since" value={filter.since} onChange={(since) => onChange({ since })} />
+          <TimeField label="Until" value={filter.until} onChange={(until) => onChange({ until })} />
+        </>
+      )}
     </search>
   );
+}
+
+const anyTime = { last: "", since: "", until: "" };
+
+function isCustom({ since, until }: ActivityFilter): boolean {
+  return since !== "" || until !== "";
+}
+
+/** The chosen range, or today. */
+function customRange({ last }: ActivityFilter): Partial<ActivityFilter> {
+  const since = new Date(serviceNow() - (ranges[last] ?? dayMs));
+  return { last: "", since: since.toISOString() };
 }
 
 interface TimeFieldProps {

@@ -1,11 +1,20 @@
-import { Activity, SearchX } from "lucide-react";
+import { Activity, Pause, Play, SearchX } from "lucide-react";
+import { useState } from "react";
+import type { Event } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { LiveBadge } from "../live/live.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
 import { Button } from "../ui/buttons.js";
-import { Badge, EmptyState, Skeleton } from "../ui/display.js";
+import { Badge, EmptyState } from "../ui/display.js";
 import { NotAllowed, Page, Problem } from "../ui/page.js";
-import { ActivityFilterBar, noFilter, useActivityFilter } from "./activity-filter.js";
-import { EventItem } from "./event-item.js";
+import {
+  type ActivityFilter,
+  ActivityFilterBar,
+  noFilter,
+  useActivityFilter,
+} from "./activity-filter.js";
+import { EventDialog } from "./event-details.js";
+import { EventTable } from "./event-table.js";
+import { ExportMenu } from "./export-menu.js";
 import { useEventLog } from "./use-events.js";
 import "./activity.css";
 
@@ -23,65 +32,91 @@ export default function ActivityPage() {
 
 function EventLog() {
   const [filter, change] = useActivityFilter();
+  const [opened, setOpened] = useState<Event>();
   const log = useEventLog(filter);
-  const { events, error, hasNextPage, isFetchingNextPage, fetchNextPage } = log;
+  const { events, error, hasNextPage, isFetchingNextPage, fetchNextPage, refetch } = log;
   return (
-    <Page title="Activity" actions={<LiveControls log={log} />}>
+    <Page
+      title="Activity"
+      badges={<LiveState log={log} />}
+      actions={
+        <>
+          <PauseButton log={log} />
+          <ExportMenu filter={filter} />
+        </>
+      }
+      description="Every change of access and every refused call."
+    >
       <ActivityFilterBar filter={filter} onChange={change} />
-      <section className="card" aria-label="Events" aria-busy={!events}>
-        <Problem error={error} />
-        {!events && !error && <Skeleton lines={8} label="Loading events" />}
-        {events?.length === 0 && !hasNextPage && (
-          <NoEvents filter={filter} clear={() => change(noFilter)} />
-        )}
-        {events?.length === 0 && hasNextPage && (
-          <p className="muted">None of the newest events match. Load more to search older ones.</p>
-        )}
-        <ol className="event-list">
-          {events?.map((event) => (
-            <EventItem key={event.id} event={event} />
-          ))}
-        </ol>
-        {hasNextPage && (
-          <div className="actions">
-            <Button isBusy={isFetchingNextPage} onClick={() => fetchNextPage()}>
-              Load more
-            </Button>
-          </div>
-        )}
-      </section>
+      <Problem error={error} onRetry={() => void refetch()} />
+      {(events || !error) && (
+        <EventTable
+          events={events}
+          empty={
+            <NoEvents filter={filter} hasMore={hasNextPage} onClear={() => change(noFilter)} />
+          }
+          onOpen={setOpened}
+        />
+      )}
+      {hasNextPage && (
+        <div className="load-more">
+          <Button isBusy={isFetchingNextPage} onClick={() => fetchNextPage()}>
+            Load more
+          </Button>
+        </div>
+      )}
+      {opened && (
+        <EventDialog event={opened} onFilter={change} onClose={() => setOpened(undefined)} />
+      )}
     </Page>
   );
 }
 
-function LiveControls({ log }: { readonly log: ReturnType<typeof useEventLog> }) {
-  const { isPaused, waiting, pause, resume } = log;
+interface LogProps {
+  readonly log: ReturnType<typeof useEventLog>;
+}
+
+function LiveState({ log: { isPaused, waiting } }: LogProps) {
   return isPaused ? (
-    <>
-      <span role="status">
-        <Badge tone="warning">{waiting === 0 ? "Paused" : `Paused, ${waiting} new`}</Badge>
-      </span>
-      <Button onClick={resume}>Resume</Button>
-    </>
+    <span role="status">
+      <Badge tone="warning">{waiting === 0 ? "Paused" : `Paused, ${waiting} new`}</Badge>
+    </span>
   ) : (
-    <>
-      <LiveBadge fallback="Not live" />
-      <Button onClick={pause}>Pause</Button>
-    </>
+    <LiveBadge fallback="Not live" />
+  );
+}
+
+function PauseButton({ log: { isPaused, pause, resume } }: LogProps) {
+  return isPaused ? (
+    <Button icon={Play} onClick={resume}>
+      Resume
+    </Button>
+  ) : (
+    <Button icon={Pause} onClick={pause}>
+      Pause
+    </Button>
   );
 }
 
 interface NoEventsProps {
-  readonly filter: ReturnType<typeof useActivityFilter>[0];
-  clear(): void;
+  readonly filter: ActivityFilter;
+  readonly hasMore: boolean;
+  onClear(): void;
 }
 
-function NoEvents({ filter, clear }: NoEventsProps) {
+function NoEvents({ filter, hasMore, onClear }: NoEventsProps) {
+  if (hasMore) {
+    return (
+      <EmptyState icon={SearchX} title="None of the newest events match">
+        Load more to search older ones.
+      </EmptyState>
+    );
+  }
   return Object.values(filter).some((value) => value !== "") ? (
     <EmptyState
       icon={SearchX}
       title="No events match"
-      action={<Button onClick={clear}>Clear filters</Button>}
+      action={<Button onClick={onClear}>Clear filters</Button>}
     />
   ) : (
     <EmptyState icon={Activity} title="No events yet">

@@ -21,9 +21,11 @@ const nothing: Received = { events: [], pausedAt: undefined };
 
 /** Stored events merged with the live stream, newest first. */
 export function useEventLog(filter: ActivityFilter) {
+  // A range that ends now starts at a fixed time, or each render would fetch the list again.
+  const request = useMemo(() => toListRequest(filter), [filter]);
   const { data, refetch, ...query } = useInfiniteQuery(
     EventService.method.listEvents,
-    { ...toListRequest(filter), size, start: undefined },
+    { ...request, size, start: undefined },
     {
       pageParamKey: "start",
       getNextPageParam: ({ pagination }) => pagination?.next,
@@ -57,6 +59,7 @@ export function useEventLog(filter: ActivityFilter) {
 
   return {
     ...query,
+    refetch,
     events: shown,
     /** Events that arrived while paused. */
     waiting,

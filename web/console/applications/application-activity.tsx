@@ -9,7 +9,7 @@ import {
   type Session,
   SessionService,
 } from "../../../gen/latchkey/v1/session_service_pb.js";
-import { EventSentence } from "../activity/event-item.js";
+import { EventSentence } from "../activity/event-sentence.js";
 import { RevokeDialog, StateBadge } from "../sessions/session-dialogs.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
 import { Button, ButtonLink } from "../ui/buttons.js";

@@ -1,0 +1,117 @@
+import { toJsonString } from "@bufbuild/protobuf";
+import { timestampDate } from "@bufbuild/protobuf/wkt";
+import { ListFilter } from "lucide-react";
+import type { ReactNode } from "react";
+import {
+  type Event,
+  type EventParty,
+  EventSchema,
+} from "../../../gen/latchkey/v1/event_service_pb.js";
+import { ApplicationLink, useApplicationName } from "../applications/application-display.js";
+import { useAccess } from "../sign-in/signed-in-key.js";
+import { Button, CopyButton } from "../ui/buttons.js";
+import { Dialog } from "../ui/dialog.js";
+import { DescriptionList } from "../ui/display.js";
+import { ExpiryTime } from "../ui/time.js";
+import type { ActivityFilter } from "./activity-filter.js";
+import { EventSentence } from "./event-sentence.js";
+import { kindInWords, methodInWords, reasonInWords } from "./event-words.js";
+import { StateDiff } from "./state-diff.js";
+
+interface EventDialogProps {
+  readonly event: Event;
+  onFilter(filter: Partial<ActivityFilter>): void;
+  onClose(): void;
+}
+
+/** All fields of an event, and what it changed. */
+export function EventDialog({ event, onFilter, onClose }: EventDialogProps) {
+  const { kind, before, after, target, actor } = event;
+  const filterBy = (filter: Partial<ActivityFilter>) => () => {
+    onFilter(filter);
+    onClose();
+  };
+  return (
+    <Dialog title={kindInWords(kind)} onClose={onClose}>
+      <p>
+        <EventSentence event={event} />
+      </p>
+      <DescriptionList items={itemsOf(event)} />
+      {(before || after) && <StateDiff before={before} after={after} />}
+      <div className="dialog-actions">
+        {actor?.applicationId !== undefined && (
+          <Button icon={ListFilter} onClick={filterBy({ actor: actor.applicationId })}>
+            Same actor
+          </Button>
+        )}
+        {target?.applicationId !== undefined && (
+          <Button icon={ListFilter} onClick={filterBy({ target: target.applicationId })}>
+            Same target
+          </Button>
+        )}
+        <CopyButton
+          label="Copy as JSON"
+          text={toJsonString(EventSchema, event, { useProtoFieldName: true, prettySpaces: 2 })}
+        />
+      </div>
+    </Dialog>
+  );
+}
+
+function itemsOf(event: Event): (readonly [string, ReactNode])[] {
+  const { kind, at, target, actor, reason, count, method, address, requestId, endsAt } = event;
+  const items: readonly (readonly [string, ReactNode])[] = [
+    ["Time", at && timestampDate(at).toLocaleString()],
+    ["Kind", <code key="kind">{kind}</code>],
+    ["Target", target && <Principal key="target" principal={target} />],
+    ["Actor", actor && <Principal key="actor" principal={actor} />],
+    ["Reason", reason && reasonInWords(reason)],
+    ["Count", count],
+    ["Method", method && <Method key="method" method={method} />],
+    ["Address", address && <code key="address">{address}</code>],
+    ["Request id", requestId && <code key="request">{requestId}</code>],
+    ["Expires", endsAt && <ExpiryTime key="end" at={endsAt} />],
+  ];
+  return items.filter(([, value]) => value !== undefined && value !== "");
+}
+
+function Method({ method }: { readonly method: string }) {
+  return (
+    <>
+      {methodInWords(method)}
+      <code className="event-id">{method}</code>
+    </>
+  );
+}
+
+function Principal({ principal }: { readonly principal: EventParty }) {
+  const { applicationId, sessionId, keyId, name } = principal;
+  return (
+    <>
+      {applicationId !== undefined && <EventApplication id={applicationId} name={name} />}
+      {sessionId !== undefined && <code className="event-id">session {sessionId}</code>}
+      {keyId !== undefined && <code className="event-id">key {keyId}</code>}
+    </>
+  );
+}
+
+interface EventApplicationProps {
+  readonly id: string;
+  /** The name when the event was recorded. */
+  readonly name: string | undefined;
+}
+
+/** A link to the application, with a note if it was renamed or deleted since. */
+function EventApplication({ id, name }: EventApplicationProps) {
+  const { may } = useAccess();
+  const current = useApplicationName(id);
+  const isRenamed = current && name !== undefined && current !== name;
+  return (
+    <>
+      <ApplicationLink id={id} fallbackName={name} />
+      {isRenamed && <span className="muted"> (then {name})</span>}
+      {current === null && may("application:read") && <span className="muted"> (deleted)</span>}
+      <code className="event-id">{id}</code>
+    </>
+  );
+}

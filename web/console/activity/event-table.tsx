@@ -1,0 +1,96 @@
+import {
+  Ban,
+  CircleCheck,
+  CircleDashed,
+  Clock,
+  FileInput,
+  KeyRound,
+  type LucideIcon,
+  Pencil,
+  Plus,
+  ShieldX,
+  Timer,
+  Trash2,
+} from "lucide-react";
+import type { ReactNode } from "react";
+import type { Event } from "../../../gen/latchkey/v1/event_service_pb.js";
+import { iconSize } from "../ui/buttons.js";
+import { type Column, DataTable } from "../ui/data-table.js";
+import { Badge } from "../ui/display.js";
+import { TimeAgo } from "../ui/time.js";
+import { EventSentence } from "./event-sentence.js";
+import { methodInWords, reasonInWords } from "./event-words.js";
+
+interface EventTableProps {
+  /** Undefined while they load. */
+  readonly events: readonly Event[] | undefined;
+  readonly empty: ReactNode;
+  onOpen(event: Event): void;
+}
+
+/** One row per event, newest first. */
+export function EventTable({ events, empty, onOpen }: EventTableProps) {
+  return (
+    <div className="event-table">
+      <DataTable
+        label="Events"
+        columns={columns}
+        count={events?.length ?? 0}
+        rowAt={(index) => events?.[index]}
+        keyOf={({ id }) => id}
+        onOpen={onOpen}
+        isLoading={!events}
+        empty={empty}
+      />
+    </div>
+  );
+}
+
+const columns: readonly Column<Event>[] = [
+  { title: "Event", cell: (event) => <EventCell event={event} /> },
+  {
+    title: "Method",
+    width: "190px",
+    cell: ({ method }) => (method === undefined ? "" : methodInWords(method)),
+    isHiddenOnPhone: true,
+  },
+  { title: "Address", width: "130px", cell: ({ address }) => address, isHiddenOnPhone: true },
+  { title: "Time", width: "120px", cell: ({ at }) => <TimeAgo at={at} /> },
+];
+
+function EventCell({ event }: { readonly event: Event }) {
+  const { kind, outcome, reason = "", count = 1 } = event;
+  const Icon = iconOf(kind);
+  return (
+    <span className="event-cell" data-outcome={outcome}>
+      <Icon size={iconSize} className="event-icon" aria-hidden />
+      <span className="event-sentence">
+        <EventSentence event={event} />
+      </span>
+      {outcome === "denied" && (
+        <Badge tone="danger">
+          {reasonInWords(reason)}
+          {count > 1 && `, ${count.toLocaleString("en")} times`}
+        </Badge>
+      )}
+    </span>
+  );
+}
+
+/** The icon of the first part of a kind that has one. */
+const icons: readonly (readonly [part: string, icon: LucideIcon])[] = [
+  ["access.denied", ShieldX],
+  [".created", Plus],
+  ["application.updated", Pencil],
+  ["application.disabled", Ban],
+  ["application.enabled", CircleCheck],
+  ["application.deleted", Trash2],
+  [".imported", FileInput],
+  [".expir", Clock],
+  ["key.", KeyRound],
+  ["session", Timer],
+];
+
+function iconOf(kind: string): LucideIcon {
+  return icons.find(([part]) => kind.includes(part))?.[1] ?? CircleDashed;
+}

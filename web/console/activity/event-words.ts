@@ -1,0 +1,20 @@
+/** `Application updated` for `application.updated`. */
+export function kindInWords(kind: string): string {
+  return capitalize(kind.replaceAll(/[._]/g, " "));
+}
+
+/** `Update application` for `latchkey.v1.ApplicationService/UpdateApplication`. */
+export function methodInWords(method: string): string {
+  const name = method.split("/").at(-1) ?? method;
+  const words = name.match(/[A-Z][a-z]*/g) ?? [name];
+  return capitalize(words.map((word) => (word === "I" ? word : word.toLowerCase())).join(" "));
+}
+
+/** `permission denied` for `permission_denied`. */
+export function reasonInWords(reason: string): string {
+  return reason.replaceAll("_", " ");
+}
+
+function capitalize(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

@@ -1,0 +1,93 @@
+import { type MessageInitShape, toJsonString } from "@bufbuild/protobuf";
+import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
+import { createClient, type Transport } from "@connectrpc/connect";
+import {
+  type Event,
+  EventSchema,
+  EventService,
+  type ListEventsRequestSchema,
+} from "../../../gen/latchkey/v1/event_service_pb.js";
+
+/** The most events in one export, which the browser holds in memory. */
+export const maxExported = 10_000;
+
+/** The page size limit of the service. */
+const size = 100;
+
+interface Exported {
+  readonly events: readonly Event[];
+  /** Whether no older events match. */
+  readonly isComplete: boolean;
+}
+
+interface ReadOptions {
+  readonly transport: Transport;
+  readonly request: MessageInitShape<typeof ListEventsRequestSchema>;
+  readonly signal: AbortSignal;
+  onProgress(count: number): void;
+}
+
+/** Reads the events that match a request, newest first, up to the maximum. */
+export async function readEvents(options: ReadOptions): Promise<Exported> {
+  const { transport, request, signal, onProgress } = options;
+  const client = createClient(EventService, transport);
+  const events: Event[] = [];
+  let start: string | undefined;
+  do {
+    const page = { size, ...(start !== undefined && { start }) };
+    const { data, pagination } = await client.listEvents({ ...request, ...page }, { signal });
+    events.push(...data);
+    onProgress(events.length);
+    start = pagination?.next;
+  } while (start !== undefined && events.length < maxExported);
+  return { events: events.slice(0, maxExported), isComplete: start === undefined };
+}
+
+/** One JSON object per line, as REST returns them. */
+export function toJsonLines(events: readonly Event[]): string {
+  const options = { useProtoFieldName: true, alwaysEmitImplicit: true };
+  return events.map((event) => `${toJsonString(EventSchema, event, options)}\n`).join("");
+}
+
+const columns: readonly (readonly [name: string, (event: Event) => unknown])[] = [
+  ["time", ({ at }) => isoTime(at)],
+  ["kind", ({ kind }) => kind],
+  ["outcome", ({ outcome }) => outcome],
+  ["reason", ({ reason }) => reason],
+  ["count", ({ count }) => count],
+  ["target_name", ({ target }) => target?.name],
+  ["target_application_id", ({ target }) => target?.applicationId],
+  ["target_session_id", ({ target }) => target?.sessionId],
+  ["target_key_id", ({ target }) => target?.keyId],
+  ["actor_name", ({ actor }) => actor?.name],
+  ["actor_application_id", ({ actor }) => actor?.applicationId],
+  ["actor_session_id", ({ actor }) => actor?.sessionId],
+  ["actor_key_id", ({ actor }) => actor?.keyId],
+  ["method", ({ method }) => method],
+  ["address", ({ address }) => address],
+  ["request_id", ({ requestId }) => requestId],
+  ["ends_at", ({ endsAt }) => isoTime(endsAt)],
+  ["id", ({ id }) => id],
+];
+
+/** One event per row, without the states before and after. Quoted as RFC 4180 describes. */
+export function toCsv(events: readonly Event[]): string {
+  const rows = events.map((event) => columns.map(([, read]) => read(event)));
+  return [columns.map(([name]) => name), ...rows]
+    .map((row) => `${row.map(toCell).join(",")}\r\n`)
+    .join("");
+}
+
+function isoTime(time: Timestamp | undefined): string | undefined {
+  return time && timestampDate(time).toISOString();
+}
+
+/** Spreadsheets run a cell that starts with one of these as a formula. */
+const formulaStart = /^[\s\p{Cc}]*[=+\-@\t\r＝＋－＠]/u;
+
+/** An apostrophe makes a spreadsheet show the cell as text. */
+function toCell(value: unknown): string {
+  const text = value === undefined ? "" : String(value);
+  const safe = formulaStart.test(text) ? `'${text}` : text;
+  return `"${safe.replaceAll('"', '""')}"`;
+}

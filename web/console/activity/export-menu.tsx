@@ -1,0 +1,89 @@
+import { useTransport } from "@connectrpc/connect-query";
+import { Braces, Download, Sheet } from "lucide-react";
+import { useEffect, useRef, useState } from "react";
+import { problemOf } from "../../../src/contract/problem-report.js";
+import { serviceNow } from "../sign-in/connection.js";
+import { Button } from "../ui/buttons.js";
+import { Menu } from "../ui/menu.js";
+import { toast } from "../ui/toast.js";
+import { type ActivityFilter, toListRequest } from "./activity-filter.js";
+import { maxExported, readEvents, toCsv, toJsonLines } from "./export-events.js";
+
+const formats = {
+  csv: { type: "text/csv", write: toCsv },
+  jsonl: { type: "application/jsonl", write: toJsonLines },
+} as const;
+
+const countText = (count: number) => count.toLocaleString("en");
+
+/** Saves the events that match the filter as a file. */
+export function ExportMenu({ filter }: { readonly filter: ActivityFilter }) {
+  const transport = useTransport();
+  const [progress, setProgress] = useState<number>();
+  const running = useRef<AbortController>(undefined);
+  useEffect(() => () => running.current?.abort(), []);
+
+  async function save(extension: keyof typeof formats): Promise<void> {
+    const controller = new AbortController();
+    running.current = controller;
+    setProgress(0);
+    try {
+      const { events, isComplete } = await readEvents({
+        transport,
+        request: toListRequest(filter),
+        signal: controller.signal,
+        onProgress: setProgress,
+      });
+      const { type, write } = formats[extension];
+      const date = new Date(serviceNow()).toISOString().slice(0, 10);
+      saveFile(`latchkey-events-${date}.${extension}`, type, write(events));
+      toast({
+        title: `Exported ${countText(events.length)} ${events.length === 1 ? "event" : "events"}`,
+        ...(!isComplete && {
+          description: "Older events match too. To export them, choose an earlier time range.",
+        }),
+      });
+    } catch (error) {
+      if (!controller.signal.aborted) {
+        toast({
+          title: "Export failed",
+          description: problemOf(error).detail,
+          tone: "danger",
+        });
+      }
+    } finally {
+      setProgress(undefined);
+    }
+  }
+
+  return (
+    <Menu
+      trigger={
+        <Button icon={Download} isBusy={progress !== undefined}>
+          {progress === undefined ? "Export" : `Exporting ${countText(progress)}…`}
+        </Button>
+      }
+      header={
+        <span className="hint">
+          The newest {countText(maxExported)} events that match the filters
+        </span>
+      }
+      groups={[
+        [
+          { label: "CSV", icon: Sheet, onSelect: () => void save("csv") },
+          { label: "JSON lines", icon: Braces, onSelect: () => void save("jsonl") },
+        ],
+      ]}
+    />
+  );
+}
+
+function saveFile(name: string, type: string, content: string): void {
+  const url = URL.createObjectURL(new Blob([content], { type }));
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = name;
+  link.click();
+  // The browser reads the content after the click.
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}
