@@ -7527,6 +7527,87 @@ export const openapi = {
         }
       }
     },
+    "/": {
+      "get": {
+        "operationId": "getService",
+        "tags": [
+          "Operations"
+        ],
+        "summary": "Gets the version and the paths of the service",
+        "description": "A browser is redirected to the console instead. With `CONSOLE=off`, `console` and `docs` are absent. Needs no key.",
+        "security": [],
+        "responses": {
+          "200": {
+            "description": "The service.",
+            "headers": {
+              "X-Request-Id": {
+                "$ref": "#/components/headers/X-Request-Id"
+              }
+            },
+            "content": {
+              "application/json": {
+                "schema": {
+                  "type": "object",
+                  "properties": {
+                    "name": {
+                      "type": "string",
+                      "examples": [
+                        "latchkey"
+                      ]
+                    },
+                    "version": {
+                      "type": "string",
+                      "examples": [
+                        "0.1.0"
+                      ]
+                    },
+                    "console": {
+                      "type": "string",
+                      "examples": [
+                        "/console"
+                      ]
+                    },
+                    "docs": {
+                      "type": "string",
+                      "examples": [
+                        "/docs"
+                      ]
+                    },
+                    "openapi": {
+                      "type": "string",
+                      "examples": [
+                        "/openapi.json"
+                      ]
+                    }
+                  },
+                  "required": [
+                    "name",
+                    "version",
+                    "openapi"
+                  ]
+                },
+                "example": {
+                  "name": "latchkey",
+                  "version": "0.1.0",
+                  "console": "/console",
+                  "docs": "/docs",
+                  "openapi": "/openapi.json"
+                }
+              }
+            }
+          },
+          "400": {
+            "$ref": "#/components/responses/InvalidRequest"
+          },
+          "414": {
+            "$ref": "#/components/responses/UrlTooLong"
+          },
+          "431": {
+            "$ref": "#/components/responses/HeadersTooLarge"
+          }
+        }
+      }
+    },
     "/healthz": {
       "get": {
         "operationId": "getHealth",

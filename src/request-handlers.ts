@@ -90,7 +90,7 @@ export function createHandlers(
       writeTimeoutMs: requestTimeout,
       redactKeys: dependencies.redactKeys,
     }),
-    createSystemEndpoints({ readiness, keyHeader, publicUrl, scrape }),
+    createSystemEndpoints({ readiness, keyHeader, hasConsole, publicUrl, scrape }),
     ...(hasConsole ? [createWebPages({ keyHeader })] : []),
     createGateway({ ...shared, openImplementations, pipelines }),
   ];

@@ -157,7 +157,14 @@ describe("the OpenAPI document", () => {
       ),
     ]);
     expect(operations.map(({ operationId }) => operationId).sort()).toEqual(
-      [...names, "getHealth", "getReadiness", "getOpenapi", "getAuthZenMetadata"].sort(),
+      [
+        ...names,
+        "getService",
+        "getHealth",
+        "getReadiness",
+        "getOpenapi",
+        "getAuthZenMetadata",
+      ].sort(),
     );
   });
 
@@ -175,6 +182,7 @@ describe("the OpenAPI document", () => {
     expect(unauthenticated.map(({ operationId }) => operationId)).toEqual([
       "revokeKey",
       "reportLeakedKeys",
+      "getService",
       "getHealth",
       "getReadiness",
       "getOpenapi",

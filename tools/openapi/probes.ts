@@ -34,6 +34,16 @@ export function createProbes(problems: Problems): Json {
     },
   });
   return {
+    "/": probe({
+      operationId: "getService",
+      summary: "Gets the version and the paths of the service",
+      description:
+        "A browser is redirected to the console instead. With `CONSOLE=off`, `console` and `docs` are absent.",
+      response: "The service.",
+      schema: serviceSchema,
+      example: serviceExample,
+      errors: [],
+    }),
     "/healthz": probe({
       operationId: "getHealth",
       summary: "Liveness probe",
@@ -91,6 +101,25 @@ interface Probe {
   /** The error codes besides those of every request. */
   readonly errors: readonly string[];
 }
+
+const serviceExample = {
+  name: "latchkey",
+  version: "0.1.0",
+  console: "/console",
+  docs: "/docs",
+  openapi: "/openapi.json",
+};
+
+const serviceSchema: Json = {
+  type: "object",
+  properties: Object.fromEntries(
+    Object.entries(serviceExample).map(([name, value]) => [
+      name,
+      { type: "string", examples: [value] },
+    ]),
+  ),
+  required: ["name", "version", "openapi"],
+};
 
 const metadataExample = {
   policy_decision_point: "https://keys.example.com",

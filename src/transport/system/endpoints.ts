@@ -1,8 +1,10 @@
 import { prometheusContentType } from "prom-client";
 import { openapi } from "../../../gen/openapi.js";
+import { version } from "../../config/settings.js";
 import { Problem } from "../../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";
 import { type Exchange, handled, type RequestHandler } from "../http/exchange.js";
+import type { HeaderList } from "../http/headers.js";
 import { requireGetOrHead, sendJson, sendProblem } from "../http/responses.js";
 import { createAuthZenMetadata } from "./authzen-metadata.js";
 import type { Readiness } from "./health.js";
@@ -11,6 +13,8 @@ import { webPageAt } from "./web-pages.js";
 interface EndpointOptions {
   readonly readiness: Readiness;
   readonly keyHeader: string;
+  /** Whether the service has the console and the documentation. */
+  readonly hasConsole: boolean;
   /** The URL of the service for its clients, without a trailing slash. */
   readonly publicUrl?: string | undefined;
   /** Renders the metrics, if this port serves them. */
@@ -31,6 +35,7 @@ type Endpoint = (exchange: Exchange) => MaybePromise<void>;
 export function createSystemEndpoints({
   readiness,
   keyHeader,
+  hasConsole,
   publicUrl,
   scrape,
 }: EndpointOptions): RequestHandler {
@@ -44,6 +49,17 @@ export function createSystemEndpoints({
     }
   }
 
+  const service = JSON.stringify({
+    name: "latchkey",
+    version,
+    ...(hasConsole && { console: "/console", docs: "/docs" }),
+    openapi: "/openapi.json",
+  });
+  endpoints.set(rootPath, (exchange) =>
+    hasConsole && acceptsHtml(exchange)
+      ? exchange.send(302, [...varyByAccept, "location", "/console"])
+      : exchange.send(200, [...varyByAccept, "content-type", "application/json"], service),
+  );
   add("healthz", (exchange) => sendJson(exchange, 200, '{"status":"ok"}'));
   add("readyz", async (exchange) =>
     (await readiness.check())
@@ -73,9 +89,18 @@ export function createSystemEndpoints({
   };
 }
 
-const namesByPath: ReadonlyMap<string, string> = new Map(
-  systemEndpointNames.flatMap((name) => pathsOf(name).map((path) => [path, name])),
-);
+/** Browsers get the console here, and programs the paths of this service. */
+const rootPath = "/";
+const varyByAccept: HeaderList = ["vary", "accept"];
+
+function acceptsHtml({ headers }: Exchange): boolean {
+  return headers.accept?.includes("text/html") ?? false;
+}
+
+const namesByPath: ReadonlyMap<string, string> = new Map([
+  [rootPath, "root"],
+  ...systemEndpointNames.flatMap((name) => pathsOf(name).map((path) => [path, name] as const)),
+]);
 
 /** The endpoint of a request that is not a call, as a label of bounded cardinality. */
 export function endpointLabel(path: string): string {

@@ -67,9 +67,6 @@ export function createWebPages({ keyHeader }: WebPagesOptions): RequestHandler {
 
   function pageFor(exchange: Exchange): (() => MaybePromise<void>) | undefined {
     const { path } = exchange;
-    if (path === "/" && acceptsHtml(exchange)) {
-      return () => exchange.send(302, ["location", "/console"]);
-    }
     switch (webPageAt(path)) {
       case "console":
         // Its script shows the page of the path.
@@ -144,10 +141,6 @@ async function sendFile(
 function acceptsGzip({ headers }: Exchange): boolean {
   const accepted = String(headers["accept-encoding"] ?? "");
   return /(?:^|,)\s*gzip\s*(?:,|$|;(?!\s*q=0(?:\.0*)?\s*(?:,|$)))/i.test(accepted);
-}
-
-function acceptsHtml({ headers }: Exchange): boolean {
-  return headers.accept?.includes("text/html") ?? false;
 }
 
 /** A file, uncompressed and, if the build compressed it, compressed. */

@@ -23,7 +23,9 @@ export const unauthenticatedServices: readonly DescService[] = [
 /** Needs a signature instead of a key. */
 export const signedMethod: DescMethod = KeyService.method.reportLeakedKeys;
 
-const unauthenticatedPages: readonly string[] = systemEndpointNames.map((name) => `/${name}`);
+const unauthenticatedPages: readonly string[] = ["", ...systemEndpointNames].map(
+  (name) => `/${name}`,
+);
 
 const noTarget: Target = { applicationId: "", key: "", keyId: "", sessionId: "", nonce: "" };
 

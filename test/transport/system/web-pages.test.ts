@@ -1,5 +1,6 @@
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { version } from "../../../src/config/settings.js";
 import { send } from "../../support/http/http.js";
 import { callRaw } from "../../support/http/raw-grpc.js";
 import { startServer, type TestServer } from "../../support/service/server.js";
@@ -160,11 +161,21 @@ describe("web pages", () => {
     expect(headers["content-encoding"]).toBe(isCompressed ? "gzip" : undefined);
   });
 
-  it("redirects a browser from / to the console", async () => {
+  it("redirects a browser from / to the console, and lists the paths for programs", async () => {
     const browser = await send(server, "/", { headers: { accept: "text/html,*/*" } });
     expect([browser.status, browser.headers.location]).toEqual([302, "/console"]);
     const program = await send(server, "/", { headers: { accept: "*/*" } });
-    expect(program.status).toBe(404);
+    expect(program.status).toBe(200);
+    expect(program.headers).toMatchObject({ "content-type": "application/json", vary: "accept" });
+    expect(JSON.parse(program.body)).toEqual({
+      name: "latchkey",
+      version,
+      console: "/console",
+      docs: "/docs",
+      openapi: "/openapi.json",
+    });
+    const { status } = await send(server, "/", { method: "POST" });
+    expect(status).toBe(405);
   });
 
   it("loads less than 250 kB of compressed script for the first page of the console", async () => {
@@ -184,9 +195,12 @@ describe("CONSOLE=off", () => {
     const server = await startServer("lmdb", { environment: { CONSOLE: "off" } });
     try {
       const headers = { accept: "text/html" };
-      const paths = ["/console", "/docs", "/docs/api", "/assets/nothing.js", "/"];
+      const paths = ["/console", "/docs", "/docs/api", "/docs/errors/internal"];
       const responses = await Promise.all(paths.map((path) => send(server, path, { headers })));
       expect(responses.map(({ status }) => status)).toEqual(paths.map(() => 404));
+      const { status, body } = await send(server, "/", { headers });
+      expect(status).toBe(200);
+      expect(JSON.parse(body)).toEqual({ name: "latchkey", version, openapi: "/openapi.json" });
     } finally {
       await server.close();
     }
