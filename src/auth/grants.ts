@@ -2,11 +2,16 @@ import type { Message, MessageInitShape } from "@bufbuild/protobuf";
 import { AuthorizerGrantsSchema } from "../../gen/latchkey/v1/access_service_pb.js";
 import type { GrantPolicy } from "../config/settings.js";
 import { nameOf } from "../contract/decisions/explain.js";
-import { type ApplicationType, type Grants, heldPermissions, holds } from "../contract/grants.js";
+import {
+  type ApplicationType,
+  type Grants,
+  heldPermissions,
+  holds,
+  managerPermissions,
+} from "../contract/grants.js";
 import { isOwnPermission, mayHold } from "../contract/methods.js";
 import { createConverter } from "../contract/plain.js";
 import { invalidRequest, permissionDenied } from "../errors.js";
-import { managerPermissions } from "../store/port/applications.js";
 import type { ApplicationRecord } from "../store/port/records.js";
 import { findDisallowedGrants } from "../validation/violations.js";
 import { type Caller, callerHolds, expiryOf, grantsOf } from "./caller.js";

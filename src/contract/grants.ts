@@ -52,3 +52,6 @@ export function holds(grants: Grants, permission: string): boolean {
 export function isRestricted({ allowedOrigins, allowedCidrs }: Restrictions): boolean {
   return allowedOrigins.length > 0 || allowedCidrs.length > 0;
 }
+
+/** An application with all of these permissions manages its tenant. */
+export const managerPermissions = ["application:create", "application:update"] as const;

@@ -2,6 +2,7 @@ import { crc32 } from "node:zlib";
 import { readBase62, readDigits } from "../lib/base62.js";
 import { idFromBytes, isId } from "../lib/uuid.js";
 import type { KeyKind } from "./key-kind.js";
+import { minForeignKeyLength } from "./key-like.js";
 
 /**
  * Keys and nonces have the form `lk_<kind>_<id><secret><check>`. The id is the
@@ -31,14 +32,6 @@ export const checkStart = secretStart + secretWidth;
 
 export const keyLength = checkStart + checkWidth;
 
-/** Matches a key, also without its prefix. Shorter hexadecimal hashes, such as SHA-1, do not match. */
-const keyLike = /lk_|[A-Za-z0-9]{41}/;
-
-/** Whether a caller's text may contain a key, so that it must not be logged or repeated. */
-export function mayContainKey(text: string): boolean {
-  return keyLike.test(text);
-}
-
 const idBytes = Buffer.alloc(16);
 
 /** Parses a key. Returns `undefined` if the text is not a well-formed key. */
@@ -58,9 +51,6 @@ export function parseKey(text: string): ParsedKey | undefined {
 export function containsKeyPrefix(text: string): boolean {
   return kinds.some((kind) => text.includes(`lk_${kind}_`));
 }
-
-/** The minimum length of a foreign key: one that was created by another system. */
-export const minForeignKeyLength = 16;
 
 /** Whether a text is long enough for a foreign key and is not a UUID. */
 export function mayBeForeignKey(word: string): boolean {

@@ -5,7 +5,7 @@ import {
   EventRecordSchema,
   SessionRecordSchema,
 } from "../../../gen/latchkey/store/v1/records_pb.js";
-import { managerPermissions } from "../port/applications.js";
+import { managerPermissions } from "../../contract/grants.js";
 import { expiredRetention } from "../port/records.js";
 import { recordSchema } from "./validators.js";
 

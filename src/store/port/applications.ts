@@ -1,4 +1,9 @@
-import { type ApplicationType, heldPermissions, holds } from "../../contract/grants.js";
+import {
+  type ApplicationType,
+  heldPermissions,
+  holds,
+  managerPermissions,
+} from "../../contract/grants.js";
 import type { MaybePromise } from "../../lib/async.js";
 import type { ChangeContext } from "./change-context.js";
 import type { ExternalIdTaken } from "./errors.js";
@@ -243,9 +248,6 @@ function compareValues(one: string | number, other: string | number): number {
     ? one - Number(other)
     : Buffer.compare(Buffer.from(one), Buffer.from(String(other)));
 }
-
-/** An application with all of these permissions manages its tenant. */
-export const managerPermissions = ["application:create", "application:update"] as const;
 
 type Managing = Pick<ApplicationRecord, "disabled" | "permissions" | "rules">;
 

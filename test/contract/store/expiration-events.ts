@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
-import { managerPermissions } from "../../../src/store/port/applications.js";
+import { managerPermissions } from "../../../src/contract/grants.js";
 import type { Expiration, NewEvent } from "../../../src/store/port/events.js";
 import type { ApplicationRecord, KeyRecord } from "../../../src/store/port/records.js";
 import type { Store } from "../../../src/store/port/store.js";

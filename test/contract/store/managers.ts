@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
-import { managerPermissions } from "../../../src/store/port/applications.js";
+import { managerPermissions } from "../../../src/contract/grants.js";
 import { LastManager } from "../../../src/store/port/errors.js";
 import type { ApplicationRecord, NewApplication } from "../../../src/store/port/records.js";
 import type { Store } from "../../../src/store/port/store.js";

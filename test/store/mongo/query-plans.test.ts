@@ -1,12 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, it } from "@jest/globals";
 import { type Db, MongoClient, UUID } from "mongodb";
+import { managerPermissions } from "../../../src/contract/grants.js";
 import { maxTimeOf } from "../../../src/store/mongo/driver-call.js";
-import {
-  type ListQuery,
-  listPositionOf,
-  managerPermissions,
-} from "../../../src/store/port/applications.js";
+import { type ListQuery, listPositionOf } from "../../../src/store/port/applications.js";
 import type {
   ApplicationRecord,
   NewApplication,
