@@ -16,7 +16,7 @@ export function Popover({ trigger, title, children }: PopoverProps) {
       <Ark.Trigger asChild>{trigger}</Ark.Trigger>
       <Portal>
         <Ark.Positioner>
-          <Ark.Content className="popover">
+          <Ark.Content className="popover" aria-label={title}>
             <Ark.Title className="popover-title">{title}</Ark.Title>
             {children}
           </Ark.Content>
