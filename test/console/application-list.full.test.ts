@@ -1,13 +1,18 @@
+import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, beforeEach, expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
 import type { BootstrapResult } from "../../src/bootstrap.js";
 import type { ApplicationFields } from "../../src/store/port/records.js";
+import { keyOf } from "../support/api/api.js";
+import { createRestApi } from "../support/api/rest.js";
 import { describeInBrowser, type OpenedPage } from "../support/browser/browser.js";
 import {
   accessibilityViolations,
+  button,
   choose,
   expectEventually,
   horizontalOverflow,
+  keyWorks,
   openSignedIn,
 } from "../support/browser/console.js";
 import { startServer, type TestServer } from "../support/service/server.js";
@@ -19,6 +24,8 @@ describeInBrowser("console list of 10,000 applications", (browser) => {
   let server: TestServer;
   let root: BootstrapResult;
   let seeded: readonly ApplicationFields[];
+  let shopKey: string;
+  let billingKey: string;
   let opened: OpenedPage;
   let page: Page;
 
@@ -26,6 +33,13 @@ describeInBrowser("console list of 10,000 applications", (browser) => {
     server = await startServer();
     root = await server.createTenant();
     seeded = await seedApplications(server.store, root.tenantId, count);
+    const api = createRestApi(server.url);
+    const fields = { type: "private", permissions: ["token:read"] };
+    shopKey = keyOf(await api.createApplication(root.key, { ...fields, name: "Web shop" }));
+    billingKey = keyOf(
+      await api.createApplication(root.key, { ...fields, name: "Billing api 1000" }),
+    );
+    api.close();
     opened = await openSignedIn(browser, `${server.url}/console/applications`, root.key);
     ({ page } = opened);
   });
@@ -36,79 +50,147 @@ describeInBrowser("console list of 10,000 applications", (browser) => {
     await page.setViewportSize({ width: 1280, height: 800 });
     await page.getByRole("link", { name: "Applications" }).click();
     await search("");
-    await page.getByText("10,001 applications").waitFor();
+    await page.getByText("10,003 applications").waitFor();
   });
 
   const application = (name: string) => page.getByRole("link", { name, exact: true });
-  const search = (text: string) => page.getByLabel("Search").fill(text);
+  const search = (text: string) => page.getByLabel("Search", { exact: true }).fill(text);
+  const select = (name: string) => page.getByLabel(`Select ${name}`, { exact: true }).check();
+  const inDialog = (name: string) =>
+    page.getByRole("dialog").getByRole("button", { name, exact: true });
 
   it("lists the newest first and renders only visible rows", async () => {
     await page.evaluate("scrollTo(0, 0)");
     await application("Bootstrap").waitFor();
     const table = page.getByRole("table", { name: "Applications" });
-    expect(await table.getAttribute("aria-rowcount")).toBe(String(count + 2));
+    expect(await table.getAttribute("aria-rowcount")).toBe(String(count + 4));
     const rows = table.getByRole("row");
     expect(await rows.nth(1).getAttribute("aria-rowindex")).toBe("2");
-    expect(await rows.nth(1).textContent()).toContain("Bootstrap");
-    expect(await rows.nth(2).textContent()).toContain("Service 9999");
+    expect(await rows.nth(4).textContent()).toContain("Service 9999");
     expect(await rows.count()).toBeLessThan(60);
     expect(await accessibilityViolations(page)).toEqual([]);
-  });
-
-  it("scrolls directly to the end", async () => {
     await page.evaluate("scrollTo(0, document.body.scrollHeight)");
     await application("Service 0").waitFor();
-    const last = page.getByRole("row").last();
-    expect(await last.getAttribute("aria-rowindex")).toBe(String(count + 2));
+    expect(await page.getByRole("row").last().getAttribute("aria-rowindex")).toBe(
+      String(count + 4),
+    );
     expect(await page.getByRole("row").count()).toBeLessThan(60);
   });
 
-  it("searches by name, filters by type and status, and keeps both in the URL", async () => {
-    await search("SERVICE 77 ");
-    await page.getByText("111 applications found").waitFor();
-    await expectEventually(() => page.getByLabel("Search").inputValue(), "SERVICE 77 ");
-    await choose(page, "Type", "public");
-    await page.getByText("36 applications found").waitFor();
-    await choose(page, "Status", "disabled");
-    await page.getByText("No applications match").waitFor();
-    expect(await accessibilityViolations(page)).toEqual([]);
-    await expectEventually(
-      () => new URL(page.url()).search,
-      "?search=SERVICE+77&type=public&status=disabled",
-    );
-    await choose(page, "Status", "all");
-    const otherTab = await openSignedIn(browser, page.url(), root.key);
-    await otherTab.page.getByText("36 applications found").waitFor();
-    await expectEventually(() => otherTab.page.getByLabel("Search").inputValue(), "SERVICE 77");
-    await otherTab.page.context().close();
+  it("finds words anywhere, and continues a search that stopped", async () => {
+    await search("shop");
+    await application("Web shop").waitFor();
+    await page.getByText("1 found so far. The search stopped").waitFor();
+    await button(page, "Continue the search").click();
+    await page.getByText("1 application found").waitFor();
+    await search("1000");
+    await application("Billing api 1000").waitFor();
+    await expectEventually(() => new URL(page.url()).search, "?q=1000");
   });
 
-  it("keeps a filter chosen before the search starts", async () => {
-    await search("SERVICE 77");
-    await choose(page, "Type", "public");
-    await page.getByText("36 applications found").waitFor();
-  });
-
-  it("finds an application by id", async () => {
+  it("finds an application by id and by key, and keeps the key out of the URL", async () => {
     await search(seeded[4321]?.id ?? "");
     await page.getByText("1 application found").waitFor();
     await application("Service 4321").waitFor();
+    await search(shopKey);
+    await application("Web shop").waitFor();
+    await page.getByText("Searching by key; it is not kept in the address.").waitFor();
+    const stored = await page.evaluate<string>(
+      "JSON.stringify([location.href, history.state, { ...localStorage }, { ...sessionStorage }])",
+    );
+    expect(stored).not.toContain("lk_");
     await search("nothing of that name");
-    await page.getByRole("button", { name: "Clear filters" }).click();
-    await page.getByText("10,001 applications").waitFor();
+    await button(page, "Clear filters").click();
+    await page.getByText("10,003 applications").waitFor();
   });
 
-  it("does not search for a key or put it in the URL", async () => {
-    await search(root.key);
-    await page.getByText("This looks like a key.").waitFor();
-    await choose(page, "Type", "management");
-    await page.getByText("3,334 applications found").waitFor();
-    expect(page.url()).not.toContain("lk_");
+  it("keeps search, filters, order and view in the URL", async () => {
+    const matches = seeded.filter(({ name, type }) => name.includes("77") && type === "public");
+    const found = `${matches.length} applications found`;
+    await search("SERVICE 77 ");
+    await button(page, "Filter").click();
+    await choose(page, "Type", "public");
+    await page.getByText(found).waitFor();
+    await expectEventually(() => page.getByRole("searchbox").inputValue(), "SERVICE 77 ");
+    expect(await accessibilityViolations(page)).toEqual([]);
+    await page.keyboard.press("Escape");
+    await expectEventually(() => new URL(page.url()).search, "?q=SERVICE+77&type=public");
+    const otherTab = await openSignedIn(browser, page.url(), root.key);
+    await otherTab.page.getByText(found).waitFor();
+    await button(otherTab.page, "Remove filter Type").click();
+    await button(otherTab.page, "Remove filter Type").waitFor({ state: "detached" });
+    await otherTab.page.goBack();
+    await button(otherTab.page, "Remove filter Type").waitFor();
+    await button(otherTab.page, "Clear all").click();
+    await choose(otherTab.page, "Sort", "Name");
+    await otherTab.page.getByRole("row").nth(1).getByText("Billing api 1000").waitFor();
+    await expectEventually(() => new URL(otherTab.page.url()).search, "?order=name");
+    await otherTab.page.getByRole("tab", { name: "Expiring soon" }).click();
+    await otherTab.page.getByText("Nothing expires in the next 30 days").waitFor();
+    await otherTab.page.getByRole("tab", { name: "Unused" }).click();
+    await otherTab.page.getByText("10,000 applications").waitFor();
+    await expectEventually(() => new URL(otherTab.page.url()).search, "?view=unused");
+    expect(await accessibilityViolations(otherTab.page)).toEqual([]);
+    await otherTab.page.context().close();
+  });
+
+  it("disables, enables, rotates and deletes several applications", async () => {
+    for (const name of ["Web shop", "Billing api 1000", "Bootstrap"]) {
+      await select(name);
+    }
+    await button(page, "Disable").click();
+    await page.getByText("includes the key you are signed in with").waitFor();
+    await page.getByText("No other enabled application can create").waitFor();
+    expect(await accessibilityViolations(page)).toEqual([]);
+    await inDialog("Disable").click();
+    await page.getByText("2 disabled, 1 failed.").waitFor();
+    await page.getByText("This is the last enabled application").waitFor();
+    expect(await keyWorks(server, shopKey)).toBe(false);
+    await inDialog("Retry 1 failed").click();
+    await inDialog("Done").click();
+    await page.getByText("1 selected").waitFor();
+    await button(page, "Undo").click();
+    await page.getByText("2 applications enabled again").waitFor();
+    expect(await keyWorks(server, shopKey)).toBe(true);
+
+    await button(page, "Clear selection").click();
+    await select("Web shop");
+    await select("Billing api 1000");
+    await button(page, "Rotate keys").click();
+    await page.getByLabel("Revoke all current keys now").check();
+    await inDialog("Rotate keys").click();
+    await page.getByText("2 rotated.").waitFor();
+    const keys = await page.getByRole("dialog").locator("code").allTextContents();
+    expect(await Promise.all(keys.map((key) => keyWorks(server, key)))).toEqual([true, true]);
+    expect(await keyWorks(server, billingKey)).toBe(false);
+    const downloading = page.waitForEvent("download");
+    await inDialog("Download CSV").click();
+    const file = readFileSync(await (await downloading).path(), "utf8");
+    expect(keys.every((key) => file.includes(key))).toBe(true);
+    await inDialog("I have stored the keys").click();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    expect(await page.content()).not.toContain("lk_");
+
+    const api = createRestApi(server.url);
+    for (const name of ["Old one", "Old two"]) {
+      await api.createApplication(root.key, { name, type: "private", permissions: ["token:read"] });
+    }
+    api.close();
+    await select("Old one");
+    await select("Old two");
+    await button(page, "Delete").click();
+    expect(await inDialog("Delete permanently").isDisabled()).toBe(true);
+    await page.getByLabel("Type this to confirm").fill("delete 2");
+    await inDialog("Delete permanently").click();
+    await page.getByText("2 deleted.").waitFor();
+    await inDialog("Done").click();
+    await page.getByText("10,003 applications").waitFor();
   });
 
   it("shows cards on a small screen without horizontal scrolling", async () => {
     await page.setViewportSize({ width: 360, height: 740 });
     await application("Service 9998").waitFor();
+    await select("Service 9998");
     expect(await horizontalOverflow(page)).toBe(0);
     expect(await accessibilityViolations(page)).toEqual([]);
     expect(opened.faults).toEqual([]);

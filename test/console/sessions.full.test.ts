@@ -6,6 +6,7 @@ import { createRestApi } from "../support/api/rest.js";
 import { describeInBrowser } from "../support/browser/browser.js";
 import {
   accessibilityViolations,
+  button,
   choose,
   expectEventually,
   horizontalOverflow,
@@ -133,12 +134,27 @@ describeInBrowser("console session pages", (browser) => {
     expect(await horizontalOverflow(page)).toBe(0);
     expect(await accessibilityViolations(page)).toEqual([]);
 
+    await page.setViewportSize({ width: 1280, height: 800 });
+    await page.getByRole("checkbox").nth(1).check();
+    await page.getByRole("checkbox").nth(2).check();
+    await button(page, "Revoke").click();
+    await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+    await page.getByText("2 revoked.").waitFor();
+    await button(page, "Done").click();
+    await expectEventually(() => page.getByRole("row").count(), 59);
+
     await page.getByRole("button", { name: "Revoke all sessions" }).click();
     await page.getByRole("button", { name: "Revoke all", exact: true }).click();
     await page.getByText("No open sessions match").waitFor();
     await page.getByRole("button", { name: "Clear filters" }).click();
     await rowOf(page, other.id).waitFor();
     await expectEventually(() => new URL(page.url()).search, "");
+
+    await page.getByLabel("Application", { exact: true }).fill("iet sh");
+    await page.getByRole("option", { name: "Quiet shop" }).click();
+    await expectEventually(() => new URL(page.url()).search, `?application=${quiet.id}`);
+    await rowOf(page, other.id).waitFor();
+    await button(page, "Clear Application").click();
 
     await page.getByLabel("Authorized by").fill(root.applicationId);
     await page.getByText("No open sessions match").waitFor();

@@ -1,8 +1,8 @@
 import { useQuery } from "@connectrpc/connect-query";
-import { useEffect, useId, useState } from "react";
+import { useEffect, useMemo, useState } from "react";
 import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
-import { Field } from "../ui/fields.js";
+import { Combobox } from "../ui/combobox.js";
 import { useDebounced } from "../ui/hooks.js";
 import { isUuid, shortId, useApplicationName } from "./application-display.js";
 
@@ -18,61 +18,60 @@ interface ApplicationFieldProps {
 
 const maxSuggestions = 10;
 
-/** Selects an application by name or id. */
+/** Selects an application by a part of its name or by its id. */
 export function ApplicationField({ label, value, hint, type, onChange }: ApplicationFieldProps) {
   const name = useApplicationName(value === "" ? undefined : value);
-  const chosen = value === "" ? "" : name ? labelOf({ id: value, name }) : value;
+  const chosen = value === "" ? "" : (name ?? value);
   const [text, setText] = useState(chosen);
-  const listId = useId();
   const suggestions = useSuggestions(text === chosen ? "" : text, type);
   useEffect(() => setText(chosen), [chosen]);
 
-  function select(typed: string): void {
+  function write(typed: string): void {
     setText(typed);
-    const match = suggestions.find((application) => labelOf(application) === typed);
-    const id = match?.id ?? typed.trim();
+    const id = typed.trim();
     if (id === "" || isUuid(id)) {
       onChange(id);
     }
   }
 
   const isOpen = text !== chosen && text.trim() !== "";
+  const message = isOpen ? "Choose an application from the list." : hint;
   return (
-    <Field label={label} hint={isOpen ? "Choose an application from the list." : hint}>
-      {(props) => (
-        <>
-          <input
-            {...props}
-            type="search"
-            autoComplete="off"
-            spellCheck={false}
-            list={listId}
-            placeholder="Name or ID"
-            value={text}
-            onChange={({ target }) => select(target.value)}
-          />
-          <datalist id={listId}>
-            {suggestions.map((application) => (
-              <option key={application.id} value={labelOf(application)} />
-            ))}
-          </datalist>
-        </>
-      )}
-    </Field>
+    <Combobox
+      label={label}
+      {...(message !== undefined && { hint: message })}
+      placeholder="Name or ID"
+      suggestions={suggestions}
+      text={text}
+      onText={write}
+      onChoose={(id) => {
+        // The same application may be chosen again.
+        setText(suggestions.find((suggestion) => suggestion.value === id)?.label ?? "");
+        onChange(id);
+      }}
+    />
   );
-}
-
-function labelOf({ id, name }: { readonly id: string; readonly name: string }): string {
-  return `${name} (${shortId(id)})`;
 }
 
 function useSuggestions(text: string, type: string | undefined) {
   const { may } = useAccess();
-  const namePrefix = useDebounced(text.replace(/ \(….*$/, "").trim());
+  const q = useDebounced(text.trim());
   const { data } = useQuery(
     ApplicationService.method.listApplications,
-    { size: maxSuggestions, ...(namePrefix !== "" && { namePrefix }), ...(type && { type }) },
+    { size: maxSuggestions, ...(q !== "" && { q }), ...(type && { type }) },
     { enabled: may("application:read"), staleTime: 30_000, placeholderData: (before) => before },
   );
-  return data?.data ?? [];
+  return useMemo(
+    () =>
+      (data?.data ?? []).map(({ id, name }) => ({
+        value: id,
+        label: name,
+        details: (
+          <>
+            {name} <code className="muted">{shortId(id)}</code>
+          </>
+        ),
+      })),
+    [data],
+  );
 }

@@ -1,124 +1,143 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { createQueryOptions, useQuery, useTransport } from "@connectrpc/connect-query";
-import { useQueries } from "@tanstack/react-query";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { useMemo } from "react";
 import { useSearchParams } from "wouter";
-import {
-  type Application,
-  ApplicationService,
-  ListApplicationsRequestSchema,
-} from "../../../gen/latchkey/v1/application_service_pb.js";
+import { ListApplicationsRequestSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { choicesOf } from "../../../src/contract/fields.js";
+import { mayContainKey, minForeignKeyLength } from "../../../src/contract/key-like.js";
+import { serviceNow } from "../sign-in/connection.js";
 import { isUuid } from "./application-display.js";
 
-export const types = choicesOf(ListApplicationsRequestSchema.field.type);
-export const statuses = choicesOf(ListApplicationsRequestSchema.field.status);
+const { field } = ListApplicationsRequestSchema;
+
+export const types = choicesOf(field.type);
+export const statuses = choicesOf(field.status);
+export const orders = choicesOf(field.order);
+
+/** Ranges of the filters by time, in days. */
+export const expiryDays = ["7", "30", "90", "365"] as const;
+export const unusedDays = ["30", "90", "365"] as const;
+
+/** Lists that a tab opens. */
+export const views = ["all", "expiring", "unused"] as const;
+export type View = (typeof views)[number];
+
+const viewDefaults: Readonly<Record<View, Partial<Filters> & { readonly order: string }>> = {
+  all: { order: "newest" },
+  expiring: { order: "expires_at", expires: "30" },
+  unused: { order: "last_used_at", unused: "90" },
+};
+
+const filterNames = [
+  "q",
+  "type",
+  "status",
+  "expires",
+  "unused",
+  "permission",
+  "createdBy",
+  "externalId",
+] as const;
 
 /** An empty string means no filter. */
-export interface Filters {
-  /** A name prefix or an id. */
-  readonly search: string;
-  readonly externalId: string;
-  readonly type: string;
-  readonly status: string;
+export type Filters = Readonly<Record<(typeof filterNames)[number], string>>;
+
+/** What the query string contains. */
+export interface ListParams extends Filters {
+  readonly view: View;
+  readonly order: string;
 }
 
-export const noFilters: Filters = { search: "", externalId: "", type: "", status: "" };
-const names = Object.keys(noFilters) as (keyof Filters)[];
+export const noFilters = Object.fromEntries(filterNames.map((name) => [name, ""])) as Filters;
 
-/** Filters in the query string, so that the URL can be shared. */
-export function useFilters(): [Filters, (changed: Partial<Filters>) => void] {
+/** The filters that are set, without those of the view. */
+export function chosenFilters(params: ListParams): (keyof Filters)[] {
+  const defaults = viewDefaults[params.view];
+  return filterNames.filter((name) => params[name] !== "" && params[name] !== defaults[name]);
+}
+
+interface ChangeOptions {
+  /** Adds no entry to the history, for example while the user types. */
+  readonly replace?: boolean;
+}
+
+type Change = (changed: Partial<ListParams>, options?: ChangeOptions) => void;
+
+/** The list in the query string, so that the URL can be shared. */
+export function useListParams(): readonly [ListParams, Change] {
   const [parameters, setParameters] = useSearchParams();
-  function change(changed: Partial<Filters>): void {
+  const search = parameters.toString();
+  const params = useMemo(() => readParams(new URLSearchParams(search)), [search]);
+  function change(changed: Partial<ListParams>, options: ChangeOptions = {}): void {
     // The search is debounced: other filters may have changed since.
-    setParameters((now) => parametersOf({ ...filtersIn(now), ...changed }), { replace: true });
+    setParameters((now) => toQuery({ ...readParams(now), ...changed }), options);
   }
-  return [filtersIn(parameters), change];
+  return [params, change];
 }
 
-function filtersIn(parameters: URLSearchParams): Filters {
+/** Ignores invalid values in the query string. */
+function readParams(parameters: URLSearchParams): ListParams {
+  const read = (name: string) => parameters.get(name) ?? "";
+  const oneOf = <T extends string>(name: string, choices: readonly T[]) =>
+    choices.find((choice) => choice === read(name));
+  const view = oneOf("view", views) ?? "all";
+  const defaults = viewDefaults[view];
   return {
-    search: parameters.get("search") ?? "",
-    externalId: parameters.get("externalId") ?? "",
-    type: oneOf(types, parameters.get("type")),
-    status: oneOf(statuses, parameters.get("status")),
+    view,
+    q: mayBeKey(read("q")) ? "" : read("q"),
+    type: oneOf("type", types) ?? "",
+    status: oneOf("status", statuses) ?? "",
+    expires: defaults.expires ?? oneOf("expires", expiryDays) ?? "",
+    unused: defaults.unused ?? oneOf("unused", unusedDays) ?? "",
+    permission: read("permission"),
+    createdBy: isUuid(read("createdBy")) ? read("createdBy") : "",
+    externalId: read("externalId"),
+    order: oneOf("order", orders) ?? defaults.order,
   };
 }
 
-function parametersOf(filters: Filters): Record<string, string> {
-  const given = names.filter((name) => filters[name] !== "");
-  return Object.fromEntries(given.map((name) => [name, filters[name]]));
-}
-
-function oneOf(choices: readonly string[], text: string | null): string {
-  return choices.find((choice) => choice === text) ?? "";
-}
-
-function toListRequest({
-  search,
-  externalId,
-  type,
-  status,
-}: Filters): MessageInitShape<typeof ListApplicationsRequestSchema> {
+function toQuery(params: ListParams): Record<string, string> {
+  const { view, order } = params;
   return {
-    ...(isUuid(search) && { id: [search] }),
-    ...(search !== "" && !isUuid(search) && { namePrefix: search }),
-    ...(externalId !== "" && { externalId }),
+    ...(view !== "all" && { view }),
+    ...Object.fromEntries(chosenFilters(params).map((name) => [name, params[name]])),
+    ...(order !== viewDefaults[view].order && { order }),
+  };
+}
+
+/** The parameters for another tab, with its own order. */
+export function paramsForView(
+  view: View,
+): Pick<ListParams, "view" | "order" | "expires" | "unused"> {
+  const { order, expires = "", unused = "" } = viewDefaults[view];
+  return { view, order, expires, unused };
+}
+
+/** Whether a search text may contain a key of this service or of another system. */
+export function mayBeKey(text: string): boolean {
+  const isForeign = (word: string) => word.length >= minForeignKeyLength && !isUuid(word);
+  return mayContainKey(text) || text.split(/\s+/).some(isForeign);
+}
+
+export type ListRequest = MessageInitShape<typeof ListApplicationsRequestSchema>;
+
+const minuteMs = 60_000;
+const dayMs = 1_440 * minuteMs;
+
+/** Ranges start at the current minute, so that a repeated query is the same. */
+export function toListRequest(params: ListParams): ListRequest {
+  const { q, type, status, expires, unused, permission, createdBy, externalId, order } = params;
+  const now = Math.floor(serviceNow() / minuteMs) * minuteMs;
+  const inDays = (days: number) => timestampFromMs(now + days * dayMs);
+  return {
+    ...(q !== "" && { q }),
     ...(type !== "" && { type }),
     ...(status !== "" && { status }),
-    order: "newest",
+    ...(expires !== "" && { expiresBefore: inDays(Number(expires)) }),
+    ...(unused !== "" && { lastUsedBefore: inDays(-Number(unused)) }),
+    ...(permission !== "" && { permission }),
+    ...(createdBy !== "" && { createdBy }),
+    ...(externalId !== "" && { externalId }),
+    order,
   };
-}
-
-const pageSize = 100;
-const { listApplications } = ApplicationService.method;
-
-/** The first page of the matching applications, with the total. */
-export function useFirstPage(filters: Filters) {
-  return useQuery(
-    listApplications,
-    { ...toListRequest(filters), size: pageSize },
-    // Keep the rows while new filters load.
-    { placeholderData: (before) => before },
-  );
-}
-
-interface ApplicationRows {
-  /** The application at an index, once it is loaded. */
-  at(index: number): Application | undefined;
-  readonly isLoading: boolean;
-  readonly problem: unknown;
-}
-
-/** A range of applications. Loads only the pages in the range, also after a long scroll. */
-export function useApplicationRows(filters: Filters, from: number, to: number): ApplicationRows {
-  const transport = useTransport();
-  const first = useFirstPage(filters);
-  const numbers = pagesWith(from, to).filter((number) => number > 1);
-  const others = useQueries({
-    queries: numbers.map((page) =>
-      createQueryOptions(
-        listApplications,
-        { ...toListRequest(filters), size: pageSize, page },
-        { transport },
-      ),
-    ),
-  });
-  const pages = new Map([
-    [1, first] as const,
-    ...numbers.map((number, index) => [number, others[index]] as const),
-  ]);
-  return {
-    at: (index) => pages.get(pageOf(index))?.data?.data[index % pageSize],
-    isLoading: [...pages.values()].some((page) => page?.isFetching),
-    problem: others.find(({ error }) => error)?.error,
-  };
-}
-
-function pageOf(index: number): number {
-  return Math.floor(index / pageSize) + 1;
-}
-
-function pagesWith(from: number, to: number): number[] {
-  const first = pageOf(from);
-  return Array.from({ length: pageOf(to) - first + 1 }, (_, index) => first + index);
 }

@@ -1,45 +1,120 @@
-import { useState } from "react";
+import { type ReactNode, useEffect, useState } from "react";
 import type { Application } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { useAccess } from "../sign-in/signed-in-key.js";
 import { type Column, DataTable } from "../ui/data-table.js";
-import { Problem } from "../ui/page.js";
 import { ExpiryTime, TimeAgo } from "../ui/time.js";
-import { StatusBadge, TypeBadge } from "./application-display.js";
-import { type Filters, useApplicationRows } from "./application-query.js";
+import { ApplicationLink, StatusBadge, TypeBadge } from "./application-display.js";
+import { type ListParams, paramsForView, type View } from "./application-query.js";
+import type { ApplicationRows } from "./application-rows.js";
+import { BulkActions } from "./bulk-actions.js";
 
 interface ApplicationTableProps {
-  readonly filters: Filters;
-  readonly total: number;
+  readonly rows: ApplicationRows;
+  readonly params: ListParams;
+  readonly empty: ReactNode;
+  onChange(changed: Partial<ListParams>): void;
 }
 
-export function ApplicationTable({ filters, total }: ApplicationTableProps) {
-  const [[first, last], setRange] = useState([0, 0]);
-  const list = useApplicationRows(filters, first, last);
+export function ApplicationTable({ rows, params, empty, onChange }: ApplicationTableProps) {
+  const { view, order } = params;
+  const { may } = useAccess();
+  const [selected, select] = useSelection(rows, params);
   return (
     <>
-      <Problem error={list.problem} />
       <DataTable
-        label="Applications, newest first"
-        columns={columns}
-        count={total}
-        rowAt={list.at}
+        label="Applications"
+        columns={columnsOf[view]}
+        count={rows.count ?? 0}
+        rowAt={rows.at}
         keyOf={({ id }) => id}
         hrefOf={({ id }) => `/applications/${id}`}
-        isLoading={list.isLoading}
-        onRange={(from, to) => setRange([from, to])}
+        // The service sorts each column in one direction only.
+        sort={{ by: order, isDescending: order === "newest" }}
+        onSort={({ by }) => onChange({ order: by === order ? paramsForView(view).order : by })}
+        isLoading={rows.isLoading}
+        empty={rows.count === 0 && empty}
+        onRange={rows.load}
+        {...((may("application:update") || may("application:delete")) && {
+          selection: {
+            selected: new Set(selected.keys()),
+            nameOf: ({ name }: Application) => name,
+            onChange: select,
+          },
+        })}
       />
+      <BulkActions selected={[...selected.values()]} onSelect={select} />
     </>
   );
 }
 
-const columns: readonly Column<Application>[] = [
-  { title: "Name", cell: ({ name }) => <span title={name}>{name}</span> },
-  { title: "Type", width: "110px", cell: ({ type }) => <TypeBadge type={type} /> },
-  {
-    title: "Status",
-    width: "90px",
-    cell: ({ status, expiresAt }) => <StatusBadge status={status} expiresAt={expiresAt} />,
-  },
-  { title: "Last used", width: "120px", cell: ({ lastUsedAt }) => <TimeAgo at={lastUsedAt} /> },
-  { title: "Expires", width: "210px", cell: ({ expiresAt }) => <ExpiryTime at={expiresAt} /> },
-  { title: "Created", width: "120px", cell: ({ createdAt }) => <TimeAgo at={createdAt} /> },
-];
+/** The selected applications, also those that are scrolled out of sight. Another list has another selection. */
+function useSelection(rows: ApplicationRows, params: ListParams) {
+  const [selected, setSelected] = useState<ReadonlyMap<string, Application>>(new Map());
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new list clears the selection.
+  useEffect(() => setSelected(new Map()), [params]);
+  function select(ids: Iterable<string>): void {
+    const loaded = Array.from({ length: rows.count ?? 0 }, (_, index) => rows.at(index))
+      .filter((row) => row !== undefined)
+      .map((row) => [row.id, row] as const);
+    const known = new Map([...selected, ...loaded]);
+    setSelected(
+      new Map(
+        [...ids].flatMap((id) => {
+          const application = known.get(id);
+          return application ? [[id, application]] : [];
+        }),
+      ),
+    );
+  }
+  return [selected, select] as const;
+}
+
+const name: Column<Application> = {
+  title: "Name",
+  sortBy: "name",
+  cell: ({ name }) => <span title={name}>{name}</span>,
+};
+const type: Column<Application> = {
+  title: "Type",
+  width: "104px",
+  cell: ({ type }) => <TypeBadge type={type} />,
+};
+const status: Column<Application> = {
+  title: "Status",
+  width: "80px",
+  cell: ({ status, expiresAt }) => <StatusBadge status={status} expiresAt={expiresAt} />,
+};
+const lastUsed: Column<Application> = {
+  title: "Last used",
+  width: "120px",
+  sortBy: "last_used_at",
+  cell: ({ lastUsedAt }) => <TimeAgo at={lastUsedAt} />,
+};
+const expires: Column<Application> = {
+  title: "Expires",
+  width: "210px",
+  sortBy: "expires_at",
+  cell: ({ expiresAt }) => <ExpiryTime at={expiresAt} />,
+};
+const created: Column<Application> = {
+  title: "Created",
+  width: "120px",
+  sortBy: "newest",
+  cell: ({ createdAt }) => <TimeAgo at={createdAt} />,
+};
+const createdBy: Column<Application> = {
+  title: "Created by",
+  width: "160px",
+  cell: ({ createdBy }) =>
+    createdBy === undefined ? (
+      <span className="muted">the service</span>
+    ) : (
+      <ApplicationLink id={createdBy} />
+    ),
+};
+
+const columnsOf: Readonly<Record<View, readonly Column<Application>[]>> = {
+  all: [name, type, status, lastUsed, expires, created],
+  expiring: [name, type, status, expires, lastUsed, createdBy],
+  unused: [name, type, status, lastUsed, created, createdBy],
+};

@@ -1,32 +1,32 @@
-import { AppWindow, Plus, SearchX } from "lucide-react";
-import { useEffect, useState } from "react";
-import { ListApplicationsRequestSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { maxLengthOf } from "../../../src/contract/fields.js";
+import { AppWindow, CalendarClock, Plus, SearchX, Sprout } from "lucide-react";
+import { type ReactNode, useMemo, useState } from "react";
 import { useAccess } from "../sign-in/signed-in-key.js";
 import { Button, ButtonLink } from "../ui/buttons.js";
-import { EmptyState, Skeleton } from "../ui/display.js";
-import { Field } from "../ui/fields.js";
-import { debounceMs } from "../ui/hooks.js";
+import { EmptyState } from "../ui/display.js";
 import { NotAllowed, Page, Problem } from "../ui/page.js";
-import { FilterSelect } from "../ui/select.js";
-import { labelOf } from "../validation/field-errors.js";
+import { Tabs } from "../ui/tabs.js";
+import { FilterBar } from "./application-filters.js";
 import {
-  type Filters,
+  chosenFilters,
+  type ListParams,
+  mayBeKey,
   noFilters,
-  statuses,
-  types,
-  useFilters,
-  useFirstPage,
+  paramsForView,
+  toListRequest,
+  useListParams,
+  type View,
+  views,
 } from "./application-query.js";
+import { type ApplicationRows, useApplicationRows } from "./application-rows.js";
 import { ApplicationTable } from "./application-table.js";
 import "./applications.css";
 
-/** All applications, newest first. */
+/** The applications, with search, filters and bulk actions. */
 export default function ApplicationsPage() {
   const { may } = useAccess();
   return (
     <Page title="Applications" actions={may("application:create") && <NewLink />}>
-      {may("application:read") ? <Applications /> : <NotAllowed permission="application:read" />}
+      {may("application:read") ? <Views /> : <NotAllowed permission="application:read" />}
     </Page>
   );
 }
@@ -39,127 +39,137 @@ function NewLink() {
   );
 }
 
-function Applications() {
-  const [filters, change] = useFilters();
-  const { data, error } = useFirstPage(filters);
-  const total = data?.pagination?.totalItems;
+const viewLabels: Readonly<Record<View, string>> = {
+  all: "All",
+  expiring: "Expiring soon",
+  unused: "Unused",
+};
+
+function Views() {
+  const [inUrl, change] = useListParams();
+  /** A search text that may be a key. It must not be in the URL. */
+  const [secret, setSecret] = useState("");
+  const params = useMemo(() => (inUrl.q === "" ? { ...inUrl, q: secret } : inUrl), [inUrl, secret]);
+
+  function search(text: string): void {
+    const isSecret = mayBeKey(text);
+    setSecret(isSecret ? text : "");
+    change({ q: isSecret ? "" : text }, { replace: true });
+  }
+
+  return (
+    <Tabs
+      label="Views"
+      value={params.view}
+      onChange={(view) => change(paramsForView(view as View))}
+      tabs={views.map((id) => ({
+        id,
+        label: viewLabels[id],
+        content: (
+          <>
+            <FilterBar params={params} onSearch={search} onChange={change} />
+            <Applications
+              params={params}
+              onChange={change}
+              onClear={() => {
+                search("");
+                change(noFilters);
+              }}
+            />
+          </>
+        ),
+      }))}
+    />
+  );
+}
+
+interface ApplicationsProps {
+  readonly params: ListParams;
+  onChange(changed: Partial<ListParams>): void;
+  onClear(): void;
+}
+
+function Applications({ params, onChange, onClear }: ApplicationsProps) {
+  const request = useMemo(() => toListRequest(params), [params]);
+  const rows = useApplicationRows(request);
+  const isFiltered = chosenFilters(params).length > 0;
   return (
     <>
-      <FilterBar filters={filters} onChange={change} />
-      <p role="status" className="muted">
-        {total !== undefined && countText(total, filters)}
-      </p>
-      <Problem error={error} />
-      {total === undefined && !error && <Skeleton lines={6} label="Loading applications" />}
-      {total === 0 && <NoApplications filters={filters} onClear={() => change(noFilters)} />}
-      {total !== undefined && total > 0 && <ApplicationTable filters={filters} total={total} />}
+      <div className="list-summary">
+        <p role="status" className="muted">
+          {summaryOf(rows, params, isFiltered)}
+        </p>
+        {rows.stopped && (
+          <Button size="small" isBusy={rows.stopped.isContinuing} onClick={rows.stopped.continue}>
+            Continue the search
+          </Button>
+        )}
+      </div>
+      <Problem error={rows.error} />
+      <ApplicationTable
+        rows={rows}
+        params={params}
+        onChange={onChange}
+        empty={isFiltered ? <NoMatches rows={rows} onClear={onClear} /> : emptyViews[params.view]}
+      />
     </>
   );
 }
 
-function countText(total: number, filters: Filters): string {
-  const noun = total === 1 ? "application" : "applications";
-  return `${total.toLocaleString("en")} ${noun}${isFiltered(filters) ? " found" : ""}`;
+function summaryOf(
+  { count, stopped }: ApplicationRows,
+  { order }: ListParams,
+  isFiltered: boolean,
+) {
+  if (count === undefined) {
+    return null;
+  }
+  const number = count.toLocaleString("en");
+  if (stopped) {
+    return `${number} found so far. The search stopped before the end of the list.`;
+  }
+  const noun = count === 1 ? "application" : "applications";
+  const isPartial = order === "expires_at";
+  return [number, noun, isPartial && "with an expiry", isFiltered && "found"]
+    .filter(Boolean)
+    .join(" ");
 }
 
-function NoApplications({ filters, onClear }: { filters: Filters; onClear(): void }) {
-  return isFiltered(filters) ? (
+interface NoMatchesProps {
+  readonly rows: ApplicationRows;
+  onClear(): void;
+}
+
+function NoMatches({ rows, onClear }: NoMatchesProps) {
+  return (
     <EmptyState
       icon={SearchX}
-      title="No applications match"
+      title={rows.stopped ? "No applications found so far" : "No applications match"}
       action={<Button onClick={onClear}>Clear filters</Button>}
-    />
-  ) : (
-    <EmptyState icon={AppWindow} title="No applications yet" action={<NewLink />}>
-      An application has keys and permissions. Create one for each service or website that calls
-      your API.
+    >
+      Search for words of the name, the description or the external ID, or for a whole ID or key.
     </EmptyState>
   );
 }
 
-function isFiltered(filters: Filters): boolean {
-  return Object.values(filters).some((value) => value !== "");
-}
-
-interface FilterBarProps {
-  readonly filters: Filters;
-  onChange(changed: Partial<Filters>): void;
-}
-
-/** A key pasted by mistake must not end up in the URL. */
-const keyLike = /lk_[a-z]{3}_/;
-
-const { namePrefix, externalId } = ListApplicationsRequestSchema.field;
-
-function FilterBar({ filters, onChange }: FilterBarProps) {
-  return (
-    <search className="filter-bar">
-      <SearchField
-        label="Search"
-        placeholder="Name or ID"
-        maxLength={maxLengthOf(namePrefix)}
-        search={filters.search}
-        onChange={(search) => onChange({ search })}
-      />
-      <SearchField
-        label={labelOf(externalId.name)}
-        maxLength={maxLengthOf(externalId)}
-        search={filters.externalId}
-        onChange={(externalId) => onChange({ externalId })}
-      />
-      <FilterSelect
-        label="Type"
-        choices={types}
-        value={filters.type}
-        onChange={(type) => onChange({ type })}
-      />
-      <FilterSelect
-        label="Status"
-        choices={statuses}
-        value={filters.status}
-        onChange={(status) => onChange({ status })}
-      />
-    </search>
-  );
-}
-
-interface SearchFieldProps {
-  readonly label: string;
-  readonly placeholder?: string;
-  readonly maxLength: number | undefined;
-  readonly search: string;
-  onChange(search: string): void;
-}
-
-function SearchField({ label, search, onChange, ...rest }: SearchFieldProps) {
-  const [text, setText] = useState(search);
-  const isKey = keyLike.test(text);
-  // Keep a trailing space while the user types.
-  useEffect(() => setText((now) => (now.trim() === search ? now : search)), [search]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only the typed text matters.
-  useEffect(() => {
-    const next = text.trim();
-    if (next !== search && !isKey) {
-      const timer = setTimeout(() => onChange(next), debounceMs);
-      return () => clearTimeout(timer);
-    }
-  }, [text]);
-  return (
-    <Field
-      label={label}
-      errors={isKey ? ["This looks like a key. Search by name or ID instead."] : []}
-    >
-      {(props) => (
-        <input
-          {...props}
-          {...rest}
-          type="search"
-          autoComplete="off"
-          spellCheck={false}
-          value={text}
-          onChange={({ target }) => setText(target.value)}
-        />
-      )}
-    </Field>
-  );
-}
+/** What an unfiltered view without applications teaches. */
+const emptyViews: Readonly<Record<View, ReactNode>> = {
+  all: (
+    <EmptyState icon={AppWindow} title="No applications yet" action={<NewLink />}>
+      An application has keys and permissions. Create one for each service or website that calls
+      your API.
+    </EmptyState>
+  ),
+  expiring: (
+    <EmptyState icon={CalendarClock} title="Nothing expires in the next 30 days">
+      Applications with an expiry appear here 30 days before they stop working. Extend the expiry or
+      create a replacement in time.
+    </EmptyState>
+  ),
+  unused: (
+    <EmptyState icon={Sprout} title="Every application was used in the last 90 days">
+      Applications whose keys were not used for 90 days appear here. Disable them, then delete them
+      when nobody misses them.
+    </EmptyState>
+  ),
+};

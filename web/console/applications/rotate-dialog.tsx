@@ -23,11 +23,7 @@ interface RotateDialogProps {
 /** Replaces the key, with an optional grace period for the current one. */
 export function RotateDialog({ application, onClose }: RotateDialogProps) {
   const { id, name, version: ifMatch } = application;
-  const [gracePeriod, setGracePeriod] = useState<GracePeriod>({
-    choice: "1 day",
-    amount: "",
-    unit: "hours",
-  });
+  const [gracePeriod, setGracePeriod] = useState(defaultGracePeriod);
   const applications = useClient(ApplicationService);
   const showNewKey = useShowNewKey();
   const refresh = useRefresh();
@@ -86,8 +82,10 @@ interface GracePeriod {
   readonly unit: Unit;
 }
 
+export const defaultGracePeriod: GracePeriod = { choice: "1 day", amount: "", unit: "hours" };
+
 /** In milliseconds. Undefined for none, NaN for invalid input. */
-function gracePeriodMs({ choice, amount, unit }: GracePeriod): number | undefined {
+export function gracePeriodMs({ choice, amount, unit }: GracePeriod): number | undefined {
   switch (choice) {
     case "none":
       return undefined;
@@ -104,7 +102,7 @@ interface GracePeriodFieldProps {
   onChange(gracePeriod: GracePeriod): void;
 }
 
-function GracePeriodField({ gracePeriod, errors, onChange }: GracePeriodFieldProps) {
+export function GracePeriodField({ gracePeriod, errors, onChange }: GracePeriodFieldProps) {
   return (
     <fieldset className="options">
       <legend>Current key</legend>

@@ -1,14 +1,20 @@
 import { useInfiniteQuery } from "@connectrpc/connect-query";
 import { keepPreviousData } from "@tanstack/react-query";
-import { SearchX, Timer } from "lucide-react";
+import { SearchX, Timer, Trash2 } from "lucide-react";
 import { useEffect, useMemo, useState } from "react";
 import { type Session, SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { ApplicationLink, shortId } from "../applications/application-display.js";
+import { BulkDialog } from "../bulk/bulk-dialog.js";
+import { failedOf } from "../bulk/bulk-results.js";
+import { SelectionBar } from "../bulk/selection-bar.js";
 import { useLiveState } from "../live/live.js";
 import { hasFewPages } from "../live/refresh.js";
+import { useClient } from "../sign-in/connection.js";
+import { useAccess } from "../sign-in/signed-in-key.js";
 import { Button, ButtonLink } from "../ui/buttons.js";
 import { type Column, DataTable } from "../ui/data-table.js";
 import { EmptyState } from "../ui/display.js";
+import { useRefresh } from "../ui/hooks.js";
 import { Problem } from "../ui/page.js";
 import { TimeAgo, TimeLeft } from "../ui/time.js";
 import { StateBadge } from "./session-dialogs.js";
@@ -35,6 +41,10 @@ export function SessionList({ filter, clear, open }: SessionListProps) {
   // Authorized sessions also leave a list of unauthorized ones.
   const endReason =
     filter.state === "unauthorized" ? "authorized, expired or revoked" : "expired or revoked";
+  const { may } = useAccess();
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new list clears the selection.
+  useEffect(() => setSelected(new Set()), [list]);
   const shown = useRecentlyClosed(sessions ?? none, hasNextPage, list).map(
     ({ session, isClosed }): ShownSession => ({
       session,
@@ -53,6 +63,18 @@ export function SessionList({ filter, clear, open }: SessionListProps) {
         onOpen={({ session }) => open(session.id)}
         isLoading={!sessions && !error}
         empty={sessions && <NoSessions filter={filter} clear={clear} />}
+        {...(may("session:delete") && {
+          selection: {
+            selected,
+            nameOf: ({ session }: ShownSession) => shortId(session.id),
+            onChange: setSelected,
+          },
+        })}
+      />
+      <RevokeSelected
+        // Sessions that have ended are no longer in the list.
+        selected={(sessions ?? none).filter(({ id }) => selected.has(id))}
+        onSelect={(ids) => setSelected(new Set(ids))}
       />
       {hasNextPage && (
         <div className="actions">
@@ -62,6 +84,49 @@ export function SessionList({ filter, clear, open }: SessionListProps) {
         </div>
       )}
     </section>
+  );
+}
+
+interface RevokeSelectedProps {
+  readonly selected: readonly Session[];
+  /** Called with the ids that stay selected. */
+  onSelect(ids: readonly string[]): void;
+}
+
+function RevokeSelected({ selected, onSelect }: RevokeSelectedProps) {
+  const [revoking, setRevoking] = useState<readonly Session[]>();
+  const client = useClient(SessionService);
+  const refresh = useRefresh();
+  return (
+    <>
+      <SelectionBar count={selected.length} onClear={() => onSelect([])}>
+        <Button size="small" tone="danger" icon={Trash2} onClick={() => setRevoking(selected)}>
+          Revoke
+        </Button>
+      </SelectionBar>
+      {revoking && (
+        <BulkDialog
+          title={`Revoke ${revoking.length} ${revoking.length === 1 ? "session" : "sessions"}?`}
+          items={revoking.map(({ id }) => ({ id, name: `Session ${shortId(id)}` }))}
+          confirm="Revoke"
+          tone="danger"
+          done="revoked"
+          act={async ({ id }) => {
+            await client.deleteSession({ id });
+            return undefined;
+          }}
+          onClose={(results) => {
+            setRevoking(undefined);
+            if (results.length > 0) {
+              onSelect(failedOf(results).map(({ item }) => item.id));
+              refresh();
+            }
+          }}
+        >
+          <p>Their keys and nonces stop working immediately. This cannot be undone.</p>
+        </BulkDialog>
+      )}
+    </>
   );
 }
 
@@ -75,15 +140,25 @@ const columns: readonly Column<ShownSession>[] = [
     width: "minmax(0, 2fr)",
     cell: ({ session }) => <ApplicationLink id={session.applicationId} />,
   },
-  { title: "State", width: "130px", cell: ({ session }) => <StateBadge state={session.state} /> },
+  { title: "State", width: "110px", cell: ({ session }) => <StateBadge state={session.state} /> },
+  {
+    title: "Authorized by",
+    width: "minmax(0, 1.5fr)",
+    cell: ({ session: { authorizedBy } }) =>
+      authorizedBy === undefined ? (
+        <span className="muted">not yet</span>
+      ) : (
+        <ApplicationLink id={authorizedBy} />
+      ),
+  },
   {
     title: "Opened",
-    width: "140px",
+    width: "110px",
     cell: ({ session }) => <TimeAgo at={session.createdAt} />,
   },
   {
     title: "Time left",
-    width: "140px",
+    width: "120px",
     cell: ({ session, endReason }) =>
       endReason === undefined ? (
         <TimeLeft until={session.expiresAt} />

@@ -92,7 +92,7 @@ function useSessionParams(): readonly [SessionParams, (changed: Partial<SessionP
   ) as SessionParams;
   function change(changed: Partial<SessionParams>): void {
     const next = Object.entries({ ...params, ...changed }).filter(([, value]) => value !== "");
-    setParameters(Object.fromEntries(next), { replace: true });
+    setParameters(Object.fromEntries(next));
   }
   return [{ ...params, state: states.includes(params.state) ? params.state : "" }, change];
 }

@@ -1,0 +1,106 @@
+import {
+  createQueryOptions,
+  useInfiniteQuery,
+  useQuery,
+  useTransport,
+} from "@connectrpc/connect-query";
+import { keepPreviousData, useQueries } from "@tanstack/react-query";
+import { useState } from "react";
+import {
+  type Application,
+  ApplicationService,
+} from "../../../gen/latchkey/v1/application_service_pb.js";
+import type { ListRequest } from "./application-query.js";
+
+const { listApplications } = ApplicationService.method;
+
+const pageSize = 100;
+
+export interface ApplicationRows {
+  /** The number of rows. Undefined while the first page loads. */
+  readonly count: number | undefined;
+  /** The application at an index, once it is loaded. */
+  at(index: number): Application | undefined;
+  readonly isLoading: boolean;
+  readonly error: unknown;
+  /** Loads the rows in a range. */
+  load(first: number, last: number): void;
+  /** Set if the search stopped before the end of the list. */
+  readonly stopped?: { readonly isContinuing: boolean; continue(): void } | undefined;
+}
+
+/**
+ * The applications that a request lists. Loads only the pages in the visible
+ * range, also after a long scroll. A search that the service stopped continues
+ * page by page.
+ */
+export function useApplicationRows(request: ListRequest): ApplicationRows {
+  const [[from, to], setRange] = useState([0, 0]);
+  const first = useQuery(
+    listApplications,
+    { ...request, size: pageSize },
+    { placeholderData: keepPreviousData },
+  );
+  const { pagination } = first.data ?? {};
+  const isStopped = pagination?.incomplete ?? false;
+  const pages = usePages(request, isStopped ? [] : pagesWith(from, to));
+  const rest = useRest(request, isStopped ? pagination?.next : undefined);
+  const found = [...(first.data?.data ?? []), ...rest.found];
+  return {
+    count: isStopped ? found.length : pagination?.totalItems,
+    at: (index) => found[index] ?? pages.get(pageOf(index))?.data?.data[index % pageSize],
+    isLoading: first.isFetching || [...pages.values()].some((page) => page?.isFetching),
+    error: first.error ?? rest.error ?? [...pages.values()].find((page) => page?.error)?.error,
+    load: (first, last) => setRange([first, last]),
+    stopped: isStopped ? rest.stopped : undefined,
+  };
+}
+
+/** The pages after the first one, by number. */
+function usePages(request: ListRequest, numbers: readonly number[]) {
+  const transport = useTransport();
+  const pages = useQueries({
+    queries: numbers.map((page) =>
+      createQueryOptions(listApplications, { ...request, size: pageSize, page }, { transport }),
+    ),
+  });
+  return new Map(numbers.map((number, index) => [number, pages[index]] as const));
+}
+
+/** The rest of a stopped search, from a cursor, once the user continues it. */
+function useRest(request: ListRequest, cursor: string | undefined) {
+  const [continued, setContinued] = useState<ListRequest>();
+  const isContinued = cursor !== undefined && continued === request;
+  const { data, error, isFetching, hasNextPage, fetchNextPage } = useInfiniteQuery(
+    listApplications,
+    { ...request, size: pageSize, start: cursor },
+    {
+      pageParamKey: "start",
+      getNextPageParam: ({ pagination }) => pagination?.next,
+      enabled: isContinued,
+    },
+  );
+  const isEnd = isContinued && data !== undefined && !hasNextPage;
+  return {
+    found: isContinued ? (data?.pages.flatMap((page) => page.data) ?? []) : [],
+    error: isContinued ? error : undefined,
+    stopped: isEnd
+      ? undefined
+      : {
+          isContinuing: isContinued && isFetching,
+          continue: () => (isContinued ? void fetchNextPage() : setContinued(request)),
+        },
+  };
+}
+
+function pageOf(index: number): number {
+  return Math.floor(index / pageSize) + 1;
+}
+
+/** The pages of a range, without the first one. */
+function pagesWith(from: number, to: number): number[] {
+  const first = pageOf(from);
+  return Array.from({ length: pageOf(to) - first + 1 }, (_, index) => first + index).filter(
+    (number) => number > 1,
+  );
+}

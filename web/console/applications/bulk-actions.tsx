@@ -1,0 +1,319 @@
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
+import { useQuery } from "@connectrpc/connect-query";
+import { Ban, CircleCheck, RefreshCw, Trash2 } from "lucide-react";
+import { useState } from "react";
+import {
+  type Application,
+  ApplicationService,
+} from "../../../gen/latchkey/v1/application_service_pb.js";
+import { holds, managerPermissions } from "../../../src/contract/grants.js";
+import { BulkDialog } from "../bulk/bulk-dialog.js";
+import { failedOf } from "../bulk/bulk-results.js";
+import { type BulkItem, type BulkResult, runBulk } from "../bulk/run-bulk.js";
+import { SelectionBar } from "../bulk/selection-bar.js";
+import { useClient } from "../sign-in/connection.js";
+import { useAccess } from "../sign-in/signed-in-key.js";
+import { Button } from "../ui/buttons.js";
+import { Notice } from "../ui/display.js";
+import { Field } from "../ui/fields.js";
+import { useRefresh } from "../ui/hooks.js";
+import { toast } from "../ui/toast.js";
+import { defaultGracePeriod, GracePeriodField, gracePeriodMs } from "./rotate-dialog.js";
+
+type Action = "disable" | "enable" | "rotate" | "delete";
+
+interface BulkActionsProps {
+  readonly selected: readonly Application[];
+  /** Called with the ids that stay selected. */
+  onSelect(ids: readonly string[]): void;
+}
+
+/** The actions on the selected applications. */
+export function BulkActions({ selected, onSelect }: BulkActionsProps) {
+  const { may } = useAccess();
+  const [action, setAction] = useState<Action>();
+  const refresh = useRefresh();
+  const Open = action && dialogs[action];
+
+  function close(results: readonly BulkResult[]): void {
+    setAction(undefined);
+    if (results.length > 0) {
+      onSelect(failedOf(results).map(({ item }) => item.id));
+      refresh();
+    }
+  }
+
+  return (
+    <>
+      <SelectionBar count={selected.length} onClear={() => onSelect([])}>
+        {may("application:update") && (
+          <>
+            <Button size="small" icon={Ban} onClick={() => setAction("disable")}>
+              Disable
+            </Button>
+            <Button size="small" icon={CircleCheck} onClick={() => setAction("enable")}>
+              Enable
+            </Button>
+            <Button size="small" icon={RefreshCw} onClick={() => setAction("rotate")}>
+              Rotate keys
+            </Button>
+          </>
+        )}
+        {may("application:delete") && (
+          <Button size="small" tone="danger" icon={Trash2} onClick={() => setAction("delete")}>
+            Delete
+          </Button>
+        )}
+      </SelectionBar>
+      {Open && <Open selected={selected} onClose={close} />}
+    </>
+  );
+}
+
+/** `3 applications`. */
+function countOf({ length }: readonly unknown[]): string {
+  return `${length.toLocaleString("en")} ${length === 1 ? "application" : "applications"}`;
+}
+
+interface ActionDialogProps {
+  readonly selected: readonly Application[];
+  onClose(results: readonly BulkResult[]): void;
+}
+
+function DisableDialog({ selected, onClose }: ActionDialogProps) {
+  const { me } = useAccess();
+  const items = selected.filter(({ status }) => status === "enabled");
+  const { change, offerUndo } = useStatusChange();
+  return (
+    <BulkDialog
+      title={`Disable ${countOf(items)}?`}
+      items={items}
+      confirm="Disable"
+      tone="danger"
+      done="disabled"
+      lastId={me.applicationId}
+      act={({ id }) => change("disabled", id)}
+      onClose={(results) => {
+        offerUndo("disabled", results);
+        onClose(results);
+      }}
+    >
+      <p>
+        Their keys and the sessions that they opened or authorized are refused until they are
+        enabled again.
+      </p>
+      <Unchanged count={selected.length - items.length} state="disabled" />
+      <OwnKeyNotice items={items} />
+      <LastManagerNotice items={items} verb="disabled" />
+    </BulkDialog>
+  );
+}
+
+function EnableDialog({ selected, onClose }: ActionDialogProps) {
+  const items = selected.filter(({ status }) => status === "disabled");
+  const { change, offerUndo } = useStatusChange();
+  return (
+    <BulkDialog
+      title={`Enable ${countOf(items)}?`}
+      items={items}
+      confirm="Enable"
+      tone="primary"
+      done="enabled"
+      act={({ id }) => change("enabled", id)}
+      onClose={(results) => {
+        offerUndo("enabled", results);
+        onClose(results);
+      }}
+    >
+      <p>
+        Their keys work again, and so do the sessions that they opened or authorized, unless they
+        have expired.
+      </p>
+      <Unchanged count={selected.length - items.length} state="enabled" />
+    </BulkDialog>
+  );
+}
+
+type Status = "enabled" | "disabled";
+
+/** Changes the status of applications, with undo. */
+function useStatusChange() {
+  const applications = useClient(ApplicationService);
+  const refresh = useRefresh();
+
+  async function change(to: Status, id: string): Promise<undefined> {
+    await (to === "disabled"
+      ? applications.disableApplication({ id })
+      : applications.enableApplication({ id }));
+  }
+
+  async function undo(to: Status, items: readonly BulkItem[]): Promise<void> {
+    const results: BulkResult[] = [];
+    const { signal } = new AbortController();
+    await runBulk(
+      items,
+      ({ id }) => change(to, id),
+      signal,
+      (result) => results.push(result),
+    );
+    refresh();
+    const failed = failedOf(results);
+    toast(
+      failed.length === 0
+        ? { title: `${countOf(items)} ${to} again` }
+        : { title: `${countOf(failed)} could not be ${to} again`, tone: "danger" },
+    );
+  }
+
+  function offerUndo(done: Status, results: readonly BulkResult[]): void {
+    const items = results.filter(({ reason }) => reason === undefined).map(({ item }) => item);
+    if (items.length > 0) {
+      toast({
+        title: `${countOf(items)} ${done}`,
+        onUndo: () => void undo(done === "disabled" ? "enabled" : "disabled", items),
+      });
+    }
+  }
+
+  return { change, offerUndo };
+}
+
+function RotateDialog({ selected, onClose }: ActionDialogProps) {
+  const { me } = useAccess();
+  const [gracePeriod, setGracePeriod] = useState(defaultGracePeriod);
+  const applications = useClient(ApplicationService);
+  const length = gracePeriodMs(gracePeriod);
+  // Without a grace period the sign-in would end, and the new keys would be lost.
+  const isOwnLeftOut = length === undefined;
+  const items = selected.filter(({ id }) => !(isOwnLeftOut && id === me.applicationId));
+  return (
+    <BulkDialog
+      title={`Rotate the keys of ${countOf(items)}?`}
+      items={items}
+      confirm="Rotate keys"
+      tone={length === undefined ? "danger" : "primary"}
+      isBlocked={Number.isNaN(length)}
+      done="rotated"
+      act={async ({ id }) => {
+        const { key } = await applications.regenerateApplicationKey({
+          id,
+          ...(length !== undefined && { gracePeriod: durationFromMs(length) }),
+        });
+        return key;
+      }}
+      onClose={onClose}
+    >
+      <p>Each application gets a new key, which is shown once. Open sessions are not affected.</p>
+      <GracePeriodField gracePeriod={gracePeriod} errors={undefined} onChange={setGracePeriod} />
+      {items.length < selected.length && (
+        <Notice tone="warning">
+          <p>
+            The application that you are signed in with is left out, because its current key would
+            stop working. Rotate it on its own page.
+          </p>
+        </Notice>
+      )}
+    </BulkDialog>
+  );
+}
+
+function DeleteManyDialog({ selected, onClose }: ActionDialogProps) {
+  const { me } = useAccess();
+  const [typed, setTyped] = useState("");
+  const applications = useClient(ApplicationService);
+  const phrase = `delete ${selected.length}`;
+  return (
+    <BulkDialog
+      title={`Delete ${countOf(selected)}?`}
+      items={selected}
+      confirm="Delete permanently"
+      tone="danger"
+      isBlocked={typed.trim() !== phrase}
+      done="deleted"
+      lastId={me.applicationId}
+      act={async ({ id }) => {
+        await applications.deleteApplication({ id });
+        return undefined;
+      }}
+      onClose={onClose}
+    >
+      <p>
+        Their keys and the sessions that they opened or authorized stop working immediately. This
+        cannot be undone. To block them temporarily, disable them instead.
+      </p>
+      <OwnKeyNotice items={selected} />
+      <LastManagerNotice items={selected} verb="deleted" />
+      <Field label="Type this to confirm" hint={<code>{phrase}</code>}>
+        {(props) => (
+          <input
+            {...props}
+            autoComplete="off"
+            spellCheck={false}
+            value={typed}
+            onChange={({ target }) => setTyped(target.value)}
+          />
+        )}
+      </Field>
+    </BulkDialog>
+  );
+}
+
+const dialogs = {
+  disable: DisableDialog,
+  enable: EnableDialog,
+  rotate: RotateDialog,
+  delete: DeleteManyDialog,
+} as const;
+
+interface UnchangedProps {
+  readonly count: number;
+  readonly state: Status;
+}
+
+function Unchanged({ count, state }: UnchangedProps) {
+  return count === 0 ? null : (
+    <p className="hint">
+      {count.toLocaleString("en")} of the selected {count === 1 ? "is" : "are"} already {state}.
+    </p>
+  );
+}
+
+interface ItemsProps {
+  readonly items: readonly Application[];
+}
+
+function OwnKeyNotice({ items }: ItemsProps) {
+  const { me } = useAccess();
+  return items.some(({ id }) => id === me.applicationId) ? (
+    <Notice tone="warning">
+      <p>
+        The selection includes the key you are signed in with. It comes last, and you are signed out
+        when it stops working.
+      </p>
+    </Notice>
+  ) : null;
+}
+
+/** Warns if nobody could manage the tenant afterwards. The service refuses that. */
+function LastManagerNotice({ items, verb }: ItemsProps & { readonly verb: string }) {
+  const isManager = (application: Application) =>
+    managerPermissions.every((permission) => holds(application, permission));
+  const [permission] = managerPermissions;
+  const { data } = useQuery(
+    ApplicationService.method.listApplications,
+    { permission, status: "enabled", size: 100 },
+    { enabled: items.some(isManager) },
+  );
+  const ids = new Set(items.map(({ id }) => id));
+  const isLast =
+    data?.pagination?.next === undefined &&
+    data?.data.filter(isManager).every(({ id }) => ids.has(id));
+  return isLast ? (
+    <Notice tone="warning">
+      <p>
+        No other enabled application can create and update applications. The last one of them cannot
+        be {verb}.
+      </p>
+    </Notice>
+  ) : null;
+}

@@ -1,0 +1,133 @@
+import { type FormEvent, type ReactNode, useEffect, useRef, useState } from "react";
+import { Button } from "../ui/buttons.js";
+import { Dialog } from "../ui/dialog.js";
+import { LeaveGuard } from "../ui/leave-guard.js";
+import { BulkResults, failedOf } from "./bulk-results.js";
+import { type Act, type BulkItem, type BulkResult, runBulk } from "./run-bulk.js";
+import "./bulk.css";
+
+interface BulkDialogProps<Item extends BulkItem> {
+  readonly title: string;
+  /** The items to act on. */
+  readonly items: readonly Item[];
+  /** What happens, and warnings. */
+  readonly children: ReactNode;
+  /** The label of the confirm button. */
+  readonly confirm: string;
+  readonly tone: "primary" | "danger";
+  readonly isBlocked?: boolean;
+  /** What happened to an item, for example `disabled`. */
+  readonly done: string;
+  /** The item that ends the sign-in. It is the last one. */
+  readonly lastId?: string;
+  readonly act: Act<Item>;
+  /** Called with the results, which are empty if the user canceled. */
+  onClose(results: readonly BulkResult<Item>[]): void;
+}
+
+/** Summarizes an action on several items, runs it, and shows the result of each. */
+export function BulkDialog<Item extends BulkItem>(props: BulkDialogProps<Item>) {
+  const { title, items, children, confirm, tone, isBlocked = false, done, onClose } = props;
+  const { results, isRunning, run, stop } = useBulk(props);
+  const failed = failedOf(results);
+  const hasKeys = results.some(({ key }) => key !== undefined);
+
+  function submit(event: FormEvent): void {
+    event.preventDefault();
+    if (!isBlocked) {
+      void run(items);
+    }
+  }
+
+  if (!isRunning && results.length === 0) {
+    return (
+      <Dialog title={title} onClose={() => onClose([])}>
+        <form className="confirm" onSubmit={submit}>
+          {children}
+          <NameList items={items} />
+          <div className="dialog-actions">
+            <Button onClick={() => onClose([])}>Cancel</Button>
+            <Button type="submit" tone={tone} disabled={isBlocked || items.length === 0}>
+              {confirm}
+            </Button>
+          </div>
+        </form>
+      </Dialog>
+    );
+  }
+  return (
+    <Dialog
+      title={isRunning ? `${results.length - failed.length} of ${items.length} ${done}` : "Results"}
+      isDismissible={!isRunning && !hasKeys}
+      onClose={() => onClose(results)}
+    >
+      {isRunning && <progress aria-label="Progress" max={items.length} value={results.length} />}
+      <BulkResults results={results} total={items.length} done={done} isRunning={isRunning} />
+      <div className="dialog-actions">
+        {isRunning ? (
+          <Button onClick={stop}>Stop</Button>
+        ) : (
+          <>
+            {failed.length > 0 && (
+              <Button onClick={() => void run(failed.map(({ item }) => item))}>
+                Retry {failed.length} failed
+              </Button>
+            )}
+            <Button tone="primary" onClick={() => onClose(results)}>
+              {hasKeys ? "I have stored the keys" : "Done"}
+            </Button>
+          </>
+        )}
+      </div>
+      <LeaveGuard isOn={isRunning || hasKeys} title="Leave this page?">
+        <p>
+          {hasKeys
+            ? "The new keys cannot be shown again. You would have to rotate them once more."
+            : "The action is not finished. The remaining items would not change."}
+        </p>
+      </LeaveGuard>
+    </Dialog>
+  );
+}
+
+function useBulk<Item extends BulkItem>({ act, lastId }: BulkDialogProps<Item>) {
+  const [results, setResults] = useState<readonly BulkResult<Item>[]>([]);
+  const [isRunning, setIsRunning] = useState(false);
+  const abort = useRef(new AbortController());
+  useEffect(() => () => abort.current.abort(), []);
+
+  async function run(items: readonly Item[]): Promise<void> {
+    abort.current = new AbortController();
+    const { signal } = abort.current;
+    const retried = new Set(items.map(({ id }) => id));
+    const add = (result: BulkResult<Item>) => setResults((before) => [...before, result]);
+    setResults((before) => before.filter(({ item }) => !retried.has(item.id)));
+    setIsRunning(true);
+    const isLast = ({ id }: Item) => id === lastId;
+    await runBulk(
+      items.filter((item) => !isLast(item)),
+      act,
+      signal,
+      add,
+    );
+    await runBulk(items.filter(isLast), act, signal, add);
+    setIsRunning(false);
+  }
+
+  return { results, isRunning, run, stop: () => abort.current.abort() };
+}
+
+/** Enough to recognize the selection. */
+const maxNames = 8;
+
+function NameList({ items }: { readonly items: readonly BulkItem[] }) {
+  const rest = items.length - maxNames;
+  return (
+    <ul className="bulk-names" aria-label="Selected">
+      {items.slice(0, maxNames).map(({ id, name }) => (
+        <li key={id}>{name}</li>
+      ))}
+      {rest > 0 && <li className="muted">and {rest.toLocaleString("en")} more</li>}
+    </ul>
+  );
+}

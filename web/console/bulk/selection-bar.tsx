@@ -1,0 +1,22 @@
+import { X } from "lucide-react";
+import type { ReactNode } from "react";
+import { IconButton } from "../ui/buttons.js";
+import "./bulk.css";
+
+interface SelectionBarProps {
+  readonly count: number;
+  /** Buttons for the selected items. */
+  readonly children: ReactNode;
+  onClear(): void;
+}
+
+/** Stays at the bottom of the window while items are selected. */
+export function SelectionBar({ count, children, onClear }: SelectionBarProps) {
+  return count === 0 ? null : (
+    <section className="selection-bar" aria-label="Selection">
+      <span role="status">{count.toLocaleString("en")} selected</span>
+      <div className="actions">{children}</div>
+      <IconButton icon={X} label="Clear selection" onClick={onClear} />
+    </section>
+  );
+}
