@@ -37,7 +37,7 @@ describeInBrowser("every console page", (browser) => {
     ["application-new", () => "/applications/new", waitForText("Permissions")],
     ["application-edit", () => `/applications/${demo.backendId}`, editPermissions],
     ["sessions", () => "/sessions", waitForText("Storefront")],
-    ["try-a-session", () => "/sessions/try", waitForText("public key")],
+    ["try-a-session", () => "/sessions/try", waitForText("Create two applications")],
     ["why", () => `/why?application=${demo.backendId}`, checkAccess],
     ["activity", () => "/activity", waitForText("Storefront")],
   ];

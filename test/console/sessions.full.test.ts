@@ -11,6 +11,7 @@ import {
   expectEventually,
   horizontalOverflow,
   openSignedIn,
+  waitForFocus,
 } from "../support/browser/console.js";
 import { startServer, type TestServer } from "../support/service/server.js";
 
@@ -42,43 +43,46 @@ describeInBrowser("console session pages", (browser) => {
     const actor = await openSignedIn(browser, `${server.url}/console/sessions/try`, root.key);
     const { page } = actor;
 
-    await page.getByRole("button", { name: "Create demo applications" }).click();
-    await page.getByText("Uses the key of the demo application.").waitFor();
-    await page.getByRole("button", { name: "Open a session" }).click();
+    await button(page, "Create demo applications").click();
+    await page.getByText("Demo shop and Demo backend are ready.").waitFor();
+    // Enter runs the next step.
+    await waitForFocus(button(page, "Open a session"));
+    await page.keyboard.press("Enter");
     const card = page.getByRole("region", { name: "Your session" });
-    const id = (await card.locator("dd").first().textContent()) ?? "";
-    await expectEventually(() => focusedText(page), "Use the session before authorization");
+    await card.getByText("unauthorized").waitFor();
+    const id = (await card.locator("dd").last().textContent()) ?? "";
     const row = rowOf(watcher.page, id);
     await row.getByText("unauthorized").waitFor();
     await watcher.page.getByText("Demo shop (temporary)").first().waitFor();
 
-    await page.getByRole("button", { name: "Read my application with" }).click();
-    await page.getByText("403 permission_denied").waitFor();
+    await button(page, "Use the session key").click();
+    await page.getByText("Refused, as expected: the session is not authorized yet.").waitFor();
+    await page.getByText("403 Forbidden").waitFor();
+    expect(await page.getByRole("alert").count()).toBe(0);
     expect(await accessibilityViolations(page)).toEqual([]);
 
-    await page.getByRole("button", { name: "Continue as the backend" }).click();
-    await expectEventually(() => page.locator("[aria-current=step]").textContent(), "3Authorize");
-    await page.getByRole("button", { name: "Add rule" }).click();
-    await page.getByRole("button", { name: "Remove condition" }).click();
-    await expectEventually(() => focusedText(page), "Add condition");
-    await page.getByRole("button", { name: "Remove", exact: true }).click();
+    await page.getByText("Choose permissions, rules and expiry").click();
+    await button(page, "Add rule").click();
+    await button(page, "Remove condition").click();
+    await waitForFocus(button(page, "Add condition"));
+    await button(page, "Remove").click();
     await choose(page, "Expires", "in 1 hour");
     expect(await accessibilityViolations(page)).toEqual([]);
-    await page.getByRole("button", { name: "Authorize the session" }).click();
+    await button(page, "Authorize the session").click();
+    await page.getByText("The session is authorized, and its nonce is used up.").waitFor();
+    expect(await card.textContent()).not.toContain("unauthorized");
     await row.getByText("authorized", { exact: true }).waitFor();
     await row.getByText(/^(1:00|5\d):\d\d$/).waitFor();
 
-    await page.getByRole("button", { name: "Call whoami" }).click();
-    await page.getByText("authorized. Permissions:").waitFor();
-    await page.getByRole("button", { name: "Read my application again" }).click();
-    await page.getByText("Allowed. The application is").waitFor();
-    await page.getByRole("button", { name: "Reuse the nonce" }).click();
-    await page.getByRole("button", { name: "Authorize with the same nonce" }).click();
-    await page.getByText("409 nonce_used").waitFor();
-    await page.getByText("Done. The session is valid").waitFor();
+    await button(page, "Use the session key again").click();
+    await page.getByText("Allowed: the session now has the permissions").waitFor();
+    await button(page, "Use the nonce again").click();
+    await page.getByText("Refused, as expected: a nonce works only once.").waitFor();
+    await page.getByText("409 Conflict").waitFor();
+    expect(await page.getByRole("alert").count()).toBe(0);
     expect(await accessibilityViolations(page)).toEqual([]);
 
-    await page.getByRole("link", { name: "View in the session list" }).click();
+    await page.getByRole("link", { name: "See it in Sessions" }).click();
     const dialog = page.getByRole("dialog", { name: "Session" });
     await dialog.getByText("Demo backend (temporary)").waitFor();
     expect(await accessibilityViolations(page)).toEqual([]);
@@ -92,8 +96,8 @@ describeInBrowser("console session pages", (browser) => {
     await page.getByText("The session expired or was revoked.").waitFor();
     const [demoShop] = (await api.listApplications(root.key, { namePrefix: "Demo shop" })).data;
     await api.deleteApplication(root.key, { id: demoShop?.id ?? "" });
-    await page.getByRole("button", { name: "Remove the demo and start over" }).click();
-    await page.getByRole("button", { name: "Create demo applications" }).waitFor();
+    await button(page, "Delete the demo applications").first().click();
+    await button(page, "Create demo applications").waitFor();
     const { data } = await api.listApplications(root.key, { namePrefix: "Demo" });
     expect(data).toEqual([]);
     expect([...actor.faults, ...watcher.faults]).toEqual([]);
@@ -102,6 +106,7 @@ describeInBrowser("console session pages", (browser) => {
   it("masks secrets until revealed and keeps them out of commands", async () => {
     const key = keyOf(await api.createApplication(root.key, shop));
     const { page } = await openSignedIn(browser, `${server.url}/console/sessions/try`, root.key);
+    await button(page, "Use keys of my own applications").click();
     await page.getByLabel("Public key").fill(key);
     await page.getByRole("button", { name: "Open a session" }).click();
     await page.getByRole("button", { name: "Show session key" }).waitFor();
@@ -183,7 +188,3 @@ describeInBrowser("console session pages", (browser) => {
     expect(faults).toEqual([]);
   });
 });
-
-function focusedText(page: Page): Promise<string> {
-  return page.evaluate<string>("document.activeElement.textContent");
-}

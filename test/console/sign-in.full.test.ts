@@ -127,7 +127,7 @@ describeInBrowser("console sign-in and permissions", (browser) => {
     await changer.page.getByRole("button", { name: "Create demo applications" }).click();
     await changer.page.getByRole("button", { name: "Open a session" }).click();
     await watcher.page.getByRole("link", { name: "Demo shop (temporary)" }).waitFor();
-    await changer.page.getByRole("button", { name: "Remove the demo" }).click();
+    await changer.page.getByRole("button", { name: "Delete the demo applications" }).click();
     await watcher.page
       .getByRole("link", { name: "Demo shop (temporary)" })
       .waitFor({ state: "detached" });

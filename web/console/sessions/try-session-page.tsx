@@ -1,77 +1,166 @@
-import { useState } from "react";
-import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { useClient } from "../sign-in/connection.js";
-import { Button } from "../ui/buttons.js";
-import { useAction } from "../ui/hooks.js";
+import { useTransport } from "@connectrpc/connect-query";
+import { PartyPopper, RotateCcw, Timer, Trash2 } from "lucide-react";
+import { useMemo, useState } from "react";
+import { AuthorizeSessionRequestSchema } from "../../../gen/latchkey/v1/session_service_pb.js";
+import { useAccess } from "../sign-in/signed-in-key.js";
+import { Button, ButtonLink } from "../ui/buttons.js";
+import { useAction, useRefresh } from "../ui/hooks.js";
 import { Page, Problem } from "../ui/page.js";
-import { AuthorizeStep } from "./try/authorize-step.js";
-import { removeDemoApplications, type StepViewProps, steps, useFlow } from "./try/flow.js";
+import { toast } from "../ui/toast.js";
+import { useFieldErrors } from "../validation/field-errors.js";
+import { authorizeRequestOf, type Demo, deleteDemoApplications } from "./try/demo.js";
+import { GrantOptions } from "./try/grant-options.js";
 import { SessionCard } from "./try/session-card.js";
-import { NonceReuseStep, OpenStep, UnauthorizedStep, UseStep } from "./try/steps.js";
-import "./sessions.css";
+import { StepCard, StepForm } from "./try/step-card.js";
+import { useDemo } from "./try/use-demo.js";
 import "./try/try.css";
-
-const views = [OpenStep, UnauthorizedStep, AuthorizeStep, UseStep, NonceReuseStep];
 
 /** The lifecycle of a session, step by step, with real calls. */
 export default function TrySessionPage() {
-  const [flow, change] = useFlow();
-  const [first] = useState(flow.step);
-  const [hasMoved, setHasMoved] = useState(false);
-  const View = views[flow.step] ?? OpenStep;
-  const { demo, session } = flow;
+  const { demo, steps, current, isBusy, problem, runNext, runAll, change, restart } = useDemo();
+  const [first] = useState(current);
+  const request = useMemo(() => authorizeRequestOf(demo), [demo]);
+  const errors = useFieldErrors(AuthorizeSessionRequestSchema, request);
+  const isGrantInvalid = Object.keys(errors).length > 0;
+  const currentIndex = current === undefined ? steps.length : steps.indexOf(current);
+  const isStarted = Object.keys(demo.results).length > 0;
   return (
     <Page
       title="Try a session"
-      actions={(demo || session) && <ResetButton flow={flow} change={change} />}
+      description="A browser gets a session, its backend authorizes it, and the browser uses it. Every call is real."
+      actions={isStarted && <RestartButton demo={demo} restart={restart} />}
     >
-      <Stepper step={flow.step} />
       <div className="try">
-        <View
-          key={flow.step}
-          flow={flow}
-          isArrival={hasMoved || flow.step !== first}
-          change={(changed) => {
-            setHasMoved(true);
-            change(changed);
-          }}
-        />
-        {session && <SessionCard key={session.id} session={session} />}
+        <div className="try-steps">
+          <ol className="steps" aria-label="Steps">
+            {steps.map((step, index) => (
+              <StepCard
+                key={step}
+                step={step}
+                number={index + 1}
+                state={stateOf(index, currentIndex)}
+                demo={demo}
+                isLatest={index === currentIndex - 1}
+              >
+                {step === current && (
+                  <StepForm
+                    step={step}
+                    demo={demo}
+                    isBusy={isBusy}
+                    isBlocked={step === "authorize" && isGrantInvalid}
+                    problem={problem}
+                    isArrival={step !== first}
+                    onRun={runNext}
+                    onRunAll={demo.usesOwnKeys ? undefined : runAll}
+                  >
+                    {step === "authorize" && (
+                      <GrantOptions
+                        grant={demo.grant}
+                        errors={errors}
+                        onChange={(grant) => change({ grant })}
+                      />
+                    )}
+                  </StepForm>
+                )}
+              </StepCard>
+            ))}
+          </ol>
+          {!isStarted && <OwnKeysToggle demo={demo} change={change} />}
+          {current === undefined && <Finish demo={demo} restart={restart} />}
+        </div>
+        {demo.session && (
+          <SessionCard
+            key={demo.session.id}
+            session={demo.session}
+            isAuthorized={demo.isAuthorized}
+          />
+        )}
       </div>
     </Page>
   );
 }
 
-function Stepper({ step }: { readonly step: number }) {
+function stateOf(index: number, current: number): "done" | "current" | "waiting" {
+  if (index === current) {
+    return "current";
+  }
+  return index < current ? "done" : "waiting";
+}
+
+interface OwnKeysToggleProps {
+  readonly demo: Demo;
+  change(changed: Partial<Demo>): void;
+}
+
+/** Offers users who may create demo applications to use existing ones. */
+function OwnKeysToggle({ demo: { usesOwnKeys }, change }: OwnKeysToggleProps) {
+  const { may } = useAccess();
+  if (!may("application:create") || !may("application:delete")) {
+    return null;
+  }
   return (
-    <ol className="stepper" aria-label="Steps">
-      {steps.map((title, index) => (
-        <li key={title} aria-current={index === step ? "step" : undefined} data-done={index < step}>
-          <span className="step-number" aria-hidden="true">
-            {index < step ? "✓" : index + 1}
-          </span>
-          {title}
-          {index < step && <span className="visually-hidden">, done</span>}
-        </li>
-      ))}
-    </ol>
+    <div className="actions">
+      <Button tone="quiet" onClick={() => change({ usesOwnKeys: !usesOwnKeys })}>
+        {usesOwnKeys ? "Create demo applications instead" : "Use keys of my own applications"}
+      </Button>
+    </div>
   );
 }
 
-/** Removes the demo applications and starts again. */
-function ResetButton({ flow, change }: Pick<StepViewProps, "flow" | "change">) {
-  const applications = useClient(ApplicationService);
+interface EndProps {
+  readonly demo: Demo;
+  restart(): void;
+}
+
+function Finish({ demo, restart }: EndProps) {
+  const { may } = useAccess();
+  return (
+    <section className="card finish" aria-label="Done">
+      <h2>
+        <PartyPopper size={18} aria-hidden /> That is the whole lifecycle
+      </h2>
+      <p className="muted">
+        The session works until it expires or is revoked, and never has more permissions than its
+        backend. To protect your own API, see the{" "}
+        <a href="/docs/tutorials" target="_blank" rel="noreferrer">
+          tutorials
+        </a>
+        .
+      </p>
+      <div className="actions">
+        {may("session:read") && (
+          <ButtonLink
+            tone="primary"
+            icon={Timer}
+            href={`/sessions?session=${demo.session?.id ?? ""}`}
+          >
+            See it in Sessions
+          </ButtonLink>
+        )}
+        <RestartButton demo={demo} restart={restart} />
+      </div>
+    </section>
+  );
+}
+
+/** Deletes the demo applications, with their sessions, and starts again. */
+function RestartButton({ demo, restart }: EndProps) {
+  const own = useTransport();
+  const refresh = useRefresh();
+  const hasApplications = demo.applications !== undefined;
   const { run, isBusy, problem } = useAction(async () => {
-    if (flow.demo) {
-      await removeDemoApplications(applications, flow.demo);
+    await deleteDemoApplications(own, demo);
+    restart();
+    refresh();
+    if (hasApplications) {
+      toast({ title: "Demo applications deleted" });
     }
-    change({ step: 0, demo: undefined, session: undefined, backend: undefined });
   });
   return (
     <>
       <Problem error={problem} />
-      <Button isBusy={isBusy} onClick={run}>
-        {flow.demo ? "Remove the demo and start over" : "Start over"}
+      <Button icon={hasApplications ? Trash2 : RotateCcw} isBusy={isBusy} onClick={run}>
+        {hasApplications ? "Delete the demo applications" : "Start over"}
       </Button>
     </>
   );
