@@ -6,6 +6,7 @@ export type Theme = (typeof themes)[number];
 const storedTheme = openStorage("localStorage", "latchkey-theme");
 /** In memory too, for browsers that block storage. */
 let chosen: Theme = themes.find((theme) => theme === storedTheme.read()) ?? "auto";
+const listeners = new Set<() => void>();
 
 export function chosenTheme(): Theme {
   return chosen;
@@ -15,6 +16,15 @@ export function chooseTheme(theme: Theme): void {
   chosen = theme;
   storedTheme.write(theme);
   applyTheme();
+  for (const listener of listeners) {
+    listener();
+  }
+}
+
+/** Calls the listener after each choice. Returns a function that removes it. */
+export function onThemeChange(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
 }
 
 /** "auto" follows the color scheme of the system. */

@@ -4,8 +4,9 @@ import { createRoot } from "react-dom/client";
 import { Redirect, Route, Router, Switch } from "wouter";
 import { applyTheme } from "../common/theme.js";
 import { NewKeyProvider } from "./applications/new-key.js";
-import { lazyPage } from "./lazy-page.js";
-import { home, Shell } from "./shell.js";
+import { lazyComponent } from "./shell/lazy.js";
+import { home } from "./shell/pages.js";
+import { Shell } from "./shell/shell.js";
 import { OutageNotice } from "./sign-in/connection.js";
 import { RequireSignIn } from "./sign-in/sign-in.js";
 import { ButtonLink } from "./ui/buttons.js";
@@ -21,14 +22,14 @@ import "./styles/overlays.css";
 import "./styles/table.css";
 import "./styles/layout.css";
 
-const ApplicationsPage = lazyPage(() => import("./applications/applications-page.js"));
-const ApplicationPage = lazyPage(() => import("./applications/application-page.js"));
-const NewApplicationPage = lazyPage(() => import("./applications/new-application-page.js"));
-const SessionsPage = lazyPage(() => import("./sessions/sessions-page.js"));
-const TrySessionPage = lazyPage(() => import("./sessions/try-session-page.js"));
-const WhyPage = lazyPage(() => import("./access-check/access-check-page.js"));
-const ActivityPage = lazyPage(() => import("./activity/activity-page.js"));
-const MePage = lazyPage(() => import("./me-page.js"));
+const ApplicationsPage = lazyComponent(() => import("./applications/applications-page.js"));
+const ApplicationPage = lazyComponent(() => import("./applications/application-page.js"));
+const NewApplicationPage = lazyComponent(() => import("./applications/new-application-page.js"));
+const SessionsPage = lazyComponent(() => import("./sessions/sessions-page.js"));
+const TrySessionPage = lazyComponent(() => import("./sessions/try-session-page.js"));
+const WhyPage = lazyComponent(() => import("./access-check/access-check-page.js"));
+const ActivityPage = lazyComponent(() => import("./activity/activity-page.js"));
+const MePage = lazyComponent(() => import("./me-page.js"));
 
 function App() {
   return (

@@ -1,7 +1,7 @@
 import { createContext, type ReactNode, Suspense, useContext, useState } from "react";
 import { flushSync } from "react-dom";
 import type { Application } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { lazyPage } from "../lazy-page.js";
+import { lazyComponent } from "../shell/lazy.js";
 import { Button, CopyButton } from "../ui/buttons.js";
 import { Dialog } from "../ui/dialog.js";
 import { Notice, Skeleton } from "../ui/display.js";
@@ -41,7 +41,7 @@ export function useShowNewKey(): ShowNewKey {
 }
 
 /** Loaded apart: the key is shown even if the samples cannot be loaded. */
-const KeySamples = lazyPage(() => import("./key-samples.js"));
+const KeySamples = lazyComponent(() => import("./key-samples.js"));
 
 interface NewKeyDialogProps {
   readonly newKey: NewKey;

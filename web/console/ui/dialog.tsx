@@ -1,43 +1,18 @@
-import { Dialog as Ark } from "@ark-ui/react/dialog";
-import { Portal } from "@ark-ui/react/portal";
-import { X } from "lucide-react";
-import type { FormEvent, ReactNode } from "react";
-import { Button, IconButton } from "./buttons.js";
+import { type FormEvent, type ReactNode, Suspense } from "react";
+import { lazyComponent } from "../shell/lazy.js";
+import { Button } from "./buttons.js";
+import type { DialogProps } from "./dialog-window.js";
 import { useAction } from "./hooks.js";
 import { Problem } from "./page.js";
 
-interface DialogProps {
-  readonly title: string;
-  readonly children: ReactNode;
-  /** Whether Escape and the close button close it. */
-  readonly isDismissible?: boolean;
-  onClose(): void;
-}
+const DialogWindow = lazyComponent(() => import("./dialog-window.js"));
 
 /** A modal dialog, open while it is mounted. It traps the focus and returns it when it closes. */
-export function Dialog({ title, children, isDismissible = true, onClose }: DialogProps) {
+export function Dialog(props: DialogProps) {
   return (
-    <Ark.Root
-      open
-      onOpenChange={({ open }) => !open && onClose()}
-      closeOnEscape={isDismissible}
-      closeOnInteractOutside={false}
-    >
-      <Portal>
-        <Ark.Backdrop className="dialog-backdrop" />
-        <Ark.Positioner className="dialog-positioner">
-          <Ark.Content className="dialog">
-            <header>
-              <Ark.Title asChild>
-                <h2>{title}</h2>
-              </Ark.Title>
-              {isDismissible && <IconButton icon={X} label="Close" onClick={onClose} />}
-            </header>
-            {children}
-          </Ark.Content>
-        </Ark.Positioner>
-      </Portal>
-    </Ark.Root>
+    <Suspense>
+      <DialogWindow {...props} />
+    </Suspense>
   );
 }
 

@@ -1,7 +1,7 @@
-import { Menu as Ark } from "@ark-ui/react/menu";
+import { Menu as Ark, useMenu } from "@ark-ui/react/menu";
 import { Portal } from "@ark-ui/react/portal";
 import { Check, type LucideIcon } from "lucide-react";
-import { Fragment, type ReactElement, type ReactNode } from "react";
+import { Fragment, type ReactElement, type ReactNode, useEffect } from "react";
 import { iconSize } from "./buttons.js";
 
 export interface MenuAction {
@@ -27,12 +27,22 @@ interface MenuProps {
   /** A line separates the groups. */
   readonly groups: readonly (readonly MenuAction[] | MenuChoice)[];
   readonly placement?: "bottom-start" | "bottom-end" | "top-start";
+  /** Opens it when it is mounted. */
+  readonly isOpenAtFirst?: boolean;
 }
 
 /** A button that opens a list of actions and choices. */
-export function Menu({ trigger, header, groups, placement = "bottom-end" }: MenuProps) {
+export function Menu(props: MenuProps) {
+  const { trigger, header, groups, placement = "bottom-end", isOpenAtFirst = false } = props;
+  const menu = useMenu({ positioning: { placement, gutter: 4 } });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only on mount.
+  useEffect(() => {
+    if (isOpenAtFirst) {
+      menu.api.setOpen(true);
+    }
+  }, []);
   return (
-    <Ark.Root positioning={{ placement, gutter: 4 }} lazyMount unmountOnExit>
+    <Ark.RootProvider value={menu} lazyMount unmountOnExit>
       <Ark.Trigger asChild>{trigger}</Ark.Trigger>
       <Portal>
         <Ark.Positioner>
@@ -48,7 +58,7 @@ export function Menu({ trigger, header, groups, placement = "bottom-end" }: Menu
           </Ark.Content>
         </Ark.Positioner>
       </Portal>
-    </Ark.Root>
+    </Ark.RootProvider>
   );
 }
 

@@ -1,30 +1,30 @@
 import { type ComponentType, type LazyExoticComponent, lazy } from "react";
-import { callTimeoutMs, retryDelayMs, setOutage } from "./sign-in/connection.js";
+import { callTimeoutMs, retryDelayMs, setOutage } from "../sign-in/connection.js";
 
 // biome-ignore lint/suspicious/noExplicitAny: pages have different props.
-type AnyPage = ComponentType<any>;
-type Load<Component extends AnyPage> = () => Promise<{ readonly default: Component }>;
+type AnyComponent = ComponentType<any>;
+type Load<Component extends AnyComponent> = () => Promise<{ readonly default: Component }>;
 
-const loads = new Set<Load<AnyPage>>();
+const loads = new Set<Load<AnyComponent>>();
 
-/** A page whose script is loaded on the first visit, or by `preloadPages`. */
-export function lazyPage<Component extends AnyPage>(
+/** A page or a dialog whose script is loaded when it is first shown, or by `preloadComponents`. */
+export function lazyComponent<Component extends AnyComponent>(
   load: Load<Component>,
 ): LazyExoticComponent<Component> {
   loads.add(load);
   return lazy(() => loadWithRetry(load));
 }
 
-/** Loads all pages, so that navigation works while the service is unreachable. */
-export function preloadPages(): void {
+/** Loads all of them, so that navigation works while the service is unreachable. */
+export function preloadComponents(): void {
   for (const load of loads) {
-    // The visit of the page retries it.
+    // Showing it retries.
     load().catch(() => undefined);
   }
 }
 
 /** Retries while the service is unreachable. If it is reachable and has no such script, the load fails. */
-async function loadWithRetry<Component extends AnyPage>(load: Load<Component>) {
+async function loadWithRetry<Component extends AnyComponent>(load: Load<Component>) {
   for (let isServiceUp = false; ; ) {
     try {
       return await load();

@@ -1,0 +1,150 @@
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import type { Page } from "playwright-core";
+import type { BootstrapResult } from "../../src/bootstrap.js";
+import { type Api, keyOf } from "../support/api/api.js";
+import { createRestApi } from "../support/api/rest.js";
+import { describeInBrowser } from "../support/browser/browser.js";
+import {
+  accessibilityViolations,
+  expectEventually,
+  horizontalOverflow,
+  menu,
+  openSignedIn,
+  signIn,
+  waitForFocus,
+} from "../support/browser/console.js";
+import { startServer, type TestServer } from "../support/service/server.js";
+
+/** Compressed script that the sign-in and the first page may load, in bytes. */
+const maxFirstLoad = 200_000;
+
+describeInBrowser("console shell", (browser) => {
+  let server: TestServer;
+  let root: BootstrapResult;
+  let api: Api;
+
+  beforeAll(async () => {
+    server = await startServer();
+    root = await server.createTenant();
+    api = createRestApi(server.url);
+  });
+
+  afterAll(async () => {
+    api.close();
+    await server.close();
+  });
+
+  it("loads little script for the sign-in and the first page", async () => {
+    const { page, faults } = await browser.open("about:blank");
+    const scripts: Promise<number>[] = [];
+    page.on("requestfinished", (request) => {
+      if (request.resourceType() === "script") {
+        scripts.push(request.sizes().then(({ responseBodySize }) => responseBodySize));
+      }
+    });
+    // The other pages are preloaded after a pause.
+    await page.addInitScript(
+      "const start = setTimeout; window.setTimeout = (run, ms, ...rest) => ms >= 2000 ? 0 : start(run, ms, ...rest);",
+    );
+    await page.goto(`${server.url}/console`);
+    await signIn({ page, faults }, root.key);
+    await page.getByRole("heading", { level: 1 }).waitFor();
+    await expectEventually(() => page.getByText(/^Loading/).count(), 0);
+    const sizes = await Promise.all(scripts);
+    expect(sizes.length).toBeGreaterThan(1);
+    const total = sizes.reduce((sum, size) => sum + size, 0);
+    expect(total).toBeGreaterThan(50_000);
+    expect(total).toBeLessThanOrEqual(maxFirstLoad);
+  });
+
+  it("opens every page from the menu of a phone", async () => {
+    const { page, faults } = await openSignedIn(browser, `${server.url}/console/why`, root.key);
+    const links = menu(page).getByRole("link");
+    const names = await links.allTextContents();
+    expect(names.length).toBeGreaterThan(5);
+    await page.setViewportSize({ width: 360, height: 740 });
+    await links.first().waitFor({ state: "hidden" });
+    const toggle = page.getByRole("button", { name: "Menu" });
+    for (const name of names.filter((name) => name !== "Documentation")) {
+      await toggle.click();
+      await links.last().waitFor();
+      expect(await horizontalOverflow(page)).toBe(0);
+      await menu(page).getByRole("link", { name, exact: true }).click();
+      await page.getByRole("heading", { level: 1 }).waitFor();
+      await links.first().waitFor({ state: "hidden" });
+    }
+    await toggle.click();
+    expect(await accessibilityViolations(page)).toEqual([]);
+    await page.getByRole("button", { name: "Account" }).click();
+    await page.getByRole("menuitemradio", { name: "Dark" }).click();
+    await expectEventually(() => colorScheme(page), "dark");
+    await page.getByRole("menuitem", { name: "Sign out" }).click();
+    await page.getByLabel("API key").waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  it("finds applications, pages and actions in the palette, without a trace of a key", async () => {
+    const shop = await api.createApplication(root.key, {
+      name: "Web shop",
+      type: "private",
+      permissions: ["token:read"],
+    });
+    const { page, faults } = await openSignedIn(browser, `${server.url}/console/me`, root.key);
+    const search = page.getByRole("combobox", { name: "Search" });
+    const heading = page.getByRole("heading", { level: 1, name: "Web shop" });
+    await page.keyboard.press("Control+k");
+    await waitForFocus(search);
+    expect(await accessibilityViolations(page)).toEqual([]);
+    for (const text of ["shop", keyOf(shop)]) {
+      await search.fill(text);
+      await page.getByRole("option", { name: "Web shop" }).waitFor();
+      await expectEventually(() => page.getByRole("option").count(), 1);
+      await page.keyboard.press("Enter");
+      await heading.waitFor();
+      await search.waitFor({ state: "detached" });
+      await page.keyboard.press("Control+k");
+      await waitForFocus(search);
+    }
+    expect(
+      await page.evaluate<string>("location.href + JSON.stringify(history.state)"),
+    ).not.toContain(keyOf(shop));
+    await search.fill("my key");
+    await page.getByRole("option", { name: "My key" }).click();
+    await page.getByRole("heading", { level: 1, name: "My key" }).waitFor();
+    await page.getByRole("button", { name: "Search" }).click();
+    await search.fill("theme dark");
+    await page.keyboard.press("Enter");
+    await expectEventually(() => colorScheme(page), "dark");
+    expect(faults).toEqual([]);
+  });
+
+  it("runs keyboard shortcuts, except while the user types", async () => {
+    const { page, faults } = await openSignedIn(browser, `${server.url}/console/me`, root.key);
+    const heading = (name: string) => page.getByRole("heading", { level: 1, name }).waitFor();
+    await page.keyboard.type("?");
+    const sheet = page.getByRole("dialog", { name: "Keyboard shortcuts" });
+    await sheet.getByText("Go to Applications").waitFor();
+    expect(await accessibilityViolations(page)).toEqual([]);
+    await page.keyboard.type("n");
+    await page.keyboard.press("Escape");
+    await sheet.waitFor({ state: "detached" });
+    await heading("My key");
+    await page.keyboard.type("ga");
+    await heading("Applications");
+    await page.keyboard.type("/");
+    const field = page.getByRole("searchbox", { name: "Search" });
+    await waitForFocus(field);
+    await page.keyboard.type("gsn?/");
+    expect(await field.inputValue()).toBe("gsn?/");
+    await field.blur();
+    await page.keyboard.type("gc");
+    await heading("Activity");
+    await page.keyboard.type("n");
+    await heading("New application");
+    expect(faults).toEqual([]);
+  });
+});
+
+function colorScheme(page: Page): Promise<string> {
+  return page.evaluate<string>("document.documentElement.style.colorScheme");
+}

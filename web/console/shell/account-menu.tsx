@@ -1,0 +1,47 @@
+import { Copy, Keyboard, LogOut } from "lucide-react";
+import { type ReactElement, useSyncExternalStore } from "react";
+import { chooseTheme, chosenTheme, onThemeChange, type Theme, themes } from "../../common/theme.js";
+import { useAccess } from "../sign-in/signed-in-key.js";
+import { Menu } from "../ui/menu.js";
+import { copyText } from "../ui/toast.js";
+
+export const themeNames: Readonly<Record<Theme, string>> = {
+  auto: "System",
+  light: "Light",
+  dark: "Dark",
+};
+
+interface AccountMenuProps {
+  readonly trigger: ReactElement;
+  openShortcuts(): void;
+}
+
+/** Theme, own id, shortcuts and sign-out. Open when it is mounted. */
+export default function AccountMenu({ trigger, openShortcuts }: AccountMenuProps) {
+  const { me, signOut } = useAccess();
+  const theme = useSyncExternalStore(onThemeChange, chosenTheme);
+  return (
+    <Menu
+      isOpenAtFirst
+      placement="top-start"
+      trigger={trigger}
+      groups={[
+        {
+          label: "Theme",
+          choices: themes.map((value) => ({ value, label: themeNames[value] })),
+          value: theme,
+          onChange: (value) => chooseTheme(value as Theme),
+        },
+        [
+          {
+            label: "Copy my application id",
+            icon: Copy,
+            onSelect: () => void copyText(me.applicationId, "Application id"),
+          },
+          { label: "Keyboard shortcuts", icon: Keyboard, onSelect: openShortcuts },
+        ],
+        [{ label: "Sign out", icon: LogOut, onSelect: signOut }],
+      ]}
+    />
+  );
+}

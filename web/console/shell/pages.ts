@@ -1,0 +1,95 @@
+import {
+  Activity,
+  AppWindow,
+  CircleHelp,
+  FlaskConical,
+  KeyRound,
+  type LucideIcon,
+  Timer,
+} from "lucide-react";
+import type { Access } from "../sign-in/signed-in-key.js";
+
+export interface PageLink {
+  readonly path: string;
+  readonly label: string;
+  readonly icon: LucideIcon;
+  /** Pressed after `g`, the key opens the page. */
+  readonly key: string;
+  /** Whether the key has the permissions that the page needs. */
+  isFor(access: Pick<Access, "may">): boolean;
+}
+
+interface Section {
+  readonly title: string;
+  readonly pages: readonly PageLink[];
+}
+
+/** The only page that every key can see. */
+export const home = "/me";
+
+/** The pages in the menu, the palette and the shortcuts. */
+const sections: readonly Section[] = [
+  {
+    title: "Manage",
+    pages: [
+      {
+        path: "/applications",
+        label: "Applications",
+        icon: AppWindow,
+        key: "a",
+        isFor: ({ may }) => may("application:read"),
+      },
+      {
+        path: "/sessions",
+        label: "Sessions",
+        icon: Timer,
+        key: "s",
+        isFor: ({ may }) => may("session:read"),
+      },
+      {
+        path: "/activity",
+        label: "Activity",
+        icon: Activity,
+        key: "c",
+        isFor: ({ may }) => may("event:read"),
+      },
+    ],
+  },
+  {
+    title: "Access",
+    pages: [
+      { path: "/why", label: "Why?", icon: CircleHelp, key: "w", isFor: () => true },
+      { path: home, label: "My key", icon: KeyRound, key: "k", isFor: () => true },
+    ],
+  },
+  {
+    title: "Learn",
+    pages: [
+      {
+        path: "/sessions/try",
+        label: "Try a session",
+        icon: FlaskConical,
+        key: "t",
+        isFor: () => true,
+      },
+    ],
+  },
+];
+
+/** The sections with the pages that a key can use. */
+export function sectionsFor(access: Pick<Access, "may">): readonly Section[] {
+  return sections
+    .map(({ title, pages }) => ({ title, pages: pages.filter(({ isFor }) => isFor(access)) }))
+    .filter(({ pages }) => pages.length > 0);
+}
+
+export function pagesFor(access: Pick<Access, "may">): readonly PageLink[] {
+  return sectionsFor(access).flatMap(({ pages }) => pages);
+}
+
+/** The page of the most specific path. */
+export function pageAt(path: string, pages: readonly PageLink[]): PageLink | undefined {
+  return pages
+    .filter((page) => path === page.path || path.startsWith(`${page.path}/`))
+    .toSorted((one, other) => other.path.length - one.path.length)[0];
+}

@@ -1,0 +1,229 @@
+import { Combobox, createListCollection } from "@ark-ui/react/combobox";
+import { Dialog } from "@ark-ui/react/dialog";
+import { Portal } from "@ark-ui/react/portal";
+import { useQuery } from "@connectrpc/connect-query";
+import { keepPreviousData } from "@tanstack/react-query";
+import {
+  AppWindow,
+  BookOpen,
+  Braces,
+  Copy,
+  Keyboard,
+  LogOut,
+  type LucideIcon,
+  Plus,
+  Search,
+  SunMoon,
+} from "lucide-react";
+import { type ReactNode, useState } from "react";
+import { useLocation } from "wouter";
+import {
+  type Application,
+  ApplicationService,
+  ListApplicationsRequestSchema,
+} from "../../../gen/latchkey/v1/application_service_pb.js";
+import { maxLengthOf } from "../../../src/contract/fields.js";
+import { chooseTheme, chosenTheme, themes } from "../../common/theme.js";
+import { useAccess } from "../sign-in/signed-in-key.js";
+import { iconSize } from "../ui/buttons.js";
+import { Badge, Kbd } from "../ui/display.js";
+import { useDebounced } from "../ui/hooks.js";
+import { copyText } from "../ui/toast.js";
+import { themeNames } from "./account-menu.js";
+import { pagesFor } from "./pages.js";
+
+interface PaletteProps {
+  close(): void;
+  openShortcuts(): void;
+}
+
+interface Command {
+  readonly value: string;
+  readonly label: string;
+  readonly icon: LucideIcon;
+  readonly group: "Applications" | "Pages" | "Actions";
+  readonly details?: ReactNode;
+  run(): void;
+}
+
+/** Finds applications, goes to pages and runs actions. The text is never in the address. */
+export default function Palette({ close, openShortcuts }: PaletteProps) {
+  const [text, setText] = useState("");
+  const found = useApplications(text);
+  const commands = [...found.commands, ...matching(useCommands(openShortcuts), text)];
+  const collection = createListCollection({ items: commands });
+
+  function run(value: string | undefined): void {
+    const command = commands.find((candidate) => candidate.value === value);
+    if (command) {
+      close();
+      command.run();
+    }
+  }
+
+  return (
+    <Dialog.Root open onOpenChange={({ open }) => !open && close()} aria-label="Search">
+      <Portal>
+        <Dialog.Backdrop className="dialog-backdrop" />
+        <Dialog.Positioner className="dialog-positioner">
+          <Dialog.Content className="palette">
+            <Combobox.Root
+              collection={collection}
+              open
+              disableLayer
+              inputBehavior="autohighlight"
+              selectionBehavior="preserve"
+              inputValue={text}
+              onInputValueChange={({ inputValue, reason }) =>
+                reason === "input-change" && setText(inputValue)
+              }
+              value={[]}
+              onValueChange={({ value }) => run(value[0])}
+            >
+              <Combobox.Control className="palette-input">
+                <Search size={iconSize} aria-hidden />
+                <Combobox.Input
+                  aria-label="Search"
+                  placeholder="Find an application, a page or an action"
+                  maxLength={maxSearch}
+                  autoComplete="off"
+                  spellCheck={false}
+                  onKeyDown={(event) => {
+                    if (event.key === "Escape") {
+                      close();
+                    }
+                  }}
+                />
+              </Combobox.Control>
+              <Combobox.Content className="palette-list">
+                {groups.map((group) => (
+                  <Group
+                    key={group}
+                    title={group}
+                    commands={commands.filter((command) => command.group === group)}
+                  />
+                ))}
+              </Combobox.Content>
+            </Combobox.Root>
+            {commands.length === 0 && (
+              <p role="status" className="palette-empty">
+                {found.isLoading ? "Searching…" : "Nothing matches."}
+              </p>
+            )}
+            <p className="palette-footer" aria-hidden>
+              <Kbd keys={["↑", "↓"]} /> to move <Kbd keys={["↵"]} /> to open <Kbd keys={["esc"]} />{" "}
+              to close
+            </p>
+          </Dialog.Content>
+        </Dialog.Positioner>
+      </Portal>
+    </Dialog.Root>
+  );
+}
+
+const groups = ["Applications", "Pages", "Actions"] as const;
+const maxSearch = maxLengthOf(ListApplicationsRequestSchema.field.q);
+
+interface GroupProps {
+  readonly title: string;
+  readonly commands: readonly Command[];
+}
+
+function Group({ title, commands }: GroupProps) {
+  return commands.length === 0 ? null : (
+    <Combobox.ItemGroup>
+      <Combobox.ItemGroupLabel className="menu-label">{title}</Combobox.ItemGroupLabel>
+      {commands.map((command) => (
+        <Combobox.Item key={command.value} item={command} className="menu-item">
+          <command.icon size={iconSize} aria-hidden />
+          <Combobox.ItemText className="palette-label">{command.label}</Combobox.ItemText>
+          {command.details}
+        </Combobox.Item>
+      ))}
+    </Combobox.ItemGroup>
+  );
+}
+
+const maxApplications = 6;
+
+/** The newest applications, or those that match. Until they are found, those known that match. */
+function useApplications(text: string) {
+  const { may } = useAccess();
+  const [, navigate] = useLocation();
+  const q = useDebounced(text.trim());
+  const { data, isFetching, isPlaceholderData } = useQuery(
+    ApplicationService.method.listApplications,
+    { size: maxApplications, order: "newest", ...(q !== "" && { q }) },
+    // The text may be a key, which must not stay in the cache.
+    { enabled: may("application:read"), placeholderData: keepPreviousData, gcTime: 0 },
+  );
+  const isStale = isPlaceholderData || q !== text.trim();
+  const commands = (data?.data ?? []).map((application) => commandFor(application, navigate));
+  return {
+    commands: isStale ? matching(commands, text) : commands,
+    isLoading: isStale || isFetching,
+  };
+}
+
+function commandFor({ id, name, type }: Application, navigate: (to: string) => void): Command {
+  return {
+    value: id,
+    label: name,
+    icon: AppWindow,
+    group: "Applications",
+    details: <Badge>{type}</Badge>,
+    run: () => navigate(`/applications/${id}`),
+  };
+}
+
+function useCommands(openShortcuts: () => void): readonly Command[] {
+  const access = useAccess();
+  const [, navigate] = useLocation();
+  const action = (label: string, icon: LucideIcon, run: () => void): Command => ({
+    value: label,
+    label,
+    icon,
+    group: "Actions",
+    run,
+  });
+  return [
+    ...pagesFor(access).map(
+      ({ path, label, icon, key }): Command => ({
+        value: path,
+        label,
+        icon,
+        group: "Pages",
+        details: <Kbd keys={["g", key]} />,
+        run: () => navigate(path),
+      }),
+    ),
+    ...(access.may("application:create")
+      ? [action("New application", Plus, () => navigate("/applications/new"))]
+      : []),
+    action(
+      "Copy my application id",
+      Copy,
+      () => void copyText(access.me.applicationId, "Application id"),
+    ),
+    ...themes
+      .filter((theme) => theme !== chosenTheme())
+      .map((theme) => action(`Theme: ${themeNames[theme]}`, SunMoon, () => chooseTheme(theme))),
+    action("Open the documentation", BookOpen, () => openTab("/docs")),
+    action("Open the API reference", Braces, () => openTab("/docs/api")),
+    action("Keyboard shortcuts", Keyboard, openShortcuts),
+    action("Sign out", LogOut, access.signOut),
+  ];
+}
+
+function openTab(path: string): void {
+  open(path, "_blank", "noreferrer");
+}
+
+/** Every word must occur in the label or the group. */
+function matching(commands: readonly Command[], text: string): readonly Command[] {
+  const words = text.toLowerCase().split(/\s+/);
+  return commands.filter(({ label, group }) => {
+    const searched = `${label} ${group}`.toLowerCase();
+    return words.every((word) => searched.includes(word));
+  });
+}
