@@ -25,17 +25,3 @@ function compressIn(folder: string): (name: string) => Promise<void> {
     await writeFile(`${path}.gz`, compressed);
   };
 }
-
-const dataUrl = /url\((?:"data:(?:[^"\\]|\\.)*"|data:[^)]*)\)/g;
-
-/** Removes data: images from library styles, because the content security policy forbids them. */
-export function removeDataUrls(library: RegExp): Plugin {
-  return {
-    name: "remove-data-urls",
-    enforce: "pre",
-    transform: (code, id) =>
-      library.test(id) && id.endsWith(".css")
-        ? { code: code.replace(dataUrl, "none"), map: null }
-        : null,
-  };
-}

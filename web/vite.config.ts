@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { defineConfig } from "vite";
 import { docsSite } from "./docs/site/plugin.js";
-import { compressFiles, removeDataUrls } from "./vite-plugins.js";
+import { compressFiles } from "./vite-plugins.js";
 
 const root = import.meta.dirname;
 
@@ -18,8 +18,6 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
-    // Swagger UI is one large file.
-    chunkSizeWarningLimit: 1600,
     rollupOptions: {
       onwarn(warning, warn) {
         // Every file of a server-side React library causes this warning.
@@ -32,6 +30,6 @@ export default defineConfig({
   },
   esbuild: { jsx: "automatic" },
   resolve: { alias: { "node:net": join(root, "node-net-shim.ts") } },
-  plugins: [docsSite(), removeDataUrls(/swagger-ui-dist/), compressFiles()],
+  plugins: [docsSite(), compressFiles()],
   server: { proxy: { "^/(latchkey\\.v1\\.|openapi\\.json)": service } },
 });

@@ -14,6 +14,7 @@ addCopyButtons();
 setUpTabs();
 setUpSearch();
 markHeading();
+closeMenuOnNavigation();
 setUpThemeSwitch();
 document.querySelector(".sidebar [aria-current=page]")?.scrollIntoView({ block: "nearest" });
 
@@ -51,4 +52,14 @@ function markHeading(): void {
   };
   document.addEventListener("scroll", mark, { passive: true });
   mark();
+}
+
+/** A link to a heading does not leave the page, so the menu of narrow screens would stay open. */
+function closeMenuOnNavigation(): void {
+  const sidebar = document.getElementById("sidebar");
+  sidebar?.addEventListener("click", ({ target }) => {
+    if ((target as Element).closest("a") && sidebar.matches(":popover-open")) {
+      sidebar.hidePopover();
+    }
+  });
 }

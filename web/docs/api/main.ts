@@ -1,7 +1,63 @@
 import "../main.js";
+import "./api.css";
+import { defaultKeyHeader } from "../../../src/contract/headers.js";
 import { keyHeader } from "../../common/key-header.js";
+import { exampleOrigin } from "./operations.js";
+import type { OpenDialog } from "./try/try-dialog.js";
 
-const reference = document.getElementById("reference") as HTMLElement;
-// The viewer is large, so it is loaded after the page.
-const { showReference } = await import("./reference.js");
-showReference(reference, keyHeader);
+nameThisService();
+setUpFilter();
+setUpTryButtons();
+
+/** The page is built for every service: replaces the address and the key header in its samples. */
+function nameThisService(): void {
+  const texts = document.createTreeWalker(
+    document.getElementById("content") as Node,
+    NodeFilter.SHOW_TEXT,
+  );
+  while (texts.nextNode()) {
+    const node = texts.currentNode as Text;
+    if (node.data.includes(exampleOrigin) || node.data.includes(defaultKeyHeader)) {
+      node.data = node.data
+        .replaceAll(exampleOrigin, location.origin)
+        .replaceAll(defaultKeyHeader, keyHeader);
+    }
+  }
+}
+
+/** Shows the operations whose name, method or path contains every typed word. */
+function setUpFilter(): void {
+  const input = document.querySelector<HTMLInputElement>("[data-filter]");
+  const groups = [...document.querySelectorAll<HTMLElement>(".sidebar-group")];
+  if (!input) {
+    return;
+  }
+  input.hidden = false;
+  input.addEventListener("input", () => {
+    const words = input.value.toLowerCase().split(/\s+/);
+    for (const group of groups) {
+      const items = [...group.querySelectorAll("li")];
+      for (const item of items) {
+        const text = `${item.textContent} ${item.dataset.keywords}`.toLowerCase();
+        item.hidden = !words.every((word) => text.includes(word));
+      }
+      group.hidden = items.every(({ hidden }) => hidden);
+    }
+  });
+}
+
+function setUpTryButtons(): void {
+  let loading: Promise<OpenDialog> | undefined;
+  for (const button of document.querySelectorAll<HTMLButtonElement>("[data-try]")) {
+    button.hidden = false;
+    button.addEventListener("click", async () => {
+      loading ??= import("./try/try-dialog.js").then(({ createTryDialog }) => createTryDialog());
+      try {
+        (await loading)(button.dataset.try ?? "");
+      } catch {
+        loading = undefined;
+        button.textContent = "Try again";
+      }
+    });
+  }
+}

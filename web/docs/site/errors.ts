@@ -1,6 +1,6 @@
 import { type ProblemCode, problemCatalogue, problemUri } from "../../../src/contract/problems.js";
+import type { Operation } from "../api/operations.js";
 import type { NavigationLink } from "./navigation.js";
-import type { Operation } from "./operations.js";
 
 export const errorsFile = "docs/reference/errors.md";
 
@@ -41,8 +41,10 @@ export function createErrorPages(file: string, operations: readonly Operation[])
   return codes.map((code) => {
     const { title, status } = problemCatalogue[code];
     const { grpc, cause, remedy } = findText(file, code);
-    const returning = operations.filter(({ errors }) => errors.has(code));
-    const example = returning[0]?.errors.get(code);
+    const returning = operations.filter(({ errors }) =>
+      errors.some((error) => error.code === code),
+    );
+    const example = returning[0]?.errors.find((error) => error.code === code)?.example;
     const parts = [
       `# ${title}`,
       cause,
@@ -98,6 +100,8 @@ function describeOperations(returning: readonly Operation[], all: readonly Opera
 
 function listLinks(operations: readonly Operation[]): string {
   return operations
-    .map(({ name, url, summary }) => `- [\`${name}\`](${url}): ${summary}`)
+    .map(
+      ({ id, method, path, summary }) => `- [\`${method} ${path}\`](/docs/api#${id}): ${summary}`,
+    )
     .join("\n");
 }

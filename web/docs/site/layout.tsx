@@ -12,6 +12,8 @@ export interface Page {
   /** The content of the main element. */
   readonly html: string;
   readonly sidebar: readonly NavigationGroup[];
+  /** What a filter of the sidebar finds, for example "operations". Absent without a filter. */
+  readonly filter?: string | undefined;
   /** The link in the sidebar that is marked, if it is not the page itself. */
   readonly parent?: string | undefined;
   /** The headings for "On this page". */
@@ -144,7 +146,7 @@ function SiteLinks({ url }: { readonly url: string }) {
 }
 
 /** On narrow screens it is a popover, which needs no script. */
-function Sidebar({ page: { url, parent, sidebar } }: { readonly page: Page }) {
+function Sidebar({ page: { url, parent, sidebar, filter } }: { readonly page: Page }) {
   return (
     <nav id="sidebar" className="sidebar" aria-label="Pages" popover="auto">
       <div className="sidebar-top">
@@ -159,9 +161,19 @@ function Sidebar({ page: { url, parent, sidebar } }: { readonly page: Page }) {
           <X />
         </button>
       </div>
-      {sidebar.map(({ title, links }) => (
+      {filter && (
+        <input
+          className="sidebar-filter"
+          type="search"
+          placeholder={`Filter ${filter}`}
+          aria-label={`Filter ${filter}`}
+          data-filter
+          hidden
+        />
+      )}
+      {sidebar.map(({ title, url: groupUrl, links }) => (
         <div key={title} className="sidebar-group">
-          <p className="sidebar-title">{title}</p>
+          <p className="sidebar-title">{groupUrl ? <a href={groupUrl}>{title}</a> : title}</p>
           <Links links={links} current={parent ?? url} url={url} />
         </div>
       ))}
@@ -179,19 +191,25 @@ function Links({ links, current, url }: LinksProps) {
   return (
     <ul>
       {links.map((link) => (
-        <li key={link.url}>
+        <li key={link.url} data-keywords={link.endpoint?.path}>
           <a
             className="page-link"
             href={link.url}
             aria-current={describeCurrent(link.url, current, url)}
           >
             {link.title}
+            {link.endpoint && <MethodBadge method={link.endpoint.method} />}
           </a>
           {link.children && <Links links={link.children} current={current} url={url} />}
         </li>
       ))}
     </ul>
   );
+}
+
+/** The method of an operation. */
+export function MethodBadge({ method }: { readonly method: string }) {
+  return <span className={`method ${method.toLowerCase()}`}>{method}</span>;
 }
 
 function describeCurrent(link: string, current: string, url: string): "page" | "true" | undefined {

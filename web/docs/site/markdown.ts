@@ -1,12 +1,5 @@
-import hljs from "highlight.js/lib/core";
-import bash from "highlight.js/lib/languages/bash";
-import go from "highlight.js/lib/languages/go";
-import json from "highlight.js/lib/languages/json";
-import python from "highlight.js/lib/languages/python";
-import typescript from "highlight.js/lib/languages/typescript";
-import xml from "highlight.js/lib/languages/xml";
-import yaml from "highlight.js/lib/languages/yaml";
 import MarkdownIt, { type StateCore, type Token } from "markdown-it";
+import { highlight } from "./highlight.js";
 
 /** A heading with its anchor. */
 export interface Heading {
@@ -33,12 +26,6 @@ export interface RenderedMarkdown {
 /** The URL of a link or image, or the path of a file that is not on the site. */
 export type Target = { readonly url: string } | { readonly file: string };
 export type ResolveLink = (target: string) => Target;
-
-const languages = { bash, go, json, python, typescript, xml, yaml };
-for (const [name, language] of Object.entries(languages)) {
-  hljs.registerLanguage(name, language);
-}
-hljs.registerAliases("js", { languageName: "typescript" });
 
 /** The adjacent code blocks after this comment show the same in several languages. */
 const tabsComment = "<!-- tabs -->";
@@ -154,13 +141,6 @@ function groupTabs(state: StateCore): void {
 function renderCode({ content, info, meta }: Token): string {
   const label = meta ? `<p class="code-label">${meta.tab}</p>` : "";
   return `<div class="code">${label}<pre tabindex="0"><code>${highlight(content, info)}</code></pre></div>\n`;
-}
-
-/** Highlights code with classes. */
-function highlight(code: string, language: string): string {
-  return hljs.getLanguage(language)
-    ? hljs.highlight(code, { language }).value
-    : markdown.utils.escapeHtml(code);
 }
 
 function splitSections(tokens: readonly Token[], headings: readonly Heading[]): Section[] {

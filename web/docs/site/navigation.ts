@@ -1,13 +1,21 @@
 import { dirname, normalize } from "node:path/posix";
 
+interface Endpoint {
+  readonly method: string;
+  readonly path: string;
+}
+
 export interface NavigationLink {
   readonly title: string;
   readonly url: string;
+  /** The HTTP method and path, for an operation of the API. */
+  readonly endpoint?: Endpoint | undefined;
   readonly children?: readonly NavigationLink[] | undefined;
 }
 
 export interface NavigationGroup {
   readonly title: string;
+  readonly url?: string | undefined;
   readonly links: readonly NavigationLink[];
 }
 

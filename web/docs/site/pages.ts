@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { dirname, extname, normalize } from "node:path/posix";
+import { createApiPage, services } from "../api/reference.js";
 import { createErrorPages, errorLinks, errorsFile, errorUrl, withoutRemedies } from "./errors.js";
 import type { Page } from "./layout.js";
 import {
@@ -11,7 +12,6 @@ import {
   type Target,
 } from "./markdown.js";
 import { contentsFile, type NavigationGroup, readContents } from "./navigation.js";
-import { listOperations, type Operation } from "./operations.js";
 
 const repository = join(import.meta.dirname, "..", "..", "..");
 const protoFile = "gen/proto.md";
@@ -25,7 +25,7 @@ function readText(file: string): string {
 
 /** Renders every page of the site. */
 export function createPages(imageUrl: ImageUrl): Page[] {
-  const operations = listOperations();
+  const operations = services.flatMap((service) => service.operations);
   const sidebar = readContents(readText(contentsFile));
   const listed = sidebar.flatMap(({ title, links }) =>
     links.map((link) => ({ ...link, group: title })),
@@ -90,17 +90,7 @@ export function createPages(imageUrl: ImageUrl): Page[] {
         sections: mergeSections(page.sections),
       };
     }),
-    {
-      url: "/docs/api",
-      title: "API reference",
-      summary: "Every operation of the REST API.",
-      html: readText("web/docs/api/content.html"),
-      sidebar,
-      group: "API reference",
-      sections: operations.map(describeOperation),
-      kind: "api",
-      script: "docs/api/main.ts",
-    },
+    createApiPage(),
     {
       url: "/docs/404",
       title: "Page not found",
@@ -146,11 +136,4 @@ function withErrors(sidebar: readonly NavigationGroup[]): NavigationGroup[] {
 /** The whole text of a short page, as one result of a search. */
 function mergeSections([first, ...others]: readonly Section[]): Section[] {
   return first ? [{ ...first, text: [first, ...others].map(({ text }) => text).join(" ") }] : [];
-}
-
-function describeOperation({ name, url, summary, description, operationId }: Operation): Section {
-  return {
-    heading: { level: 2, id: new URL(url, "http://localhost").hash.slice(1), text: summary },
-    text: `${name} ${operationId}. ${description}`,
-  };
 }

@@ -1,0 +1,285 @@
+import { KeyRound } from "lucide-react";
+import { renderToStaticMarkup } from "react-dom/server";
+import { openapi } from "../../../gen/openapi.js";
+import { problemUri } from "../../../src/contract/problems.js";
+import { json, printValue } from "../../../src/contract/samples/call.js";
+import { createSamples, type Sample } from "../../../src/contract/samples/samples.js";
+import { highlight } from "../site/highlight.js";
+import { MethodBadge, type Page } from "../site/layout.js";
+import type { Section } from "../site/markdown.js";
+import { Markdown } from "./markdown.js";
+import {
+  createExampleCall,
+  exampleOrigin,
+  listServices,
+  type OpenApiDocument,
+  type Operation,
+  type OperationError,
+  type Parameter,
+  type Service,
+} from "./operations.js";
+import { Description, Properties, Property } from "./schema.js";
+
+const document = openapi as OpenApiDocument;
+const { schemas } = document.components;
+export const services = listServices(document);
+
+/** The reference of the REST API, made from the OpenAPI document. */
+export function createApiPage(): Page {
+  return {
+    url: "/docs/api",
+    title: "API reference",
+    summary: "Every operation of the REST API, with samples in four languages.",
+    html: renderToStaticMarkup(<Reference />),
+    sidebar: services.map(({ id, title, operations }) => ({
+      title,
+      url: `#${id}`,
+      links: operations.map(({ id, title, ...endpoint }) => ({ title, url: `#${id}`, endpoint })),
+    })),
+    filter: "operations",
+    group: "API reference",
+    sections: services.flatMap(({ operations }) => operations.map(describeForSearch)),
+    kind: "api",
+    script: "docs/api/main.ts",
+  };
+}
+
+function describeForSearch({ id, title, method, path, summary, description }: Operation): Section {
+  return {
+    heading: { level: 3, id, text: title },
+    text: `${method} ${path}. ${summary}. ${description}`,
+  };
+}
+
+function Reference() {
+  const { info } = document;
+  const whoAmI = services
+    .flatMap(({ operations }) => operations)
+    .find(({ id }) => id === "who-am-i");
+  return (
+    <div className="reference">
+      <section className="entry">
+        <div className="entry-text">
+          <h1 id="api-reference">API reference</h1>
+          <Markdown text={info.description} />
+        </div>
+        <div className="entry-code">
+          <div className="card">
+            <p className="card-title">Base URL</p>
+            <p className="base-url">
+              <code>{exampleOrigin}</code>
+            </p>
+          </div>
+          {whoAmI && <Samples operation={whoAmI} />}
+        </div>
+      </section>
+      {services.map((service) => (
+        <ServiceSection key={service.id} service={service} />
+      ))}
+    </div>
+  );
+}
+
+function ServiceSection({
+  service: { id, title, description, operations },
+}: {
+  readonly service: Service;
+}) {
+  return (
+    <>
+      <section className="entry service">
+        <div className="entry-text">
+          <h2 id={id}>
+            <a className="anchor" href={`#${id}`}>
+              {title}
+            </a>
+          </h2>
+          <Markdown text={description} />
+        </div>
+        <div className="entry-code">
+          <div className="card">
+            <p className="card-title">Operations</p>
+            <ul className="endpoints">
+              {operations.map((operation) => (
+                <li key={operation.id}>
+                  <a className="endpoint-link" href={`#${operation.id}`}>
+                    <MethodBadge method={operation.method} /> <code>{operation.path}</code>
+                  </a>
+                </li>
+              ))}
+            </ul>
+          </div>
+        </div>
+      </section>
+      {operations.map((operation) => (
+        <OperationSection key={operation.id} operation={operation} />
+      ))}
+    </>
+  );
+}
+
+function OperationSection({ operation }: { readonly operation: Operation }) {
+  const { id, title, method, path, summary, description, access, body, response } = operation;
+  const parametersIn = (place: Parameter["in"]) =>
+    operation.parameters.filter((parameter) => parameter.in === place);
+  return (
+    <section className="entry operation" aria-labelledby={id}>
+      <div className="entry-text">
+        <h3 id={id}>
+          <a className="anchor" href={`#${id}`}>
+            {title}
+          </a>
+        </h3>
+        <p className="endpoint">
+          <MethodBadge method={method} /> <code>{path}</code>
+        </p>
+        <Markdown text={`${summary}. ${description}`} />
+        <div className="access">
+          <KeyRound />
+          <Markdown text={access} />
+        </div>
+      </div>
+      <div className="entry-code">
+        <Samples operation={operation} />
+        <ResponseExample operation={operation} />
+      </div>
+      <div className="entry-text details">
+        <Parameters title="Path parameters" parameters={parametersIn("path")} />
+        <Parameters title="Query parameters" parameters={parametersIn("query")} />
+        {body && (
+          <>
+            <h4>Body{body.isForm && <span className="type"> form</span>}</h4>
+            <Description schema={body.schema} schemas={schemas} />
+            <Properties schema={body.schema} schemas={schemas} isRequest />
+          </>
+        )}
+        <Parameters title="Headers" parameters={parametersIn("header")} />
+        <h4>
+          Response <Status status={response.status} />
+        </h4>
+        <Markdown text={response.description} />
+        {response.schema && <Properties schema={response.schema} schemas={schemas} />}
+        <Errors errors={operation.errors} />
+      </div>
+    </section>
+  );
+}
+
+function Parameters({
+  title,
+  parameters,
+}: {
+  readonly title: string;
+  readonly parameters: readonly Parameter[];
+}) {
+  return (
+    parameters.length > 0 && (
+      <>
+        <h4>{title}</h4>
+        <ul className="properties">
+          {parameters.map(({ name, required, description, schema }) => (
+            <Property
+              key={name}
+              name={name}
+              schema={{ ...schema, description }}
+              isRequired={required}
+              schemas={schemas}
+            />
+          ))}
+        </ul>
+      </>
+    )
+  );
+}
+
+/** Errors that do not depend on the operation have these statuses. */
+const commonStatuses = ["413", "414", "415", "429", "431", "500", "503", "504"];
+
+function Errors({ errors }: { readonly errors: readonly OperationError[] }) {
+  const isCommon = ({ status }: OperationError) => commonStatuses.includes(status);
+  const common = errors.filter(isCommon);
+  return (
+    <>
+      <h4>Errors</h4>
+      <ErrorList errors={errors.filter((error) => !isCommon(error))} />
+      {common.length > 0 && (
+        <details>
+          <summary>{`${common.length} errors of every call`}</summary>
+          <ErrorList errors={common} />
+        </details>
+      )}
+    </>
+  );
+}
+
+function ErrorList({ errors }: { readonly errors: readonly OperationError[] }) {
+  return (
+    <ul className="errors">
+      {errors.map(({ status, code, title }) => (
+        <li key={code}>
+          <Status status={status} />
+          <a href={problemUri(code)}>
+            <code>{code}</code>
+          </a>
+          <span>{title}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Samples({ operation }: { readonly operation: Operation }) {
+  return (
+    <div className="card samples">
+      {/* Needs script. */}
+      <button type="button" className="try-button" data-try={operation.id} hidden>
+        Try it
+      </button>
+      <div className="tabs">
+        {createSamples(createExampleCall(operation, exampleOrigin)).map((sample) => (
+          <SampleCode key={sample.language} sample={sample} />
+        ))}
+      </div>
+    </div>
+  );
+}
+
+function SampleCode({ sample: { language, label, code } }: { readonly sample: Sample }) {
+  return (
+    <div className="code">
+      <p className="code-label">{label}</p>
+      <Code code={code} language={language === "curl" ? "bash" : language} />
+    </div>
+  );
+}
+
+function ResponseExample({ operation: { response } }: { readonly operation: Operation }) {
+  return (
+    <div className="card">
+      <p className="card-title">
+        Response <Status status={response.status} />
+      </p>
+      {response.example === undefined ? (
+        <p className="no-body">No body</p>
+      ) : (
+        <div className="code">
+          <Code code={printValue(response.example, json)} language="json" />
+        </div>
+      )}
+    </div>
+  );
+}
+
+function Code({ code, language }: { readonly code: string; readonly language: string }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls it.
+    <pre tabIndex={0}>
+      {/* biome-ignore lint/security/noDangerouslySetInnerHtml: the highlighter escapes the code. */}
+      <code dangerouslySetInnerHTML={{ __html: highlight(code, language) }} />
+    </pre>
+  );
+}
+
+function Status({ status }: { readonly status: string }) {
+  return <span className={`status ${status < "400" ? "good" : "bad"}`}>{status}</span>;
+}

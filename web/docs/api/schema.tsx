@@ -1,0 +1,153 @@
+import { Markdown } from "./markdown.js";
+import type { OpenApiDocument, Schema } from "./operations.js";
+
+type Schemas = OpenApiDocument["components"]["schemas"];
+
+interface PropertiesProps {
+  readonly schema: Schema;
+  readonly schemas: Schemas;
+  /** Whether required fields are marked: in requests. */
+  readonly isRequest?: boolean | undefined;
+}
+
+/** The properties of an object, or of the items of a list. */
+export function Properties({ schema, schemas, isRequest = false }: PropertiesProps) {
+  const { properties = {}, required = [] } = objectIn(schema, schemas);
+  return (
+    <ul className="properties">
+      {Object.entries(properties).map(([name, property]) => (
+        <Property
+          key={name}
+          name={name}
+          schema={property}
+          isRequired={isRequest && required.includes(name)}
+          isRequest={isRequest}
+          schemas={schemas}
+        />
+      ))}
+    </ul>
+  );
+}
+
+export function Description({ schema, schemas }: PropertiesProps) {
+  return <Markdown text={resolve(schema, schemas).description ?? ""} />;
+}
+
+interface PropertyProps extends PropertiesProps {
+  readonly name: string;
+  readonly isRequired: boolean;
+}
+
+/** A property or parameter with its type, description, limits and nested properties. */
+export function Property({ name, schema, schemas, isRequired, isRequest }: PropertyProps) {
+  const resolved = resolve(schema, schemas);
+  const { properties = {} } = objectIn(resolved, schemas);
+  const count = Object.keys(properties).length;
+  const description = [resolved.description, resolved.items?.description].filter(Boolean);
+  return (
+    <li className="property">
+      <p className="property-head">
+        <code>{name}</code> <span className="type">{nameType(resolved, schemas)}</span>
+        {isRequired && <span className="required"> required</span>}
+      </p>
+      <Markdown text={description.join("\n\n")} />
+      <Limits schema={resolved} />
+      {count > 0 && (
+        <details>
+          <summary>{`${count} ${count === 1 ? "field" : "fields"} of ${name}`}</summary>
+          <Properties schema={resolved} schemas={schemas} isRequest={isRequest} />
+        </details>
+      )}
+    </li>
+  );
+}
+
+/** The schema with its reference resolved. Its own keywords take precedence. */
+function resolve({ $ref, ...own }: Schema, schemas: Schemas): Schema {
+  const name = $ref?.split("/").at(-1);
+  return name === undefined ? own : { ...schemas[name], ...own };
+}
+
+/** The object that a schema describes, alone or in a list. */
+function objectIn(schema: Schema, schemas: Schemas): Schema {
+  const { items, ...object } = resolve(schema, schemas);
+  return items ? resolve(items, schemas) : object;
+}
+
+const formats: Readonly<Record<string, string>> = { uuid: "UUID", "date-time": "timestamp" };
+
+function nameType(
+  { type = "object", format = "", items, additionalProperties }: Schema,
+  schemas: Schemas,
+): string {
+  const [base = "", ...others] = [type].flat();
+  const isMap = typeof additionalProperties === "object";
+  const name = isMap ? "map" : (formats[format] ?? base);
+  const full = items ? `list of ${nameType(resolve(items, schemas), schemas)}s` : name;
+  return [full, ...others].join(" or ");
+}
+
+/** The allowed values, the limits and an example. */
+function Limits({ schema }: { readonly schema: Schema }) {
+  const { items, description = "" } = schema;
+  // Most descriptions name all values.
+  const values = schema.enum?.every((value) => description.includes(`\`${value}\``))
+    ? undefined
+    : schema.enum;
+  const limits = [...describeLimits(schema), ...(items ? describeLimits(items, "each ") : [])];
+  const [example] = schema.examples ?? items?.examples ?? [];
+  return (
+    <>
+      {values && (
+        <p className="values">
+          {values.map((value) => (
+            <code key={value}>{value}</code>
+          ))}
+        </p>
+      )}
+      {(limits.length > 0 || (example !== undefined && !schema.enum)) && (
+        <p className="limits">
+          {limits.map((limit) => (
+            <span key={limit}>{limit}</span>
+          ))}
+          {example !== undefined && !schema.enum && (
+            <span>
+              e.g. <code>{typeof example === "string" ? example : JSON.stringify(example)}</code>
+            </span>
+          )}
+        </p>
+      )}
+    </>
+  );
+}
+
+function describeLimits(schema: Schema, prefix = ""): string[] {
+  const { minLength, maxLength, minItems, maxItems, minimum, maximum } = schema;
+  const { uniqueItems, maxProperties } = schema;
+  return [
+    ...describeRange(minLength, maxLength, (range) => `${range} characters`),
+    ...describeRange(minItems, maxItems, (range) => `${range} items`),
+    ...describeRange(undefined, maxProperties, (range) => `${range} pairs`),
+    ...describeRange(minimum, maximum, (range) => range),
+    ...(uniqueItems ? ["no duplicates"] : []),
+  ].map((limit) => prefix + limit);
+}
+
+const format = new Intl.NumberFormat("en");
+
+function describeRange(
+  min: number | undefined,
+  max: number | undefined,
+  describe: (range: string) => string,
+): string[] {
+  if (max === undefined) {
+    return min === undefined ? [] : [describe(`at least ${format.format(min)}`)];
+  }
+  return [
+    describe(
+      min === undefined
+        ? `at most ${format.format(max)}`
+        : `${format.format(min)} to ${format.format(max)}`,
+    ),
+  ];
+}

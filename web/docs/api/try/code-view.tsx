@@ -1,0 +1,51 @@
+import type { ReactNode } from "react";
+import { highlight } from "../../site/highlight.js";
+
+interface CodeViewProps {
+  readonly code: string;
+  readonly language: string;
+}
+
+/** Highlighted code. */
+export function CodeView({ code, language }: CodeViewProps) {
+  return (
+    <div className="code">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region needs focus. */}
+      <pre tabIndex={0}>
+        <code>{toNodes(highlight(code, language))}</code>
+      </pre>
+    </div>
+  );
+}
+
+const token = /<span class="([^"]*)">|<\/span>|([^<]+)/g;
+const entities: Readonly<Record<string, string>> = {
+  "&amp;": "&",
+  "&lt;": "<",
+  "&gt;": ">",
+  "&quot;": '"',
+  "&#x27;": "'",
+};
+
+/** The highlighter returns HTML of nested spans, but the content security policy forbids inner HTML. */
+function toNodes(html: string): ReactNode[] {
+  const root: ReactNode[] = [];
+  const open: { className: string; children: ReactNode[] }[] = [];
+  for (const [tag, className, text] of html.matchAll(token)) {
+    const siblings = open.at(-1)?.children ?? root;
+    if (text !== undefined) {
+      siblings.push(text.replaceAll(/&[#\w]+;/g, (entity) => entities[entity] ?? entity));
+    } else if (tag === "</span>") {
+      const closed = open.pop();
+      const parent = open.at(-1)?.children ?? root;
+      parent.push(
+        <span key={parent.length} className={closed?.className}>
+          {closed?.children}
+        </span>,
+      );
+    } else {
+      open.push({ className: className ?? "", children: [] });
+    }
+  }
+  return root;
+}
