@@ -1,6 +1,7 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
 import { idStart, parseKey, secretStart } from "../contract/key-format.js";
+import { shownDigits } from "../contract/key-kind.js";
 import { type Colors, createColors, escapeUnprintable } from "../lib/terminal.js";
 import { createEncoder } from "../transport/rest/encode.js";
 import { type ClientEnvironment, readClientEnvironment } from "./connection.js";
@@ -117,7 +118,7 @@ export function colorsFor(
 /** The kind of a key and the end of its id: enough to recognize it, and nothing of its secret. */
 export function shortenKey(key: string): string {
   return parseKey(key)
-    ? `${key.slice(0, idStart)}…${key.slice(secretStart - 4, secretStart)}`
+    ? `${key.slice(0, idStart)}…${key.slice(secretStart - shownDigits, secretStart)}`
     : "…";
 }
 
@@ -128,6 +129,12 @@ const units = [
   ["m", 60_000],
   ["s", second],
 ] as const;
+
+/** A length of time, exactly and in one unit. */
+export function formatLength(milliseconds: number): string {
+  const [unit, size] = units.find(([, size]) => milliseconds % size === 0) ?? ["ms", 1];
+  return `${milliseconds / size}${unit}`;
+}
 
 /** A duration in its largest unit. */
 function formatDuration(milliseconds: number): string {

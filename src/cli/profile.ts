@@ -52,6 +52,7 @@ export function addProfileCommands(program: Command): void {
 
   const list = profile
     .command("ls")
+    .alias("list")
     .description("list profiles; * marks the current one")
     .action(listProfiles);
   addExample(withJson(list), "latchkey profile ls");
@@ -147,7 +148,7 @@ const columns: readonly Column<ListedProfile>[] = [
     paint: (text, _, { good }) => good(text),
   },
   { title: "NAME", text: ({ name }) => name },
-  { title: "URL", text: ({ url }) => url },
+  { title: "URL", text: ({ url }) => url, shrinkable: true },
   { title: "KEY", text: ({ key }) => shortenKey(key) },
   { title: "HEADER", text: ({ keyHeader = "" }) => keyHeader, optional: true },
 ];

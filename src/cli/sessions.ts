@@ -9,7 +9,12 @@ import {
 } from "../../gen/latchkey/v1/session_service_pb.js";
 import { choicesOf } from "../contract/fields.js";
 import { escapeUnprintable } from "../lib/terminal.js";
-import { applicationNaming, findApplication, findApplicationId } from "./apps/application.js";
+import {
+  applicationNaming,
+  findApplication,
+  findApplicationId,
+  readNames,
+} from "./apps/application.js";
 import {
   type ClientContext,
   type ClientFlags,
@@ -77,6 +82,7 @@ function addOpenAndAuthorize(sessions: Command): void {
 function addManagement(sessions: Command): void {
   const list = sessions
     .command("ls")
+    .alias("list")
     .description("list open sessions, newest first")
     .option(...ofApplication)
     .option(
@@ -155,9 +161,12 @@ async function authorizeSession(flags: AuthorizeFlags): Promise<void> {
 }
 
 async function getSession(id: string, flags: ClientFlags): Promise<void> {
-  await withClient(flags, async ({ client, call, output }) => {
+  await withClient(flags, async (context) => {
+    const { client, call, output } = context;
     const session = await client.sessions.getSession({ id }, call);
-    output.show(SessionSchema, session, (display) => formatSession(session, display));
+    const { applicationId, authorizedBy } = session;
+    const nameOf = output.isJson ? String : await readNames(context, [applicationId, authorizedBy]);
+    output.show(SessionSchema, session, (display) => formatSession(session, nameOf, display));
   });
 }
 
@@ -179,8 +188,11 @@ async function listSessions(flags: SessionListFlags): Promise<void> {
     const list = await readPages(flags, (position) =>
       client.sessions.listSessions({ ...filter, ...position }, call),
     );
+    const { data } = list.page;
+    const ids = data.map(({ applicationId }) => applicationId);
+    const nameOf = output.isJson ? String : await readNames(context, ids);
     output.show(ListSessionsResponseSchema, list.page, (display) =>
-      formatTable(sessionColumns, list.page.data, display),
+      formatTable(sessionColumns(nameOf), data, display),
     );
     output.note(truncationNote(list));
   });
@@ -226,8 +238,11 @@ async function revokeAll(
   );
 }
 
-const sessionColumns: readonly Column<Session>[] = [
+type NameOf = (applicationId: string) => string;
+
+const sessionColumns = (nameOf: NameOf): readonly Column<Session>[] => [
   { title: "ID", text: ({ id }) => id },
+  { title: "APPLICATION", text: ({ applicationId }) => nameOf(applicationId), shrinkable: true },
   {
     title: "STATE",
     text: ({ state }) => state,
@@ -235,7 +250,6 @@ const sessionColumns: readonly Column<Session>[] = [
   },
   { title: "EXPIRES", text: ({ expiresAt }) => formatRelativeTime(expiresAt) },
   { title: "OPENED", text: ({ createdAt }) => formatRelativeTime(createdAt), optional: true },
-  { title: "APPLICATION", text: ({ applicationId }) => applicationId, optional: true },
   {
     title: "PERMISSIONS",
     text: ({ permissions }) => permissions.join(" "),
@@ -244,17 +258,23 @@ const sessionColumns: readonly Column<Session>[] = [
   },
 ];
 
-function formatSession(session: Session, display: Display): string {
+/** The name of an application with its id, which people copy. */
+function withName(id: string | undefined, nameOf: NameOf): string | undefined {
+  const name = id && nameOf(id);
+  return name === id ? id : `${name} (${id})`;
+}
+
+function formatSession(session: Session, nameOf: NameOf, display: Display): string {
   const details = formatDetails(
     [
       ["id", session.id],
       ["state", session.state],
-      ["application", session.applicationId],
+      ["application", withName(session.applicationId, nameOf)],
       ["permissions", session.permissions.join(" ")],
       ["opened", formatTime(session.createdAt)],
       ["expires", formatTime(session.expiresAt)],
       ["authorized", formatTime(session.authorizedAt)],
-      ["authorized by", session.authorizedBy],
+      ["authorized by", withName(session.authorizedBy, nameOf)],
       ["tenant", session.tenantId],
     ],
     display,

@@ -16,7 +16,7 @@ export function kindFor(type: ApplicationType): KeyKind {
 }
 
 /** The number of characters that a fingerprint shows of the id. */
-const shownDigits = 4;
+export const shownDigits = 4;
 
 /**
  * What may be shown of the keys of an application: `lk_pub_…2tA3`. These are the

@@ -240,18 +240,33 @@ describe("applications", () => {
       "--permission",
       "a:b",
     ]);
-    const refused = await runAsAdmin(["apps", "rotate", "Short"]);
-    expect(refused).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining("Not a terminal; pass --yes to confirm."),
-    });
+    for (const command of [
+      ["rotate", "Short", "--no-grace"],
+      ["disable", "Short"],
+      ["rm", "Short"],
+    ]) {
+      expect(await runAsAdmin(["apps", ...command])).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining("Not a terminal; pass --yes to confirm."),
+      });
+    }
+    expect((await runAsAdmin(["apps", "rotate", "Short"])).stderr).toContain(
+      "The previous key stays valid for 1d.",
+    );
+    const { data: rotated } = await runJson(["apps", "keys", "Short"]);
+    expect(Date.parse(rotated[1].expires_at) - Date.parse(rotated[0].created_at)).toBe(86_400_000);
+    const revoked = await runAsAdmin(["apps", "rotate", "Short", "--no-grace", "--yes"]);
+    expect(revoked.stderr).toContain("All previous keys are revoked.");
+    expect((await runJson(["apps", "keys", "Short"])).data).toHaveLength(1);
     for (const revoke of ["revoke-key", "end-key"]) {
       expect(await runJson(["apps", "rotate", "Short", "--grace", "1h"])).toMatchObject({ id });
       const { data: keys } = await runJson(["apps", "keys", "Short"]);
       expect(keys).toHaveLength(2);
       await runJson(["apps", revoke, id, keys[1].id]);
     }
-    expect(await runJson(["apps", "disable", "Short"])).toMatchObject({ status: "disabled" });
+    expect(await runJson(["apps", "disable", "Short", "--yes"])).toMatchObject({
+      status: "disabled",
+    });
     expect((await runAsAdmin(["apps", "enable", id])).stdout).toBe('"Short" is enabled.\n');
     expect(await runJson(["apps", "rm", "Short", "--yes"])).toEqual({ id });
     expect(await callRest(`/applications/${id}`)).toMatchObject({ status: 404 });
@@ -286,6 +301,10 @@ describe("a session", () => {
     const { data } = await runJson(["sessions", "ls", "--application", "Web \u5e97"]);
     expect(data).toEqual([await callRest(`/sessions/${opened.id}`)]);
     expect(await runJson(["sessions", "get", opened.id])).toEqual(data[0]);
+    const listed = await runAsAdmin(["sessions", "list", "--application", "Web \u5e97"]);
+    expect(listed.stdout).toMatch(new RegExp(`\n${opened.id}  Web \u5e97 +authorized`));
+    const shown = await runAsAdmin(["sessions", "get", opened.id]);
+    expect(shown.stdout).toContain(`Backend (${backendId})`);
     await runJson(["sessions", "rm", opened.id]);
     expect((await runAsAdmin(["sessions", "get", opened.id])).code).toBe(5);
     const headers = { "SVC-API-KEY": (await readFile(shopKey(), "utf8")).trim() };

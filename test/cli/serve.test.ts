@@ -239,6 +239,15 @@ describe("an invalid command", () => {
   it("reports an unknown command", async () => {
     expect(await stderrOf(["fly"], {})).toContain("unknown command 'fly'");
   });
+
+  it.each([
+    ["sesions ls", "sessions"],
+    ["apps lits", "list"],
+    ["apps ls --tipe private", "--type"],
+    ["serve --prot 8080", "--port"],
+  ])("suggests the command or option that was meant: %s", async (line, meant) => {
+    expect(await stderrOf(line.split(" "), {})).toContain(`(Did you mean ${meant}?)`);
+  });
 });
 
 describe("SIGTERM", () => {

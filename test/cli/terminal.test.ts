@@ -176,7 +176,7 @@ describeWith(script, "the CLI in a terminal", () => {
 
   it("does not rotate a key if the application changed during the prompt", async () => {
     const { id } = await createApplication("Changed meanwhile");
-    const rotate = runInTerminal(["apps", "rotate", id], adminEnvironment());
+    const rotate = runInTerminal(["apps", "rotate", id, "--no-grace"], adminEnvironment());
     const prompt = 'Type "yes" to confirm: ';
     await until(async () => rotate.output().includes(prompt));
     const headers = { "SVC-API-KEY": service.firstKey };
@@ -192,7 +192,7 @@ describeWith(script, "the CLI in a terminal", () => {
       const shown = " Soft\\u{ad}hyphen ";
       const { id } = await createApplication(name);
       const environment = adminEnvironment();
-      const disabled = await cli.run(["apps", "disable", id], { environment });
+      const disabled = await cli.run(["apps", "disable", id, "--yes"], { environment });
       expect(disabled.stdout).toBe(`"${shown}" is disabled.\n`);
       const emptied = await cli.run(["sessions", "rm", "--all", "--application", id, "--yes"], {
         environment,

@@ -34,6 +34,30 @@ export async function findApplicationId(context: CallContext, reference: string)
   return isId(reference) ? reference : (await findApplication(context, reference)).id;
 }
 
+/** More applications than these would take too many calls. */
+const maxNamed = 100;
+
+/**
+ * Reads the names of applications. Returns a function from an id to the name, or to the id if the application was
+ * deleted or the caller may not read it.
+ */
+export async function readNames(
+  { client, call }: CallContext,
+  ids: readonly (string | undefined)[],
+): Promise<(id: string) => string> {
+  const wanted = [...new Set(ids)].filter((id) => id !== undefined).slice(0, maxNamed);
+  const names = new Map<string, string>();
+  await Promise.all(
+    wanted.map(async (id) => {
+      const found = await client.applications.getApplication({ id }, call).catch(() => undefined);
+      if (found) {
+        names.set(id, found.name);
+      }
+    }),
+  );
+  return (id) => names.get(id) ?? id;
+}
+
 async function findByExternalId(
   { client, call }: CallContext,
   externalId: string,

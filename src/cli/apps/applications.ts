@@ -15,6 +15,7 @@ import {
 import { CommandError } from "../errors.js";
 import { readGrants, readRules, requireGrants } from "../grants.js";
 import { connectionFlags } from "../options.js";
+import type { Output } from "../output.js";
 import { confirm } from "../prompt.js";
 import { formatTable } from "../table.js";
 import { applicationColumns, findApplication, findApplicationId } from "./application.js";
@@ -107,27 +108,37 @@ export async function removeApplication(
   });
 }
 
-export const disableApplication = (reference: string, flags: ClientFlags) =>
-  setStatus("disableApplication", reference, flags);
-
-export const enableApplication = (reference: string, flags: ClientFlags) =>
-  setStatus("enableApplication", reference, flags);
-
-async function setStatus(
-  method: "disableApplication" | "enableApplication",
+export async function disableApplication(
   reference: string,
-  flags: ClientFlags,
+  flags: ClientFlags & { readonly yes?: boolean },
 ): Promise<void> {
   await withClient(flags, async (context) => {
     const { client, call, output } = context;
-    const id = await findApplicationId(context, reference);
-    const application = await client.applications[method]({ id }, call);
-    output.show(
-      ApplicationSchema,
-      application,
-      () => `"${escapeUnprintable(application.name)}" is ${application.status}.\n`,
+    const { id, name, version } = await findApplication(context, reference);
+    await confirm(
+      `"${name}" (${id}) will be disabled. Its keys and the sessions that it opened or authorized ` +
+        "are refused until it is enabled again.",
+      { yes: flags.yes },
+    );
+    // Fails if it changed after the prompt showed it.
+    showStatus(
+      output,
+      await client.applications.disableApplication({ id, ifMatch: version }, call),
     );
   });
+}
+
+export async function enableApplication(reference: string, flags: ClientFlags): Promise<void> {
+  await withClient(flags, async (context) => {
+    const { client, call, output } = context;
+    const id = await findApplicationId(context, reference);
+    showStatus(output, await client.applications.enableApplication({ id }, call));
+  });
+}
+
+function showStatus(output: Output, application: Application): void {
+  const { name, status } = application;
+  output.show(ApplicationSchema, application, () => `"${escapeUnprintable(name)}" is ${status}.\n`);
 }
 
 interface UpdateFlags extends ClientFlags, FieldFlags, ClearFlags {

@@ -1,9 +1,10 @@
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import {
   CreateApplicationRequestSchema,
   ListApplicationsRequestSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { choicesOf } from "../../contract/fields.js";
+import { defaultGracePeriodMs } from "../../contract/grace-period.js";
 import {
   addExample,
   choice,
@@ -17,6 +18,7 @@ import {
   withLimit,
   yesOption,
 } from "../options.js";
+import { formatLength } from "../output.js";
 import { applicationNaming } from "./application.js";
 import {
   createApplication,
@@ -44,6 +46,7 @@ export function addApplicationCommands(program: Command): void {
 function addList(apps: Command): void {
   const list = apps
     .command("ls")
+    .alias("list")
     .description("list applications, newest first")
     .addOption(
       choice(
@@ -157,7 +160,12 @@ function addKeys(apps: Command): void {
     .command("rotate")
     .description("create a new key for an application, and print it once")
     .argument(...application)
-    .option("--grace <time>", "how long the current key stays valid", duration)
+    .addOption(
+      new Option("--grace <time>", "how long the current key stays valid")
+        .argParser(duration)
+        .default(defaultGracePeriodMs, formatLength(defaultGracePeriodMs)),
+    )
+    .option("--no-grace", "revoke the current key and all earlier ones now")
     .addOption(yesOption())
     .action(rotateKey);
   withConnection(newKeyOptions(rotate));
@@ -188,6 +196,7 @@ function addStatusAndDelete(apps: Command): void {
     .command("disable")
     .description("refuse the keys and sessions of an application")
     .argument(...application)
+    .addOption(yesOption())
     .action(disableApplication);
   addExample(withConnection(disable), "latchkey apps disable Backend");
 

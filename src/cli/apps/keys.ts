@@ -8,7 +8,7 @@ import {
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { type ClientFlags, withClient } from "../client.js";
 import { CommandError } from "../errors.js";
-import { formatRelativeTime, type Output } from "../output.js";
+import { formatLength, formatRelativeTime, type Output } from "../output.js";
 import { confirm } from "../prompt.js";
 import { type Column, formatDetails, formatTable } from "../table.js";
 import { findApplication, findApplicationId } from "./application.js";
@@ -132,8 +132,8 @@ export async function revokeKey(
 }
 
 interface RotateFlags extends ClientFlags, NewKeyFlags {
-  /** Milliseconds. */
-  readonly grace?: number;
+  /** Milliseconds, or false to revoke the current keys now. */
+  readonly grace: number | false;
   readonly yes?: boolean;
 }
 
@@ -142,19 +142,19 @@ export async function rotateKey(reference: string, flags: RotateFlags): Promise<
   await withClient(flags, async (context) => {
     const { client, call, output } = context;
     const { id, name, version } = await findApplication(context, reference);
-    if (grace === undefined) {
-      await confirm(
-        `The current key of "${name}" will stop working immediately. Pass --grace to keep it valid for a while.`,
-        {
-          yes,
-        },
-      );
+    if (grace === false) {
+      await confirm(`The current keys of "${name}" will stop working immediately.`, { yes });
     }
-    const gracePeriod = grace === undefined ? {} : { gracePeriod: durationFromMs(grace) };
+    const gracePeriod = grace === false ? {} : { gracePeriod: durationFromMs(grace) };
     // Fails if it changed after the prompt showed it.
     const request = { id, ifMatch: version, ...gracePeriod };
     await withNewKey(flags, output, () =>
       client.applications.regenerateApplicationKey(request, call),
+    );
+    output.note(
+      grace === false
+        ? "All previous keys are revoked."
+        : `The previous key stays valid for ${formatLength(grace)}.`,
     );
   });
 }

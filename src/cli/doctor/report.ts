@@ -1,6 +1,6 @@
 import { escapeUnprintable } from "../../lib/terminal.js";
 import type { Display } from "../output.js";
-import { padText } from "../table.js";
+import { padText, wrapText } from "../table.js";
 
 export interface Finding {
   readonly check: string;
@@ -35,9 +35,12 @@ export function formatReport(findings: readonly Finding[], display: Display): st
   const { good, warn, bad, dim } = display.colors;
   const paint = { ok: good, warn, fail: bad } as const;
   const width = Math.max(...findings.map(({ check }) => check.length));
+  const indent = " ".repeat(4 + 2 + width + 2);
+  const wrap = (text: string) =>
+    wrapText(escapeUnprintable(text), (display.width ?? Number.POSITIVE_INFINITY) - indent.length);
   const lines = findings.flatMap(({ check, state, found, fix }) => [
-    `${paint[state](padText(state, 4))}  ${padText(check, width)}  ${escapeUnprintable(found)}`,
-    ...(fix ? [`${padText("", 4 + 2 + width)}  ${dim(`→ ${escapeUnprintable(fix)}`)}`] : []),
+    `${paint[state](padText(state, 4))}  ${padText(check, width)}  ${wrap(found).join(`\n${indent}`)}`,
+    ...(fix ? wrap(`→ ${fix}`).map((line) => indent + dim(line)) : []),
   ]);
   return `${lines.join("\n")}\n\n${formatSummary(findings)}\n`;
 }

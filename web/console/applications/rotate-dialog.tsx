@@ -6,6 +6,7 @@ import {
   ApplicationService,
   RegenerateApplicationKeyRequestSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { defaultGracePeriodMs } from "../../../src/contract/grace-period.js";
 import { useClient } from "../sign-in/connection.js";
 import { ConfirmDialog } from "../ui/dialog.js";
 import { Field } from "../ui/fields.js";
@@ -67,6 +68,10 @@ const lengths = { "1 hour": hour, "1 day": 24 * hour, "7 days": 168 * hour } as 
 const choices = ["none", "1 hour", "1 day", "7 days", "custom"] as const;
 type Choice = (typeof choices)[number];
 
+const defaultChoice = choices.find(
+  (choice) => choice in lengths && lengths[choice as keyof typeof lengths] === defaultGracePeriodMs,
+) as Choice;
+
 const labels: Readonly<Record<Choice, string>> = {
   none: "Revoke all current keys now",
   "1 hour": "Valid for 1 more hour",
@@ -82,7 +87,11 @@ interface GracePeriod {
   readonly unit: Unit;
 }
 
-export const defaultGracePeriod: GracePeriod = { choice: "1 day", amount: "", unit: "hours" };
+export const defaultGracePeriod: GracePeriod = {
+  choice: defaultChoice,
+  amount: "",
+  unit: "hours",
+};
 
 /** In milliseconds. Undefined for none, NaN for invalid input. */
 export function gracePeriodMs({ choice, amount, unit }: GracePeriod): number | undefined {
