@@ -25,6 +25,9 @@ const inset = 30;
 const legendSpace = 190;
 /** A palette for color-blind readers. */
 const colors = ["#0072b2", "#d55e00", "#007a5e", "#8f4d7c"];
+/** Inverts the lightness and keeps the hues. */
+const darkStyle =
+  "<style>@media (prefers-color-scheme: dark) { svg { filter: invert(0.92) hue-rotate(180deg) } }</style>";
 const ink = "#24292f";
 const faint = "#d0d7de";
 
@@ -64,7 +67,7 @@ export function drawPlot({ title, x, y, series }: Plot): string {
     ...drawLegend(series),
   ];
   const head = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" font-family="system-ui, sans-serif" font-size="12" fill="${ink}">`;
-  return `${[head, `<title>${escapeXml(title)}</title>`, ...parts, "</svg>"].join("\n")}\n`;
+  return `${[head, `<title>${escapeXml(title)}</title>`, darkStyle, ...parts, "</svg>"].join("\n")}\n`;
 }
 
 function scaleFor({ isLogarithmic }: Axis, values: readonly number[]): Scale {

@@ -98,7 +98,7 @@ describe("the commands in the documentation", () => {
 
   it("are followed by an excerpt of the example", () => {
     const page = readFileSync("docs/tutorials/first-session.md", "utf8");
-    const [, excerpt = "missing"] = /```ts\n(.*?)```/s.exec(page) ?? [];
+    const [, excerpt = "missing"] = /## The same over gRPC.*?```ts\n(.*?)```/s.exec(page) ?? [];
     expect(readFileSync("examples/tour.ts", "utf8")).toContain(excerpt);
   });
 });

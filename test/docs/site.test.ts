@@ -3,6 +3,7 @@ import { dirname, join, normalize } from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import MiniSearch from "minisearch";
 import { type ProblemCode, problemCatalogue, problemUri } from "../../src/contract/problems.js";
+import { createGuardSamples, createSamples } from "../../src/contract/samples/samples.js";
 import { type SearchEntry, searchOptions } from "../../web/docs/search/search-options.js";
 
 const folder = join("dist", "web");
@@ -51,6 +52,15 @@ describe("the documentation site", () => {
     expect(broken).toEqual([]);
   });
 
+  it("has no inline scripts or styles, which the content security policy blocks", () => {
+    for (const [url, html] of pages) {
+      expect([
+        url,
+        matchAll(html, /<(script(?![^>]* src=)|style|[^>]* (?:style|on[a-z]+)=)/g),
+      ]).toEqual([url, []]);
+    }
+  });
+
   it("has unique ids and one main heading on each page", () => {
     for (const [url, html] of pages) {
       const ids = matchAll(html, / id="([^"]*)"/g);
@@ -74,6 +84,38 @@ describe("the documentation site", () => {
         .map((file) => `${document}: ${file}`),
     );
     expect(broken).toEqual([]);
+  });
+});
+
+describe("the tabs of code samples", () => {
+  const origin = "http://localhost:8080";
+  const conditions = [{ attribute: "container", operator: "equals", value: "/customers/anna/" }];
+  const rule = { priority: 1, permissions: ["token:read"], transform: "mask", conditions };
+
+  it.each([
+    [
+      "first-session",
+      createSamples({
+        ...{ origin, method: "POST", path: "/sessions/authorize" },
+        body: { nonce: "lk_non_…", rules: [rule] },
+      }).filter(({ language }) => language !== "curl"),
+    ],
+    [
+      "guard-a-service",
+      createGuardSamples({ origin, permission: "token:read" }).filter(
+        ({ language }) => language !== "typescript",
+      ),
+    ],
+  ])("show tested programs in docs/tutorials/%s.md", (name, samples) => {
+    const page = readFileSync(`docs/tutorials/${name}.md`, "utf8");
+    for (const { code } of samples) {
+      expect(page).toContain(`\n${code}\n\`\`\`\n`);
+    }
+    const html = pages.get(`/docs/tutorials/${name}`) ?? "";
+    const [tabs = ""] = matchAll(html, /<div class="tabs">(.*?)<\/div>\n<\/div>/gs);
+    expect(matchAll(tabs, /class="code-label">([^<]*)/g)).toEqual(
+      name === "first-session" ? ["curl", "TypeScript", "Go", "Python"] : ["curl", "Go", "Python"],
+    );
   });
 });
 

@@ -27,7 +27,10 @@ export interface RenderedMarkdown {
 export type Target = { readonly url: string } | { readonly file: string };
 export type ResolveLink = (target: string) => Target;
 
-/** The adjacent code blocks after this comment show the same in several languages. */
+/**
+ * The code blocks after this comment show the same in several languages. Some can be inside a
+ * details element, which GitHub shows closed.
+ */
 const tabsComment = "<!-- tabs -->";
 const tabLabels: Readonly<Record<string, string>> = {
   sh: "curl",
@@ -39,6 +42,7 @@ const tabLabels: Readonly<Record<string, string>> = {
 
 const markdown = new MarkdownIt({ html: true });
 markdown.core.ruler.push("links", resolveLinks);
+markdown.core.ruler.push("alignment", alignByClass);
 markdown.core.ruler.push("anchors", addAnchors);
 markdown.core.ruler.push("tabs", groupTabs);
 markdown.renderer.rules.fence = (tokens, index) => renderCode(tokens[index] as Token);
@@ -102,6 +106,9 @@ function resolveLinks({ tokens, env, Token }: StateCore): void {
           return [];
         }
         token.attrSet(attribute, resolved.url);
+        if (token.type === "image") {
+          return linkImage(Token, token, resolved.url);
+        }
       } else if (token.type === "link_close" && missing !== undefined) {
         const file = missing;
         missing = undefined;
@@ -109,6 +116,25 @@ function resolveLinks({ tokens, env, Token }: StateCore): void {
       }
       return [token];
     });
+  }
+}
+
+/** Links an image to its file, to see it in full size. */
+function linkImage(TokenType: StateCore["Token"], image: Token, url: string): Token[] {
+  const open = new TokenType("link_open", "a", 1);
+  open.attrs = [
+    ["class", "image"],
+    ["href", url],
+  ];
+  return [open, image, new TokenType("link_close", "a", -1)];
+}
+
+/** The content security policy forbids the style attributes of aligned columns. */
+function alignByClass({ tokens }: StateCore): void {
+  for (const token of tokens) {
+    if (token.attrGet("style") === "text-align:right") {
+      token.attrs = [["class", "right"]];
+    }
   }
 }
 
@@ -126,15 +152,21 @@ function groupTabs(state: StateCore): void {
     Object.assign(new state.Token("html_block", "", 0), { content });
   let isInTabs = false;
   state.tokens = [...state.tokens, html("")].flatMap((token) => {
-    const isComment = token.type === "html_block" && token.content.startsWith("<!--");
+    const isHtml = token.type === "html_block";
+    if (isHtml && token.content.trim() === tabsComment) {
+      isInTabs = true;
+      return [html('<div class="tabs">\n')];
+    }
+    if (isHtml && (isInTabs ? /^<(?:!--|\/?details)/ : /^<!--/).test(token.content)) {
+      return [];
+    }
     if (isInTabs && token.type === "fence") {
       token.meta = { tab: tabLabels[token.info] };
       return [token];
     }
     const end = isInTabs ? [html("</div>\n")] : [];
-    isInTabs = isComment && token.content.trim() === tabsComment;
-    const start = isInTabs ? [html('<div class="tabs">\n')] : [];
-    return [...end, ...start, ...(isComment ? [] : [token])];
+    isInTabs = false;
+    return [...end, token];
   });
 }
 
