@@ -9,6 +9,9 @@ import { type DemoTenant, seedDemoTenant } from "./seed.js";
 const shouldSaveScreenshots = process.env.UPDATE_DOCS === "1";
 const imageFolder = "docs/images";
 
+const phone = { width: 360, height: 740 };
+const largeScreen = { width: 1440, height: 900 };
+
 describeInBrowser("every console page", (browser) => {
   let server: TestServer;
   let demo: DemoTenant;
@@ -43,7 +46,7 @@ describeInBrowser("every console page", (browser) => {
   ];
 
   it("is accessible in light and dark mode, on a phone and on a large screen: sign-in", async () => {
-    const signedOut = await browser.open(`${server.url}/console/`);
+    const signedOut = await browser.open(`${server.url}/console/`, { viewport: largeScreen });
     await signedOut.page.getByLabel("API key").waitFor();
     await inspect(signedOut, "sign-in");
   });
@@ -52,7 +55,7 @@ describeInBrowser("every console page", (browser) => {
     "is accessible in light and dark mode, on a phone and on a large screen: %s",
     async (name, path, waitUntilLoaded) => {
       const { page } = opened;
-      await page.setViewportSize({ width: 1280, height: 800 });
+      await page.setViewportSize(largeScreen);
       await page.emulateMedia({ colorScheme: "light" });
       await page.goto(`${server.url}/console${path()}`);
       await waitUntilLoaded(page);
@@ -64,18 +67,20 @@ describeInBrowser("every console page", (browser) => {
     await screenshot(page, name);
     const found: string[] = [];
     for (const colorScheme of ["light", "dark"] as const) {
-      await page.emulateMedia({ colorScheme });
-      for (const width of [360, 1920]) {
-        await page.setViewportSize({ width, height: 800 });
+      // Otherwise colors are measured while they fade to the other theme.
+      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+      for (const size of [phone, largeScreen]) {
+        await page.setViewportSize(size);
         const violations = await accessibilityViolations(page);
-        found.push(...violations.map((violation) => `${colorScheme}, ${width} px: ${violation}`));
+        found.push(
+          ...violations.map((violation) => `${colorScheme}, ${size.width} px: ${violation}`),
+        );
         expect(await horizontalOverflow(page)).toBe(0);
       }
     }
     if (name === "application") {
-      await page.setViewportSize({ width: 1280, height: 800 });
       await screenshot(page, `${name}-dark`);
-      await page.setViewportSize({ width: 360, height: 740 });
+      await page.setViewportSize(phone);
       await screenshot(page, `${name}-phone`);
     }
     expect(found).toEqual([]);
