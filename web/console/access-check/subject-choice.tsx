@@ -1,7 +1,11 @@
 import { useQuery } from "@connectrpc/connect-query";
 import { keepPreviousData } from "@tanstack/react-query";
 import { useId, useState } from "react";
-import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
+import {
+  ApplicationService,
+  ListApplicationsRequestSchema,
+} from "../../../gen/latchkey/v1/application_service_pb.js";
+import { maxLengthOf } from "../../../src/contract/fields.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
 import { Badge } from "../ui/display.js";
 import { Field, KeyField } from "../ui/fields.js";
@@ -106,25 +110,30 @@ interface ApplicationSearchProps {
 
 const maxResults = 8;
 
-/** Searches applications by name prefix. */
+const maxSearch = maxLengthOf(ListApplicationsRequestSchema.field.q);
+
+/** Searches applications as the list of applications does. */
 function ApplicationSearch({ chosenId, onChoose }: ApplicationSearchProps) {
-  const [name, setName] = useState("");
-  const namePrefix = useDebounced(name);
+  const [text, setText] = useState("");
+  const q = useDebounced(text.trim());
   const { data, error } = useQuery(
     ApplicationService.method.listApplications,
-    { size: maxResults, ...(namePrefix !== "" && { namePrefix }) },
-    { placeholderData: keepPreviousData },
+    { size: maxResults, ...(q !== "" && { q }) },
+    // The text may be a key, which must not stay in the cache.
+    { placeholderData: keepPreviousData, gcTime: 0 },
   );
   return (
     <>
-      <Field label="Application" hint="Search by the start of the name.">
+      <Field label="Application" hint="Search by name, description, external ID or ID.">
         {(control) => (
           <input
             {...control}
             type="search"
             autoComplete="off"
-            value={name}
-            onChange={({ target }) => setName(target.value)}
+            spellCheck={false}
+            maxLength={maxSearch}
+            value={text}
+            onChange={({ target }) => setText(target.value)}
           />
         )}
       </Field>
