@@ -36,7 +36,7 @@ describeInBrowser("every console page", (browser) => {
   ][] = [
     ["me", () => "/me", waitForText("Permissions")],
     ["applications", () => "/applications", waitForText("Storefront")],
-    ["application", () => `/applications/${demo.shopId}`, waitForText("Keys")],
+    ["application", () => `/applications/${demo.shopId}`, waitForText("svc-4711")],
     ["application-new", () => "/applications/new", waitForText("Permissions")],
     ["application-edit", () => `/applications/${demo.backendId}`, editPermissions],
     ["sessions", () => "/sessions", waitForText("Storefront")],
@@ -58,6 +58,7 @@ describeInBrowser("every console page", (browser) => {
       await page.setViewportSize(largeScreen);
       await page.emulateMedia({ colorScheme: "light" });
       await page.goto(`${server.url}/console${path()}`);
+      await page.getByRole("heading", { level: 1 }).waitFor();
       await waitUntilLoaded(page);
       await inspect(opened, name);
     },
