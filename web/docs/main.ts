@@ -15,6 +15,7 @@ setUpTabs();
 setUpSearch();
 markHeading();
 closeMenuOnNavigation();
+setUpFilter();
 setUpThemeSwitch();
 document.querySelector(".sidebar [aria-current=page]")?.scrollIntoView({ block: "nearest" });
 
@@ -60,6 +61,27 @@ function closeMenuOnNavigation(): void {
   sidebar?.addEventListener("click", ({ target }) => {
     if ((target as Element).closest("a") && sidebar.matches(":popover-open")) {
       sidebar.hidePopover();
+    }
+  });
+}
+
+/** Shows the links in the sidebar whose text or keywords contain every typed word. */
+function setUpFilter(): void {
+  const input = document.querySelector<HTMLInputElement>("[data-filter]");
+  const groups = [...document.querySelectorAll<HTMLElement>(".sidebar-group")];
+  if (!input) {
+    return;
+  }
+  input.hidden = false;
+  input.addEventListener("input", () => {
+    const words = input.value.toLowerCase().split(/\s+/);
+    for (const group of groups) {
+      const items = [...group.querySelectorAll("li")];
+      for (const item of items) {
+        const text = `${item.textContent} ${item.dataset.keywords ?? ""}`.toLowerCase();
+        item.hidden = !words.every((word) => text.includes(word));
+      }
+      group.hidden = items.every(({ hidden }) => hidden);
     }
   });
 }

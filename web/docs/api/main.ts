@@ -6,7 +6,6 @@ import { exampleOrigin } from "./operations.js";
 import type { OpenDialog } from "./try/try-dialog.js";
 
 nameThisService();
-setUpFilter();
 setUpTryButtons();
 
 /** The page is built for every service: replaces the address and the key header in its samples. */
@@ -23,27 +22,6 @@ function nameThisService(): void {
         .replaceAll(defaultKeyHeader, keyHeader);
     }
   }
-}
-
-/** Shows the operations whose name, method or path contains every typed word. */
-function setUpFilter(): void {
-  const input = document.querySelector<HTMLInputElement>("[data-filter]");
-  const groups = [...document.querySelectorAll<HTMLElement>(".sidebar-group")];
-  if (!input) {
-    return;
-  }
-  input.hidden = false;
-  input.addEventListener("input", () => {
-    const words = input.value.toLowerCase().split(/\s+/);
-    for (const group of groups) {
-      const items = [...group.querySelectorAll("li")];
-      for (const item of items) {
-        const text = `${item.textContent} ${item.dataset.keywords}`.toLowerCase();
-        item.hidden = !words.every((word) => text.includes(word));
-      }
-      group.hidden = items.every(({ hidden }) => hidden);
-    }
-  });
 }
 
 function setUpTryButtons(): void {

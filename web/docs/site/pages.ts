@@ -67,7 +67,14 @@ export function createPages(imageUrl: ImageUrl): Page[] {
 
   function createProtoPage(page: Page): Page {
     const { title: group, headings = [] } = page;
-    return { ...page, group, kind: "proto", sidebar: groupHeadings(headings), headings: [] };
+    return {
+      ...page,
+      group,
+      kind: "proto",
+      sidebar: groupHeadings(headings),
+      filter: "methods and messages",
+      headings: [],
+    };
   }
 
   const home = render(contentsFile);
@@ -110,7 +117,7 @@ function groupHeadings(headings: readonly Heading[]): NavigationGroup[] {
       const end = headings.findIndex(({ level }, other) => other > index && level < 3);
       const below = headings.slice(index + 1, end === -1 ? undefined : end);
       if (below.length > 0) {
-        groups.push({ title: heading.text, links: below.map(linkTo) });
+        groups.push({ ...linkTo(heading), links: below.map(linkTo) });
       } else {
         single.push(heading);
       }

@@ -1,0 +1,164 @@
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import type { Page } from "playwright-core";
+import { describeInBrowser } from "../support/browser/browser.js";
+import { accessibilityViolations, button, horizontalOverflow } from "../support/browser/console.js";
+import { startServer, type TestServer } from "../support/service/server.js";
+
+const phone = { width: 360, height: 780 };
+const desktop = { width: 1440, height: 900 };
+
+describeInBrowser("the documentation site", (browser) => {
+  let server: TestServer;
+  let docs: string;
+
+  beforeAll(async () => {
+    server = await startServer("lmdb");
+    docs = `${server.url}/docs`;
+  });
+
+  afterAll(() => server.close());
+
+  it("leads from the overview to a page, its headings and its neighbors", async () => {
+    const { page, faults } = await browser.open(docs, { viewport: desktop });
+    await page.getByRole("main").getByRole("link", { name: "Rotate a key" }).click();
+    await page.getByRole("heading", { name: "Rotate a key", level: 1 }).waitFor();
+    expect(page.url()).toBe(`${docs}/guides/rotate-a-key`);
+    const sidebar = page.getByRole("navigation", { name: "Pages" });
+    expect(await sidebar.locator("[aria-current=page]").innerText()).toBe("Rotate a key");
+
+    const headings = page.getByRole("navigation", { name: "On this page" });
+    await headings.getByRole("link", { name: "Limits" }).click();
+    expect(page.url()).toMatch(/#limits$/);
+    await page.getByRole("heading", { name: "After a leak" }).getByRole("link").click();
+    expect(page.url()).toMatch(/#after-a-leak$/);
+    await headings.locator("[aria-current]", { hasText: "After a leak" }).waitFor();
+
+    await page.getByRole("link", { name: "Next Restrict a key" }).click();
+    await page.getByRole("link", { name: "Previous Rotate a key" }).waitFor();
+    await sidebar.getByRole("link", { name: "Errors", exact: true }).click();
+    await page.getByRole("link", { name: "nonce_used", exact: true }).click();
+    await page.getByRole("heading", { name: "The nonce was already used" }).waitFor();
+    expect(await sidebar.locator("[aria-current=page]").innerText()).toBe("nonce_used");
+    await page.getByRole("link", { name: "POST /sessions/authorize" }).click();
+    await page.getByRole("heading", { name: "Authorize session" }).waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  it("finds pages, errors, operations and messages by keyboard", async () => {
+    const { page, faults } = await browser.open(docs, { viewport: desktop });
+    const requests: string[] = [];
+    page.on("request", (request) => requests.push(request.url()));
+    const search = page.getByRole("combobox", { name: "Search the documentation" });
+    const options = page.getByRole("listbox", { name: "Results" }).getByRole("option");
+    const selected = page.locator("[role=option][aria-selected=true]");
+
+    await page.keyboard.press("/");
+    await search.fill("nonce used");
+    await page.getByRole("group", { name: "Errors" }).waitFor();
+    expect(await selected.innerText()).toContain("nonce_used");
+    expect(await options.count()).toBeGreaterThan(3);
+    expect(await accessibilityViolations(page)).toEqual([]);
+    expect(requests.filter((url) => /search[^/]*\.json$/.test(url))).toHaveLength(1);
+    await page.keyboard.press("ArrowUp");
+    expect(await options.last().getAttribute("aria-selected")).toBe("true");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    await page.waitForURL("**/docs/errors/nonce_used");
+
+    await page.keyboard.press("Control+k");
+    await search.fill("createapplicationreq");
+    await page.getByRole("group", { name: "Proto reference" }).waitFor();
+    await search.fill("rotate key");
+    await selected.filter({ hasText: "Rotate a key" }).waitFor();
+    await search.fill("xyzzy");
+    await page.getByText("Nothing found for “xyzzy”.").waitFor();
+    await page.keyboard.press("Escape");
+    await search.waitFor({ state: "hidden" });
+    await button(page, "Search").click();
+    await search.waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  it("remembers the language of samples and the theme", async () => {
+    const { page, faults } = await browser.open(`${docs}/tutorials/first-session`, {
+      viewport: desktop,
+      permissions: ["clipboard-read", "clipboard-write"],
+    });
+    await page.getByRole("tab", { name: "curl" }).focus();
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("ArrowRight");
+    await page.getByRole("tab", { name: "Go", selected: true }).waitFor();
+    await button(page, "Theme: auto").click();
+    await button(page, "Theme: light").click();
+    await button(page, "Theme: dark").waitFor();
+
+    await page.goto(`${docs}/tutorials/guard-a-service`);
+    await page.getByRole("tab", { name: "Go", selected: true }).waitFor();
+    const panel = page.getByRole("tabpanel");
+    await panel.hover();
+    await panel.getByRole("button", { name: "Copy" }).click();
+    await panel.getByRole("button", { name: "Copied" }).waitFor();
+    expect(await page.evaluate<string>("navigator.clipboard.readText()")).toMatch(/^package main/);
+    expect(await page.evaluate("getComputedStyle(document.documentElement).colorScheme")).toBe(
+      "dark",
+    );
+    expect(faults).toEqual([]);
+  });
+
+  it("has a menu on a phone, and filters the proto reference", async () => {
+    const { page, faults } = await browser.open(`${docs}/proto`, { viewport: phone });
+    expect(await horizontalOverflow(page)).toBe(0);
+    const sidebar = page.locator("#sidebar");
+    expect(await sidebar.isVisible()).toBe(false);
+    await button(page, "Menu").click();
+    await sidebar.getByRole("searchbox").fill("authorizesession");
+    const links = sidebar.locator("li").getByRole("link").filter({ visible: true });
+    expect(await links.allInnerTexts()).toEqual(["AuthorizeSession", "AuthorizeSessionRequest"]);
+    await links.first().click();
+    await sidebar.waitFor({ state: "hidden" });
+    expect(page.url()).toMatch(/#authorizesession/);
+    await button(page, "Menu").click();
+    await sidebar.getByRole("link", { name: "Docs" }).click();
+    await page.getByRole("heading", { name: "Latchkey documentation" }).waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  it("is readable without script, and links from a page that does not exist", async () => {
+    const { page } = await browser.open(`${docs}/errors/nothing`, {
+      javaScriptEnabled: false,
+      viewport: phone,
+    });
+    await page.getByRole("heading", { name: "Page not found" }).waitFor();
+    await button(page, "Menu").click();
+    await page.locator("#sidebar").getByRole("link", { name: "Your first session" }).click();
+    await page.getByText("package main").waitFor();
+    expect(await page.locator(".tabs").innerText()).toMatch(/curl.*TypeScript.*Go.*Python/s);
+    expect(await button(page, "Search").count()).toBe(0);
+  });
+
+  it.each(["", "/tutorials/first-session", "/errors/nonce_used", "/proto", "/nothing"])(
+    "passes the accessibility checks in both themes and widths: /docs%s",
+    async (path) => {
+      const { page, faults } = await browser.open(docs + path);
+      await shorten(page);
+      for (const viewport of [phone, desktop]) {
+        await page.setViewportSize(viewport);
+        expect(await horizontalOverflow(page)).toBe(0);
+        for (const colorScheme of ["light", "dark"] as const) {
+          await page.emulateMedia({ colorScheme });
+          expect(await accessibilityViolations(page)).toEqual([]);
+        }
+      }
+      expect(faults).toEqual([]);
+    },
+  );
+});
+
+/** Keeps the start of a long page, because a check of the whole proto reference takes a minute. */
+async function shorten(page: Page): Promise<void> {
+  await page.locator(".content > *").evaluateAll((elements) => {
+    for (const element of elements.slice(80)) {
+      element.remove();
+    }
+  });
+}
