@@ -104,7 +104,9 @@ describe("doctor on an embedded store", () => {
       // Free disk space depends on the machine.
       const others = report.findings.filter(({ check }) => check !== "disk");
       expect(others.filter(({ state }) => state !== "ok")).toEqual([]);
-      expect(findingsFor(report, "layout")).toEqual(["ok version 3, all indexes exist"]);
+      expect(findingsFor(report, "layout")).toEqual([
+        expect.stringMatching(/^ok version \d+, all indexes exist$/),
+      ]);
       expect(hashFiles(DATA_DIR)).toEqual(before);
     }));
 
