@@ -24,7 +24,7 @@ describeInBrowser("every console page", (browser) => {
     await opened.page.getByLabel("API key").fill(demo.key);
     await opened.page.getByLabel("Remember until this tab is closed").check();
     await opened.page.getByRole("button", { name: "Sign in" }).click();
-    await opened.page.getByRole("heading", { level: 1, name: "My key" }).waitFor();
+    await opened.page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
   });
 
   afterAll(() => server.close());
@@ -34,6 +34,7 @@ describeInBrowser("every console page", (browser) => {
     path: () => string,
     waitUntilLoaded: (page: Page) => Promise<void>,
   ][] = [
+    ["overview", () => "/overview", waitForText("Recent activity")],
     ["me", () => "/me", waitForText("Permissions")],
     ["applications", () => "/applications", waitForText("Storefront")],
     ["application", () => `/applications/${demo.shopId}`, waitForText("svc-4711")],

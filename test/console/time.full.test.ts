@@ -73,7 +73,7 @@ describeInBrowser("times in the console", (browser) => {
     const row = opened.page.getByRole("row", { name: "By a fast database" });
     await row.getByText("just now").waitFor();
     await row.getByRole("link").click();
-    await opened.page.getByText("Created just now").waitFor();
+    await opened.page.getByRole("definition").filter({ hasText: "just now by" }).waitFor();
     expect(await opened.page.locator("body").textContent()).not.toMatch(/in \d+ second/);
   });
 });

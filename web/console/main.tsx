@@ -22,6 +22,7 @@ import "./styles/overlays.css";
 import "./styles/table.css";
 import "./styles/layout.css";
 
+const OverviewPage = lazyComponent(() => import("./overview/overview-page.js"));
 const ApplicationsPage = lazyComponent(() => import("./applications/applications-page.js"));
 const ApplicationPage = lazyComponent(() => import("./applications/application-page.js"));
 const NewApplicationPage = lazyComponent(() => import("./applications/new-application-page.js"));
@@ -49,7 +50,8 @@ function App() {
                 <Route path="/sessions/try" component={TrySessionPage} />
                 <Route path="/why" component={WhyPage} />
                 <Route path="/activity" component={ActivityPage} />
-                <Route path={home} component={MePage} />
+                <Route path="/me" component={MePage} />
+                <Route path={home} component={OverviewPage} />
                 <Route path="/">
                   <Redirect to={home} replace />
                 </Route>

@@ -125,7 +125,10 @@ export function describeKeyRevocation({ server, api, expectRefused }: ApiSubject
       await api().regenerateApplicationKey(root.key, { id: publicId, gracePeriod });
       server().clock.advance(1_000);
       const { sessionKey, nonce } = await api().createSession(shop.key);
-      const before = await listEvents(tenant);
+      // The expiry of the replaced keys may be recorded at any time.
+      const listChanges = async () =>
+        (await listEvents(tenant)).filter(({ kind }) => kind !== "key.expired");
+      const before = await listChanges();
       const unknown = [
         generateKey("prv", backend.id),
         generateKey("mgt", root.applicationId),
@@ -137,7 +140,7 @@ export function describeKeyRevocation({ server, api, expectRefused }: ApiSubject
         await revoke(key);
       }
       await Promise.all([root.key, backend.key, current, sessionKey].map(expectValidKey));
-      expect(await listEvents(tenant)).toEqual(before);
+      expect(await listChanges()).toEqual(before);
     });
 
     it("revokes a key once if many calls send it", async () => {

@@ -4,6 +4,7 @@ import {
   CircleHelp,
   FlaskConical,
   KeyRound,
+  LayoutDashboard,
   type LucideIcon,
   Timer,
 } from "lucide-react";
@@ -24,14 +25,15 @@ interface Section {
   readonly pages: readonly PageLink[];
 }
 
-/** The only page that every key can see. */
-export const home = "/me";
+/** The page after sign-in. */
+export const home = "/overview";
 
 /** The pages in the menu, the palette and the shortcuts. */
 const sections: readonly Section[] = [
   {
     title: "Manage",
     pages: [
+      { path: home, label: "Overview", icon: LayoutDashboard, key: "o", isFor: () => true },
       {
         path: "/applications",
         label: "Applications",
@@ -59,7 +61,7 @@ const sections: readonly Section[] = [
     title: "Access",
     pages: [
       { path: "/why", label: "Why?", icon: CircleHelp, key: "w", isFor: () => true },
-      { path: home, label: "My key", icon: KeyRound, key: "k", isFor: () => true },
+      { path: "/me", label: "My key", icon: KeyRound, key: "k", isFor: () => true },
     ],
   },
   {

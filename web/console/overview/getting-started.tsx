@@ -1,0 +1,112 @@
+import { Check } from "lucide-react";
+import type { ReactNode } from "react";
+import type { ApplicationCounts } from "../../../gen/latchkey/v1/overview_service_pb.js";
+import { createGuardSamples, createSamples } from "../../../src/contract/samples/samples.js";
+import { keyHeader } from "../../common/key-header.js";
+import { serviceUrl } from "../sign-in/connection.js";
+import { useAccess } from "../sign-in/signed-in-key.js";
+import { ButtonLink } from "../ui/buttons.js";
+import { CodeBlock, CodeTabs } from "../ui/code.js";
+import { Card } from "../ui/display.js";
+
+const connection = { origin: serviceUrl, keyHeader };
+
+interface GettingStartedProps {
+  readonly counts: ApplicationCounts | undefined;
+}
+
+/** The first steps in a new tenant. */
+export function GettingStarted({ counts }: GettingStartedProps) {
+  const { may } = useAccess();
+  return (
+    <Card
+      label="Getting started"
+      actions={
+        <a href="/docs/tutorials/first-session" className="hint">
+          Read the tutorial
+        </a>
+      }
+    >
+      <div className="getting-started">
+        <ol className="first-steps">
+          <Step title="See a session from start to end">
+            The guided demo creates two applications, opens a session, authorizes and checks it. It
+            takes less than a minute.
+            <div className="actions">
+              <ButtonLink tone="primary" href="/sessions/try">
+                Start the guided demo
+              </ButtonLink>
+            </div>
+          </Step>
+          <Step
+            title="Create a private application for your backend"
+            isDone={(counts?.private ?? 0) > 0}
+          >
+            Its key authorizes sessions and stays on your servers.
+          </Step>
+          <Step
+            title="Create a public application for your web or mobile app"
+            isDone={(counts?.public ?? 0) > 0}
+          >
+            Its key only opens sessions.
+            {may("application:create") && (
+              <div className="actions">
+                <ButtonLink href="/applications/new">New application</ButtonLink>
+              </div>
+            )}
+          </Step>
+        </ol>
+        <section aria-label="Create an application by API" className="first-call">
+          <h3>Or create an application by API</h3>
+          <CodeTabs
+            label="Language"
+            samples={createSamples({
+              ...connection,
+              method: "POST",
+              path: "/applications",
+              body: { name: "Backend", type: "private", permissions: ["token:read"] },
+            })}
+          />
+        </section>
+      </div>
+    </Card>
+  );
+}
+
+interface StepProps {
+  readonly title: string;
+  readonly isDone?: boolean;
+  readonly children: ReactNode;
+}
+
+function Step({ title, isDone = false, children }: StepProps) {
+  return (
+    <li data-done={isDone || undefined}>
+      <span className="first-step-mark">{isDone && <Check size={14} aria-label="Done" />}</span>
+      <div>
+        <strong>{title}</strong>
+        <div className="muted">{children}</div>
+      </div>
+    </li>
+  );
+}
+
+/** How a service checks the keys of its callers. */
+export function GuardCard() {
+  return (
+    <Card
+      label="Check keys in your service"
+      actions={
+        <a href="/docs/tutorials/guard-a-service" className="hint">
+          Read the guide
+        </a>
+      }
+    >
+      <CodeBlock code="npm install latchkey" />
+      <CodeTabs
+        label="Language of the check"
+        samples={createGuardSamples({ ...connection, permission: "token:read" })}
+      />
+    </Card>
+  );
+}

@@ -1,0 +1,189 @@
+import { useQuery } from "@connectrpc/connect-query";
+import { FlaskConical, History, Plus } from "lucide-react";
+import type { ReactNode } from "react";
+import { Link } from "wouter";
+import { EventService } from "../../../gen/latchkey/v1/event_service_pb.js";
+import { type Overview, OverviewService } from "../../../gen/latchkey/v1/overview_service_pb.js";
+import { EventSentence } from "../activity/event-sentence.js";
+import { useAccess } from "../sign-in/signed-in-key.js";
+import { ButtonLink } from "../ui/buttons.js";
+import { Badge, Card, EmptyState, Skeleton } from "../ui/display.js";
+import { Page, Problem } from "../ui/page.js";
+import { TimeAgo } from "../ui/time.js";
+import { GettingStarted, GuardCard } from "./getting-started.js";
+import { ServiceHealth } from "./service-health.js";
+import "./overview.css";
+
+const refetchInterval = 10_000;
+
+/** The state of the tenant, and the first steps if it is new. */
+export default function OverviewPage() {
+  const { may } = useAccess();
+  return (
+    <Page
+      title="Overview"
+      actions={
+        <>
+          <ButtonLink icon={FlaskConical} href="/sessions/try">
+            Try a session
+          </ButtonLink>
+          {may("application:create") && (
+            <ButtonLink tone="primary" icon={Plus} href="/applications/new">
+              New application
+            </ButtonLink>
+          )}
+        </>
+      }
+    >
+      {may("application:read") && <Tenant />}
+      <div className="overview-columns">
+        {may("event:read") && <RecentActivity />}
+        <div className="overview-side">
+          <ServiceHealth />
+          <GuardCard />
+        </div>
+      </div>
+    </Page>
+  );
+}
+
+function Tenant() {
+  const { data, error, refetch } = useQuery(
+    OverviewService.method.getOverview,
+    {},
+    { refetchInterval },
+  );
+  if (!data) {
+    return error ? (
+      <Problem error={error} onRetry={() => void refetch()} />
+    ) : (
+      <Skeleton lines={3} label="Loading the counts" />
+    );
+  }
+  return (
+    <>
+      {isNew(data) && <GettingStarted counts={data.applications} />}
+      <Counts overview={data} />
+    </>
+  );
+}
+
+/** Whether the tenant lacks one of the two applications that a session needs. */
+function isNew({ applications }: Overview): boolean {
+  return applications?.private === 0 || applications?.public === 0;
+}
+
+function Counts({ overview: { applications, sessions } }: { readonly overview: Overview }) {
+  if (!applications) {
+    return null;
+  }
+  const { total, disabled, expiring, unused } = applications;
+  return (
+    <ul className="counts" aria-label="Counts">
+      <Count label="Applications" value={total} href="/applications">
+        {(["private", "public", "management"] as const).map((type) => (
+          <Link key={type} href={`/applications?type=${type}`}>
+            {number.format(applications[type])} {type}
+          </Link>
+        ))}
+        {disabled > 0 && (
+          <Link href="/applications?status=disabled">{number.format(disabled)} disabled</Link>
+        )}
+      </Count>
+      <Count
+        label="Expire within 30 days"
+        value={expiring}
+        href="/applications?view=expiring"
+        isWarning={expiring > 0}
+      >
+        {expiring === 0 ? "No application expires soon." : "Extend or replace them in time."}
+      </Count>
+      <Count
+        label="Unused for 90 days"
+        value={unused}
+        href="/applications?view=unused"
+        isWarning={unused > 0}
+      >
+        {unused === 0 ? "Every application is in use or new." : "Disable what nobody needs."}
+      </Count>
+      {sessions && (
+        <Count
+          label="Open sessions"
+          value={sessions.open}
+          isLowerBound={sessions.capped}
+          href="/sessions"
+        >
+          Short-lived keys of browsers and mobile apps.
+        </Count>
+      )}
+    </ul>
+  );
+}
+
+const number = new Intl.NumberFormat("en");
+
+interface CountProps {
+  readonly label: string;
+  readonly value: number;
+  /** Whether there are more than counted. */
+  readonly isLowerBound?: boolean | undefined;
+  readonly isWarning?: boolean;
+  readonly href: string;
+  readonly children: ReactNode;
+}
+
+function Count({ label, value, isLowerBound = false, isWarning, href, children }: CountProps) {
+  return (
+    <li className="count" data-warning={isWarning || undefined}>
+      <Link className="count-link" href={href}>
+        <span className="count-label">{label}</span>
+        <span className="count-value">
+          {number.format(value)}
+          {isLowerBound && "+"}
+        </span>
+      </Link>
+      <span className="count-note">{children}</span>
+    </li>
+  );
+}
+
+const maxEvents = 8;
+
+function RecentActivity() {
+  const { data, error, refetch } = useQuery(
+    EventService.method.listEvents,
+    { size: maxEvents },
+    { refetchInterval },
+  );
+  return (
+    <Card
+      label="Recent activity"
+      actions={
+        <ButtonLink size="small" tone="quiet" href="/activity">
+          View all activity
+        </ButtonLink>
+      }
+    >
+      <Problem error={data ? undefined : error} onRetry={() => void refetch()} />
+      {!data && !error && <Skeleton lines={6} label="Loading events" />}
+      {data?.data.length === 0 && (
+        <EmptyState icon={History} title="No activity yet">
+          Changes of applications and refused calls appear here.
+        </EmptyState>
+      )}
+      <ul className="entries">
+        {data?.data.map((event) => (
+          <li key={event.id}>
+            <span>
+              <EventSentence event={event} />{" "}
+              {event.outcome === "denied" && <Badge tone="danger">{event.reason}</Badge>}
+            </span>
+            <span className="hint">
+              <TimeAgo at={event.at} />
+            </span>
+          </li>
+        ))}
+      </ul>
+    </Card>
+  );
+}
