@@ -64,10 +64,11 @@ npm() {
   done
 }
 npx() {
-  case $1 in
-    latchkey) node "${repository}/${latchkeyPath}" "\${@:2}" ;;
-    *) "${repository}/node_modules/.bin/$1" "\${@:2}" ;;
-  esac
+  local program="${repository}/node_modules/.bin/$1"
+  [ "$1" != latchkey ] || program="${repository}/${latchkeyPath}"
+  # In the background, the program itself must get the signal of kill.
+  if [ "$BASHPID" != "$$" ]; then exec node "$program" "\${@:2}"; fi
+  node "$program" "\${@:2}"
 }
 `;
 

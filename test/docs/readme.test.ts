@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -26,6 +26,9 @@ const pages = [
   "docs/reference/cli.md",
 ];
 
+/** Needs Caddy. */
+const gatewayTutorial = "docs/tutorials/gateway.md";
+
 describe("the commands in the documentation", () => {
   const service = useService();
   let parent: string;
@@ -33,11 +36,12 @@ describe("the commands in the documentation", () => {
   /** The port of the service in the tutorial. */
   let port: number;
   let gatewayPort: number;
+  let pagePort: number;
 
   beforeAll(async () => {
     parent = await mkdtemp(join(tmpdir(), "latchkey-pages-"));
     clone = await cloneFolder(parent);
-    [port = 0, gatewayPort = 0] = await reservePorts(2);
+    [port = 0, gatewayPort = 0, pagePort = 0] = await reservePorts(3);
   });
 
   afterAll(() => rm(parent, { recursive: true, force: true }));
@@ -59,6 +63,7 @@ describe("the commands in the documentation", () => {
         "lk_mgt_…": service.firstKey,
         "3000": String(port),
         "8000": String(gatewayPort),
+        "5173": String(pagePort),
       },
       input: service.firstKey,
     });
@@ -74,13 +79,22 @@ describe("the commands in the documentation", () => {
 
   itIf(
     canRunProxy("caddy"),
-    "work in order and end with a revoked key refused: docs/tutorials/gateway.md",
+    `work in order and end with a revoked key refused: ${gatewayTutorial}`,
     "caddy is missing, see tools/gateways/install.sh",
-    () => follow("docs/tutorials/gateway.md"),
+    () => follow(gatewayTutorial),
   );
 
+  it("are run for every tutorial, and each shows expected output", () => {
+    const tutorials = readdirSync("docs/tutorials").map((name) => `docs/tutorials/${name}`);
+    const followed = [...pages, gatewayTutorial];
+    expect(tutorials.filter((page) => !followed.includes(page))).toEqual([]);
+    const isSilent = (page: string) =>
+      commandsIn(page).every(({ expected }) => expected === undefined);
+    expect(tutorials.filter(isSilent)).toEqual([]);
+  });
+
   it("show excerpts of the configuration of Caddy", () => {
-    const page = readFileSync("docs/tutorials/gateway.md", "utf8");
+    const page = readFileSync(gatewayTutorial, "utf8");
     const excerpts = [...page.matchAll(/```caddyfile\n(.*?)```/gs)].map(([, text = ""]) => text);
     expect(excerpts).toHaveLength(2);
     const config = withoutSpace(readFileSync("examples/gateways/caddy/Caddyfile", "utf8"));
