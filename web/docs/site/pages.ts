@@ -72,7 +72,7 @@ export function createPages(imageUrl: ImageUrl): Page[] {
       group,
       kind: "proto",
       sidebar: groupHeadings(headings),
-      filter: "methods and messages",
+      filter: "names",
       headings: [],
     };
   }
