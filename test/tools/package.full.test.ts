@@ -43,7 +43,7 @@ describe("the published package", () => {
     const expected = [
       /^(LICENSE|README\.md|package\.json)$/,
       /^dist\/(src|gen)\/[^.]+(\.js|\.d\.ts)$/,
-      /^dist\/web\/[^.]+\.(html|js|css|svg)(\.gz)?$/,
+      /^dist\/web\/[^.]+\.(?:(?:html|js|css|svg|json)(?:\.gz)?|png|woff2)$/,
       /^proto\/[^.]+\.proto$/,
     ];
     expect(files.filter((path) => !expected.some((pattern) => pattern.test(path)))).toEqual([]);
@@ -117,8 +117,9 @@ describe("the published package", () => {
       killWithParent(child, { group: true });
       const service = captureOutput(child);
       const [, url] = await service.until(listeningPattern);
-      const responses = ["/healthz", "/openapi.json", "/console"].map((path) => fetch(url + path));
-      expect((await Promise.all(responses)).map(({ status }) => status)).toEqual([200, 200, 200]);
+      const paths = ["/healthz", "/openapi.json", "/console", "/docs/errors/nonce_used"];
+      const responses = await Promise.all(paths.map((path) => fetch(url + path)));
+      expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
       process.kill(-(child.pid as number), "SIGTERM");
       await service.ended();
     });
