@@ -20,7 +20,6 @@ function sendRequest(line: string, headers = close, body = "") {
 
 describe("a path", () => {
   it.each([
-    "/",
     "/application",
     "/applications/a/b",
     "/applications/a/regenerate/b",
