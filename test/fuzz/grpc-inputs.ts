@@ -11,7 +11,7 @@ export interface GrpcInput {
   readonly method: DescMethod;
   readonly headers: Headers;
   readonly body: Buffer;
-  /** Whether it has one valid key in the correct header. */
+  /** Whether it has one valid key in a header that the method reads. */
   readonly hasKey: boolean;
 }
 
@@ -131,6 +131,13 @@ function invalidHeaders({ attacker, victim }: FuzzFixtures): Headers[] {
   ];
 }
 
+function hasKey(method: DescMethod, headers: Headers, key: string): boolean {
+  const { "svc-api-key": apiKey, authorization } = headers;
+  return apiKey === undefined && accessOf(method).authorizationHeader
+    ? authorization === `Bearer ${key}`
+    : apiKey === key;
+}
+
 const flags = [1, 2, 3, 0x80, 0x81, 0xff];
 const wrongLengths = [0, 1, 5, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff];
 
@@ -183,7 +190,7 @@ export function grpcInputs(fixtures: FuzzFixtures): fc.Arbitrary<GrpcInput> {
         "svc-api-key": key,
         ...extra,
       };
-      return { method, headers, body, hasKey: headers["svc-api-key"] === key };
+      return { method, headers, body, hasKey: hasKey(method, headers, key) };
     }),
   );
 }
