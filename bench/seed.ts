@@ -1,7 +1,7 @@
 import type * as keys from "../src/auth/keys.js";
 import type * as settings from "../src/config/settings.js";
 import type { RuleRecord } from "../src/contract/grants.js";
-import type * as keyKind from "../src/contract/key-kind.js";
+import type * as keyText from "../src/contract/key-text.js";
 import type * as uuid from "../src/lib/uuid.js";
 import type * as stores from "../src/store/open-store.js";
 import type { Store } from "../src/store/port/store.js";
@@ -111,7 +111,7 @@ async function createApplicationFactory(
 ): Promise<ApplicationFactory> {
   const { newId } = await loadBuilt<typeof uuid>("lib/uuid.js");
   const { createKeyring, generateKey } = await loadBuilt<typeof keys>("auth/keys.js");
-  const { kindFor } = await loadBuilt<typeof keyKind>("contract/key-kind.js");
+  const { kindFor } = await loadBuilt<typeof keyText>("contract/key-text.js");
   const keyring = createKeyring();
   return async (application) => {
     const id = newId(Date.now());

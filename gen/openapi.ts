@@ -11092,7 +11092,7 @@ export const openapi = {
             "examples": [
               21
             ],
-            "description": "Those of the type `private`."
+            "description": "Applications of the type `private`."
           },
           "public": {
             "type": "integer",
@@ -11100,7 +11100,7 @@ export const openapi = {
             "examples": [
               18
             ],
-            "description": "Those of the type `public`."
+            "description": "Applications of the type `public`."
           },
           "management": {
             "type": "integer",
@@ -11108,7 +11108,7 @@ export const openapi = {
             "examples": [
               3
             ],
-            "description": "Those of the type `management`."
+            "description": "Applications of the type `management`."
           },
           "enabled": {
             "type": "integer",
@@ -11116,7 +11116,7 @@ export const openapi = {
             "examples": [
               40
             ],
-            "description": "Those that are enabled."
+            "description": "Enabled applications."
           },
           "disabled": {
             "type": "integer",
@@ -11124,7 +11124,7 @@ export const openapi = {
             "examples": [
               2
             ],
-            "description": "Those that are disabled."
+            "description": "Disabled applications."
           },
           "expiring": {
             "type": "integer",
@@ -11132,7 +11132,7 @@ export const openapi = {
             "examples": [
               4
             ],
-            "description": "Those that expire within 30 days."
+            "description": "Applications that expire within 30 days."
           },
           "unused": {
             "type": "integer",
@@ -11140,7 +11140,7 @@ export const openapi = {
             "examples": [
               5
             ],
-            "description": "Those that were not used for 90 days, or were created before that and never used."
+            "description": "Applications that were not used for 90 days, or were created before that and never used."
           }
         },
         "required": [

@@ -1,6 +1,6 @@
 import type { GrantPolicy } from "../config/settings.js";
 import { type ParsedKey, parseKey } from "../contract/key-format.js";
-import { kindFor } from "../contract/key-kind.js";
+import { kindFor } from "../contract/key-text.js";
 import { type MaybePromise, mapMaybePromise } from "../lib/async.js";
 import type { ApplicationRecord, SessionWithApplication } from "../store/port/records.js";
 import type { Store } from "../store/port/store.js";

@@ -8,8 +8,7 @@ import {
   secretStart,
   secretWidth,
 } from "../contract/key-format.js";
-import type { KeyKind } from "../contract/key-kind.js";
-import { minForeignKeyLength } from "../contract/key-like.js";
+import { type KeyKind, minForeignKeyLength } from "../contract/key-text.js";
 import { base, digitCharCode, writeBase62 } from "../lib/base62.js";
 import { fillRandom } from "../lib/bytes.js";
 import { idToBytes } from "../lib/uuid.js";

@@ -1,7 +1,7 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
 import { idStart, parseKey, secretStart } from "../contract/key-format.js";
-import { shownDigits } from "../contract/key-kind.js";
+import { shownDigits } from "../contract/key-text.js";
 import { type Colors, createColors, escapeUnprintable } from "../lib/terminal.js";
 import { createEncoder } from "../transport/rest/encode.js";
 import { type ClientEnvironment, readClientEnvironment } from "./connection.js";

@@ -55,3 +55,8 @@ export function isRestricted({ allowedOrigins, allowedCidrs }: Restrictions): bo
 
 /** An application with all of these permissions manages its tenant. */
 export const managerPermissions = ["application:create", "application:update"] as const;
+
+/** Whether the holder of these grants can create and update applications. */
+export function canManage(grants: Grants): boolean {
+  return managerPermissions.every((permission) => holds(grants, permission));
+}

@@ -1,8 +1,7 @@
 import { crc32 } from "node:zlib";
 import { readBase62, readDigits } from "../lib/base62.js";
 import { idFromBytes, isId } from "../lib/uuid.js";
-import type { KeyKind } from "./key-kind.js";
-import { minForeignKeyLength } from "./key-like.js";
+import { type KeyKind, keyKinds, minForeignKeyLength } from "./key-text.js";
 
 /**
  * Keys and nonces have the form `lk_<kind>_<id><secret><check>`. The id is the
@@ -14,8 +13,6 @@ export interface ParsedKey {
   /** The id of the application or session that the key belongs to. */
   readonly id: string;
 }
-
-const kinds = ["prv", "pub", "mgt", "ses", "non"] as const satisfies readonly KeyKind[];
 
 const idWidth = 22;
 
@@ -49,7 +46,7 @@ export function parseKey(text: string): ParsedKey | undefined {
 
 /** Whether a text contains the prefix of a key or nonce. */
 export function containsKeyPrefix(text: string): boolean {
-  return kinds.some((kind) => text.includes(`lk_${kind}_`));
+  return keyKinds.some((kind) => text.includes(`lk_${kind}_`));
 }
 
 /** Whether a text is long enough for a foreign key and is not a UUID. */
@@ -58,7 +55,7 @@ export function mayBeForeignKey(word: string): boolean {
 }
 
 function kindIn(text: string): KeyKind | undefined {
-  for (const kind of kinds) {
+  for (const kind of keyKinds) {
     if (text.startsWith(kind, 3)) {
       return kind;
     }

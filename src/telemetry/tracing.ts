@@ -14,7 +14,7 @@ import {
 } from "@opentelemetry/api";
 import type { Call, Caller, Peer, ProtocolName } from "../auth/caller.js";
 import { type StoreSettings, version } from "../config/settings.js";
-import { mayContainKey } from "../contract/key-like.js";
+import { mayContainKey } from "../contract/key-text.js";
 import { methodName, routeOf, statusOf } from "../contract/methods.js";
 import type { Problem } from "../errors.js";
 import { memoize } from "../lib/cache.js";

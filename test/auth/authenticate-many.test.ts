@@ -8,7 +8,7 @@ import {
 } from "../../src/auth/authenticate.js";
 import type { Caller } from "../../src/auth/caller.js";
 import { createKeyring, generateKey } from "../../src/auth/keys.js";
-import { kindFor } from "../../src/contract/key-kind.js";
+import { kindFor } from "../../src/contract/key-text.js";
 import { newId } from "../../src/lib/uuid.js";
 import type { NewApplication } from "../../src/store/port/records.js";
 import type { Store } from "../../src/store/port/store.js";

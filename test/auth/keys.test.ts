@@ -7,7 +7,7 @@ import {
 } from "../../src/auth/authenticate.js";
 import { createKeyring, generateKey } from "../../src/auth/keys.js";
 import { parseKey } from "../../src/contract/key-format.js";
-import { keyFingerprint, kindFor } from "../../src/contract/key-kind.js";
+import { keyFingerprint, kindFor } from "../../src/contract/key-text.js";
 import { readBase62, readDigits, writeBase62 } from "../../src/lib/base62.js";
 import { fillRandom } from "../../src/lib/bytes.js";
 import { idFromBytes, idToBytes, isId, newId } from "../../src/lib/uuid.js";

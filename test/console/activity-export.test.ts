@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { EventSchema } from "../../gen/latchkey/v1/event_service_pb.js";
 import { services } from "../../src/contract/methods.js";
 import { kindInWords, methodInWords } from "../../web/console/activity/event-words.js";
-import { toCsv, toJsonLines } from "../../web/console/activity/export-events.js";
+import { toCsvRows, toJsonLines } from "../../web/console/activity/export-events.js";
 
 const event = create(EventSchema, {
   id: "0198c8a6-1b2c-7d3e-8f40-5a6b7c8d9e0f",
@@ -24,7 +24,7 @@ function readRow(row: string): string[] {
 
 describe("an export of events as CSV", () => {
   it("has a header and one quoted row per event", () => {
-    const [header = "", row = "", end, ...others] = toCsv([event]).split("\r\n");
+    const [header = "", row = "", end, ...others] = toCsvRows([event]).split("\r\n");
     expect([end, others]).toEqual(["", []]);
     const values = readRow(row);
     const cells = new Map(readRow(header).map((name, index) => [name, values[index]]));
@@ -42,7 +42,7 @@ describe("an export of events as CSV", () => {
     fc.assert(
       fc.property(start, fc.string(), (prefix, text) => {
         const name = `${prefix}${text}`;
-        const csv = toCsv([create(EventSchema, { id: event.id, target: { name } })]);
+        const csv = toCsvRows([create(EventSchema, { id: event.id, target: { name } })]);
         const cells = readRow(csv.slice(csv.indexOf("\r\n") + 2));
         for (const cell of cells) {
           expect(cell.trimStart()).not.toMatch(/^[=+\-@＝＋－＠]/);

@@ -72,50 +72,50 @@ export type ApplicationCounts = Message<"latchkey.v1.ApplicationCounts"> & {
   total: number;
 
   /**
-   * Those of the type `private`.
+   * Applications of the type `private`.
    *
    * @generated from field: int32 private = 2;
    */
   private: number;
 
   /**
-   * Those of the type `public`.
+   * Applications of the type `public`.
    *
    * @generated from field: int32 public = 3;
    */
   public: number;
 
   /**
-   * Those of the type `management`.
+   * Applications of the type `management`.
    *
    * @generated from field: int32 management = 4;
    */
   management: number;
 
   /**
-   * Those that are enabled.
+   * Enabled applications.
    *
    * @generated from field: int32 enabled = 5;
    */
   enabled: number;
 
   /**
-   * Those that are disabled.
+   * Disabled applications.
    *
    * @generated from field: int32 disabled = 6;
    */
   disabled: number;
 
   /**
-   * Those that expire within 30 days.
+   * Applications that expire within 30 days.
    *
    * @generated from field: int32 expiring = 7;
    */
   expiring: number;
 
   /**
-   * Those that were not used for 90 days, or were created before that and never
-   * used.
+   * Applications that were not used for 90 days, or were created before that and
+   * never used.
    *
    * @generated from field: int32 unused = 8;
    */

@@ -17,7 +17,7 @@ import {
 import { generateKey } from "../../auth/keys.js";
 import { maskableFields } from "../../contract/fields.js";
 import type { ApplicationType, Grants } from "../../contract/grants.js";
-import { kindFor } from "../../contract/key-kind.js";
+import { kindFor } from "../../contract/key-text.js";
 import { createConverter } from "../../contract/plain.js";
 import { applicationNotFound } from "../../errors.js";
 import { newId } from "../../lib/uuid.js";

@@ -1,9 +1,4 @@
-import {
-  type ApplicationType,
-  heldPermissions,
-  holds,
-  managerPermissions,
-} from "../../contract/grants.js";
+import { type ApplicationType, canManage, heldPermissions } from "../../contract/grants.js";
 import type { MaybePromise } from "../../lib/async.js";
 import type { ChangeContext } from "./change-context.js";
 import type { ExternalIdTaken } from "./errors.js";
@@ -253,9 +248,7 @@ type Managing = Pick<ApplicationRecord, "disabled" | "permissions" | "rules">;
 
 /** Whether an application, until it expires, can create and update applications. */
 export function isManager({ disabled, permissions, rules }: Managing): boolean {
-  return (
-    !disabled && managerPermissions.every((permission) => holds({ permissions, rules }, permission))
-  );
+  return !disabled && canManage({ permissions, rules });
 }
 
 /** Whether an application that manages its tenant no longer does after a change. */

@@ -1,7 +1,7 @@
 import { create, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { type HttpBody, HttpBodySchema } from "../../../gen/google/api/httpbody_pb.js";
 import { RestFormat } from "../../../gen/latchkey/v1/options_pb.js";
-import { mayContainKey } from "../../contract/key-like.js";
+import { mayContainKey } from "../../contract/key-text.js";
 import { accessOf } from "../../contract/methods.js";
 import { methodNotAllowed, pathNotFound, toProblem } from "../../errors.js";
 import { type MaybePromise, mapMaybePromise } from "../../lib/async.js";

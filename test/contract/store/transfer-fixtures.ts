@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { createKeyring, generateKey } from "../../../src/auth/keys.js";
-import { type KeyKind, kindFor } from "../../../src/contract/key-kind.js";
+import { type KeyKind, kindFor } from "../../../src/contract/key-text.js";
 import { newId } from "../../../src/lib/uuid.js";
 import type { EventRecord } from "../../../src/store/port/events.js";
 import type {

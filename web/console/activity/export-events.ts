@@ -7,6 +7,7 @@ import {
   EventService,
   type ListEventsRequestSchema,
 } from "../../../gen/latchkey/v1/event_service_pb.js";
+import { toCsv } from "../ui/csv.js";
 
 /** The most events in one export, which the browser holds in memory. */
 export const maxExported = 10_000;
@@ -70,24 +71,12 @@ const columns: readonly (readonly [name: string, (event: Event) => unknown])[] =
   ["id", ({ id }) => id],
 ];
 
-/** One event per row, without the states before and after. Quoted as RFC 4180 describes. */
-export function toCsv(events: readonly Event[]): string {
+/** One event per row, without the states before and after. */
+export function toCsvRows(events: readonly Event[]): string {
   const rows = events.map((event) => columns.map(([, read]) => read(event)));
-  return [columns.map(([name]) => name), ...rows]
-    .map((row) => `${row.map(toCell).join(",")}\r\n`)
-    .join("");
+  return toCsv([columns.map(([name]) => name), ...rows]);
 }
 
 function isoTime(time: Timestamp | undefined): string | undefined {
   return time && timestampDate(time).toISOString();
-}
-
-/** Spreadsheets run a cell that starts with one of these as a formula. */
-const formulaStart = /^[\s\p{Cc}]*[=+\-@\t\r＝＋－＠]/u;
-
-/** An apostrophe makes a spreadsheet show the cell as text. */
-function toCell(value: unknown): string {
-  const text = value === undefined ? "" : String(value);
-  const safe = formulaStart.test(text) ? `'${text}` : text;
-  return `"${safe.replaceAll('"', '""')}"`;
 }

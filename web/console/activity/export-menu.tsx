@@ -5,12 +5,13 @@ import { problemOf } from "../../../src/contract/problem-report.js";
 import { serviceNow } from "../sign-in/connection.js";
 import { Button } from "../ui/buttons.js";
 import { Menu } from "../ui/menu.js";
+import { saveFile } from "../ui/save-file.js";
 import { toast } from "../ui/toast.js";
 import { type ActivityFilter, toListRequest } from "./activity-filter.js";
-import { maxExported, readEvents, toCsv, toJsonLines } from "./export-events.js";
+import { maxExported, readEvents, toCsvRows, toJsonLines } from "./export-events.js";
 
 const formats = {
-  csv: { type: "text/csv", write: toCsv },
+  csv: { type: "text/csv", write: toCsvRows },
   jsonl: { type: "application/jsonl", write: toJsonLines },
 } as const;
 
@@ -76,14 +77,4 @@ export function ExportMenu({ filter }: { readonly filter: ActivityFilter }) {
       ]}
     />
   );
-}
-
-function saveFile(name: string, type: string, content: string): void {
-  const url = URL.createObjectURL(new Blob([content], { type }));
-  const link = document.createElement("a");
-  link.href = url;
-  link.download = name;
-  link.click();
-  // The browser reads the content after the click.
-  setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }

@@ -8,7 +8,7 @@ import { problemOf } from "../../../src/contract/problem-report.js";
 import { useClient } from "../sign-in/connection.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
 import { ConfirmDialog } from "../ui/dialog.js";
-import { Field } from "../ui/fields.js";
+import { ConfirmText } from "../ui/fields.js";
 import { useRefresh } from "../ui/hooks.js";
 import { toast } from "../ui/toast.js";
 
@@ -43,17 +43,7 @@ export function DeleteDialog({ application, onClose }: ApplicationDialogProps) {
         be undone. To block it temporarily, disable it instead.
       </p>
       <OwnKeyWarning id={id} />
-      <Field label="Type the name to confirm" hint={<code>{name}</code>}>
-        {(props) => (
-          <input
-            {...props}
-            autoComplete="off"
-            spellCheck={false}
-            value={typed}
-            onChange={({ target }) => setTyped(target.value)}
-          />
-        )}
-      </Field>
+      <ConfirmText label="Type the name to confirm" text={name} typed={typed} onType={setTyped} />
     </ConfirmDialog>
   );
 }

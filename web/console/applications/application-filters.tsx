@@ -5,7 +5,7 @@ import { useEffect, useMemo, useState } from "react";
 import { AccessService } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { ListApplicationsRequestSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { maxLengthOf } from "../../../src/contract/fields.js";
-import { mayContainKey } from "../../../src/contract/key-like.js";
+import { mayContainKey } from "../../../src/contract/key-text.js";
 import { Button, IconButton } from "../ui/buttons.js";
 import { Combobox } from "../ui/combobox.js";
 import { Field } from "../ui/fields.js";

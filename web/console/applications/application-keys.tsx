@@ -7,7 +7,7 @@ import {
   ApplicationService,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import type { ApplicationType } from "../../../src/contract/grants.js";
-import { keyFingerprint } from "../../../src/contract/key-kind.js";
+import { keyFingerprint } from "../../../src/contract/key-text.js";
 import { useClient } from "../sign-in/connection.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
 import { Button } from "../ui/buttons.js";

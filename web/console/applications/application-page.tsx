@@ -5,17 +5,18 @@ import {
   type Application,
   ApplicationService,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { RecentEvents } from "../activity/recent-events.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
 import { Button, ButtonLink, IconButton } from "../ui/buttons.js";
 import { Skeleton } from "../ui/display.js";
 import { Menu } from "../ui/menu.js";
 import { NotAllowed, Page, Problem } from "../ui/page.js";
 import { toast } from "../ui/toast.js";
-import { ApplicationEvents, ApplicationSessions } from "./application-activity.js";
 import { DeleteDialog, DisableDialog, useSetStatus } from "./application-dialogs.js";
 import { StatusBadge, TypeBadge } from "./application-display.js";
 import { ApplicationKeys } from "./application-keys.js";
 import { Details, Metadata, Permissions, Restrictions } from "./application-sections.js";
+import { ApplicationSessions } from "./application-sessions.js";
 import { RotateDialog } from "./rotate-dialog.js";
 import "./application-page.css";
 
@@ -73,7 +74,7 @@ function FoundApplication({ id }: ApplicationPageProps) {
           <ApplicationKeys application={application} onRotate={() => setDialog("rotate")} />
           <Permissions {...sections} />
           <ApplicationSessions application={application} />
-          <ApplicationEvents id={id} />
+          <RecentEvents target={id} size={6} />
         </div>
         <div>
           <Details {...sections} />

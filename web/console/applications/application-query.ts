@@ -4,7 +4,7 @@ import { useMemo } from "react";
 import { useSearchParams } from "wouter";
 import { ListApplicationsRequestSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { choicesOf } from "../../../src/contract/fields.js";
-import { mayContainKey, minForeignKeyLength } from "../../../src/contract/key-like.js";
+import { mayContainKey, minForeignKeyLength } from "../../../src/contract/key-text.js";
 import { serviceNow } from "../sign-in/connection.js";
 import { isUuid } from "./application-display.js";
 

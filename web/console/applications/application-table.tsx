@@ -47,7 +47,7 @@ export function ApplicationTable({ rows, params, empty, onChange }: ApplicationT
   );
 }
 
-/** The selected applications, also those that are scrolled out of sight. Another list has another selection. */
+/** The selected applications, including those outside the visible part of the list. A new list starts with none. */
 function useSelection(rows: ApplicationRows, params: ListParams) {
   const [selected, setSelected] = useState<ReadonlyMap<string, Application>>(new Map());
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new list clears the selection.

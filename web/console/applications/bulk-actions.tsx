@@ -6,7 +6,7 @@ import {
   type Application,
   ApplicationService,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { holds, managerPermissions } from "../../../src/contract/grants.js";
+import { canManage, managerPermissions } from "../../../src/contract/grants.js";
 import { BulkDialog } from "../bulk/bulk-dialog.js";
 import { failedOf } from "../bulk/bulk-results.js";
 import { type BulkItem, type BulkResult, runBulk } from "../bulk/run-bulk.js";
@@ -15,7 +15,7 @@ import { useClient } from "../sign-in/connection.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
 import { Button } from "../ui/buttons.js";
 import { Notice } from "../ui/display.js";
-import { Field } from "../ui/fields.js";
+import { ConfirmText } from "../ui/fields.js";
 import { useRefresh } from "../ui/hooks.js";
 import { toast } from "../ui/toast.js";
 import { defaultGracePeriod, GracePeriodField, gracePeriodMs } from "./rotate-dialog.js";
@@ -243,17 +243,7 @@ function DeleteManyDialog({ selected, onClose }: ActionDialogProps) {
       </p>
       <OwnKeyNotice items={selected} />
       <LastManagerNotice items={selected} verb="deleted" />
-      <Field label="Type this to confirm" hint={<code>{phrase}</code>}>
-        {(props) => (
-          <input
-            {...props}
-            autoComplete="off"
-            spellCheck={false}
-            value={typed}
-            onChange={({ target }) => setTyped(target.value)}
-          />
-        )}
-      </Field>
+      <ConfirmText label="Type this to confirm" text={phrase} typed={typed} onType={setTyped} />
     </BulkDialog>
   );
 }
@@ -296,18 +286,16 @@ function OwnKeyNotice({ items }: ItemsProps) {
 
 /** Warns if nobody could manage the tenant afterwards. The service refuses that. */
 function LastManagerNotice({ items, verb }: ItemsProps & { readonly verb: string }) {
-  const isManager = (application: Application) =>
-    managerPermissions.every((permission) => holds(application, permission));
   const [permission] = managerPermissions;
   const { data } = useQuery(
     ApplicationService.method.listApplications,
     { permission, status: "enabled", size: 100 },
-    { enabled: items.some(isManager) },
+    { enabled: items.some(canManage) },
   );
   const ids = new Set(items.map(({ id }) => id));
   const isLast =
     data?.pagination?.next === undefined &&
-    data?.data.filter(isManager).every(({ id }) => ids.has(id));
+    data?.data.filter(canManage).every(({ id }) => ids.has(id));
   return isLast ? (
     <Notice tone="warning">
       <p>

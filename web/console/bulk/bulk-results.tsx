@@ -1,6 +1,8 @@
 import { CircleAlert, CircleCheck, Download } from "lucide-react";
 import { Button, CopyButton, iconSize } from "../ui/buttons.js";
+import { toCsv } from "../ui/csv.js";
 import { Notice } from "../ui/display.js";
+import { saveFile } from "../ui/save-file.js";
 import type { BulkResult } from "./run-bulk.js";
 
 export function failedOf<Result extends BulkResult>(results: readonly Result[]): Result[] {
@@ -70,6 +72,8 @@ function ResultItem({ result, done }: { readonly result: BulkResult; readonly do
 
 function NewKeys({ results, isRunning }: Pick<BulkResultsProps, "results" | "isRunning">) {
   const keys = results.map(({ item: { id, name }, key = "" }) => ({ id, name, key }));
+  const csv = toCsv([["id", "name", "key"], ...keys.map(({ id, name, key }) => [id, name, key])]);
+  const json = `${JSON.stringify(keys, null, 2)}\n`;
   return (
     <>
       <Notice tone="warning">
@@ -80,15 +84,12 @@ function NewKeys({ results, isRunning }: Pick<BulkResultsProps, "results" | "isR
       </Notice>
       {!isRunning && (
         <div className="actions">
-          <Button
-            icon={Download}
-            onClick={() => download("latchkey-keys.csv", "text/csv", toCsv(keys))}
-          >
+          <Button icon={Download} onClick={() => saveFile("latchkey-keys.csv", "text/csv", csv)}>
             Download CSV
           </Button>
           <Button
             icon={Download}
-            onClick={() => download("latchkey-keys.json", "application/json", toJson(keys))}
+            onClick={() => saveFile("latchkey-keys.json", "application/json", json)}
           >
             Download JSON
           </Button>
@@ -96,34 +97,4 @@ function NewKeys({ results, isRunning }: Pick<BulkResultsProps, "results" | "isR
       )}
     </>
   );
-}
-
-interface NewKey {
-  readonly id: string;
-  readonly name: string;
-  readonly key: string;
-}
-
-function toJson(keys: readonly NewKey[]): string {
-  return `${JSON.stringify(keys, null, 2)}\n`;
-}
-
-function toCsv(keys: readonly NewKey[]): string {
-  const lines = keys.map(({ id, name, key }) => [id, name, key].map(csvCell).join(","));
-  return `${["id,name,key", ...lines].join("\r\n")}\r\n`;
-}
-
-/** The apostrophe keeps a spreadsheet from reading a name as a formula. */
-function csvCell(text: string): string {
-  const safe = /^[=+\-@\t]/.test(text) ? `'${text}` : text;
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-}
-
-function download(name: string, type: string, text: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type }));
-  const link = document.createElement("a");
-  link.href = url;
-  link.download = name;
-  link.click();
-  URL.revokeObjectURL(url);
 }

@@ -1,15 +1,13 @@
 import { useQuery } from "@connectrpc/connect-query";
-import { FlaskConical, History, Plus } from "lucide-react";
+import { FlaskConical, Plus } from "lucide-react";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
-import { EventService } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { type Overview, OverviewService } from "../../../gen/latchkey/v1/overview_service_pb.js";
-import { EventSentence } from "../activity/event-sentence.js";
+import { RecentEvents } from "../activity/recent-events.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
 import { ButtonLink } from "../ui/buttons.js";
-import { Badge, Card, EmptyState, Skeleton } from "../ui/display.js";
+import { Skeleton } from "../ui/display.js";
 import { Page, Problem } from "../ui/page.js";
-import { TimeAgo } from "../ui/time.js";
 import { GettingStarted, GuardCard } from "./getting-started.js";
 import { ServiceHealth } from "./service-health.js";
 import "./overview.css";
@@ -37,7 +35,7 @@ export default function OverviewPage() {
     >
       {may("application:read") && <Tenant />}
       <div className="overview-columns">
-        {may("event:read") && <RecentActivity />}
+        <RecentEvents size={8} />
         <div className="overview-side">
           <ServiceHealth />
           <GuardCard />
@@ -144,46 +142,5 @@ function Count({ label, value, isLowerBound = false, isWarning, href, children }
       </Link>
       <span className="count-note">{children}</span>
     </li>
-  );
-}
-
-const maxEvents = 8;
-
-function RecentActivity() {
-  const { data, error, refetch } = useQuery(
-    EventService.method.listEvents,
-    { size: maxEvents },
-    { refetchInterval },
-  );
-  return (
-    <Card
-      label="Recent activity"
-      actions={
-        <ButtonLink size="small" tone="quiet" href="/activity">
-          View all activity
-        </ButtonLink>
-      }
-    >
-      <Problem error={data ? undefined : error} onRetry={() => void refetch()} />
-      {!data && !error && <Skeleton lines={6} label="Loading events" />}
-      {data?.data.length === 0 && (
-        <EmptyState icon={History} title="No activity yet">
-          Changes of applications and refused calls appear here.
-        </EmptyState>
-      )}
-      <ul className="entries">
-        {data?.data.map((event) => (
-          <li key={event.id}>
-            <span>
-              <EventSentence event={event} />{" "}
-              {event.outcome === "denied" && <Badge tone="danger">{event.reason}</Badge>}
-            </span>
-            <span className="hint">
-              <TimeAgo at={event.at} />
-            </span>
-          </li>
-        ))}
-      </ul>
-    </Card>
   );
 }

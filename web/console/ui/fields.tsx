@@ -116,3 +116,28 @@ export function KeyField({ label, hint, errors, isRequired = false, ...rest }: K
     </Field>
   );
 }
+
+interface ConfirmTextProps {
+  readonly label: string;
+  /** What the user must type. */
+  readonly text: string;
+  readonly typed: string;
+  onType(typed: string): void;
+}
+
+/** A field that confirms an action which cannot be undone. */
+export function ConfirmText({ label, text, typed, onType }: ConfirmTextProps) {
+  return (
+    <Field label={label} hint={<code>{text}</code>}>
+      {(props) => (
+        <input
+          {...props}
+          autoComplete="off"
+          spellCheck={false}
+          value={typed}
+          onChange={({ target }) => onType(target.value)}
+        />
+      )}
+    </Field>
+  );
+}

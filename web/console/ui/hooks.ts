@@ -1,25 +1,27 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState, useSyncExternalStore } from "react";
 
-interface Action {
+interface Action<Args extends unknown[]> {
   readonly isBusy: boolean;
   /** The error of the last run. */
   readonly problem: unknown;
-  run(): Promise<void>;
+  run(...args: Args): Promise<void>;
 }
 
 /** The state of an action that a button starts. */
-export function useAction(act: () => Promise<void>): Action {
+export function useAction<Args extends unknown[]>(
+  act: (...args: Args) => Promise<void>,
+): Action<Args> {
   const [isBusy, setIsBusy] = useState(false);
   const [problem, setProblem] = useState<unknown>();
   return {
     isBusy,
     problem,
-    async run() {
+    async run(...args) {
       setIsBusy(true);
       setProblem(undefined);
       try {
-        await act();
+        await act(...args);
       } catch (thrown) {
         setProblem(thrown);
       } finally {

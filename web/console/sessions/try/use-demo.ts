@@ -1,7 +1,7 @@
 import { useTransport } from "@connectrpc/connect-query";
 import { type QueryKey, skipToken, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
 import { useAccess } from "../../sign-in/signed-in-key.js";
+import { useAction } from "../../ui/hooks.js";
 import { type Demo, runStep, type StepId, startDemo } from "./demo.js";
 
 const demoKey: QueryKey = ["try-session"];
@@ -30,8 +30,7 @@ export function useDemo(): DemoControls {
   const { may } = useAccess();
   const own = useTransport();
   const queries = useQueryClient();
-  const [isBusy, setIsBusy] = useState(false);
-  const [problem, setProblem] = useState<unknown>();
+  const whileBusy = useAction((act: () => Promise<void>) => act());
   const mayCreate = may("application:create") && may("application:delete");
   const start = startDemo(mayCreate, may);
   const { data: demo = start } = useQuery<Demo>({
@@ -58,27 +57,15 @@ export function useDemo(): DemoControls {
     return result.isExpected;
   }
 
-  async function whileBusy(act: () => Promise<void>): Promise<void> {
-    setIsBusy(true);
-    setProblem(undefined);
-    try {
-      await act();
-    } catch (thrown) {
-      setProblem(thrown);
-    } finally {
-      setIsBusy(false);
-    }
-  }
-
   return {
     demo,
     steps: stepsOf(demo),
     current: currentStep(demo),
-    isBusy,
-    problem,
-    runNext: (key) => whileBusy(async () => void (await run(key))),
+    isBusy: whileBusy.isBusy,
+    problem: whileBusy.problem,
+    runNext: (key) => whileBusy.run(async () => void (await run(key))),
     runAll: () =>
-      whileBusy(async () => {
+      whileBusy.run(async () => {
         while (await run()) {
           await new Promise((resolve) => setTimeout(resolve, pauseMs));
         }

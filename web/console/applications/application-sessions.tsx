@@ -3,17 +3,15 @@ import { Timer } from "lucide-react";
 import { useState } from "react";
 import { Link } from "wouter";
 import type { Application } from "../../../gen/latchkey/v1/application_service_pb.js";
-import { EventService } from "../../../gen/latchkey/v1/event_service_pb.js";
 import {
   type ListSessionsResponse,
   type Session,
   SessionService,
 } from "../../../gen/latchkey/v1/session_service_pb.js";
-import { EventSentence } from "../activity/event-sentence.js";
 import { RevokeDialog, StateBadge } from "../sessions/session-dialogs.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
 import { Button, ButtonLink } from "../ui/buttons.js";
-import { Badge, Card, EmptyState, Skeleton } from "../ui/display.js";
+import { Card, EmptyState, Skeleton } from "../ui/display.js";
 import { Problem } from "../ui/page.js";
 import { TimeAgo, TimeLeft } from "../ui/time.js";
 import { shortId } from "./application-display.js";
@@ -109,53 +107,4 @@ function SessionLine({ session: { id, state, createdAt, expiresAt } }: SessionLi
 
 interface SessionLineProps {
   readonly session: Session;
-}
-
-interface ApplicationEventsProps {
-  readonly id: string;
-}
-
-const maxEvents = 6;
-
-/** The latest events of an application. */
-export function ApplicationEvents({ id }: ApplicationEventsProps) {
-  const { may } = useAccess();
-  return may("event:read") ? <RecentEvents id={id} /> : null;
-}
-
-function RecentEvents({ id }: ApplicationEventsProps) {
-  const { data, error } = useQuery(
-    EventService.method.listEvents,
-    { target: id, size: maxEvents },
-    { refetchInterval: 10_000 },
-  );
-  return (
-    <Card
-      label="Recent activity"
-      actions={
-        <ButtonLink size="small" tone="quiet" href={`/activity?target=${id}`}>
-          View all activity
-        </ButtonLink>
-      }
-    >
-      <Problem error={error} />
-      {!data && !error && <Skeleton label="Loading events" />}
-      {data?.data.length === 0 && (
-        <p className="muted">Changes of the application and refused calls appear here.</p>
-      )}
-      <ul className="entries">
-        {data?.data.map((event) => (
-          <li key={event.id}>
-            <span>
-              <EventSentence event={event} />{" "}
-              {event.outcome === "denied" && <Badge tone="danger">{event.reason}</Badge>}
-            </span>
-            <span className="hint">
-              <TimeAgo at={event.at} />
-            </span>
-          </li>
-        ))}
-      </ul>
-    </Card>
-  );
 }

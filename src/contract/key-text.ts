@@ -2,7 +2,8 @@ import { alphabet } from "../lib/base62.js";
 import type { ApplicationType } from "./grants.js";
 
 /** The second part of a key or nonce: what it belongs to. */
-export type KeyKind = "prv" | "pub" | "mgt" | "ses" | "non";
+export const keyKinds = ["prv", "pub", "mgt", "ses", "non"] as const;
+export type KeyKind = (typeof keyKinds)[number];
 
 const kindOfType: Readonly<Record<ApplicationType, KeyKind>> = {
   private: "prv",
@@ -32,3 +33,14 @@ export function keyFingerprint(type: ApplicationType, applicationId: string): st
   }
   return `lk_${kindFor(type)}_…${shown}`;
 }
+
+/** Matches a key, also without its prefix. Shorter hexadecimal hashes, such as SHA-1, do not match. */
+const keyLike = /lk_|[A-Za-z0-9]{41}/;
+
+/** Whether a caller's text may contain a key, so that it must not be logged or repeated. */
+export function mayContainKey(text: string): boolean {
+  return keyLike.test(text);
+}
+
+/** The minimum length of a foreign key: one that was created by another system. */
+export const minForeignKeyLength = 16;

@@ -1,0 +1,61 @@
+import { useQuery } from "@connectrpc/connect-query";
+import { EventService } from "../../../gen/latchkey/v1/event_service_pb.js";
+import { useAccess } from "../sign-in/signed-in-key.js";
+import { ButtonLink } from "../ui/buttons.js";
+import { Badge, Card, Skeleton } from "../ui/display.js";
+import { Problem } from "../ui/page.js";
+import { TimeAgo } from "../ui/time.js";
+import { EventSentence } from "./event-sentence.js";
+
+interface RecentEventsProps {
+  /** Only events of this application. */
+  readonly target?: string;
+  readonly size: number;
+}
+
+/** The latest events, if the key may read them. */
+export function RecentEvents(props: RecentEventsProps) {
+  const { may } = useAccess();
+  return may("event:read") ? <EventCard {...props} /> : null;
+}
+
+function EventCard({ target, size }: RecentEventsProps) {
+  const { data, error } = useQuery(
+    EventService.method.listEvents,
+    { size, ...(target !== undefined && { target }) },
+    { refetchInterval: 10_000 },
+  );
+  return (
+    <Card
+      label="Recent activity"
+      actions={
+        <ButtonLink
+          size="small"
+          tone="quiet"
+          href={target === undefined ? "/activity" : `/activity?target=${target}`}
+        >
+          View all activity
+        </ButtonLink>
+      }
+    >
+      <Problem error={error} />
+      {!data && !error && <Skeleton label="Loading events" />}
+      {data?.data.length === 0 && (
+        <p className="muted">Changes of applications and refused calls appear here.</p>
+      )}
+      <ul className="entries">
+        {data?.data.map((event) => (
+          <li key={event.id}>
+            <span>
+              <EventSentence event={event} />{" "}
+              {event.outcome === "denied" && <Badge tone="danger">{event.reason}</Badge>}
+            </span>
+            <span className="hint">
+              <TimeAgo at={event.at} />
+            </span>
+          </li>
+        ))}
+      </ul>
+    </Card>
+  );
+}
