@@ -23,20 +23,18 @@ export function withSettings<Args extends unknown[]>(
   names: readonly SettingName[],
   run: (...args: Args) => Promise<void>,
 ): Command {
-  const options = new Map(names.map((name) => [name, settingOption(name)]));
-  for (const option of options.values()) {
-    command.addOption(option);
+  for (const name of names) {
+    command.addOption(settingOption(name));
   }
   return command.action(async (...args) => {
-    const used = new Map([...options].filter(([, option]) => isUsed(command, option)));
-    for (const [name, option] of used) {
+    for (const [name, option] of usedOptions(command)) {
       // Workers inherit the environment.
       process.env[name] = requireValue(command, option);
     }
     try {
       await run(...(args as Args));
     } catch (error) {
-      throw nameOptions(error, used);
+      throw nameUsedOptions(error, command);
     }
   });
 }
@@ -57,8 +55,16 @@ function settingOption(name: SettingName): Option {
 
 const createOption = (flags: string, description: string) => new Option(flags, description);
 
-function isUsed(command: Command, option: Option): boolean {
-  return command.getOptionValueSource(option.attributeName()) === "cli";
+/** The options of settings that were used, by the names of their variables. */
+function usedOptions(command: Command): Map<string, Option> {
+  const names = new Map(optionalSettings.map((name) => [optionFor(name), name]));
+  return new Map(
+    command.options.flatMap((option) => {
+      const name = names.get(option.long ?? "");
+      const isUsed = command.getOptionValueSource(option.attributeName()) === "cli";
+      return name && isUsed ? [[name, option]] : [];
+    }),
+  );
 }
 
 /** An empty variable counts as unset. An empty option is a mistake, such as an unset shell variable. */
@@ -70,16 +76,25 @@ function requireValue(command: Command, option: Option): string {
   return value;
 }
 
-/** Names the option that was used instead of the variable. */
-function nameOptions(error: unknown, used: ReadonlyMap<string, Option>): unknown {
-  if (!(error instanceof Error) || used.size === 0) {
+/** Returns a function that replaces the variables in a text by the options that were used instead. */
+export function createOptionNamer(command: Command): (text: string) => string {
+  const used = usedOptions(command);
+  return (text) =>
+    text.replaceAll(
+      /(?<![\w/.-])[A-Z][A-Z0-9_]+(?![\w/-])/g,
+      (name) => used.get(name)?.long ?? name,
+    );
+}
+
+function nameUsedOptions(error: unknown, command: Command): unknown {
+  if (!(error instanceof Error)) {
     return error;
   }
-  const message = error.message.replaceAll(
-    /(?<![\w/.-])[A-Z][A-Z0-9_]+(?![\w/-])/g,
-    (name) => used.get(name)?.long ?? name,
-  );
-  const isUsage = error instanceof ConfigError && message !== error.message;
-  const { exit = isUsage ? "usage" : "failed", hint } = error as Partial<CommandError>;
+  const message = createOptionNamer(command)(error.message);
+  if (message === error.message) {
+    return error;
+  }
+  const { exit = error instanceof ConfigError ? "usage" : "failed", hint } =
+    error as Partial<CommandError>;
   return new CommandError(message, exit, hint);
 }

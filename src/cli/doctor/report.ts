@@ -26,9 +26,10 @@ export const fail = (check: string, found: string, fix: string): Finding => ({
   fix,
 });
 
-/** The field `mend` is part of the JSON output, which scripts rely on. */
-export function toJson({ fix, ...finding }: Finding) {
-  return { ...finding, ...(fix !== undefined && { mend: fix }) };
+/** Changes what a finding says. */
+export function mapTexts(finding: Finding, change: (text: string) => string): Finding {
+  const { found, fix } = finding;
+  return { ...finding, found: change(found), ...(fix !== undefined && { fix: change(fix) }) };
 }
 
 export function formatReport(findings: readonly Finding[], display: Display): string {

@@ -18,7 +18,7 @@ export function checkSettings(): { readonly settings?: Settings; readonly findin
       fail(
         "settings",
         problem,
-        "Fix or unset it. The other checks run after all settings are valid.",
+        "Fix or remove it. The other checks run after all settings are valid.",
       ),
     );
     return { findings };
@@ -41,7 +41,7 @@ export function checkRisks({ peppers, grantPolicy, corsOrigins }: Settings): Fin
       warn(
         "grants",
         "callers can grant permissions that they do not hold",
-        "Unset GRANT_POLICY unless this is intended.",
+        "Remove GRANT_POLICY unless this is intended.",
       ),
     );
   }

@@ -31,9 +31,12 @@ interface Report {
   readonly findings: readonly Finding[];
 }
 
-async function runDoctor(environment: Readonly<Record<string, string>>): Promise<Report> {
+async function runDoctor(
+  environment: Readonly<Record<string, string>>,
+  options: readonly string[] = [],
+): Promise<Report> {
   const PORT = "0";
-  const { code, stdout, stderr } = await cli.run(["doctor", "--json"], {
+  const { code, stdout, stderr } = await cli.run(["doctor", "--json", ...options], {
     environment: { PORT, ...environment },
   });
   expect(stderr).toBe("");
@@ -299,6 +302,18 @@ describe("doctor on settings", () => {
       expect.stringMatching(/^fail PORT must be/),
       expect.stringMatching(/^fail LOG_LEVEL must be/),
     ]);
+  });
+
+  it("names an option that was used, and otherwise the variable", async () => {
+    const report = await runDoctor({ LOG_LEVEL: "loud", PORT: "1" }, ["--port", "http"]);
+    expect(findingsFor(report, "settings")).toEqual([
+      expect.stringMatching(/^fail --port must be/),
+      expect.stringMatching(/^fail LOG_LEVEL must be/),
+    ]);
+    const open = await runDoctor({}, ["--grant-policy", "open"]);
+    expect(open.findings.find(({ check }) => check === "grants")?.fix).toBe(
+      "Remove --grant-policy unless this is intended.",
+    );
   });
 
   it("reports a certificate that is not yet valid, expires soon or has expired", () => {
