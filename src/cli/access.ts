@@ -10,13 +10,15 @@ import {
   WhoAmIResponseSchema,
 } from "../../gen/latchkey/v1/access_service_pb.js";
 import { choicesOf } from "../contract/fields.js";
+import { type NameOf, nameDetail, readNames } from "./apps/application.js";
 import { type ClientFlags, withClient } from "./client.js";
 import { exitCodes } from "./errors.js";
 import { formatRules } from "./grants.js";
-import { addExample, choice, fileOption, withConnection } from "./options.js";
+import { showList } from "./list.js";
+import { addExample, choice, fileOption, withConnection, withListWord } from "./options.js";
 import { type Display, formatTime } from "./output.js";
 import { readSecret } from "./prompt.js";
-import { type Column, formatDetails, formatTable } from "./table.js";
+import { type Column, formatDetails } from "./table.js";
 
 export function addAccessCommands(program: Command): void {
   const check = program
@@ -61,8 +63,8 @@ export function addAccessCommands(program: Command): void {
         choicesOf(ListPermissionsRequestSchema.field.type),
       ),
     )
-    .action(listPermissions);
-  addExample(withConnection(permissions), "latchkey permissions --type public");
+    .action((_, flags) => listPermissions(flags));
+  addExample(withConnection(withListWord(permissions)), "latchkey permissions --type public");
 }
 
 interface CheckFlags extends ClientFlags {
@@ -80,19 +82,21 @@ async function checkAccess(permission: string, flags: CheckFlags): Promise<void>
     id === undefined && container === undefined
       ? {}
       : { token: { ...(id && { id }), ...(container && { container }) } };
-  await withClient(flags, async ({ client, call, output }) => {
+  await withClient(flags, async (context) => {
+    const { client, call, output } = context;
     const key = await readSecret({ noun: "key to check", file: flags.subjectFile });
     const usedFrom = { ...(origin && { origin }), ...(address && { address }) };
     const request = { key, permission, ...token, ...usedFrom };
     const decision = await client.access.checkAccess(request, call);
+    const nameOf = await readNames(context, [decision.applicationId, decision.authorizedBy]);
     output.show(CheckAccessResponseSchema, decision, (display) =>
-      formatDecision(decision, display),
+      formatDecision(decision, nameOf, display),
     );
     process.exitCode = exitCodes[decision.allowed ? "success" : "denied"].code;
   });
 }
 
-function formatDecision(decision: CheckAccessResponse, display: Display): string {
+function formatDecision(decision: CheckAccessResponse, nameOf: NameOf, display: Display): string {
   const { good, bad } = display.colors;
   const details = formatDetails(
     [
@@ -100,9 +104,9 @@ function formatDecision(decision: CheckAccessResponse, display: Display): string
       ["decided by", formatGrant(decision)],
       ["reason", decision.reason],
       ["detail", decision.detail],
-      ["application", decision.applicationId],
+      nameDetail("application", decision.applicationId, nameOf),
       ["session", decision.sessionId],
-      ["authorized by", decision.authorizedBy],
+      nameDetail("authorized by", decision.authorizedBy, nameOf),
       ["by the session", formatGrantDecision(decision.bySession)],
       ["by its authorizer", formatGrantDecision(decision.byAuthorizer)],
       ["limited by", decision.limitedBy],
@@ -136,34 +140,45 @@ async function listPermissions(flags: ClientFlags & { readonly type?: string }):
   const { type } = flags;
   await withClient(flags, async ({ client, call, output }) => {
     const known = await client.access.listPermissions(type ? { type } : {}, call);
-    output.show(ListPermissionsResponseSchema, known, (display) =>
-      formatTable(permissionColumns, known.data, display),
+    showList(
+      output,
+      ListPermissionsResponseSchema,
+      { page: known },
+      {
+        columns: permissionColumns,
+        noun: "permission",
+      },
     );
   });
 }
 
 async function whoAmI(flags: ClientFlags): Promise<void> {
-  await withClient(flags, async ({ client, call, output, connection }) => {
+  await withClient(flags, async (context) => {
+    const { client, call, output, connection } = context;
     const self = await client.access.whoAmI({}, call);
+    const nameOf = await readNames(context, [self.authorizedBy]);
     output.show(WhoAmIResponseSchema, self, (display) =>
-      formatIdentity(self, connection.url, display),
+      formatIdentity(self, connection.url, display, nameOf),
     );
   });
 }
 
 /** The owner of a key and its grants. */
-export function formatIdentity(self: WhoAmIResponse, url: string, display: Display): string {
+export function formatIdentity(
+  self: WhoAmIResponse,
+  url: string,
+  display: Display,
+  nameOf: NameOf = () => undefined,
+): string {
   const details = formatDetails(
     [
       ["service", url],
-      ["kind", self.kind],
-      ["name", self.name],
+      ["application", self.name, self.applicationId],
       ["type", self.type],
-      ["application", self.applicationId],
       ["session", self.sessionId],
       ["tenant", self.tenantId],
       ["authorized", self.authorized ? "yes" : "not yet"],
-      ["authorized by", self.authorizedBy],
+      nameDetail("authorized by", self.authorizedBy, nameOf),
       ["permissions", self.permissions.join(" ")],
       ["origins", self.allowedOrigins.join(" ")],
       ["networks", self.allowedCidrs.join(" ")],

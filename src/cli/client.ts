@@ -2,12 +2,10 @@ import { Agent as HttpAgent } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
 import { type CallOptions, Code, ConnectError } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
-import type { Pagination } from "../../gen/latchkey/v1/application_service_pb.js";
 import { createClientOn, type LatchkeyClient } from "../client/client.js";
 import { type ClientOptions, retryCalls, sendKey } from "../contract/client-interceptors.js";
 import { problemOf } from "../contract/problem-report.js";
 import { type ProblemCode, problemCatalogue } from "../contract/problems.js";
-import { formatCount, startProgressLine } from "../lib/terminal.js";
 import {
   type Connection,
   type ConnectionFlags,
@@ -80,71 +78,6 @@ export function createServiceClient(options: ClientOptions): ServiceClient {
     nodeOptions: { agent },
   });
   return { ...createClientOn(transport), close: () => agent.destroy() };
-}
-
-export interface ListFlags {
-  readonly limit: number;
-  readonly all?: boolean;
-}
-
-interface Page {
-  readonly data: unknown[];
-  readonly pagination?: Pagination | undefined;
-}
-
-const maxPageSize = 100;
-
-type ReadPage<P> = (position: { readonly size: number; readonly start?: string }) => Promise<P>;
-
-interface List<P> {
-  /** All items that were read, as one page. */
-  readonly page: P;
-  /** The number of items on the service, if it counts them. */
-  readonly total: number | undefined;
-}
-
-/** Reads as many pages of a list as the flags request. */
-export async function readPages<P extends Page>(
-  { limit, all = false }: ListFlags,
-  readPage: ReadPage<P>,
-): Promise<List<P>> {
-  const max = all ? Number.POSITIVE_INFINITY : limit;
-  const first = await readPage({ size: Math.min(max, maxPageSize) });
-  const isEnough = !first.pagination?.next || first.data.length >= max;
-  const page = isEnough ? first : await readMore(first, max, readPage);
-  // Only a first page has the total: the others are read by cursor.
-  return { page, total: first.pagination?.totalItems };
-}
-
-/** Reads the pages after the first, with a progress line on a terminal. */
-async function readMore<P extends Page>(first: P, max: number, readPage: ReadPage<P>): Promise<P> {
-  const { data } = first;
-  const line = startProgressLine({
-    stream: process.stderr,
-    printsWithoutTerminal: false,
-    draw: () => `${formatCount(data.length)} read`,
-  });
-  try {
-    let page = first;
-    for (let next = page.pagination?.next; next && data.length < max; ) {
-      page = await readPage({ size: Math.min(max - data.length, maxPageSize), start: next });
-      data.push(...page.data);
-      next = page.pagination?.next;
-    }
-    return { ...page, data };
-  } finally {
-    line.stop();
-  }
-}
-
-/** The note below a list that is not complete. */
-export function truncationNote({ page, total }: List<Page>): string | undefined {
-  if (!page.pagination?.next) {
-    return undefined;
-  }
-  const shown = formatCount(page.data.length);
-  const count = total === undefined ? `the first ${shown}` : `${shown} of ${formatCount(total)}`;
-  return `Showing ${count}. Use --all to list every one.`;
 }
 
 const exitByStatus: Readonly<Record<number, ExitName>> = {
@@ -241,7 +174,7 @@ function toConnectionError(error: ConnectError, url: string): CommandError {
       return new CommandError(
         `${url} is unreachable or is not a Latchkey service: ${error.rawMessage}`,
         "unreachable",
-        "Start the service, or pass another URL with --url, LATCHKEY_URL or a profile.",
+        "Start the service with latchkey serve, or pass another URL with --url, LATCHKEY_URL or a profile.",
       );
   }
 }

@@ -3,7 +3,7 @@ import { chmod, mkdir, open, readFile, rename, rm, stat } from "node:fs/promises
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { CommandError } from "./errors.js";
-import { header, serviceUrl } from "./options.js";
+import { defaultUrl, header, serviceUrl } from "./options.js";
 
 /** The options of every command that calls the service. */
 export interface ConnectionFlags {
@@ -21,8 +21,6 @@ export interface Connection {
   /** Absent if it comes from a file or a prompt. */
   readonly key: string | undefined;
 }
-
-export const defaultUrl = "http://localhost:8080";
 
 /**
  * Options override the environment, and the environment overrides the profile.

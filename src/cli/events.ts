@@ -4,6 +4,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { Command } from "commander";
 import {
   type Event,
+  type EventParty,
   EventSchema,
   ListEventsRequestSchema,
   ListEventsResponseSchema,
@@ -11,19 +12,20 @@ import {
 } from "../../gen/latchkey/v1/event_service_pb.js";
 import { choicesOf } from "../contract/fields.js";
 import { minReconnectDelay, nextReconnectDelay } from "../contract/reconnect.js";
-import {
-  type ClientContext,
-  type ClientFlags,
-  type ListFlags,
-  readPages,
-  toCommandError,
-  truncationNote,
-  withClient,
-} from "./client.js";
+import { type ClientContext, type ClientFlags, toCommandError, withClient } from "./client.js";
 import { CommandError } from "./errors.js";
-import { addExample, choice, id, pastTime, withConnection, withLimit } from "./options.js";
-import { formatIsoTime } from "./output.js";
-import { type Column, formatTable, layoutTable } from "./table.js";
+import { type ListFlags, readPages, showList } from "./list.js";
+import {
+  addExample,
+  choice,
+  id,
+  pastTime,
+  withConnection,
+  withLimit,
+  withListWord,
+} from "./options.js";
+import { formatUtcTime } from "./output.js";
+import { type Column, layoutTable } from "./table.js";
 
 export function addEventCommands(program: Command): void {
   const events = program
@@ -41,9 +43,9 @@ export function addEventCommands(program: Command): void {
     )
     .option("--since <time>", "only events since: a time, or a duration such as 1h", pastTime)
     .option("--until <time>", "only events before: a time, or a duration such as 1h", pastTime)
-    .action(showEvents);
+    .action((_, flags) => showEvents(flags));
   addExample(
-    withConnection(withLimit(events)),
+    withConnection(withLimit(withListWord(events))),
     "latchkey events --since 1h --kind access.denied",
     "latchkey events --follow --json | jq .kind",
   );
@@ -68,12 +70,11 @@ async function showEvents(flags: EventFlags): Promise<void> {
 }
 
 async function listEvents(flags: EventFlags, context: ClientContext): Promise<void> {
-  const { output } = context;
   const list = await readEvents(flags, context);
-  output.show(ListEventsResponseSchema, list.page, (display) =>
-    formatTable(eventColumns, list.page.data, display),
-  );
-  output.note(truncationNote(list));
+  showList(context.output, ListEventsResponseSchema, list, {
+    columns: eventColumns,
+    noun: "event",
+  });
 }
 
 /** Reads past events, newest first. */
@@ -92,34 +93,38 @@ function eventFilter({ target, actor, kind }: EventFlags) {
   return { ...(target && { target }), ...(actor && { actor }), ...(kind && { kind }) };
 }
 
-const nameWidth = 20;
-const longestKind = Math.max(...choicesOf(EventSchema.field.kind).map(({ length }) => length));
-
-/** The widths are fixed: with --follow, later rows are not known in advance. */
+/** With --follow, the rows are not known in advance, but the columns must fit 80 characters. */
 const eventColumns: readonly Column<Event>[] = [
   {
     title: "TIME",
     minWidth: "2026-01-31 12:00:00Z".length,
-    text: ({ at }) => (at ? formatIsoTime(at).replace("T", " ").replace(/\.\d+/, "") : ""),
+    text: ({ at }) => (at ? formatUtcTime(at) : ""),
     paint: (text, _, { dim }) => dim(text),
   },
   {
     title: "KIND",
-    minWidth: longestKind,
+    minWidth: "last_manager.expiring".length,
     text: ({ kind }) => kind,
     paint: (text, { outcome }, { bad, bold }) => (outcome === "denied" ? bad : bold)(text),
   },
-  { title: "TARGET", minWidth: nameWidth, text: targetOf, shrinkable: true },
+  {
+    title: "TARGET",
+    minWidth: 20,
+    text: ({ target }) => formatParty(target),
+    shrinkable: true,
+  },
+  {
+    title: "BY",
+    minWidth: 20,
+    text: ({ actor }) => formatParty(actor),
+    shrinkable: true,
+    optional: true,
+  },
   { title: "DETAILS", minWidth: 30, text: detailsOf, shrinkable: true, optional: true },
-  { title: "BY", minWidth: nameWidth, text: actorOf, shrinkable: true, optional: true },
 ];
 
-function targetOf({ target }: Event): string {
-  return target?.name ?? target?.sessionId ?? target?.applicationId ?? "–";
-}
-
-function actorOf({ actor }: Event): string {
-  return actor?.name ?? actor?.sessionId ?? actor?.applicationId ?? "–";
+function formatParty(party: EventParty | undefined): string {
+  return party?.name ?? party?.sessionId ?? party?.applicationId ?? "–";
 }
 
 function detailsOf({ before, after, reason, count = 1, endsAt }: Event): string {
@@ -127,7 +132,7 @@ function detailsOf({ before, after, reason, count = 1, endsAt }: Event): string 
   return [
     ...(isRenamed ? [`was "${before.name}"`] : []),
     ...(reason ? [count > 1 ? `${reason} (${count} times)` : reason] : []),
-    ...(endsAt ? [`expires ${formatIsoTime(endsAt)}`] : []),
+    ...(endsAt ? [`expires ${formatUtcTime(endsAt)}`] : []),
   ].join(", ");
 }
 

@@ -5,12 +5,12 @@ import { basename, dirname, join } from "node:path";
 import type { Application } from "../../gen/latchkey/v1/application_service_pb.js";
 import { createGuardSamples, type SampleLanguage } from "../contract/samples/samples.js";
 import { createServiceClient, toCommandError } from "./client.js";
-import { defaultUrl, type Profile, parseText, readProfiles } from "./connection.js";
+import { type Profile, type Profiles, parseText, readProfiles } from "./connection.js";
 import { CommandError } from "./errors.js";
-import { serviceUrl } from "./options.js";
+import { defaultUrl, serviceUrl } from "./options.js";
 import { createOutput, type Output, type OutputFlags } from "./output.js";
-import { saveProfile, verifyKey } from "./profile.js";
-import { ask, isInteractive, readSecret } from "./prompt.js";
+import { readKey, saveProfile, verifyKey } from "./profile.js";
+import { ask, isInteractive } from "./prompt.js";
 
 interface InitFlags extends OutputFlags {
   readonly url?: string;
@@ -35,13 +35,20 @@ export async function initCommand(flags: InitFlags): Promise<void> {
   if (flags.write) {
     refuseExisting(example.file);
   }
-  const { name, profile } = await connect(flags, output);
+  const profiles = await readProfiles();
+  const name = flags.profile ?? profiles.current ?? "local";
+  const { profile, isNew } = await connect(name, profiles, flags);
   const application = await createApplication(profile, flags);
   output.note(
     `Created the private application "${application.name}" with ${permissions.join(" and ")}.`,
   );
   const code = codeFor(example.language, profile);
   showResult(output, { name, url: profile.url, application, example, code });
+  // Last, so that a profile that cannot create applications is not saved.
+  if (isNew) {
+    await saveProfile(name, profile, profiles);
+  }
+  output.note(`${isNew ? "Saved" : "Used"} the profile "${name}" for ${profile.url}.`);
   const isWritten = await writeExample(example.file, code, flags);
   output.note(
     `${isWritten ? "Wrote" : "Save the program as"} ${example.file}. Let it check its own key:`,
@@ -51,13 +58,12 @@ export async function initCommand(flags: InitFlags): Promise<void> {
   }
 }
 
-/** Uses an existing profile, or creates one after the service accepted its key. */
+/** Returns an existing profile or a new one. The service accepts its key. */
 async function connect(
+  name: string,
+  profiles: Profiles,
   flags: InitFlags,
-  output: Output,
-): Promise<{ name: string; profile: Profile }> {
-  const profiles = await readProfiles();
-  const name = flags.profile ?? profiles.current ?? "local";
+): Promise<{ readonly profile: Profile; readonly isNew: boolean }> {
   const existing = profiles.byName.get(name);
   if (existing && (flags.url ?? flags.keyFile ?? flags.keyHeader) !== undefined) {
     throw new CommandError(
@@ -68,16 +74,13 @@ async function connect(
   }
   const profile = existing ?? (await askForProfile(flags));
   await verifyKey(profile, flags);
-  if (!existing) {
-    await saveProfile(name, profile, profiles);
-  }
-  output.note(`${existing ? "Using" : "Saved"} the profile "${name}" for ${profile.url}.`);
-  return { name, profile };
+  return { profile, isNew: !existing };
 }
 
-async function askForProfile({ url: given, keyFile, keyHeader }: InitFlags): Promise<Profile> {
-  const url = given ?? parseText("URL", serviceUrl, await ask("URL of the service", defaultUrl));
-  return { url, keyHeader, key: await readSecret({ noun: `key for ${url}`, file: keyFile }) };
+async function askForProfile(flags: InitFlags): Promise<Profile> {
+  const url =
+    flags.url ?? parseText("URL", serviceUrl, await ask("URL of the service", defaultUrl));
+  return { url, keyHeader: flags.keyHeader, key: await readKey(url, flags) };
 }
 
 async function createApplication(profile: Profile, flags: InitFlags): Promise<Application> {

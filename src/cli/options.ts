@@ -16,6 +16,11 @@ export function fileArgument(name: string, description: string): Argument {
   return argument;
 }
 
+/** Accepts `ls` or `list` after a command that lists, as after a group of commands. */
+export function withListWord(command: Command): Command {
+  return command.addArgument(new Argument("[ls]").choices(["ls", "list"])).usage("[options]");
+}
+
 export function profileArgument(): Argument {
   const argument = new Argument("<name>", "name of the profile");
   valueKinds.set(argument, "profile");
@@ -55,7 +60,25 @@ export function withConnection(command: Command): Command {
     .addOption(timeoutOption());
 }
 
-export function timeoutOption(): Option {
+export const defaultUrl = "http://localhost:8080";
+
+/** The options of a command that saves a connection. */
+export function withNewConnection(command: Command): Command {
+  return withJson(command)
+    .optionsGroup("Connection:")
+    .addOption(
+      new Option("--url <url>", `URL of the service (default: ${defaultUrl})`).argParser(
+        serviceUrl,
+      ),
+    )
+    .addOption(
+      fileOption("--key-file <file>", "file with the key, - for stdin (default: prompt or stdin)"),
+    )
+    .addOption(new Option("--key-header <name>", "header that carries the key").argParser(header))
+    .addOption(timeoutOption());
+}
+
+function timeoutOption(): Option {
   return new Option("--timeout <time>", "timeout of each call, for example 30s")
     .argParser(timeout)
     .default(15_000, "15s");
@@ -129,11 +152,14 @@ export const futureTime = timeParser((now, duration) => now + duration);
 /** An RFC 3339 time, or a duration before now. */
 export const pastTime = timeParser((now, duration) => now - duration);
 
-const rfc3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i;
+/** With a space instead of the T, as times are printed. */
+const rfc3339 = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i;
 
 function timeParser(relativeTo: (now: number, duration: number) => number): (text: string) => Date {
   return asOption((text) => {
-    const date = new Date(rfc3339.test(text) ? text : relativeTo(Date.now(), durationIn(text)));
+    const date = new Date(
+      rfc3339.test(text) ? text.replace(" ", "T") : relativeTo(Date.now(), durationIn(text)),
+    );
     if (Number.isNaN(date.getTime())) {
       throw new Error("must be a time such as 2030-01-31T12:00:00Z, or a duration such as 30d");
     }

@@ -158,9 +158,10 @@ export function formatRelativeTime(
 }
 
 export function formatTime(time: Timestamp | undefined, now = Date.now()): string | undefined {
-  return time && `${formatIsoTime(time)} (${formatRelativeTime(time, now)})`;
+  return time && `${formatUtcTime(time)} (${formatRelativeTime(time, now)})`;
 }
 
-export function formatIsoTime(time: Timestamp): string {
-  return new Date(timestampMs(time)).toISOString();
+/** For example `2026-01-31 12:00:00Z`, which options accept too. */
+export function formatUtcTime(time: Timestamp): string {
+  return new Date(timestampMs(time)).toISOString().replace("T", " ").replace(/\.\d+/, "");
 }

@@ -1,9 +1,9 @@
-import { Argument, type Command, Option } from "commander";
+import { Argument, type Command } from "commander";
+import type { WhoAmIResponse } from "../../gen/latchkey/v1/access_service_pb.js";
 import { formatIdentity } from "./access.js";
 import { createServiceClient, toCommandError } from "./client.js";
 import {
   addProfileHint,
-  defaultUrl,
   getProfile,
   isLoopback,
   type Profile,
@@ -15,16 +15,15 @@ import {
 import { CommandError } from "./errors.js";
 import {
   addExample,
-  fileOption,
-  header,
+  defaultUrl,
   profileArgument,
   profileName,
-  serviceUrl,
-  timeoutOption,
   withJson,
+  withNewConnection,
+  yesOption,
 } from "./options.js";
 import { createOutput, type OutputFlags, shortenKey } from "./output.js";
-import { readSecret } from "./prompt.js";
+import { type ConfirmFlags, confirm, isInteractive, readSecret } from "./prompt.js";
 import { type Column, formatTable } from "./table.js";
 
 export function addProfileCommands(program: Command): void {
@@ -34,19 +33,11 @@ export function addProfileCommands(program: Command): void {
     .command("add")
     .description("save a service URL and a key; the key comes from a prompt or stdin")
     .addArgument(new Argument("<name>", "name of the profile").argParser(profileName))
-    .addOption(
-      new Option("--url <url>", "URL of the service (default: http://localhost:8080)").argParser(
-        serviceUrl,
-      ),
-    )
-    .addOption(fileOption("--key-file <file>", "file with the key, - for stdin"))
-    .addOption(new Option("--key-header <name>", "header that carries the key").argParser(header))
     .option("--replace", "overwrite an existing profile")
     .option("--no-check", "do not verify the key")
-    .addOption(timeoutOption())
     .action(addProfile);
   addExample(
-    withJson(add),
+    withNewConnection(add),
     "latchkey profile add staging --url https://latchkey.staging.example.com",
   );
 
@@ -66,19 +57,18 @@ export function addProfileCommands(program: Command): void {
 
   const remove = profile
     .command("rm")
+    .alias("delete")
     .description("delete a profile and its key")
     .addArgument(profileArgument())
+    .addOption(yesOption())
     .action(removeProfile);
   addExample(withJson(remove), "latchkey profile rm staging");
 }
 
-interface AddFlags extends OutputFlags {
+interface AddFlags extends OutputFlags, KeyFlags {
   readonly url?: string;
-  readonly keyFile?: string;
   readonly keyHeader?: string;
-  readonly timeout: number;
   readonly replace?: boolean;
-  readonly check: boolean;
 }
 
 /** Saves a service URL and a key after the service accepted the key. */
@@ -92,8 +82,7 @@ async function addProfile(name: string, flags: AddFlags): Promise<void> {
       "Pass --replace to overwrite it.",
     );
   }
-  const key = await readSecret({ noun: `key for ${url}`, file: flags.keyFile });
-  const profile = { url, key, keyHeader };
+  const profile = { url, key: await readKey(url, flags), keyHeader };
   const identity = flags.check ? await verifyKey(profile, flags) : undefined;
   const current = await saveProfile(name, profile, before);
   const output = createOutput(flags);
@@ -119,13 +108,40 @@ export async function saveProfile(
   return current;
 }
 
+interface KeyFlags {
+  readonly keyFile?: string;
+  /** Milliseconds. */
+  readonly timeout: number;
+  /** Whether to verify the key. */
+  readonly check?: boolean;
+}
+
+/** Reads the key for a service. A prompt appears only if the service responds. */
+export async function readKey(url: string, flags: KeyFlags): Promise<string> {
+  const { keyFile: file, check = true } = flags;
+  if (check && file === undefined && isInteractive()) {
+    await verifyKey({ url, key: "" }, flags).catch((error) => {
+      if (!(error instanceof CommandError && error.exit === "unauthorized")) {
+        throw error;
+      }
+    });
+  }
+  return readSecret({ noun: `key for ${url}`, file });
+}
+
 /** Returns the owner of the key of a profile. Throws if the service does not accept it. */
-export async function verifyKey(profile: Profile, { timeout: timeoutMs }: { timeout: number }) {
+export async function verifyKey(
+  profile: Profile,
+  { timeout: timeoutMs }: Pick<KeyFlags, "timeout">,
+): Promise<WhoAmIResponse> {
   const client = createServiceClient(profile);
   try {
     return await client.access.whoAmI({}, { timeoutMs });
-  } catch (error) {
-    throw toCommandError(error, profile.url);
+  } catch (thrown) {
+    const error = toCommandError(thrown, profile.url);
+    throw error instanceof CommandError && error.exit === "unauthorized"
+      ? new CommandError(error.message, error.exit, "Copy the whole key again, or use another one.")
+      : error;
   } finally {
     client.close();
   }
@@ -183,9 +199,13 @@ async function useProfile(name: string, flags: OutputFlags): Promise<void> {
   );
 }
 
-async function removeProfile(name: string, flags: OutputFlags): Promise<void> {
+async function removeProfile(name: string, flags: OutputFlags & ConfirmFlags): Promise<void> {
   const profiles = await readProfiles();
-  getProfile(profiles, name);
+  const { url } = getProfile(profiles, name);
+  await confirm(
+    `The profile "${name}" and its saved key for ${url} will be deleted. The key itself stays valid.`,
+    flags,
+  );
   const byName = new Map(profiles.byName);
   byName.delete(name);
   const current = profiles.current === name ? undefined : profiles.current;

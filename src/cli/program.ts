@@ -5,25 +5,26 @@ import {
   addExample,
   fileArgument,
   fileOption,
-  header,
   id,
   lazy,
   profileName,
-  serviceUrl,
-  timeoutOption,
   withJson,
+  withNewConnection,
 } from "./options.js";
 import { optionalSettings, storeSettings, withSettings } from "./settings.js";
 
 /** Creates the command line without the client commands, so that `serve` starts fast. */
 export function createProgram(): Command {
-  const program = new Command("latchkey")
+  const program: Command = new Command("latchkey")
     .description("Credential and session service, and its command-line client.")
     .version(version, "-V, --version", "show the version")
     .helpOption("-h, --help", "show help")
     .configureHelp({ showGlobalOptions: false, sortSubcommands: false })
     .configureOutput({
-      outputError: (text, write) => write(text.replace(/^error: /, "latchkey: ")),
+      outputError(text, write) {
+        const suggested = suggestOption(program, text) ?? text;
+        write(suggested.replace(/^error: /, "latchkey: "));
+      },
     })
     .showHelpAfterError("Run with --help for usage.")
     .exitOverride();
@@ -51,6 +52,35 @@ export function createProgram(): Command {
   return program.addHelpText("after", exitCodeHelp());
 }
 
+/** Commander suggests a similar option for `--prot 80`, but not for `--prot=80`. */
+function suggestOption(program: Command, text: string): string | undefined {
+  const [, flag] = /^error: unknown option '(--[^=']+)=/.exec(text) ?? [];
+  if (flag === undefined) {
+    return undefined;
+  }
+  const isNamed = (word: string) => (one: Command) =>
+    one.name() === word || one.aliases().includes(word);
+  const command = process.argv.reduce(
+    (found, word) => found.commands.find(isNamed(word)) ?? found,
+    program,
+  );
+  let suggested: string | undefined;
+  const probe = new Command().exitOverride().configureOutput({
+    outputError(text) {
+      suggested = text;
+    },
+  });
+  for (const { flags } of command.options) {
+    probe.option(flags);
+  }
+  try {
+    probe.parse([flag], { from: "user" });
+  } catch {
+    // It has reported the unknown option.
+  }
+  return suggested;
+}
+
 function addInitCommand(program: Command): void {
   const init = program
     .command("init")
@@ -59,13 +89,6 @@ function addInitCommand(program: Command): void {
         "of this folder",
     )
     .addOption(
-      new Option("--url <url>", "URL of the service (default: http://localhost:8080)").argParser(
-        serviceUrl,
-      ),
-    )
-    .addOption(fileOption("--key-file <file>", "file with a management key, - for stdin"))
-    .addOption(new Option("--key-header <name>", "header that carries the key").argParser(header))
-    .addOption(
       new Option(
         "--profile <name>",
         "profile to use or create (default: the current one, or local)",
@@ -73,10 +96,9 @@ function addInitCommand(program: Command): void {
     )
     .option("--name <name>", "name of the application (default: the name of this folder)")
     .option("--write", "write the program to a new file in this folder")
-    .addOption(timeoutOption())
     .action(lazy(async () => (await import("./init.js")).initCommand));
   addExample(
-    withJson(init),
+    withNewConnection(init),
     "latchkey init",
     "latchkey init --url https://latchkey.example.com --key-file admin.key --write",
   );

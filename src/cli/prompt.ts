@@ -10,10 +10,16 @@ export function isInteractive(): boolean {
   return process.stdin.isTTY === true && process.stderr.isTTY === true;
 }
 
+/** The option of commands that ask for confirmation. */
+export interface ConfirmFlags {
+  readonly yes?: boolean;
+}
+
 /** Requires `--yes`, or that the user types the expected text. */
 export async function confirm(
   consequence: string,
-  { yes = false, typed = "yes" }: { readonly yes?: boolean | undefined; readonly typed?: string },
+  { yes = false }: ConfirmFlags,
+  typed = "yes",
 ): Promise<void> {
   if (yes) {
     return;

@@ -13,18 +13,14 @@ import {
   applicationNaming,
   findApplication,
   findApplicationId,
+  type NameOf,
+  nameDetail,
   readNames,
 } from "./apps/application.js";
-import {
-  type ClientContext,
-  type ClientFlags,
-  type ListFlags,
-  readPages,
-  truncationNote,
-  withClient,
-} from "./client.js";
+import { type ClientContext, type ClientFlags, withClient } from "./client.js";
 import { CommandError } from "./errors.js";
 import { formatRules, readGrants } from "./grants.js";
+import { type ListFlags, readPages, showList } from "./list.js";
 import {
   addExample,
   choice,
@@ -37,8 +33,8 @@ import {
   yesOption,
 } from "./options.js";
 import { type Display, formatRelativeTime, formatTime } from "./output.js";
-import { confirm, readSecret } from "./prompt.js";
-import { type Column, formatDetails, formatTable } from "./table.js";
+import { type ConfirmFlags, confirm, readSecret } from "./prompt.js";
+import { type Column, formatDetails } from "./table.js";
 
 const ofApplication = [
   "--application <application>",
@@ -108,6 +104,7 @@ function addManagement(sessions: Command): void {
 
   const remove = sessions
     .command("rm")
+    .alias("delete")
     .description("revoke a session, or all sessions of an application")
     .argument("[id]", "id of the session", id)
     .option("--all", "revoke all sessions of the application")
@@ -165,7 +162,7 @@ async function getSession(id: string, flags: ClientFlags): Promise<void> {
     const { client, call, output } = context;
     const session = await client.sessions.getSession({ id }, call);
     const { applicationId, authorizedBy } = session;
-    const nameOf = output.isJson ? String : await readNames(context, [applicationId, authorizedBy]);
+    const nameOf = await readNames(context, [applicationId, authorizedBy]);
     output.show(SessionSchema, session, (display) => formatSession(session, nameOf, display));
   });
 }
@@ -188,26 +185,24 @@ async function listSessions(flags: SessionListFlags): Promise<void> {
     const list = await readPages(flags, (position) =>
       client.sessions.listSessions({ ...filter, ...position }, call),
     );
-    const { data } = list.page;
-    const ids = data.map(({ applicationId }) => applicationId);
-    const nameOf = output.isJson ? String : await readNames(context, ids);
-    output.show(ListSessionsResponseSchema, list.page, (display) =>
-      formatTable(sessionColumns(nameOf), data, display),
-    );
-    output.note(truncationNote(list));
+    const ids = list.page.data.map(({ applicationId }) => applicationId);
+    const nameOf = await readNames(context, ids);
+    showList(output, ListSessionsResponseSchema, list, {
+      columns: sessionColumns(nameOf),
+      noun: "session",
+    });
   });
 }
 
-interface RevokeFlags extends ClientFlags {
+interface RevokeFlags extends ClientFlags, ConfirmFlags {
   readonly all?: boolean;
   readonly application?: string;
-  readonly yes?: boolean;
 }
 
 async function revokeSession(id: string | undefined, flags: RevokeFlags): Promise<void> {
   const { all = false, application } = flags;
   if (id !== undefined && !all && application === undefined) {
-    await withClient(flags, (context) => revokeOne(id, context));
+    await withClient(flags, (context) => revokeOne(id, flags, context));
   } else if (id === undefined && all && application !== undefined) {
     await withClient(flags, (context) => revokeAll(application, flags, context));
   } else {
@@ -218,19 +213,27 @@ async function revokeSession(id: string | undefined, flags: RevokeFlags): Promis
   }
 }
 
-async function revokeOne(id: string, { client, call, output }: ClientContext): Promise<void> {
+async function revokeOne(
+  id: string,
+  flags: RevokeFlags,
+  { client, call, output }: ClientContext,
+): Promise<void> {
+  await confirm(
+    `The session ${id} will be revoked. Its key and nonce stop working immediately.`,
+    flags,
+  );
   await client.sessions.deleteSession({ id }, call);
   output.showValue({ id }, () => `Session ${id} is revoked.\n`);
 }
 
 async function revokeAll(
   application: string,
-  { yes }: RevokeFlags,
+  flags: RevokeFlags,
   context: ClientContext,
 ): Promise<void> {
   const { client, call, output } = context;
   const { id, name } = await findApplication(context, application);
-  await confirm(`All sessions of "${name}" (${id}) will be revoked.`, { yes });
+  await confirm(`All sessions of "${name}" (${id}) will be revoked.`, flags);
   await client.sessions.revokeAllSessions({ id }, call);
   output.showValue(
     { application_id: id },
@@ -238,11 +241,13 @@ async function revokeAll(
   );
 }
 
-type NameOf = (applicationId: string) => string;
-
 const sessionColumns = (nameOf: NameOf): readonly Column<Session>[] => [
   { title: "ID", text: ({ id }) => id },
-  { title: "APPLICATION", text: ({ applicationId }) => nameOf(applicationId), shrinkable: true },
+  {
+    title: "APPLICATION",
+    text: ({ applicationId }) => nameOf(applicationId) ?? applicationId,
+    shrinkable: true,
+  },
   {
     title: "STATE",
     text: ({ state }) => state,
@@ -258,23 +263,17 @@ const sessionColumns = (nameOf: NameOf): readonly Column<Session>[] => [
   },
 ];
 
-/** The name of an application with its id, which people copy. */
-function withName(id: string | undefined, nameOf: NameOf): string | undefined {
-  const name = id && nameOf(id);
-  return name === id ? id : `${name} (${id})`;
-}
-
 function formatSession(session: Session, nameOf: NameOf, display: Display): string {
   const details = formatDetails(
     [
       ["id", session.id],
       ["state", session.state],
-      ["application", withName(session.applicationId, nameOf)],
+      nameDetail("application", session.applicationId, nameOf),
       ["permissions", session.permissions.join(" ")],
       ["opened", formatTime(session.createdAt)],
       ["expires", formatTime(session.expiresAt)],
       ["authorized", formatTime(session.authorizedAt)],
-      ["authorized by", withName(session.authorizedBy, nameOf)],
+      nameDetail("authorized by", session.authorizedBy, nameOf),
       ["tenant", session.tenantId],
     ],
     display,

@@ -8,7 +8,7 @@ export interface Column<Row> {
   paint?(text: string, row: Row, colors: Colors): string;
   /** Whether it may be truncated if the table is too wide. */
   readonly shrinkable?: boolean;
-  /** Whether it may be omitted if the table is still too wide. */
+  /** Whether it may be omitted if the table is too wide, or if none of the rows has a text for it. */
   readonly optional?: boolean;
   /** Its width if rows are not known in advance. */
   readonly minWidth?: number;
@@ -21,6 +21,8 @@ interface Table<Row> {
 
 const gap = 2;
 const minShrunkWidth = 12;
+/** Optional columns are omitted before a column that is not optional is truncated below this width. */
+const comfortableWidth = 30;
 
 /** Chooses the columns and widths for these rows so that each line fits the display. */
 export function layoutTable<Row>(
@@ -28,9 +30,12 @@ export function layoutTable<Row>(
   rows: readonly Row[],
   { colors, width = Number.POSITIVE_INFINITY }: Display,
 ): Table<Row> {
-  const natural = columns.map((column) => {
+  const natural = columns.flatMap((column) => {
     const widths = rows.map((row) => textWidth(escapeUnprintable(column.text(row))));
-    return { column, width: widths.reduce(larger, column.minWidth ?? textWidth(column.title)) };
+    const isEmpty = rows.length > 0 && widths.every((width) => width === 0);
+    const minWidth = textWidth(column.title);
+    const initial = rows.length > 0 ? minWidth : (column.minWidth ?? minWidth);
+    return isEmpty && column.optional ? [] : [{ column, width: widths.reduce(larger, initial) }];
   });
   const sized = fitColumns(natural, width);
 
@@ -65,22 +70,32 @@ export function formatTable<Row>(
   return [table.header, ...rows.map(table.line)].map((line) => `${line}\n`).join("");
 }
 
-/** Name and value pairs, each on its own lines. Pairs without a value are omitted. */
+/** A name, its value, and for the name of an application its id, which people copy. */
+export type Detail = readonly [name: string, value: string | undefined, id?: string | undefined];
+
+/** Names and values, each on its own lines. Those without a value are omitted. */
 export function formatDetails(
-  pairs: readonly (readonly [string, string | undefined])[],
+  details: readonly Detail[],
   { colors, width: maxWidth = Number.POSITIVE_INFINITY }: Display,
 ): string {
-  const shown = pairs.filter(([, value]) => value !== undefined && value !== "");
-  const width = shown.map(([name]) => textWidth(name)).reduce(larger, 0);
-  const indent = " ".repeat(width + gap);
+  const shown = details.filter(([, value]) => value !== undefined && value !== "");
+  const nameWidth = shown.map(([name]) => textWidth(name)).reduce(larger, 0);
+  const indent = " ".repeat(nameWidth + gap);
+  const valueWidth = maxWidth - indent.length;
   return shown
-    .map(([name, value = ""]) => {
+    .map(([name, value = "", id]) => {
       const lines = value
         .split(/\r?\n/)
-        .flatMap((line) => wrapText(escapeUnprintable(line), maxWidth - indent.length));
-      return `${colors.dim(padText(name, width))}  ${lines.join(`\n${indent}`)}\n`;
+        .flatMap((line) => wrapText(escapeUnprintable(line), valueWidth));
+      const text = lines.join(`\n${indent}`) + (id ? besideOrBelow(lines.at(-1) ?? "", id) : "");
+      return `${colors.dim(padText(name, nameWidth))}  ${text}\n`;
     })
     .join("");
+
+  function besideOrBelow(line: string, id: string): string {
+    const fits = textWidth(line) + gap + textWidth(id) <= valueWidth;
+    return (fits ? " ".repeat(gap) : `\n${indent}`) + colors.dim(id);
+  }
 }
 
 type Paint<Row> = (text: string, column: Column<Row>) => string;
@@ -90,7 +105,7 @@ interface SizedColumn<Row> {
   readonly width: number;
 }
 
-/** Omits optional columns from the right, then shrinks the widest ones. */
+/** Omits optional columns from the right, then shrinks the widest one, those that are optional first. */
 function fitColumns<Row>(
   natural: readonly SizedColumn<Row>[],
   maxWidth: number,
@@ -104,11 +119,12 @@ function fitColumns<Row>(
     fitted = fitted.toSpliced(last, 1);
   }
   for (let excess = totalWidth(fitted) - maxWidth; excess > 0; excess--) {
-    const widest = fitted
+    const [widest] = fitted
       .filter(({ column, width }) => column.shrinkable && width > minShrunkWidth)
-      .reduce<SizedColumn<Row> | undefined>(
-        (one, other) => (one && one.width >= other.width ? one : other),
-        undefined,
+      .sort(
+        (one, other) =>
+          Number(other.column.optional ?? false) - Number(one.column.optional ?? false) ||
+          other.width - one.width,
       );
     if (!widest) {
       return cutAtEdge(fitted, maxWidth);
@@ -121,7 +137,8 @@ function fitColumns<Row>(
 }
 
 function shrink<Row>({ column, width }: SizedColumn<Row>): SizedColumn<Row> {
-  return { column, width: column.shrinkable ? Math.min(width, minShrunkWidth) : width };
+  const minWidth = column.optional ? minShrunkWidth : comfortableWidth;
+  return { column, width: column.shrinkable ? Math.min(width, minWidth) : width };
 }
 
 /** The last resort: hides everything beyond the edge of the terminal. */

@@ -78,8 +78,8 @@ describe("applications", () => {
     ]);
     expect(list.data).toEqual([got]);
     expect(got).toEqual(await callRest(`/applications/${backendId}`));
-    expect(table.stdout).toMatch(/^ID +NAME +TYPE +STATUS +EXPIRES +LAST USED +PERMISSIONS\n/);
-    expect(table.stdout).toMatch(/ {2}Web \u5e97 {5}public {6}enabled {2}in 29d /);
+    expect(table.stdout).toMatch(/^NAME +TYPE +STATUS +EXPIRES +LAST USED +PERMISSIONS +ID\n/);
+    expect(table.stdout).toMatch(/\nWeb \u5e97 {5}public {6}enabled {2}in 29d /);
   });
 
   it("are found by words, by a key and by their creator", async () => {
@@ -100,6 +100,29 @@ describe("applications", () => {
     expect(stdout.split("\n")).toHaveLength(3);
     expect(stderr).toBe(`Showing 1 of ${total_items}. Use --all to list every one.\n`);
     expect((await runAsAdmin(["apps", "ls", "--all"])).stderr).toBe("");
+    expect(await runAsAdmin(["apps", "list", "--search", "no such words"])).toMatchObject({
+      code: 0,
+      stdout: "",
+      stderr: "No applications found.\n",
+    });
+  });
+
+  it("are shown with the name and id of their creator, or only the id if the key may not read it", async () => {
+    const { id } = await callRest("/applications/key");
+    const shown = await runAsAdmin(["apps", "get", "Backend"]);
+    expect(shown.stdout).toMatch(new RegExp(`^created by +Bootstrap  ${id}$`, "m"));
+    const checker = await runJson([
+      ...["apps", "create", "Checker", "--type", "private", "--permission", "access:check"],
+    ]);
+    for (const [key, application] of [
+      [service.firstKey, `Backend  ${backendId}`],
+      [checker.key, backendId],
+    ]) {
+      const check = ["check", "token:read", "--subject-file", backendKey()];
+      const { code, stdout } = await runAsAdmin(check, { environment: { LATCHKEY_KEY: key } });
+      expect(code).toBe(0);
+      expect(stdout).toMatch(new RegExp(`^application +${application}$`, "m"));
+    }
   });
 
   it("have their new key written to a file of mode 0600 or printed alone", async () => {
@@ -243,6 +266,7 @@ describe("applications", () => {
     for (const command of [
       ["rotate", "Short", "--no-grace"],
       ["disable", "Short"],
+      ["revoke-key", "Short", id],
       ["rm", "Short"],
     ]) {
       expect(await runAsAdmin(["apps", ...command])).toMatchObject({
@@ -250,25 +274,23 @@ describe("applications", () => {
         stderr: expect.stringContaining("Not a terminal; pass --yes to confirm."),
       });
     }
-    expect((await runAsAdmin(["apps", "rotate", "Short"])).stderr).toContain(
-      "The previous key stays valid for 1d.",
+    expect((await runAsAdmin(["apps", "rotate", "Short"])).stderr).toMatch(
+      /^Rotating .* The current key stays valid for 1d\.\n.*\nThe previous key stays valid for 1d\./,
     );
     const { data: rotated } = await runJson(["apps", "keys", "Short"]);
     expect(Date.parse(rotated[1].expires_at) - Date.parse(rotated[0].created_at)).toBe(86_400_000);
     const revoked = await runAsAdmin(["apps", "rotate", "Short", "--no-grace", "--yes"]);
     expect(revoked.stderr).toContain("All previous keys are revoked.");
     expect((await runJson(["apps", "keys", "Short"])).data).toHaveLength(1);
-    for (const revoke of ["revoke-key", "end-key"]) {
-      expect(await runJson(["apps", "rotate", "Short", "--grace", "1h"])).toMatchObject({ id });
-      const { data: keys } = await runJson(["apps", "keys", "Short"]);
-      expect(keys).toHaveLength(2);
-      await runJson(["apps", revoke, id, keys[1].id]);
-    }
+    expect(await runJson(["apps", "rotate", "Short", "--grace", "1h"])).toMatchObject({ id });
+    const { data: keys } = await runJson(["apps", "keys", "Short"]);
+    await runJson(["apps", "revoke-key", id, keys[1].id, "--yes"]);
+    expect((await runJson(["apps", "keys", "Short"])).data).toMatchObject([{ id: keys[0].id }]);
     expect(await runJson(["apps", "disable", "Short", "--yes"])).toMatchObject({
       status: "disabled",
     });
     expect((await runAsAdmin(["apps", "enable", id])).stdout).toBe('"Short" is enabled.\n');
-    expect(await runJson(["apps", "rm", "Short", "--yes"])).toEqual({ id });
+    expect(await runJson(["apps", "delete", "Short", "--yes"])).toEqual({ id });
     expect(await callRest(`/applications/${id}`)).toMatchObject({ status: 404 });
   });
 });
@@ -304,8 +326,9 @@ describe("a session", () => {
     const listed = await runAsAdmin(["sessions", "list", "--application", "Web \u5e97"]);
     expect(listed.stdout).toMatch(new RegExp(`\n${opened.id}  Web \u5e97 +authorized`));
     const shown = await runAsAdmin(["sessions", "get", opened.id]);
-    expect(shown.stdout).toContain(`Backend (${backendId})`);
-    await runJson(["sessions", "rm", opened.id]);
+    expect(shown.stdout).toMatch(new RegExp(`^authorized by +Backend  ${backendId}$`, "m"));
+    expect((await runAsAdmin(["sessions", "rm", opened.id])).code).toBe(2);
+    await runJson(["sessions", "rm", opened.id, "--yes"]);
     expect((await runAsAdmin(["sessions", "get", opened.id])).code).toBe(5);
     const headers = { "SVC-API-KEY": (await readFile(shopKey(), "utf8")).trim() };
     await fetch(`${service.url}/sessions`, { method: "POST", headers });
@@ -327,9 +350,12 @@ describe("events", () => {
   it("are listed and followed through an HTTP/1.1 proxy, also after a lost connection, until the reader closes the pipe", async () => {
     const proxy = await startHttp1Proxy(service.port);
     stopAfterTest(() => void proxy.close());
-    const listed = await runJson(["events", "--limit", "1", "--kind", "application.created"], {
-      environment: { LATCHKEY_URL: proxy.url },
-    });
+    const listed = await runJson(
+      ["events", "ls", "--limit", "1", "--kind", "application.created"],
+      {
+        environment: { LATCHKEY_URL: proxy.url },
+      },
+    );
     expect(listed.data).toHaveLength(1);
     const follow = followAt(proxy.url);
     await follow.until(new RegExp(listed.data[0].id));
@@ -372,6 +398,15 @@ describe("events", () => {
 
 describe("a failing command", () => {
   it.each([
+    ["a mistyped command", ["apps", "craete"], {}, 2, "(Did you mean create?)"],
+    ["a mistyped option", ["apps", "ls", "--limti", "5"], {}, 2, "(Did you mean --limit?)"],
+    [
+      "a mistyped option with =",
+      ["apps", "list", "--ordre=name"],
+      {},
+      2,
+      "(Did you mean --order?)",
+    ],
     ["an unknown value", ["apps", "ls", "--type", "x"], {}, 2, "Allowed choices are private"],
     [
       "a value that the service refuses, by its option",
@@ -476,7 +511,8 @@ describe("a profile", () => {
     expect(list.stdout).toContain(`*  local  ${service.url}  ${shortened}`);
     expect(list.stdout).not.toContain(service.firstKey);
     expect(await cli.run(["whoami"])).toMatchObject({ code: 0, stdout: added.stdout });
-    expect((await cli.runInProcess(["profile", "rm", "local"])).code).toBe(0);
+    expect((await cli.runInProcess(["profile", "rm", "local"])).code).toBe(2);
+    expect((await cli.runInProcess(["profile", "rm", "local", "--yes"])).code).toBe(0);
     expect((await cli.runInProcess(["profile", "use", "local"])).code).toBe(5);
   });
 });

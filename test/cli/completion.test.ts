@@ -23,7 +23,7 @@ describe("completion", () => {
 
   it("lists options and the values of options with choices", async () => {
     expect(await completionsOf("apps", "ls", "--ty")).toEqual(["--type"]);
-    expect(await completionsOf("apps", "end-key", "--js")).toEqual(["--json"]);
+    expect(await completionsOf("apps", "delete", "--js")).toEqual(["--json"]);
     expect(await completionsOf("apps", "ls", "--type", "p")).toEqual(["private", "public"]);
     expect(await completionsOf("apps", "ls", "--type=m")).toEqual(["--type=management"]);
     expect(await completionsOf("apps", "ls", "--name", "x", "--order", "n")).toEqual([

@@ -33,15 +33,27 @@ describe("formatTable", () => {
     );
   });
 
-  it("truncates shrinkable columns and omits optional ones to fit the width", () => {
-    expect(formatTable(columns, rows, { colors: plain, width: 22 })).toBe(
-      "ID  NAME          NOTE\n1   Web shop      old\n22  店 of the E…  new\n",
+  it("omits optional columns to fit the width, then truncates shrinkable ones", () => {
+    expect(formatTable(columns, rows, { colors: plain, width: 23 })).toBe(
+      "ID  NAME\n1   Web shop\n22  店 of the East\n",
     );
     expect(formatTable(columns, rows, { colors: plain, width: 17 })).toBe(
       "ID  NAME\n1   Web shop\n22  店 of the Ea…\n",
     );
     const narrow = formatTable(columns, rows, { colors: plain, width: 9 });
     expect(narrow.split("\n").map(textWidth)).toEqual([8, 9, 9, 0]);
+  });
+
+  it("truncates optional columns before others", () => {
+    const long = [{ id: "1", name: "N".repeat(40), note: "n".repeat(40) }];
+    const shrinkable = columns.map((column) => ({ ...column, shrinkable: column.title !== "ID" }));
+    const [, line = ""] = formatTable(shrinkable, long, { colors: plain, width: 58 }).split("\n");
+    expect(line).toBe(`1   ${"N".repeat(40)}  ${"n".repeat(11)}…`);
+  });
+
+  it("omits an optional column without any text", () => {
+    const noteless = rows.map((row) => ({ ...row, note: "" }));
+    expect(formatTable(columns, noteless, { colors: plain })).toMatch(/^ID {2}NAME\n/);
   });
 
   it("escapes control characters", () => {
@@ -58,6 +70,12 @@ describe("formatDetails", () => {
     expect(formatDetails([...pairs, ["may", "a:b c:d e:f"]], { colors: plain, width: 14 })).toBe(
       "name  Web shop\nmay   a:b c:d\n      e:f\n",
     );
+  });
+
+  it("prints the id of an application beside its name, or below it", () => {
+    const details = [["by", "Web shop", "0198"] as const];
+    expect(formatDetails(details, { colors: plain, width: 18 })).toBe("by  Web shop  0198\n");
+    expect(formatDetails(details, { colors: plain, width: 17 })).toBe("by  Web shop\n    0198\n");
   });
 
   it("prints the lines of a value below each other", () => {

@@ -158,7 +158,7 @@ describeWith(script, "the CLI in a terminal", () => {
     const identity = await cli.run(["whoami"], {
       environment: { LATCHKEY_KEY: key ?? "", LATCHKEY_URL: service.url },
     });
-    expect(identity.stdout).toMatch(/name +my-service\n/);
+    expect(identity.stdout).toMatch(/application +my-service {2}/);
     expect(readFileSync(join(folder, "latchkey_guard.py"), "utf8")).toContain(service.url);
   });
 

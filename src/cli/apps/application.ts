@@ -7,7 +7,7 @@ import { isId } from "../../lib/uuid.js";
 import type { ClientContext } from "../client.js";
 import { CommandError } from "../errors.js";
 import { formatRelativeTime } from "../output.js";
-import type { Column } from "../table.js";
+import type { Column, Detail } from "../table.js";
 
 type CallContext = Pick<ClientContext, "client" | "call">;
 
@@ -37,25 +37,31 @@ export async function findApplicationId(context: CallContext, reference: string)
 /** More applications than these would take too many calls. */
 const maxNamed = 100;
 
-/**
- * Reads the names of applications. Returns a function from an id to the name, or to the id if the application was
- * deleted or the caller may not read it.
- */
+/** The name of an application by its id. `undefined` if it was deleted, or the caller may not read it. */
+export type NameOf = (id: string) => string | undefined;
+
+/** Reads the names of applications, for people only: JSON has the ids. */
 export async function readNames(
-  { client, call }: CallContext,
+  { client, call, output }: ClientContext,
   ids: readonly (string | undefined)[],
-): Promise<(id: string) => string> {
-  const wanted = [...new Set(ids)].filter((id) => id !== undefined).slice(0, maxNamed);
+): Promise<NameOf> {
   const names = new Map<string, string>();
+  const wanted = output.isJson ? [] : [...new Set(ids)].filter((id) => id !== undefined);
   await Promise.all(
-    wanted.map(async (id) => {
+    wanted.slice(0, maxNamed).map(async (id) => {
       const found = await client.applications.getApplication({ id }, call).catch(() => undefined);
       if (found) {
         names.set(id, found.name);
       }
     }),
   );
-  return (id) => names.get(id) ?? id;
+  return (id) => names.get(id);
+}
+
+/** Details of an application: its name and its id, or only the id. */
+export function nameDetail(label: string, id: string | undefined, nameOf: NameOf): Detail {
+  const name = id && nameOf(id);
+  return name ? [label, name, id] : [label, id];
 }
 
 async function findByExternalId(
@@ -96,7 +102,6 @@ function notFound(message: string): CommandError {
 const maxPrefixLength = maxLengthOf(ListApplicationsRequestSchema.field.namePrefix);
 
 export const applicationColumns: readonly Column<Application>[] = [
-  { title: "ID", text: ({ id }) => id },
   { title: "NAME", text: ({ name }) => name, shrinkable: true },
   { title: "TYPE", text: ({ type }) => type },
   {
@@ -111,6 +116,12 @@ export const applicationColumns: readonly Column<Application>[] = [
     optional: true,
   },
   { title: "PERMISSIONS", text: formatPermissions, shrinkable: true, optional: true },
+  {
+    title: "ID",
+    text: ({ id }) => id,
+    paint: (text, _, { dim }) => dim(text),
+    optional: true,
+  },
 ];
 
 function formatPermissions({ permissions, rules }: Application): string {

@@ -5,20 +5,19 @@ import {
   ListApplicationsResponseSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { escapeUnprintable } from "../../lib/terminal.js";
-import {
-  type ClientFlags,
-  type ListFlags,
-  readPages,
-  truncationNote,
-  withClient,
-} from "../client.js";
+import { type ClientContext, type ClientFlags, withClient } from "../client.js";
 import { CommandError } from "../errors.js";
 import { readGrants, readRules, requireGrants } from "../grants.js";
+import { type ListFlags, readPages, showList } from "../list.js";
 import { connectionFlags } from "../options.js";
 import type { Output } from "../output.js";
-import { confirm } from "../prompt.js";
-import { formatTable } from "../table.js";
-import { applicationColumns, findApplication, findApplicationId } from "./application.js";
+import { type ConfirmFlags, confirm } from "../prompt.js";
+import {
+  applicationColumns,
+  findApplication,
+  findApplicationId,
+  readNames,
+} from "./application.js";
 import {
   type ClearFlags,
   clearedFields,
@@ -43,12 +42,16 @@ export async function createApplication(name: string, flags: CreateFlags): Promi
 }
 
 export async function getApplication(reference: string, flags: ClientFlags): Promise<void> {
-  await withClient(flags, async (context) => {
-    const application = await findApplication(context, reference);
-    context.output.show(ApplicationSchema, application, (display) =>
-      formatApplication(application, display),
-    );
-  });
+  await withClient(flags, async (context) =>
+    showApplication(await findApplication(context, reference), context),
+  );
+}
+
+async function showApplication(application: Application, context: ClientContext): Promise<void> {
+  const nameOf = await readNames(context, [application.createdBy, application.modifiedBy]);
+  context.output.show(ApplicationSchema, application, (display) =>
+    formatApplication(application, nameOf, display),
+  );
 }
 
 interface ApplicationListFlags extends ClientFlags, ListFlags {
@@ -84,23 +87,24 @@ export async function listApplications(flags: ApplicationListFlags): Promise<voi
     const list = await readPages(flags, (position) =>
       client.applications.listApplications({ ...filter, ...creator, ...position }, call),
     );
-    output.show(ListApplicationsResponseSchema, list.page, (display) =>
-      formatTable(applicationColumns, list.page.data, display),
-    );
-    output.note(truncationNote(list));
+    showList(output, ListApplicationsResponseSchema, list, {
+      columns: applicationColumns,
+      noun: "application",
+    });
   });
 }
 
 export async function removeApplication(
   reference: string,
-  flags: ClientFlags & { readonly yes?: boolean },
+  flags: ClientFlags & ConfirmFlags,
 ): Promise<void> {
   await withClient(flags, async (context) => {
     const { client, call, output } = context;
     const { id, name, type, version } = await findApplication(context, reference);
     await confirm(
       `The ${type} application "${name}" (${id}) will be deleted, with its keys and sessions.`,
-      { yes: flags.yes, typed: name },
+      flags,
+      name,
     );
     // Fails if it changed after the prompt showed it.
     await client.applications.deleteApplication({ id, ifMatch: version }, call);
@@ -110,7 +114,7 @@ export async function removeApplication(
 
 export async function disableApplication(
   reference: string,
-  flags: ClientFlags & { readonly yes?: boolean },
+  flags: ClientFlags & ConfirmFlags,
 ): Promise<void> {
   await withClient(flags, async (context) => {
     const { client, call, output } = context;
@@ -118,7 +122,7 @@ export async function disableApplication(
     await confirm(
       `"${name}" (${id}) will be disabled. Its keys and the sessions that it opened or authorized ` +
         "are refused until it is enabled again.",
-      { yes: flags.yes },
+      flags,
     );
     // Fails if it changed after the prompt showed it.
     showStatus(
@@ -161,7 +165,7 @@ export async function updateApplication(reference: string, flags: UpdateFlags): 
   }
   const rules = flags.rules === undefined ? undefined : await readRules(flags.rules);
   await withClient(flags, async (context) => {
-    const { client, call, output } = context;
+    const { client, call } = context;
     const before = await findApplication(context, reference);
     const request = {
       id: before.id,
@@ -174,8 +178,7 @@ export async function updateApplication(reference: string, flags: UpdateFlags): 
       updateMask: { paths: clearedFields(flags) },
       ifMatch: flags.ifMatch ?? before.version,
     };
-    const updated = await client.applications.updateApplication(request, call);
-    output.show(ApplicationSchema, updated, (display) => formatApplication(updated, display));
+    await showApplication(await client.applications.updateApplication(request, call), context);
   });
 }
 

@@ -180,10 +180,10 @@ function addKeys(apps: Command): void {
 
   const revoke = apps
     .command("revoke-key")
-    .alias("end-key")
     .description("revoke one key of an application")
     .argument(...application)
     .argument("<key-id>", "id of the key, as listed by `apps keys`", id)
+    .addOption(yesOption())
     .action(revokeKey);
   addExample(
     withConnection(revoke),
@@ -209,6 +209,7 @@ function addStatusAndDelete(apps: Command): void {
 
   const remove = apps
     .command("rm")
+    .alias("delete")
     .description("delete an application, with its keys and sessions")
     .argument(...application)
     .addOption(yesOption())

@@ -10,6 +10,7 @@ import { formatRules } from "../grants.js";
 import { collect, futureTime, wholeNumber } from "../options.js";
 import { type Display, formatTime } from "../output.js";
 import { formatDetails } from "../table.js";
+import { type NameOf, nameDetail } from "./application.js";
 
 /** The options of the optional fields. */
 export interface FieldFlags {
@@ -118,12 +119,16 @@ export function clearedFields(flags: ClearFlags): string[] {
   return Object.entries(isCleared).flatMap(([field, isSet]) => (isSet ? [field] : []));
 }
 
-export function formatApplication(application: Application, display: Display): string {
+export function formatApplication(
+  application: Application,
+  nameOf: NameOf,
+  display: Display,
+): string {
   const { id, name, type, status, permissions, rules, version } = application;
   const details = formatDetails(
     [
-      ["id", id],
       ["name", name],
+      ["id", id],
       ["description", application.description],
       ["external id", application.externalId],
       ["metadata", formatMetadata(application)],
@@ -134,9 +139,9 @@ export function formatApplication(application: Application, display: Display): s
       ["networks", application.allowedCidrs.join(" ")],
       ["session quota", application.sessionQuota?.toString()],
       ["created", formatTime(application.createdAt)],
-      ["created by", application.createdBy],
+      nameDetail("created by", application.createdBy, nameOf),
       ["modified", formatTime(application.modifiedAt)],
-      ["modified by", application.modifiedBy],
+      nameDetail("modified by", application.modifiedBy, nameOf),
       ["expires", formatTime(application.expiresAt)],
       ["last used", formatTime(application.lastUsedAt)],
       ["tenant", application.tenantId],

@@ -8,9 +8,10 @@ import {
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { type ClientFlags, withClient } from "../client.js";
 import { CommandError } from "../errors.js";
+import { showList } from "../list.js";
 import { formatLength, formatRelativeTime, type Output } from "../output.js";
-import { confirm } from "../prompt.js";
-import { type Column, formatDetails, formatTable } from "../table.js";
+import { type ConfirmFlags, confirm } from "../prompt.js";
+import { type Column, formatDetails } from "../table.js";
 import { findApplication, findApplicationId } from "./application.js";
 
 /** Where a new key is printed. It is shown once and stored nowhere. */
@@ -44,8 +45,7 @@ export async function withNewKey(
     output.show(ApplicationSchema, rest, (display) =>
       formatDetails(
         [
-          ["application", created.id],
-          ["name", created.name],
+          ["application", created.name, created.id],
           ["key file", outputKey],
         ],
         display,
@@ -65,8 +65,7 @@ function showKey(created: Application, keyOnly: boolean, output: Output): void {
   output.show(ApplicationSchema, created, (display) =>
     formatDetails(
       [
-        ["application", id],
-        ["name", name],
+        ["application", name, id],
         ["type", type],
         ["key", key],
       ],
@@ -112,8 +111,14 @@ export async function listKeys(reference: string, flags: ClientFlags): Promise<v
     const { client, call, output } = context;
     const id = await findApplicationId(context, reference);
     const keys = await client.applications.listApplicationKeys({ id }, call);
-    output.show(ListApplicationKeysResponseSchema, keys, (display) =>
-      formatTable(keyColumns, keys.data, display),
+    showList(
+      output,
+      ListApplicationKeysResponseSchema,
+      { page: keys },
+      {
+        columns: keyColumns,
+        noun: "key",
+      },
     );
   });
 }
@@ -121,29 +126,33 @@ export async function listKeys(reference: string, flags: ClientFlags): Promise<v
 export async function revokeKey(
   reference: string,
   keyId: string,
-  flags: ClientFlags,
+  flags: ClientFlags & ConfirmFlags,
 ): Promise<void> {
   await withClient(flags, async (context) => {
     const { client, call, output } = context;
     const id = await findApplicationId(context, reference);
+    await confirm(`The key ${keyId} of "${reference}" will stop working immediately.`, flags);
     await client.applications.deleteApplicationKey({ id, keyId }, call);
     output.showValue({ id, key_id: keyId }, () => `Key ${keyId} is revoked.\n`);
   });
 }
 
-interface RotateFlags extends ClientFlags, NewKeyFlags {
+interface RotateFlags extends ClientFlags, NewKeyFlags, ConfirmFlags {
   /** Milliseconds, or false to revoke the current keys now. */
   readonly grace: number | false;
-  readonly yes?: boolean;
 }
 
 export async function rotateKey(reference: string, flags: RotateFlags): Promise<void> {
-  const { grace, yes } = flags;
+  const { grace } = flags;
   await withClient(flags, async (context) => {
     const { client, call, output } = context;
     const { id, name, version } = await findApplication(context, reference);
     if (grace === false) {
-      await confirm(`The current keys of "${name}" will stop working immediately.`, { yes });
+      await confirm(`The current keys of "${name}" will stop working immediately.`, flags);
+    } else {
+      output.note(
+        `Rotating the key of "${name}". The current key stays valid for ${formatLength(grace)}.`,
+      );
     }
     const gracePeriod = grace === false ? {} : { gracePeriod: durationFromMs(grace) };
     // Fails if it changed after the prompt showed it.
@@ -154,7 +163,7 @@ export async function rotateKey(reference: string, flags: RotateFlags): Promise<
     output.note(
       grace === false
         ? "All previous keys are revoked."
-        : `The previous key stays valid for ${formatLength(grace)}.`,
+        : `The previous key stays valid for ${formatLength(grace)}. Revoke it earlier with latchkey apps revoke-key.`,
     );
   });
 }
