@@ -143,8 +143,8 @@ export const openapi = {
                   },
                   "application_id": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
                   "session_id": "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f",
-                  "expires_at": "2028-01-01T00:00:00.000Z",
-                  "checked_at": "2027-01-01T00:00:00.000Z",
+                  "expires_at": "2027-01-01T00:03:00.000Z",
+                  "checked_at": "2027-01-01T00:00:10.000Z",
                   "depends_on_origin": true,
                   "depends_on_address": true,
                   "authorized_by": "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b",
@@ -157,8 +157,7 @@ export const openapi = {
                         "priority": 1,
                         "description": "Cards may be read, masked"
                       }
-                    },
-                    "reason": "no_rule_matches"
+                    }
                   },
                   "by_authorizer": {
                     "allowed": true,
@@ -169,8 +168,7 @@ export const openapi = {
                         "priority": 1,
                         "description": "Cards may be read, masked"
                       }
-                    },
-                    "reason": "no_rule_matches"
+                    }
                   },
                   "limited_by": "session"
                 }
@@ -411,8 +409,8 @@ export const openapi = {
                       },
                       "application_id": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
                       "session_id": "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f",
-                      "expires_at": "2028-01-01T00:00:00.000Z",
-                      "checked_at": "2027-01-01T00:00:00.000Z",
+                      "expires_at": "2027-01-01T00:03:00.000Z",
+                      "checked_at": "2027-01-01T00:00:10.000Z",
                       "depends_on_origin": true,
                       "depends_on_address": true,
                       "authorized_by": "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b",
@@ -425,8 +423,7 @@ export const openapi = {
                             "priority": 1,
                             "description": "Cards may be read, masked"
                           }
-                        },
-                        "reason": "no_rule_matches"
+                        }
                       },
                       "by_authorizer": {
                         "allowed": true,
@@ -437,8 +434,7 @@ export const openapi = {
                             "priority": 1,
                             "description": "Cards may be read, masked"
                           }
-                        },
-                        "reason": "no_rule_matches"
+                        }
                       },
                       "limited_by": "session"
                     }
@@ -655,28 +651,7 @@ export const openapi = {
                   ],
                   "allowed_cidrs": [
                     "203.0.113.0/24"
-                  ],
-                  "authorized_by": "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b",
-                  "authorizer": {
-                    "permissions": [
-                      "token:create"
-                    ],
-                    "rules": [
-                      {
-                        "description": "Cards may be read, masked",
-                        "priority": 1,
-                        "container": "/pci/",
-                        "conditions": [],
-                        "transform": "mask",
-                        "permissions": [
-                          "token:read"
-                        ]
-                      }
-                    ],
-                    "missing_permissions": [
-                      "token:read"
-                    ]
-                  }
+                  ]
                 }
               }
             }
@@ -830,7 +805,9 @@ export const openapi = {
                       "name": "application:read",
                       "allows": "List applications and read each of them.",
                       "types": [
-                        "private"
+                        "private",
+                        "public",
+                        "management"
                       ],
                       "own": true
                     }
@@ -1015,7 +992,7 @@ export const openapi = {
         },
         "responses": {
           "201": {
-            "description": "A named API client of a tenant, with its keys and their grants. Without `modified_by` and `modified_at`.",
+            "description": "A named API client of a tenant, with its keys and their grants. Without `modified_by`, `modified_at`, and `last_used_at`.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -1075,8 +1052,7 @@ export const openapi = {
                   "external_id": "svc-4711",
                   "metadata": {
                     "team": "payments"
-                  },
-                  "last_used_at": "2027-01-02T00:00:00.000Z"
+                  }
                 }
               }
             }
@@ -1278,7 +1254,7 @@ export const openapi = {
           "Applications"
         ],
         "summary": "Lists or searches the applications of the tenant, newest first by default",
-        "description": "Request pages by number, or by cursor in a large tenant: pass `pagination.next` of the response as `start`.\n\nPage and start cannot be combined: send one of them.\n\nRequires the permission `application:read`.",
+        "description": "Request pages by number, or by cursor in a large tenant: pass `pagination.next` of the response as `start`.\n\nRequires the permission `application:read`.",
         "x-required-permission": "application:read",
         "x-callers": [
           "private",
@@ -1310,7 +1286,7 @@ export const openapi = {
             "name": "page",
             "in": "query",
             "required": false,
-            "description": "The page number. The first page is 1, the default.",
+            "description": "The page number. The first page is 1, the default. Cannot be combined with `start`.",
             "schema": {
               "type": "integer",
               "format": "int32",
@@ -1517,10 +1493,9 @@ export const openapi = {
                   "pagination": {
                     "total_items": 42,
                     "page_number": 1,
-                    "page_size": 20,
-                    "total_pages": 3,
-                    "next": "AZjIon8-fB2bWi9ObYwLGo5yGq8",
-                    "incomplete": true
+                    "page_size": 1,
+                    "total_pages": 42,
+                    "next": "AZjIon8-fB2bWi9ObYwLGo5yGq8"
                   },
                   "data": [
                     {
@@ -3000,6 +2975,10 @@ export const openapi = {
                 "example": {
                   "data": [
                     {
+                      "id": "0198cdc8-db40-7d5e-9f60-4b6c8d0e2f4a",
+                      "created_at": "2027-01-02T00:00:00.000Z"
+                    },
+                    {
                       "id": "0198c8a2-7f40-7a3b-8c1d-3e5f7a9b1c2d",
                       "created_at": "2027-01-01T00:00:00.000Z",
                       "last_used_at": "2027-01-02T00:00:00.000Z",
@@ -3436,7 +3415,7 @@ export const openapi = {
                   "modified_at": "2027-01-02T00:00:00.000Z",
                   "expires_at": "2028-01-01T00:00:00.000Z",
                   "version": "17",
-                  "status": "enabled",
+                  "status": "disabled",
                   "allowed_origins": [
                     "https://shop.example.com"
                   ],
@@ -3934,9 +3913,7 @@ export const openapi = {
                 "example": {
                   "decision": true,
                   "context": {
-                    "transform": "mask",
-                    "reason": "permission_missing",
-                    "detail": "No grant of the application lists token:read."
+                    "transform": "mask"
                   }
                 }
               }
@@ -4184,12 +4161,14 @@ export const openapi = {
                   "$ref": "#/components/schemas/BatchEvaluateResponse"
                 },
                 "example": {
-                  "decision": true,
-                  "context": {
-                    "transform": "mask",
-                    "reason": "permission_missing",
-                    "detail": "No grant of the application lists token:read."
-                  }
+                  "evaluations": [
+                    {
+                      "decision": true,
+                      "context": {
+                        "transform": "mask"
+                      }
+                    }
+                  ]
                 }
               }
             }
@@ -4428,7 +4407,7 @@ export const openapi = {
                 },
                 "example": {
                   "page": {
-                    "next_token": "c2VhbGVkIHBvc2l0aW9u"
+                    "next_token": ""
                   },
                   "results": [
                     {
@@ -4950,7 +4929,7 @@ export const openapi = {
         ],
         "responses": {
           "200": {
-            "description": "A page of events. Without `pagination.total_items`, `pagination.page_number`, and `pagination.total_pages`.",
+            "description": "A page of events. Without `pagination.total_items`, `pagination.page_number`, `pagination.total_pages`, and `pagination.incomplete`.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -4969,94 +4948,53 @@ export const openapi = {
                 },
                 "example": {
                   "pagination": {
-                    "page_size": 20,
-                    "next": "AZjIon8-fB2bWi9ObYwLGo5yGq8",
-                    "incomplete": true
+                    "page_size": 1,
+                    "next": "AZjIon8-fB2bWi9ObYwLGo5yGq8"
                   },
                   "data": [
                     {
                       "id": "0198c8a6-1b2c-7d3e-8f40-5a6b7c8d9e0f",
                       "kind": "application.updated",
-                      "at": "2027-01-01T00:00:00.000Z",
+                      "at": "2027-01-02T00:00:00.000Z",
                       "outcome": "success",
                       "actor": {
-                        "application_id": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
-                        "session_id": "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f",
-                        "name": "Web shop"
+                        "application_id": "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b",
+                        "name": "Platform team"
                       },
                       "target": {
                         "application_id": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
-                        "session_id": "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f",
                         "name": "Web shop"
                       },
                       "before": {
-                        "name": "Checkout backend",
+                        "name": "Web shop",
                         "permissions": [
                           "token:create"
                         ],
-                        "rules": [
-                          {
-                            "description": "Cards may be read, masked",
-                            "priority": 1,
-                            "container": "/pci/",
-                            "conditions": [],
-                            "transform": "mask",
-                            "permissions": [
-                              "token:read"
-                            ]
-                          }
-                        ],
+                        "rules": [],
                         "status": "enabled",
                         "allowed_origins": [
                           "https://shop.example.com"
                         ],
-                        "allowed_cidrs": [
-                          "203.0.113.0/24"
-                        ],
-                        "expires_at": "2028-01-01T00:00:00.000Z",
-                        "session_quota": 50000,
-                        "description": "Sells to consumers on the web",
-                        "external_id": "svc-4711",
-                        "metadata": {
-                          "team": "payments"
-                        }
+                        "allowed_cidrs": [],
+                        "metadata": {}
                       },
                       "after": {
-                        "name": "Checkout backend",
+                        "name": "Web shop",
                         "permissions": [
-                          "token:create"
+                          "token:create",
+                          "token:read"
                         ],
-                        "rules": [
-                          {
-                            "description": "Cards may be read, masked",
-                            "priority": 1,
-                            "container": "/pci/",
-                            "conditions": [],
-                            "transform": "mask",
-                            "permissions": [
-                              "token:read"
-                            ]
-                          }
-                        ],
+                        "rules": [],
                         "status": "enabled",
                         "allowed_origins": [
                           "https://shop.example.com"
                         ],
-                        "allowed_cidrs": [
-                          "203.0.113.0/24"
-                        ],
-                        "expires_at": "2028-01-01T00:00:00.000Z",
-                        "session_quota": 50000,
-                        "description": "Sells to consumers on the web",
-                        "external_id": "svc-4711",
-                        "metadata": {
-                          "team": "payments"
-                        }
+                        "allowed_cidrs": [],
+                        "metadata": {}
                       },
                       "method": "latchkey.v1.ApplicationService/UpdateApplication",
                       "request_id": "b7c1f0e2-4a5d-4c3b-9e8f-1a2b3c4d5e6f",
-                      "address": "203.0.113.7",
-                      "count": 1
+                      "address": "203.0.113.7"
                     }
                   ]
                 }
@@ -5172,7 +5110,7 @@ export const openapi = {
           "Gateways"
         ],
         "summary": "Decides whether a gateway may pass on the request of a client (forward auth)",
-        "description": "The gateway sends the headers of the client's request, with the client's key in its usual header or in `Authorization: Bearer`, and its own key in `SVC-GUARD-KEY`. Any 2xx status allows the request. The response then names the owner of the key in `X-Latchkey-…` headers, for the upstream. A denial is an error: 401 for a missing or invalid key, 403 if the key does not allow the request, 429 if it is used too often.\n\nWithout `permission`, the routes of `GATEWAY_ROUTES` decide which permission the request needs, by its host, method and path in `X-Forwarded-Host`, `X-Forwarded-Method` and `X-Forwarded-Uri`, or in `X-Original-Host`, `X-Original-Method` and `X-Original-URI`. A request that matches no route is denied.\n\nContainer and token_id need permission: send it too, or leave all three to GATEWAY_ROUTES.\n\nRequires the permission `access:check`, which only private applications, management applications, and sessions can hold.",
+        "description": "The gateway sends the headers of the client's request, with the client's key in its usual header or in `Authorization: Bearer`, and its own key in `SVC-GUARD-KEY`. Any 2xx status allows the request. The response then names the owner of the key in `X-Latchkey-…` headers, for the upstream. A denial is an error: 401 for a missing or invalid key, 403 if the key does not allow the request, 429 if it is used too often.\n\nWithout `permission`, the routes of `GATEWAY_ROUTES` decide which permission the request needs, by its host, method and path in `X-Forwarded-Host`, `X-Forwarded-Method` and `X-Forwarded-Uri`, or in `X-Original-Host`, `X-Original-Method` and `X-Original-URI`. A request that matches no route is denied.\n\nRequires the permission `access:check`, which only private applications, management applications, and sessions can hold.",
         "security": [
           {
             "gatewayKey": []
@@ -5203,7 +5141,7 @@ export const openapi = {
             "name": "container",
             "in": "query",
             "required": false,
-            "description": "The container of the token that the request concerns. A token is a vaulted data item, not a credential.",
+            "description": "The container of the token that the request concerns. A token is a vaulted data item, not a credential. Needs `permission`.",
             "schema": {
               "type": "string",
               "minLength": 1,
@@ -5218,7 +5156,7 @@ export const openapi = {
             "name": "token_id",
             "in": "query",
             "required": false,
-            "description": "The id of the token that the request concerns.",
+            "description": "The id of the token that the request concerns. Needs `permission`.",
             "schema": {
               "type": "string",
               "minLength": 1,
@@ -5284,7 +5222,7 @@ export const openapi = {
                   "tenant_id": "0198c8a0-11d2-7ab4-8c3f-5e7a9b1d3f60",
                   "session_id": "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f",
                   "transform": "mask",
-                  "expires_at": "2028-01-01T00:00:00.000Z"
+                  "expires_at": "2027-01-01T00:03:00.000Z"
                 }
               }
             }
@@ -5396,7 +5334,7 @@ export const openapi = {
           "Gateways"
         ],
         "summary": "Decides whether a gateway may pass on the request of a client (forward auth)",
-        "description": "The gateway sends the headers of the client's request, with the client's key in its usual header or in `Authorization: Bearer`, and its own key in `SVC-GUARD-KEY`. Any 2xx status allows the request. The response then names the owner of the key in `X-Latchkey-…` headers, for the upstream. A denial is an error: 401 for a missing or invalid key, 403 if the key does not allow the request, 429 if it is used too often.\n\nWithout `permission`, the routes of `GATEWAY_ROUTES` decide which permission the request needs, by its host, method and path in `X-Forwarded-Host`, `X-Forwarded-Method` and `X-Forwarded-Uri`, or in `X-Original-Host`, `X-Original-Method` and `X-Original-URI`. A request that matches no route is denied.\n\nContainer and token_id need permission: send it too, or leave all three to GATEWAY_ROUTES.\n\nRequires the permission `access:check`, which only private applications, management applications, and sessions can hold.",
+        "description": "The gateway sends the headers of the client's request, with the client's key in its usual header or in `Authorization: Bearer`, and its own key in `SVC-GUARD-KEY`. Any 2xx status allows the request. The response then names the owner of the key in `X-Latchkey-…` headers, for the upstream. A denial is an error: 401 for a missing or invalid key, 403 if the key does not allow the request, 429 if it is used too often.\n\nWithout `permission`, the routes of `GATEWAY_ROUTES` decide which permission the request needs, by its host, method and path in `X-Forwarded-Host`, `X-Forwarded-Method` and `X-Forwarded-Uri`, or in `X-Original-Host`, `X-Original-Method` and `X-Original-URI`. A request that matches no route is denied.\n\nRequires the permission `access:check`, which only private applications, management applications, and sessions can hold.",
         "security": [
           {
             "gatewayKey": []
@@ -5427,7 +5365,7 @@ export const openapi = {
             "name": "container",
             "in": "query",
             "required": false,
-            "description": "The container of the token that the request concerns. A token is a vaulted data item, not a credential.",
+            "description": "The container of the token that the request concerns. A token is a vaulted data item, not a credential. Needs `permission`.",
             "schema": {
               "type": "string",
               "minLength": 1,
@@ -5442,7 +5380,7 @@ export const openapi = {
             "name": "token_id",
             "in": "query",
             "required": false,
-            "description": "The id of the token that the request concerns.",
+            "description": "The id of the token that the request concerns. Needs `permission`.",
             "schema": {
               "type": "string",
               "minLength": 1,
@@ -5508,7 +5446,7 @@ export const openapi = {
                   "tenant_id": "0198c8a0-11d2-7ab4-8c3f-5e7a9b1d3f60",
                   "session_id": "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f",
                   "transform": "mask",
-                  "expires_at": "2028-01-01T00:00:00.000Z"
+                  "expires_at": "2027-01-01T00:03:00.000Z"
                 }
               }
             }
@@ -5680,7 +5618,7 @@ export const openapi = {
                   "scope": "token:create token:read",
                   "client_id": "0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a",
                   "token_type": "Bearer",
-                  "exp": 1830297600,
+                  "exp": 1798761780,
                   "iat": 1798761600,
                   "sub": "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f",
                   "jti": "0198c8a4-5d6f-7b21-8e3c-1a2b3c4d5e6f",
@@ -6022,7 +5960,7 @@ export const openapi = {
                 },
                 "example": [
                   {
-                    "token_hash": "4b227777d4dd1fc61c6f884f48641d02b4d121d3fd328cb08b5531fcacdabf8a",
+                    "token_hash": "f908d6c96d563feab06a5ef64108578f53a11aa4ee1cb88ced16bcca61605c2d",
                     "token_type": "latchkey_api_key",
                     "label": "true_positive"
                   }
@@ -6173,8 +6111,7 @@ export const openapi = {
                     "unused": 5
                   },
                   "sessions": {
-                    "open": 1204,
-                    "capped": true
+                    "open": 1204
                   }
                 }
               }
@@ -6581,7 +6518,7 @@ export const openapi = {
         ],
         "responses": {
           "200": {
-            "description": "A page of sessions. Without `pagination.total_items`, `pagination.page_number`, and `pagination.total_pages`.",
+            "description": "A page of sessions. Without `pagination.total_items`, `pagination.page_number`, `pagination.total_pages`, and `pagination.incomplete`.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -6600,9 +6537,8 @@ export const openapi = {
                 },
                 "example": {
                   "pagination": {
-                    "page_size": 20,
-                    "next": "AZjIon8-fB2bWi9ObYwLGo5yGq8",
-                    "incomplete": true
+                    "page_size": 1,
+                    "next": "AZjIon8-fB2bWi9ObYwLGo5yGq8"
                   },
                   "data": [
                     {
@@ -6617,8 +6553,13 @@ export const openapi = {
                         {
                           "description": "Cards may be read, masked",
                           "priority": 1,
-                          "container": "/pci/",
-                          "conditions": [],
+                          "conditions": [
+                            {
+                              "attribute": "container",
+                              "operator": "starts_with",
+                              "value": "/pci/customer-42/"
+                            }
+                          ],
                           "transform": "mask",
                           "permissions": [
                             "token:read"
@@ -7085,8 +7026,13 @@ export const openapi = {
                     {
                       "description": "Cards may be read, masked",
                       "priority": 1,
-                      "container": "/pci/",
-                      "conditions": [],
+                      "conditions": [
+                        {
+                          "attribute": "container",
+                          "operator": "starts_with",
+                          "value": "/pci/customer-42/"
+                        }
+                      ],
                       "transform": "mask",
                       "permissions": [
                         "token:read"
@@ -7978,7 +7924,7 @@ export const openapi = {
         "schema": {
           "type": "string"
         },
-        "example": "2028-01-01T00:00:00.000Z"
+        "example": "2027-01-01T00:03:00.000Z"
       }
     },
     "responses": {
@@ -8450,7 +8396,7 @@ export const openapi = {
     "schemas": {
       "TokenReferenceInput": {
         "type": "object",
-        "description": "The attributes of a token that rules compare.\n\nSend the id of the token, its container, or both.",
+        "description": "The attributes of a token that rules compare: its id, its container, or both.",
         "properties": {
           "id": {
             "type": "string",
@@ -8476,7 +8422,7 @@ export const openapi = {
       },
       "CheckAccessRequest": {
         "type": "object",
-        "description": "A check: does this key, application or session have this permission on this token?\n\nSend exactly one subject: key, application_id, session_id or external_id.",
+        "description": "A check: does this key, application or session have this permission on this token?\n\nExactly one of `key`, `application_id`, `session_id` and `external_id` names the subject.",
         "properties": {
           "key": {
             "type": "string",
@@ -8708,7 +8654,7 @@ export const openapi = {
             "type": "string",
             "format": "date-time",
             "examples": [
-              "2028-01-01T00:00:00.000Z"
+              "2027-01-01T00:03:00.000Z"
             ],
             "description": "When the subject's key expires. Absent if it never does."
           },
@@ -8716,7 +8662,7 @@ export const openapi = {
             "type": "string",
             "format": "date-time",
             "examples": [
-              "2027-01-01T00:00:00.000Z"
+              "2027-01-01T00:00:10.000Z"
             ],
             "description": "When the check was made, by the clock of the service."
           },
@@ -8769,7 +8715,7 @@ export const openapi = {
       },
       "CheckAccessRequestInput": {
         "type": "object",
-        "description": "A check: does this key, application or session have this permission on this token?\n\nSend exactly one subject: key, application_id, session_id or external_id.",
+        "description": "A check: does this key, application or session have this permission on this token?\n\nExactly one of `key`, `application_id`, `session_id` and `external_id` names the subject.",
         "properties": {
           "key": {
             "type": "string",
@@ -8908,7 +8854,7 @@ export const openapi = {
             "examples": [
               "/pci/customer-42/"
             ],
-            "description": "The value to compare with.\n\nMust be one line of text that is not blank, without control characters."
+            "description": "The value to compare with. A container is a path such as `/pci/high/`, without empty, `.` or `..` segments.\n\nMust be one line of text that is not blank, without control characters."
           }
         },
         "required": [
@@ -9227,7 +9173,7 @@ export const openapi = {
       },
       "AccessRuleConditionInput": {
         "type": "object",
-        "description": "A comparison with an attribute of a token.\n\nValue must be a container path such as /pci/high/, without empty, . or .. segments.",
+        "description": "A comparison with an attribute of a token.",
         "properties": {
           "attribute": {
             "type": "string",
@@ -9258,7 +9204,7 @@ export const openapi = {
             "examples": [
               "/pci/customer-42/"
             ],
-            "description": "The value to compare with.\n\nMust be one line of text that is not blank, without control characters."
+            "description": "The value to compare with. A container is a path such as `/pci/high/`, without empty, `.` or `..` segments.\n\nMust be one line of text that is not blank, without control characters."
           }
         },
         "required": [
@@ -9270,7 +9216,7 @@ export const openapi = {
       },
       "AccessRuleInput": {
         "type": "object",
-        "description": "A grant on some tokens: which tokens, which permissions, and how much of the data is shown. A token is a vaulted data item, not a credential.\n\nRules are evaluated in ascending priority. The first rule that matches the token and lists the permission decides.\n\nContainer and conditions cannot be combined: send one of them.",
+        "description": "A grant on some tokens: which tokens, which permissions, and how much of the data is shown. A token is a vaulted data item, not a credential.\n\nRules are evaluated in ascending priority. The first rule that matches the token and lists the permission decides.",
         "properties": {
           "description": {
             "type": "string",
@@ -9345,7 +9291,7 @@ export const openapi = {
       },
       "CreateApplicationRequest": {
         "type": "object",
-        "description": "The application to create.\n\nPermissions and rules are both empty: add at least one permission or rule.",
+        "description": "The application to create, with at least one permission or rule.",
         "properties": {
           "name": {
             "type": "string",
@@ -9388,8 +9334,7 @@ export const openapi = {
             "description": "The granted access rules.",
             "maxItems": 1000,
             "items": {
-              "$ref": "#/components/schemas/AccessRuleInput",
-              "description": "Conditions are only for rules of sessions: remove them."
+              "$ref": "#/components/schemas/AccessRuleInput"
             }
           },
           "expires_at": {
@@ -9721,7 +9666,7 @@ export const openapi = {
             "type": "integer",
             "format": "int32",
             "examples": [
-              20
+              1
             ],
             "description": "The maximum number of items on a page."
           },
@@ -9729,7 +9674,7 @@ export const openapi = {
             "type": "integer",
             "format": "int32",
             "examples": [
-              3
+              42
             ],
             "description": "The number of pages. Absent for lists by cursor, and if `incomplete` is set."
           },
@@ -9775,7 +9720,7 @@ export const openapi = {
       },
       "UpdateApplicationRequest": {
         "type": "object",
-        "description": "The new state of an application.\n\nPermissions and rules are both empty: add at least one permission or rule.",
+        "description": "The new state of an application, with at least one permission or rule.",
         "properties": {
           "name": {
             "type": "string",
@@ -9806,8 +9751,7 @@ export const openapi = {
             "description": "The granted access rules. They replace the previous ones.",
             "maxItems": 1000,
             "items": {
-              "$ref": "#/components/schemas/AccessRuleInput",
-              "description": "Conditions are only for rules of sessions: remove them."
+              "$ref": "#/components/schemas/AccessRuleInput"
             }
           },
           "allowed_origins": {
@@ -10703,7 +10647,7 @@ export const openapi = {
             "type": "string",
             "format": "date-time",
             "examples": [
-              "2027-01-01T00:00:00.000Z"
+              "2027-01-02T00:00:00.000Z"
             ],
             "description": "When it happened, by the clock of the store."
           },
@@ -10853,7 +10797,7 @@ export const openapi = {
             "type": "string",
             "format": "date-time",
             "examples": [
-              "2028-01-01T00:00:00.000Z"
+              "2027-01-01T00:03:00.000Z"
             ],
             "description": "When the key expires. Absent if it never does."
           }
@@ -10939,7 +10883,7 @@ export const openapi = {
           "exp": {
             "type": "number",
             "examples": [
-              1830297600
+              1798761780
             ],
             "description": "The Unix time in seconds at which the key expires. Absent if it never does."
           },
@@ -11045,7 +10989,7 @@ export const openapi = {
           "token_hash": {
             "type": "string",
             "examples": [
-              "4b227777d4dd1fc61c6f884f48641d02b4d121d3fd328cb08b5531fcacdabf8a"
+              "f908d6c96d563feab06a5ef64108578f53a11aa4ee1cb88ced16bcca61605c2d"
             ],
             "description": "The SHA-256 of the token in hexadecimal digits."
           },
@@ -11239,7 +11183,7 @@ export const openapi = {
       },
       "AuthorizeSessionRequest": {
         "type": "object",
-        "description": "The session to authorize and its grants.\n\nPermissions and rules are both empty: add at least one permission or rule.",
+        "description": "The session to authorize and its grants: at least one permission or rule.",
         "properties": {
           "nonce": {
             "type": "string",
@@ -11267,11 +11211,10 @@ export const openapi = {
           },
           "rules": {
             "type": "array",
-            "description": "The granted access rules.",
+            "description": "The granted access rules, with conditions.",
             "maxItems": 1000,
             "items": {
-              "$ref": "#/components/schemas/AccessRuleInput",
-              "description": "Container is only for rules of applications: use conditions.\n\nConditions are required in rules of sessions: add at least one."
+              "$ref": "#/components/schemas/AccessRuleInput"
             }
           },
           "expires_at": {
@@ -11339,7 +11282,7 @@ export const openapi = {
           },
           "rules": {
             "type": "array",
-            "description": "The granted access rules.",
+            "description": "The granted access rules, with conditions.",
             "items": {
               "$ref": "#/components/schemas/AccessRule"
             }

@@ -34,6 +34,7 @@ import { createFeedback, readLeakedTokens } from "../../src/services/keys/leak-r
 import { createEncoder } from "../../src/transport/rest/encode.js";
 import { isRawBody } from "../../src/transport/rpc/methods.js";
 import { createAuthZenMetadata } from "../../src/transport/system/authzen-metadata.js";
+import { matchesPattern } from "../../src/validation/patterns.js";
 import { isFullSuite } from "../support/jest/suite.js";
 
 interface Media {
@@ -98,6 +99,8 @@ const methods = services
     const operation = paths[pattern.value ?? ""]?.[pattern.case ?? ""] as Operation;
     return { name: method.name, method: method as DescMethod, operation };
   });
+
+const validator = createValidator({ registry: validationRules, regexMatch: matchesPattern });
 
 const operationPath = ["paths", "/applications/{id}", "get"];
 const forbiddenBody = [...operationPath, "responses", "403", "content", "application/problem+json"];
@@ -229,6 +232,21 @@ it("every operation of the OpenAPI document lists 414 and 431", () => {
   }
 });
 
+it("an example of a page in the OpenAPI document has as many items as its size", () => {
+  const pages = methods.flatMap(({ operation }) => {
+    const { example } = operation.responses[200]?.content?.["application/json"] ?? {};
+    return example && "pagination" in example ? [example] : [];
+  });
+  expect(pages).not.toHaveLength(0);
+  for (const { pagination, data } of pages) {
+    const { page_size, next } = pagination as { page_size?: number; next?: string };
+    expect({ size: (data as []).length, next }).toEqual({
+      size: page_size,
+      next: expect.any(String),
+    });
+  }
+});
+
 it("a request body accepts null only for the fields that an update can clear", () => {
   const nullable = methods.flatMap(({ method }) => {
     const schema = (openapi.components.schemas as Record<string, BodySchema>)[method.input.name];
@@ -285,7 +303,6 @@ describe.each(methods)("the operation of $name", ({ method, operation }) => {
       expect(readLeakedTokens(Buffer.from(JSON.stringify(bodies)))).toHaveLength(1);
       return;
     }
-    const validator = createValidator({ registry: validationRules });
     for (const body of bodies) {
       const message = fromJson(method.input, { ...body, ...inUrl });
       expect(validator.validate(method.input, message).error).toBeUndefined();
@@ -296,7 +313,6 @@ describe.each(methods)("the operation of $name", ({ method, operation }) => {
     const { value = {} } = bodyOf(operation)?.examples?.minimal ?? {};
     const path = (operation.parameters ?? []).filter((parameter) => parameter.in === "path");
     const inPath = Object.fromEntries(path.map(({ name, example }) => [name, example ?? null]));
-    const validator = createValidator({ registry: validationRules });
     for (const name of Object.keys(value)) {
       const { [name]: _, ...others } = value;
       const message = fromJson(method.input, { ...others, ...inPath });
@@ -310,13 +326,12 @@ describe.each(methods)("the operation of $name", ({ method, operation }) => {
     const { requestBody, parameters = [] } = operation;
     const path = parameters.filter((parameter) => parameter.in === "path");
     const minimal = Object.fromEntries(path.map(({ name, example }) => [name, example ?? null]));
-    const validator = createValidator({ registry: validationRules });
     const result = validator.validate(method.input, fromJson(method.input, minimal));
     const needsBody = isRawBody(method.input) || result.error !== undefined;
     expect(requestBody?.required ?? false).toBe(requestBody !== undefined && needsBody);
   });
 
-  it("has an example response that matches its message", () => {
+  it("has an example response that satisfies the rules of its message", () => {
     const isEmpty = method.output.typeName === EmptySchema.typeName;
     const [status, response] = success ?? [];
     expect(Number(status)).toBe(getOption(method, http_status) || (isEmpty ? 204 : 200));
@@ -333,6 +348,7 @@ describe.each(methods)("the operation of $name", ({ method, operation }) => {
       return;
     }
     const message = fromJson(method.output, example);
+    expect(validator.validate(method.output, message).error).toBeUndefined();
     const omitsAbsent = getOption(method, rest_format) !== RestFormat.UNSPECIFIED;
     // Members that the handler does not set are absent, unlike in a complete message.
     const shown = omitsAbsent ? pickSet(method.output, message) : message;

@@ -72,7 +72,6 @@ describe("the proto reference", () => {
     );
     expect(getRows("AccessRuleCondition")[1]).toContain("One of `starts_with` or `equals`.");
     expect(getRows("ListSessionsRequest")[2]).toContain("Must be at least 1 and at most 100.");
-    expect(getSection("TokenReference")).toContain("Send the id of the token, its container,");
   });
 
   it("describes every error of the methods", () => {

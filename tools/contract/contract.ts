@@ -10,6 +10,7 @@ import {
   type Registry,
   toJson,
 } from "@bufbuild/protobuf";
+import { memoize } from "../../src/lib/cache.js";
 import { parseTemplate } from "../../src/transport/rest/router.js";
 
 /** The package of the contract. Other packages are dependencies. */
@@ -28,6 +29,8 @@ export interface Contract {
   httpStatus(method: DescMethod): number | undefined;
   errors(method: DescMethod): readonly string[];
   omittedFields(method: DescMethod): readonly string[];
+  /** Fields of the example response. */
+  responseExample(method: DescMethod): JsonObject;
   isReplayable(method: DescMethod): boolean;
   /** The message that describes each item of a raw body, if the message is one. */
   rawItems(method: DescMethod, side: "input" | "output"): DescMessage | undefined;
@@ -39,6 +42,8 @@ export interface Contract {
   /** The header that carries a response field as plain text, if any. */
   identityHeader(field: DescField): string | undefined;
   messageRules(message: DescMessage): readonly Rule[];
+  /** Fields of the example of the message. */
+  example(message: DescMessage): JsonObject;
   fieldRules(field: DescField): FieldRules;
   isRequired(field: DescField): boolean;
   /** The CEL rules of our own extensions. */
@@ -83,15 +88,16 @@ type Carrier = DescMethod | DescService | DescMessage | DescField | DescExtensio
 export function readContract(files: readonly DescFile[]): Contract {
   const registry = createRegistry(...files);
 
-  /** Reads an option as JSON, without unset fields. */
-  function read<T>(carrier: Carrier, option: string): T | undefined {
-    const { options } = carrier.proto;
+  /** All options as JSON, without unset fields. */
+  const optionsOf = memoize(({ proto: { options } }: Carrier): JsonObject => {
     const schema = options && registry.getMessage(options.$typeName);
-    if (!schema) {
-      return undefined;
-    }
-    const json = toJson(schema, options, { registry, useProtoFieldName: true }) as JsonObject;
-    return json[`[${option}]`] as T | undefined;
+    return schema
+      ? (toJson(schema, options, { registry, useProtoFieldName: true }) as JsonObject)
+      : {};
+  });
+
+  function read<T>(carrier: Carrier, option: string): T | undefined {
+    return optionsOf(carrier)[`[${option}]`] as T | undefined;
   }
 
   const fieldRules = (field: DescField): FieldRules => read(field, "buf.validate.field") ?? {};
@@ -120,6 +126,7 @@ export function readContract(files: readonly DescFile[]): Contract {
     httpStatus: (method) => read(method, "latchkey.v1.http_status"),
     errors: (method) => read(method, "latchkey.v1.errors") ?? [],
     omittedFields: (method) => read(method, "latchkey.v1.leaves_out") ?? [],
+    responseExample: (method) => JSON.parse(read(method, "latchkey.v1.response_example") ?? "{}"),
     isReplayable: (method) => read(method, "latchkey.v1.replayable") ?? false,
     rawItems: (method, side) => {
       const option = side === "input" ? "request_items" : "response_items";
@@ -136,6 +143,7 @@ export function readContract(files: readonly DescFile[]): Contract {
     header: (field) => read(field, "latchkey.v1.http_header"),
     identityHeader: (field) => read(field, "latchkey.v1.identity_header"),
     messageRules: (message) => read<{ cel?: Rule[] }>(message, "buf.validate.message")?.cel ?? [],
+    example: (message) => JSON.parse(read(message, "latchkey.v1.example") ?? "{}"),
     fieldRules,
     isRequired(field) {
       const { required, repeated } = fieldRules(field);

@@ -1,6 +1,7 @@
 import {
   type DescField,
   type DescMessage,
+  type DescMethod,
   fromJson,
   getOption,
   type JsonObject,
@@ -9,16 +10,20 @@ import {
 } from "@bufbuild/protobuf";
 import { createValidator } from "@bufbuild/protovalidate";
 import { describeViolation, type RulesOf } from "../../src/validation/violation-messages.js";
-import type { Contract, FieldRules } from "./contract.js";
+import { type Contract, type FieldRules, ownFormat } from "./contract.js";
 
-/** Composes examples of messages from the examples in the rules of their fields. */
+/**
+ * Composes examples of messages from the examples in the rules of their fields and in the
+ * options of messages and methods. All satisfy the rules of their message.
+ */
 export interface Examples {
-  /** A valid request with as many fields as possible. */
+  /** A request with as many fields as possible. */
   request(message: DescMessage): JsonObject;
-  /** A valid request with as few fields as possible. */
+  /** A request with as few fields as possible. */
   minimalRequest(message: DescMessage): JsonObject;
-  /** A response without the fields at these paths, with or without empty lists and maps. */
-  response(message: DescMessage, omitted: readonly string[], hasEmpty: boolean): JsonObject;
+  response(method: DescMethod): JsonObject;
+  /** A body that is a JSON array of the message. */
+  items(message: DescMessage): JsonObject[];
 }
 
 interface Mode {
@@ -28,9 +33,15 @@ interface Mode {
   readonly hasEmpty: boolean;
   /** The paths of the omitted fields, relative to the message. */
   readonly omitted: readonly string[];
+  /** The values of some fields. Those that are null are omitted. */
+  readonly fixed: JsonObject;
 }
 
-const request: Mode = { isResponse: false, isMinimal: false, hasEmpty: false, omitted: [] };
+const request: Mode = {
+  ...{ isResponse: false, isMinimal: false, hasEmpty: false },
+  ...{ omitted: [], fixed: {} },
+};
+const response: Mode = { ...request, isResponse: true, hasEmpty: true };
 
 export function createExamples(contract: Contract, validate: Validate): Examples {
   function findValid(message: DescMessage, mode: Mode): JsonObject {
@@ -52,9 +63,14 @@ export function createExamples(contract: Contract, validate: Validate): Examples
    * All fields of a message, then all but up to three, because rules may exclude some
    * combinations. The other way round if the example is minimal.
    */
-  function* createCandidates(message: DescMessage, mode: Mode): Generator<JsonObject> {
+  function* createCandidates(message: DescMessage, base: Mode): Generator<JsonObject> {
+    const fixed = { ...contract.example(message), ...base.fixed };
+    const mode = { ...base, fixed };
     const fields = message.fields.filter(
-      (field) => !mode.omitted.includes(field.name) && (mode.isResponse || !isTimestamp(field)),
+      (field) =>
+        !mode.omitted.includes(field.name) &&
+        fixed[field.name] !== null &&
+        (mode.isResponse || !isTimestamp(field)),
     );
     if (mode.isMinimal) {
       const optional = fields.filter((field) => !contract.isRequired(field));
@@ -64,7 +80,8 @@ export function createExamples(contract: Contract, validate: Validate): Examples
       }
       return;
     }
-    for (const excluded of subsetsOf(fields.toReversed(), 3)) {
+    const excludable = fields.filter((field) => !(field.name in fixed));
+    for (const excluded of subsetsOf(excludable.toReversed(), 3)) {
       yield* combine(fields, excluded, mode);
     }
   }
@@ -79,7 +96,10 @@ export function createExamples(contract: Contract, validate: Validate): Examples
       return;
     }
     for (const rest of combine(others, excluded, mode)) {
-      if (!excluded.includes(field)) {
+      const fixed = mode.fixed[field.name];
+      if (fixed !== undefined) {
+        yield { [field.name]: fixed, ...rest };
+      } else if (!excluded.includes(field)) {
         for (const value of values(field, mode)) {
           yield { [field.name]: field.fieldKind === "list" ? [value] : value, ...rest };
         }
@@ -96,12 +116,12 @@ export function createExamples(contract: Contract, validate: Validate): Examples
     if (example !== undefined) {
       yield example;
     } else if (field.message) {
-      const nested = { ...mode, omitted: selectBelow(field, mode.omitted) };
-      if (mode.isResponse || mode.isMinimal) {
-        // Rules of these do not span messages, so one valid form is enough.
-        yield findValid(field.message, nested);
-      } else {
+      const nested = { ...mode, omitted: selectBelow(field, mode.omitted), fixed: {} };
+      if (contract.messageRules(field.message).length > 0) {
+        // The rules of the outer message may allow only some of its forms.
         yield* createValid(field.message, nested);
+      } else {
+        yield findValid(field.message, nested);
       }
     } else {
       throw new Error(`${field} has no example in its rules`);
@@ -111,12 +131,19 @@ export function createExamples(contract: Contract, validate: Validate): Examples
   return {
     request: (message) => findValid(message, request),
     minimalRequest: (message) => findValid(message, { ...request, isMinimal: true }),
-    response: (message, omitted, hasEmpty) => {
+    response: (method) => {
+      const omitted = contract.omittedFields(method);
       for (const path of omitted) {
-        assertField(message, path);
+        assertField(method.output, path);
       }
-      return findValid(message, { isResponse: true, isMinimal: false, hasEmpty, omitted });
+      return findValid(method.output, {
+        ...response,
+        hasEmpty: contract.restFormat(method) === ownFormat,
+        omitted,
+        fixed: contract.responseExample(method),
+      });
     },
+    items: (message) => [findValid(message, response)],
   };
 }
 

@@ -20,9 +20,14 @@ export function splitSummary(text: string): [summary: string, rest: string] {
   return [text.slice(0, end), text.slice(end + 1).trim()];
 }
 
-/** The messages of rules as sentences. */
-export function toSentences(rules: readonly Rule[]): string[] {
-  return rules.map(({ message }) => `${message[0]?.toUpperCase()}${message.slice(1)}.`);
+/**
+ * Describes rules by their error messages, if these describe the value: "must be one line".
+ * Other messages name a mistake and its fix. Comments describe those rules.
+ */
+export function describeRules(rules: readonly Rule[]): string[] {
+  return rules
+    .filter(({ message }) => message.startsWith("must "))
+    .map(({ message }) => `M${message.slice(1)}.`);
 }
 
 export function paragraphs(...texts: readonly string[]): string | undefined {

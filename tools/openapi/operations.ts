@@ -14,13 +14,7 @@ import {
   createValidationErrors,
   isValid,
 } from "../contract/examples.js";
-import {
-  formatList,
-  getComment,
-  paragraphs,
-  splitSummary,
-  toSentences,
-} from "../contract/prose.js";
+import { formatList, getComment, paragraphs, splitSummary } from "../contract/prose.js";
 import type { HeaderFields } from "./headers.js";
 import { idempotencyKeyParameter, referToHeaders } from "./headers.js";
 import type { Occurrence, Problems } from "./problems.js";
@@ -83,7 +77,7 @@ export function createOperations({ contract, schemas, problems, headerFields }: 
     return {
       "application/json": {
         schema: { type: "array", items: schemas.response(items, ownFormat) },
-        example: [examples.response(items, [], true)],
+        example: examples.items(items),
       },
     };
   }
@@ -157,7 +151,7 @@ export function createOperations({ contract, schemas, problems, headerFields }: 
         content: {
           "application/json": {
             schema: schemas.response(output, format),
-            example: examples.response(output, omitted, format === ownFormat),
+            example: examples.response(method),
           },
         },
       },
@@ -194,7 +188,6 @@ export function createOperations({ contract, schemas, problems, headerFields }: 
 
   return (method: DescMethod, http: HttpBinding, tag: string): Json => {
     const [summary, rest] = splitSummary(getComment(method));
-    const rules = http.hasBody ? [] : contract.messageRules(method.input);
     const example = contract.rawItems(method, "input") ? {} : examples.request(method.input);
     const parameters = [
       ...describeParameters(method, http, example),
@@ -206,7 +199,7 @@ export function createOperations({ contract, schemas, problems, headerFields }: 
       operationId: method.localName + (http.verb === main?.verb ? "" : capitalize(http.verb)),
       tags: [tag],
       summary,
-      description: paragraphs(rest, ...toSentences(rules), describeAccess(contract, method)),
+      description: paragraphs(rest, describeAccess(contract, method)),
       security: describeSecurity(contract, method),
       "x-required-permission": contract.access(method).permission,
       "x-callers": getCallers(contract, method),

@@ -11,7 +11,7 @@ import {
   type StringRules,
 } from "../contract/contract.js";
 import { findExample, formatTimestamp } from "../contract/examples.js";
-import { describeLimits, getComment, paragraphs, toSentences } from "../contract/prose.js";
+import { describeLimits, describeRules, getComment, paragraphs } from "../contract/prose.js";
 
 /** A part of the document. Members that are `undefined` are not written. */
 export type Json = { readonly [name: string]: unknown };
@@ -46,7 +46,7 @@ export function createSchemas(contract: Contract): Schemas {
   function input(message: DescMessage, fields: readonly DescField[], format: RestFormat): Json {
     return {
       type: "object",
-      description: paragraphs(getComment(message), ...toSentences(contract.messageRules(message))),
+      description: getComment(message),
       properties: properties(
         fields,
         (part) => define(`${part.name}Input`, () => input(part, part.fields, format)),
@@ -131,7 +131,7 @@ function fieldSchema(contract: Contract, field: DescField, referTo: ReferTo): Js
     ...valueSchema(contract, field, rules, referTo),
     description: paragraphs(...describeSchemaRules(contract, rules)),
   });
-  const description = paragraphs(getComment(field), ...toSentences(rules.cel ?? []));
+  const description = paragraphs(getComment(field), ...describeRules(rules.cel ?? []));
   switch (field.fieldKind) {
     case "list":
       return {
@@ -228,7 +228,10 @@ function describeSchemaRules(
   contract: Contract,
   { cel = [], string = {}, duration = {} }: FieldRules,
 ): string[] {
-  return [...toSentences([...cel, ...contract.predefinedRules(string)]), describeLimits(duration)];
+  return [
+    ...describeRules([...cel, ...contract.predefinedRules(string)]),
+    describeLimits(duration),
+  ];
 }
 
 /**

@@ -8,7 +8,7 @@ import {
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import type { Contract, FieldRules, RepeatedRules, StringRules } from "../contract/contract.js";
 import { findExample } from "../contract/examples.js";
-import { describeLimits, formatList, getComment, toSentences } from "../contract/prose.js";
+import { describeLimits, describeRules, formatList, getComment } from "../contract/prose.js";
 import { type Block, heading, inlineCode, linkTo, prose } from "./blocks.js";
 
 /** Describes the request and response messages of all methods, sorted by name. */
@@ -29,7 +29,6 @@ function describeMessage(contract: Contract, message: DescMessage, isRequest: bo
   return [
     heading(3, message.name),
     ...prose(getComment(message)),
-    ...prose(toSentences(contract.messageRules(message)).join(" ")),
     ...(message.fields.length > 0 ? [describeFields(contract, message, isRequest)] : []),
   ];
 }
@@ -44,7 +43,7 @@ function describeFields(contract: Contract, { fields }: DescMessage, isRequest: 
       const example = findExample(rules);
       const lines = [
         getComment(field).replaceAll("\n\n", " "),
-        [...presence, ...describeRules(contract, field)].join(" "),
+        [...presence, ...describeFieldRules(contract, field)].join(" "),
         example === undefined ? "" : `Example: ${inlineCode(formatExample(example))}`,
       ];
       return [
@@ -106,7 +105,7 @@ function reachable(from: readonly DescMessage[]): Set<DescMessage> {
 }
 
 /** Describes the rules of a field in sentences. */
-function describeRules(contract: Contract, field: DescField): string[] {
+function describeFieldRules(contract: Contract, field: DescField): string[] {
   const rules = contract.fieldRules(field);
   const header = contract.header(field);
   const { min_pairs, max_pairs, keys, values } = rules.map ?? {};
@@ -139,7 +138,7 @@ function valueRules(
     string.pattern ? `Matches ${inlineCode(string.pattern)}.` : "",
     describeLimits(int32),
     describeLimits(duration),
-    ...toSentences([...contract.predefinedRules(string), ...cel]),
+    ...describeRules([...contract.predefinedRules(string), ...cel]),
   ].filter((text) => text !== "");
 }
 

@@ -3,7 +3,7 @@ import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { Code } from "@connectrpc/connect";
 import { describeAccess, getCallers } from "../contract/access.js";
 import { getAuthErrors, getMethodErrors, problemType } from "../contract/catalogue.js";
-import { type Contract, ownFormat } from "../contract/contract.js";
+import type { Contract } from "../contract/contract.js";
 import type { Examples } from "../contract/examples.js";
 import { formatList, getComment } from "../contract/prose.js";
 import { type Block, heading, inlineCode, linkTo, type Property, prose } from "./blocks.js";
@@ -87,7 +87,7 @@ function createRequestExample(
   method: DescMethod,
 ): JsonValue {
   const items = contract.rawItems(method, "input");
-  return items ? [examples.response(items, [], true)] : examples.request(method.input);
+  return items ? examples.items(items) : examples.request(method.input);
 }
 
 function createResponseExample(
@@ -96,13 +96,7 @@ function createResponseExample(
   method: DescMethod,
 ): JsonValue {
   const items = contract.rawItems(method, "output");
-  return items
-    ? [examples.response(items, [], true)]
-    : examples.response(
-        method.output,
-        contract.omittedFields(method),
-        contract.restFormat(method) === ownFormat,
-      );
+  return items ? examples.items(items) : examples.response(method);
 }
 
 function createExample(title: string, example: JsonValue): Block[] {

@@ -102,7 +102,8 @@ export type AccessRuleCondition = Message<"latchkey.v1.AccessRuleCondition"> & {
   operator: string;
 
   /**
-   * The value to compare with.
+   * The value to compare with. A container is a path such as `/pci/high/`, without
+   * empty, `.` or `..` segments.
    *
    * @generated from field: string value = 3;
    */

@@ -7,7 +7,7 @@
 
 import type { GenEnum, GenExtension, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, extDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
-import type { FieldOptions, MethodOptions, ServiceOptions } from "@bufbuild/protobuf/wkt";
+import type { FieldOptions, MessageOptions, MethodOptions, ServiceOptions } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
 import type { Message } from "@bufbuild/protobuf";
 
@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file latchkey/v1/options.proto.
  */
 export const file_latchkey_v1_options: GenFile = /*@__PURE__*/
-  fileDesc("ChlsYXRjaGtleS92MS9vcHRpb25zLnByb3RvEgtsYXRjaGtleS52MSKtAQoGQWNjZXNzEhIKCnBlcm1pc3Npb24YASABKAkSKAoHY2FsbGVycxgCIAMoDjIXLmxhdGNoa2V5LnYxLkNhbGxlcktpbmQSEgoKa2V5X2hlYWRlchgDIAEoCRIcChRhdXRob3JpemF0aW9uX2hlYWRlchgEIAEoCBIXCg91bmF1dGhlbnRpY2F0ZWQYBSABKAgSGgoSY2xpZW50X2NlcnRpZmljYXRlGAYgASgIIlQKClBlcm1pc3Npb24SDAoEbmFtZRgBIAEoCRIOCgZhbGxvd3MYAiABKAkSKAoHaG9sZGVycxgDIAMoDjIXLmxhdGNoa2V5LnYxLkNhbGxlcktpbmQqjwEKCkNhbGxlcktpbmQSGwoXQ0FMTEVSX0tJTkRfVU5TUEVDSUZJRUQQABIXChNDQUxMRVJfS0lORF9QUklWQVRFEAESFgoSQ0FMTEVSX0tJTkRfUFVCTElDEAISGgoWQ0FMTEVSX0tJTkRfTUFOQUdFTUVOVBADEhcKE0NBTExFUl9LSU5EX1NFU1NJT04QBCpdCgpSZXN0Rm9ybWF0EhsKF1JFU1RfRk9STUFUX1VOU1BFQ0lGSUVEEAASHAoYUkVTVF9GT1JNQVRfTEVOSUVOVF9KU09OEAESFAoQUkVTVF9GT1JNQVRfRk9STRACOk0KBmFjY2VzcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNGGAyABKAsyEy5sYXRjaGtleS52MS5BY2Nlc3NSBmFjY2VzczpBCgtodHRwX3N0YXR1cxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNKGAyABKAVSCmh0dHBTdGF0dXM6OAoGZXJyb3JzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY1IYDIAMoCVIGZXJyb3JzOj8KCmxlYXZlc19vdXQSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjVhgMgAygJUglsZWF2ZXNPdXQ6QAoKcmVwbGF5YWJsZRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNeGAyABKAhSCnJlcGxheWFibGU6WgoLcmVzdF9mb3JtYXQSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjYhgMgASgOMhcubGF0Y2hrZXkudjEuUmVzdEZvcm1hdFIKcmVzdEZvcm1hdDpFCg1yZXF1ZXN0X2l0ZW1zEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY2oYDIAEoCVIMcmVxdWVzdEl0ZW1zOkcKDnJlc3BvbnNlX2l0ZW1zEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY24YDIAEoCVINcmVzcG9uc2VJdGVtczpcCgtwZXJtaXNzaW9ucxIfLmdvb2dsZS5wcm90b2J1Zi5TZXJ2aWNlT3B0aW9ucxjThgMgAygLMhcubGF0Y2hrZXkudjEuUGVybWlzc2lvblILcGVybWlzc2lvbnM6ZwoRa25vd25fcGVybWlzc2lvbnMSHy5nb29nbGUucHJvdG9idWYuU2VydmljZU9wdGlvbnMY1oYDIAMoCzIXLmxhdGNoa2V5LnYxLlBlcm1pc3Npb25SEGtub3duUGVybWlzc2lvbnM6QAoLaHR0cF9oZWFkZXISHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNGGAyABKAlSCmh0dHBIZWFkZXI6SAoPaWRlbnRpdHlfaGVhZGVyEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjahgMgASgJUg5pZGVudGl0eUhlYWRlcjpPChNpZ25vcmVzX290aGVyX3R5cGVzEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjbhgMgASgIUhFpZ25vcmVzT3RoZXJUeXBlc2IGcHJvdG8z", [file_google_protobuf_descriptor]);
+  fileDesc("ChlsYXRjaGtleS92MS9vcHRpb25zLnByb3RvEgtsYXRjaGtleS52MSKtAQoGQWNjZXNzEhIKCnBlcm1pc3Npb24YASABKAkSKAoHY2FsbGVycxgCIAMoDjIXLmxhdGNoa2V5LnYxLkNhbGxlcktpbmQSEgoKa2V5X2hlYWRlchgDIAEoCRIcChRhdXRob3JpemF0aW9uX2hlYWRlchgEIAEoCBIXCg91bmF1dGhlbnRpY2F0ZWQYBSABKAgSGgoSY2xpZW50X2NlcnRpZmljYXRlGAYgASgIIlQKClBlcm1pc3Npb24SDAoEbmFtZRgBIAEoCRIOCgZhbGxvd3MYAiABKAkSKAoHaG9sZGVycxgDIAMoDjIXLmxhdGNoa2V5LnYxLkNhbGxlcktpbmQqjwEKCkNhbGxlcktpbmQSGwoXQ0FMTEVSX0tJTkRfVU5TUEVDSUZJRUQQABIXChNDQUxMRVJfS0lORF9QUklWQVRFEAESFgoSQ0FMTEVSX0tJTkRfUFVCTElDEAISGgoWQ0FMTEVSX0tJTkRfTUFOQUdFTUVOVBADEhcKE0NBTExFUl9LSU5EX1NFU1NJT04QBCpdCgpSZXN0Rm9ybWF0EhsKF1JFU1RfRk9STUFUX1VOU1BFQ0lGSUVEEAASHAoYUkVTVF9GT1JNQVRfTEVOSUVOVF9KU09OEAESFAoQUkVTVF9GT1JNQVRfRk9STRACOk0KBmFjY2VzcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNGGAyABKAsyEy5sYXRjaGtleS52MS5BY2Nlc3NSBmFjY2VzczpBCgtodHRwX3N0YXR1cxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNKGAyABKAVSCmh0dHBTdGF0dXM6OAoGZXJyb3JzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY1IYDIAMoCVIGZXJyb3JzOj8KCmxlYXZlc19vdXQSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjVhgMgAygJUglsZWF2ZXNPdXQ6QAoKcmVwbGF5YWJsZRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNeGAyABKAhSCnJlcGxheWFibGU6WgoLcmVzdF9mb3JtYXQSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjYhgMgASgOMhcubGF0Y2hrZXkudjEuUmVzdEZvcm1hdFIKcmVzdEZvcm1hdDpFCg1yZXF1ZXN0X2l0ZW1zEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY2oYDIAEoCVIMcmVxdWVzdEl0ZW1zOkcKDnJlc3BvbnNlX2l0ZW1zEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY24YDIAEoCVINcmVzcG9uc2VJdGVtczpLChByZXNwb25zZV9leGFtcGxlEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY3IYDIAEoCVIPcmVzcG9uc2VFeGFtcGxlOjsKB2V4YW1wbGUSHy5nb29nbGUucHJvdG9idWYuTWVzc2FnZU9wdGlvbnMY0YYDIAEoCVIHZXhhbXBsZTpcCgtwZXJtaXNzaW9ucxIfLmdvb2dsZS5wcm90b2J1Zi5TZXJ2aWNlT3B0aW9ucxjThgMgAygLMhcubGF0Y2hrZXkudjEuUGVybWlzc2lvblILcGVybWlzc2lvbnM6ZwoRa25vd25fcGVybWlzc2lvbnMSHy5nb29nbGUucHJvdG9idWYuU2VydmljZU9wdGlvbnMY1oYDIAMoCzIXLmxhdGNoa2V5LnYxLlBlcm1pc3Npb25SEGtub3duUGVybWlzc2lvbnM6QAoLaHR0cF9oZWFkZXISHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNGGAyABKAlSCmh0dHBIZWFkZXI6SAoPaWRlbnRpdHlfaGVhZGVyEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjahgMgASgJUg5pZGVudGl0eUhlYWRlcjpPChNpZ25vcmVzX290aGVyX3R5cGVzEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjbhgMgASgIUhFpZ25vcmVzT3RoZXJUeXBlc2IGcHJvdG8z", [file_google_protobuf_descriptor]);
 
 /**
  * Who may call a method. The caller must hold the permission, if one is set, and
@@ -258,12 +258,29 @@ export const response_items: GenExtension<MethodOptions, string> = /*@__PURE__*/
   extDesc(file_latchkey_v1_options, 7);
 
 /**
+ * Fields of the example response, as JSON. Fields that are null are absent, the
+ * others have their own examples.
+ *
+ * @generated from extension: string response_example = 50012;
+ */
+export const response_example: GenExtension<MethodOptions, string> = /*@__PURE__*/
+  extDesc(file_latchkey_v1_options, 8);
+
+/**
+ * The same for the example of the message, wherever it is used.
+ *
+ * @generated from extension: string example = 50001;
+ */
+export const example: GenExtension<MessageOptions, string> = /*@__PURE__*/
+  extDesc(file_latchkey_v1_options, 9);
+
+/**
  * The permissions that the methods of the service require.
  *
  * @generated from extension: repeated latchkey.v1.Permission permissions = 50003;
  */
 export const permissions: GenExtension<ServiceOptions, Permission[]> = /*@__PURE__*/
-  extDesc(file_latchkey_v1_options, 8);
+  extDesc(file_latchkey_v1_options, 10);
 
 /**
  * Permissions of other services that ListPermissions includes.
@@ -271,7 +288,7 @@ export const permissions: GenExtension<ServiceOptions, Permission[]> = /*@__PURE
  * @generated from extension: repeated latchkey.v1.Permission known_permissions = 50006;
  */
 export const known_permissions: GenExtension<ServiceOptions, Permission[]> = /*@__PURE__*/
-  extDesc(file_latchkey_v1_options, 9);
+  extDesc(file_latchkey_v1_options, 11);
 
 /**
  * The HTTP header that carries the field over REST as an entity tag: the value
@@ -281,7 +298,7 @@ export const known_permissions: GenExtension<ServiceOptions, Permission[]> = /*@
  * @generated from extension: string http_header = 50001;
  */
 export const http_header: GenExtension<FieldOptions, string> = /*@__PURE__*/
-  extDesc(file_latchkey_v1_options, 10);
+  extDesc(file_latchkey_v1_options, 12);
 
 /**
  * The HTTP header that carries the field in responses as plain text, for the
@@ -290,7 +307,7 @@ export const http_header: GenExtension<FieldOptions, string> = /*@__PURE__*/
  * @generated from extension: string identity_header = 50010;
  */
 export const identity_header: GenExtension<FieldOptions, string> = /*@__PURE__*/
-  extDesc(file_latchkey_v1_options, 11);
+  extDesc(file_latchkey_v1_options, 13);
 
 /**
  * Whether REST ignores values other than strings, because clients choose the names
@@ -299,5 +316,5 @@ export const identity_header: GenExtension<FieldOptions, string> = /*@__PURE__*/
  * @generated from extension: bool ignores_other_types = 50011;
  */
 export const ignores_other_types: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
-  extDesc(file_latchkey_v1_options, 12);
+  extDesc(file_latchkey_v1_options, 14);
 

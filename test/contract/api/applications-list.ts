@@ -1,6 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
+import { ListApplicationsResponseSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
 import type { BootstrapResult } from "../../../src/bootstrap.js";
 import { newId } from "../../../src/lib/uuid.js";
+import { expectValid } from "./assertions.js";
 import { type ApiSubject, createKeyFixtures, tokenRead } from "./fixtures.js";
 
 export function describeListApplications(subject: ApiSubject): void {
@@ -41,6 +43,9 @@ export function describeListApplications(subject: ApiSubject): void {
       const actual = pages.map(({ data }) => data.map(({ id }) => id));
       expect(actual).toEqual([ids.slice(0, 2), ids.slice(2, 4), ids.slice(4), []]);
       expect(pages[3]?.pagination).toMatchObject({ totalItems: 5, totalPages: 3, pageNumber: 4 });
+      for (const page of pages) {
+        expectValid(ListApplicationsResponseSchema, page);
+      }
     });
 
     it("returns everything once by cursor", async () => {

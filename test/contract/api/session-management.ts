@@ -1,6 +1,8 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
+import { SessionSchema } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { newId } from "../../../src/lib/uuid.js";
+import { expectValid } from "./assertions.js";
 import { type ApiSubject, seedTenant, sessionRule, tokenRead } from "./fixtures.js";
 
 const minute = 60_000;
@@ -40,7 +42,7 @@ export function describeSessionManagement({ server, api, expectRefused }: ApiSub
       server().clock.advance(1_000);
       const grants = { permissions: ["token:read"], rules: [sessionRule] };
       await api().authorizeSession(backend.key, { nonce, ...grants });
-      const after = await api().getSession(root.key, { id });
+      const after = expectValid(SessionSchema, await api().getSession(root.key, { id }));
       expect(after).toMatchObject({
         state: "authorized",
         ...grants,

@@ -1,9 +1,13 @@
 import { createHash, randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
+import {
+  ApplicationService,
+  ListApplicationsResponseSchema,
+} from "../../../gen/latchkey/v1/application_service_pb.js";
 import { generateKey } from "../../../src/auth/keys.js";
 import { newId } from "../../../src/lib/uuid.js";
 import type { Store } from "../../../src/store/port/store.js";
+import { expectValid } from "../../contract/api/assertions.js";
 import { seedTenant } from "../../contract/api/fixtures.js";
 import { times } from "../../contract/store/fixtures.js";
 import { anImportedApplication, importAll } from "../../contract/store/transfer-fixtures.js";
@@ -107,6 +111,7 @@ describe("a search for words", () => {
     await importAll(server.store, { applications: [...newer, oldest] });
     const first = await api.listApplications(key, { q: "till" });
     expect(first.data).toEqual([]);
+    expectValid(ListApplicationsResponseSchema, first);
     expect(first.pagination).toMatchObject({ incomplete: true, pageNumber: 1 });
     expect(first.pagination?.totalItems).toBeUndefined();
     const start = first.pagination?.next ?? "";

@@ -1,4 +1,7 @@
+import { fromJson } from "@bufbuild/protobuf";
 import { describe, expect, it } from "@jest/globals";
+import { BatchEvaluateResponseSchema } from "../../../../gen/latchkey/v1/authzen_service_pb.js";
+import { expectValid } from "../../../contract/api/assertions.js";
 import { send } from "../../../support/http/http.js";
 import { engines } from "../../../support/service/server.js";
 import { alice, bob, paths, read, record1, record2, useAuthZenTarget, write } from "./fixture.js";
@@ -126,6 +129,7 @@ describe.each(engines)("the AuthZEN certification scenario on %s", (engine) => {
       const { status, body } = await target.post(paths.evaluations, request);
       expect(status).toBe(200);
       expect(Object.keys(body)).toEqual(["evaluations"]);
+      expectValid(BatchEvaluateResponseSchema, fromJson(BatchEvaluateResponseSchema, body));
       expect(body.evaluations.map(({ decision }: { decision: boolean }) => decision)).toEqual(
         decisions,
       );
