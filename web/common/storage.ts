@@ -1,5 +1,5 @@
 /** One named value in the storage of the browser. */
-interface StoredValue {
+export interface StoredValue {
   read(): string | undefined;
   write(text: string): void;
   remove(): void;

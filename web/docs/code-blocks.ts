@@ -20,7 +20,8 @@ export function addCopyButtons(): void {
   }
 }
 
-const storedLanguage = openStorage("localStorage", "latchkey-language");
+/** The label of the chosen language of samples. */
+export const storedLanguage = openStorage("localStorage", "latchkey-language");
 
 /** Turns adjacent blocks of the same sample into tabs. One choice applies to all of them. */
 export function setUpTabs(): void {

@@ -65,7 +65,7 @@ function closeMenuOnNavigation(): void {
   });
 }
 
-/** Shows the links in the sidebar whose text or keywords contain every typed word. */
+/** Shows the links in the sidebar whose text or keywords contain every typed word. Enter opens the first one. */
 function setUpFilter(): void {
   const input = document.querySelector<HTMLInputElement>("[data-filter]");
   const groups = [...document.querySelectorAll<HTMLElement>(".sidebar-group")];
@@ -73,6 +73,11 @@ function setUpFilter(): void {
     return;
   }
   input.hidden = false;
+  input.addEventListener("keydown", ({ key }) => {
+    if (key === "Enter") {
+      document.querySelector<HTMLElement>(".sidebar-group li:not([hidden]) a")?.click();
+    }
+  });
   input.addEventListener("input", () => {
     const words = input.value.toLowerCase().split(/\s+/);
     for (const group of groups) {

@@ -204,7 +204,7 @@ function Errors({ errors }: { readonly errors: readonly OperationError[] }) {
       <ErrorList errors={errors.filter((error) => !isCommon(error))} />
       {common.length > 0 && (
         <details>
-          <summary>{`${common.length} errors of every call`}</summary>
+          <summary>{`${common.length} common errors`}</summary>
           <ErrorList errors={common} />
         </details>
       )}

@@ -137,6 +137,12 @@ function KeyInput({ label, header, value, onChange }: KeyInputProps) {
   );
 }
 
+/** For values in the URL, which may be logged. */
+const noKey = {
+  pattern: "(?!.*lk_(prv|pub|mgt|ses|non)_).*",
+  title: "A key must not be in a URL.",
+};
+
 interface ParameterInputProps {
   readonly parameter: Parameter;
   readonly value: string;
@@ -166,6 +172,7 @@ function ParameterInput({ parameter, value, onChange }: ParameterInputProps) {
             autoComplete="off"
             spellCheck={false}
             required={required}
+            {...(parameter.in !== "header" && noKey)}
             placeholder={String(example)}
             value={value}
             onChange={({ target }) => onChange(target.value)}

@@ -1,26 +1,29 @@
 import { Check, Copy } from "lucide-react";
 import { useState } from "react";
 import type { SampleCall } from "../../../../src/contract/samples/call.js";
-import { createSamples, type SampleLanguage } from "../../../../src/contract/samples/samples.js";
+import { createSamples, type Sample } from "../../../../src/contract/samples/samples.js";
+import { storedLanguage } from "../../code-blocks.js";
 import { CodeView } from "./code-view.js";
 
 /** The call as a program in the chosen language. The key is not part of it. */
 export function RequestSample({ call }: { readonly call: SampleCall }) {
-  const [language, setLanguage] = useState<SampleLanguage>("curl");
+  const [chosen, setChosen] = useState(storedLanguage.read);
   const samples = createSamples(call);
-  const code = samples.find((sample) => sample.language === language)?.code ?? "";
+  const { label, language, code } =
+    samples.find(({ label }) => label === chosen) ?? (samples[0] as Sample);
   return (
     <section className="card" aria-label="Request">
       <div className="card-title">
         <select
           aria-label="Language"
-          value={language}
-          onChange={({ target }) => setLanguage(target.value as SampleLanguage)}
+          value={label}
+          onChange={({ target }) => {
+            setChosen(target.value);
+            storedLanguage.write(target.value);
+          }}
         >
-          {samples.map((sample) => (
-            <option key={sample.language} value={sample.language}>
-              {sample.label}
-            </option>
+          {samples.map(({ label }) => (
+            <option key={label}>{label}</option>
           ))}
         </select>
         <CopyButton text={code} />
