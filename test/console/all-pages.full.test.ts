@@ -69,8 +69,7 @@ describeInBrowser("every console page", (browser) => {
     await screenshot(page, name);
     const found: string[] = [];
     for (const colorScheme of ["light", "dark"] as const) {
-      // Otherwise colors are measured while they fade to the other theme.
-      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+      await page.emulateMedia({ colorScheme });
       for (const size of [phone, largeScreen]) {
         await page.setViewportSize(size);
         const violations = await accessibilityViolations(page);
@@ -108,7 +107,7 @@ async function editPermissions(page: Page): Promise<void> {
 
 /** Checks whether the application may read a card. */
 async function checkAccess(page: Page): Promise<void> {
-  await page.getByLabel("Permission").fill("token:read");
+  await page.getByRole("combobox", { name: "Permission" }).fill("token:read");
   await page.getByLabel("Container").fill("/pci/high/");
   await page.getByText("Cards, masked").first().waitFor();
 }

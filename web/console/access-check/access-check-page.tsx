@@ -1,7 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { useQuery } from "@connectrpc/connect-query";
 import { keepPreviousData } from "@tanstack/react-query";
-import { type ReactNode, useId, useMemo, useState } from "react";
+import { CircleHelp } from "lucide-react";
+import { type ReactNode, useMemo, useState } from "react";
 import { useSearchParams } from "wouter";
 import {
   AccessService,
@@ -9,8 +10,10 @@ import {
   CheckAccessRequestSchema,
 } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { isUuid } from "../applications/application-display.js";
+import { useKnownPermissions, usePermissionSuggestions } from "../rules/permission-input.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
-import { Skeleton } from "../ui/display.js";
+import { Combobox } from "../ui/combobox.js";
+import { Card, EmptyState, Skeleton } from "../ui/display.js";
 import { Field } from "../ui/fields.js";
 import { useDebounced } from "../ui/hooks.js";
 import { Page, Problem } from "../ui/page.js";
@@ -45,15 +48,19 @@ export default function WhyPage() {
       description="Check whether a subject may use a permission on a token (a vaulted data item). Rules are evaluated in order, and the first match decides."
     >
       <div className="why">
-        <section className="card" aria-label="Request">
+        <Card label="Request" hasHeading={false}>
           <SubjectChoice chosen={chosen} keyErrors={keyErrors} onChange={choose} />
           <QueryFields query={query} errors={errors} onChange={setQuery} />
-        </section>
+        </Card>
         <div className="why-decision">
           {isReady ? (
             <DecisionFor chosen={chosen} request={request} />
           ) : (
-            <p className="muted">Choose a subject and a permission.</p>
+            <Card label="Decision" hasHeading={false}>
+              <EmptyState icon={CircleHelp} title="Choose a subject and a permission">
+                The decision, the rules that led to it and what a caller would see appear here.
+              </EmptyState>
+            </Card>
           )}
         </div>
       </div>
@@ -91,7 +98,7 @@ function DecisionFor({ chosen, request }: DecisionForProps) {
       return isUuid(chosen.sessionId) ? (
         <SubjectDecision request={request} sessionId={chosen.sessionId} />
       ) : (
-        <p className="muted">Enter a session id, not a key.</p>
+        <p className="muted">Enter a session ID, not a key.</p>
       );
   }
 }
@@ -103,18 +110,21 @@ interface QueryFieldsProps {
 }
 
 function QueryFields({ query, errors, onChange }: QueryFieldsProps) {
-  const { data: known } = useQuery(AccessService.method.listPermissions, {});
-  const listId = useId();
-  const chosen = known?.data.find(({ name }) => name === query.permission);
+  const known = useKnownPermissions();
+  const suggestions = usePermissionSuggestions(query.permission);
 
-  function field(name: keyof AccessQuery, label: string, path: string, more: More = {}): ReactNode {
-    const { hint, ...attributes } = more;
+  function field(
+    name: keyof AccessQuery,
+    label: string,
+    path: string,
+    placeholder: string,
+  ): ReactNode {
     return (
-      <Field label={label} hint={hint} errors={query[name] === "" ? [] : errors[path]}>
+      <Field label={label} errors={query[name] === "" ? [] : errors[path]}>
         {(control) => (
           <input
             {...control}
-            {...attributes}
+            placeholder={placeholder}
             autoCapitalize="none"
             autoComplete="off"
             spellCheck={false}
@@ -128,32 +138,26 @@ function QueryFields({ query, errors, onChange }: QueryFieldsProps) {
 
   return (
     <>
-      {field("permission", "Permission", "permission", {
-        list: listId,
-        placeholder: "token:read",
-        hint: chosen?.allows,
-      })}
-      <datalist id={listId}>
-        {known?.data.map(({ name }) => (
-          <option key={name} value={name} />
-        ))}
-      </datalist>
+      <Combobox
+        label="Permission"
+        hint={known?.find(({ name }) => name === query.permission)?.allows}
+        placeholder="token:read"
+        errors={query.permission === "" ? [] : errors.permission}
+        suggestions={suggestions}
+        text={query.permission}
+        onText={(permission) => onChange({ ...query, permission: permission.trim() })}
+        onChoose={(permission) => onChange({ ...query, permission })}
+      />
       <div className="why-pair">
-        {field("tokenId", "Token id", "token.id", { placeholder: "card-4242" })}
-        {field("container", "Token container", "token.container", { placeholder: "/pci/" })}
+        {field("tokenId", "Token ID", "token.id", "card-4242")}
+        {field("container", "Token container", "token.container", "/pci/")}
       </div>
       <div className="why-pair">
-        {field("origin", "Origin", "origin", { placeholder: "https://shop.example.com" })}
-        {field("address", "Address", "address", { placeholder: "203.0.113.7" })}
+        {field("origin", "Origin", "origin", "https://shop.example.com")}
+        {field("address", "Address", "address", "203.0.113.7")}
       </div>
     </>
   );
-}
-
-interface More {
-  readonly hint?: string | undefined;
-  readonly list?: string;
-  readonly placeholder?: string;
 }
 
 /** The form state. Empty fields are left out of the request. */

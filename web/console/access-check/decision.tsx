@@ -1,3 +1,4 @@
+import { CircleCheck, CircleX } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import type { AccessRule } from "../../../gen/latchkey/v1/access_rule_pb.js";
 import type {
@@ -14,7 +15,7 @@ import {
 } from "../../../src/contract/decisions/explain.js";
 import { isOwnPermission } from "../../../src/contract/methods.js";
 import { RuleSummary } from "../rules/grants.js";
-import { Badge } from "../ui/display.js";
+import { Badge, Card, DescriptionList, Notice } from "../ui/display.js";
 import { Field } from "../ui/fields.js";
 import { useNow } from "../ui/time.js";
 import { denialBeforeRules, isDeniedBeforeRules, type Subject } from "./subject.js";
@@ -43,25 +44,23 @@ export function DecisionDetails({ request, subject, actual }: DecisionDetailsPro
       <SubjectName subject={subject} />
       <DecisionSummary decision={decision} />
       {!actual && <Caveats subject={subject} />}
-      <section className="card" aria-label="Evaluation">
-        <h3>Evaluation</h3>
+      <Card label="Evaluation">
         {isDeniedBeforeRules(decision.reason) && (
           <p className="muted">
             The key is refused before its rules are evaluated. Otherwise, the result would be:
           </p>
         )}
-        {limits && <h4>Permissions of the session</h4>}
+        {limits && <h3>Permissions of the session</h3>}
         <Steps explanation={own} rules={subject.grants.rules} permission={permission} />
         {limits && byAuthorizer && (
           <>
-            <h4>
+            <h3>
               Current permissions of {subject.authorizer?.application?.name ?? "the authorizer"}
-            </h4>
-            <p className="muted">Both must allow it, and the stricter transform applies.</p>
+            </h3>
             <Steps explanation={byAuthorizer} rules={limits.rules} permission={permission} />
           </>
         )}
-      </section>
+      </Card>
       <SampleForDecision decision={decision} />
     </>
   );
@@ -101,34 +100,79 @@ function Caveats({ subject: { application, authorizer } }: { readonly subject: S
   );
 }
 
-/** A decision of the service, or a preview. */
-type AccessDecision = Pick<CheckAccessResponse, "allowed"> & {
+/** The decision by the grants of one side. */
+interface GrantDecision {
+  readonly allowed: boolean;
   readonly transform?: string | undefined;
   readonly decidedBy?: DecidedBy | undefined;
   readonly reason?: string | undefined;
+}
+
+/** A decision of the service, or a preview. */
+interface AccessDecision extends GrantDecision {
   readonly detail?: string | undefined;
+  /** Of sessions, if their grants were evaluated. */
+  readonly bySession?: GrantDecision | undefined;
+  readonly byAuthorizer?: GrantDecision | undefined;
   readonly limitedBy?: string | undefined;
-};
+}
 
 interface DecidedBy {
   readonly rule?: Pick<AccessRule, "priority" | "description"> | undefined;
   readonly permission?: string | undefined;
 }
 
-/** The result in one sentence. */
+/** The result, and for a session what each side allows. */
 export function DecisionSummary({ decision }: { readonly decision: AccessDecision }) {
-  const { allowed, transform, decidedBy, reason = "", detail, limitedBy } = decision;
+  const { allowed, decidedBy, detail } = decision;
+  const Icon = allowed ? CircleCheck : CircleX;
   return (
-    <div role="status" className="notice" data-tone={allowed ? "good" : "danger"}>
-      <p>
-        <strong>
-          {allowed ? `Allowed (${transform})` : `Denied: ${reason.replaceAll("_", " ")}`}
-        </strong>
-      </p>
-      <p>{allowed && decidedBy ? `Decided by ${describeGrant(decidedBy)}.` : detail}</p>
-      {limitedBy === "authorizer" && <p>The application that authorized the session limits it.</p>}
-    </div>
+    <>
+      <Notice role="status" tone={allowed ? "good" : "danger"}>
+        <p className="why-result">
+          <Icon size={16} aria-hidden />
+          <strong>{describeResult(decision)}</strong>
+        </p>
+        <p>{allowed && decidedBy ? `Decided by ${describeGrant(decidedBy)}.` : detail}</p>
+      </Notice>
+      <BothSides decision={decision} />
+    </>
   );
+}
+
+/** What the session and its authorizer each allow, and which of them limits the result. */
+function BothSides({ decision }: { readonly decision: AccessDecision }) {
+  const { bySession, byAuthorizer, limitedBy } = decision;
+  if (!bySession || !byAuthorizer) {
+    return null;
+  }
+  const sides = [
+    { id: "session", name: "Session", by: bySession },
+    { id: "authorizer", name: "Authorizer", by: byAuthorizer },
+  ];
+  return (
+    <Card label="What limits the result">
+      <p className="muted">
+        {limitedBy === "authorizer"
+          ? "The application that authorized the session limits it."
+          : "The permissions of the session decide. Its authorizer allows at least as much."}
+      </p>
+      <DescriptionList
+        items={sides.map(({ id, name, by }) => [
+          name,
+          <span key={id} className="why-side">
+            {describeResult(by)}
+            {by.decidedBy && <span className="muted">by {describeGrant(by.decidedBy)}</span>}
+            {id === limitedBy && <Badge tone="accent">Decides</Badge>}
+          </span>,
+        ])}
+      />
+    </Card>
+  );
+}
+
+function describeResult({ allowed, transform, reason = "" }: GrantDecision): string {
+  return allowed ? `Allowed (${transform})` : `Denied: ${reason.replaceAll("_", " ")}`;
 }
 
 function describeGrant({ rule, permission }: DecidedBy): string {
@@ -199,8 +243,9 @@ function previewDecision(
   const decision = limited?.decision ?? own;
   const reason = denial ?? (decision.allowed ? undefined : decision.reason);
   const limitedBy = denial ? undefined : limited?.limitedBy;
+  const sides = denial || !byAuthorizer ? {} : { bySession: own, byAuthorizer };
   if (reason === undefined) {
-    return { ...decision, limitedBy };
+    return { ...decision, ...sides, limitedBy };
   }
   const by = authorizer?.application;
   const subject = application && {
@@ -209,7 +254,7 @@ function previewDecision(
     authorizer: by && { ...by, disabled: by.status === "disabled" },
   };
   const detail = subject && explainDenial({ reason, limitedBy }, subject, request);
-  return { allowed: false, reason, limitedBy, ...(detail !== undefined && { detail }) };
+  return { allowed: false, reason, limitedBy, ...sides, ...(detail !== undefined && { detail }) };
 }
 
 /** Applies the transform of a decision to a sample value. */
@@ -218,8 +263,7 @@ function SampleToken({ transform }: { readonly transform: string | undefined }) 
   const [mask, setMask] = useState("•••• 4242");
   const shown = transform === undefined ? "" : applyTransform(transform, plain, mask);
   return (
-    <section className="card" aria-label="Sample">
-      <h3>Sample</h3>
+    <Card label="Sample">
       <div className="why-pair">
         <Text label="Token value" value={plain} onChange={setPlain} />
         <Text label="Mask" value={mask} onChange={setMask} />
@@ -228,7 +272,7 @@ function SampleToken({ transform }: { readonly transform: string | undefined }) 
         {transform === undefined ? "denied" : transform} →{" "}
         <output>{shown === "" ? "nothing" : <code>{shown}</code>}</output>
       </p>
-    </section>
+    </Card>
   );
 }
 

@@ -1,16 +1,7 @@
-import { useQuery } from "@connectrpc/connect-query";
-import { keepPreviousData } from "@tanstack/react-query";
-import { useId, useState } from "react";
-import {
-  ApplicationService,
-  ListApplicationsRequestSchema,
-} from "../../../gen/latchkey/v1/application_service_pb.js";
-import { maxLengthOf } from "../../../src/contract/fields.js";
+import { useId } from "react";
+import { ApplicationField } from "../applications/application-field.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
-import { Badge } from "../ui/display.js";
 import { Field, KeyField } from "../ui/fields.js";
-import { useDebounced } from "../ui/hooks.js";
-import { Problem } from "../ui/page.js";
 
 export interface ChosenSubject {
   readonly by: "key" | "application" | "session" | "me";
@@ -59,9 +50,10 @@ export function SubjectChoice({ chosen, keyErrors, onChange }: SubjectChoiceProp
           ))}
       </fieldset>
       {chosen.by === "application" && (
-        <ApplicationSearch
-          chosenId={chosen.applicationId}
-          onChoose={(applicationId) => change({ applicationId })}
+        <ApplicationField
+          label="Application"
+          value={chosen.applicationId}
+          onChange={(applicationId) => change({ applicationId })}
         />
       )}
       {chosen.by === "key" && (
@@ -75,7 +67,7 @@ export function SubjectChoice({ chosen, keyErrors, onChange }: SubjectChoiceProp
         />
       )}
       {chosen.by === "session" && (
-        <Field label="Session id">
+        <Field label="Session ID">
           {(control) => (
             <input
               {...control}
@@ -101,54 +93,4 @@ export function firstChoice(
   const possible = subjectKinds.find(({ needs }) => needs === undefined || may(needs))?.by ?? "me";
   const by = sessionId !== "" ? "session" : applicationId !== "" ? "application" : possible;
   return { by, key: "", applicationId, sessionId };
-}
-
-interface ApplicationSearchProps {
-  readonly chosenId: string | undefined;
-  onChoose(id: string): void;
-}
-
-const maxResults = 8;
-
-const maxSearch = maxLengthOf(ListApplicationsRequestSchema.field.q);
-
-/** Searches applications as the list of applications does. */
-function ApplicationSearch({ chosenId, onChoose }: ApplicationSearchProps) {
-  const [text, setText] = useState("");
-  const q = useDebounced(text.trim());
-  const { data, error } = useQuery(
-    ApplicationService.method.listApplications,
-    { size: maxResults, ...(q !== "" && { q }) },
-    // The text may be a key, which must not stay in the cache.
-    { placeholderData: keepPreviousData, gcTime: 0 },
-  );
-  return (
-    <>
-      <Field label="Application" hint="Search by name, description, external ID or ID.">
-        {(control) => (
-          <input
-            {...control}
-            type="search"
-            autoComplete="off"
-            spellCheck={false}
-            maxLength={maxSearch}
-            value={text}
-            onChange={({ target }) => setText(target.value)}
-          />
-        )}
-      </Field>
-      <Problem error={error} />
-      <ul className="why-found" aria-label="Applications found">
-        {data?.data.map(({ id, name, type }) => (
-          <li key={id}>
-            <button type="button" aria-pressed={id === chosenId} onClick={() => onChoose(id)}>
-              <span>{name}</span>
-              <Badge>{type}</Badge>
-            </button>
-          </li>
-        ))}
-      </ul>
-      {data?.data.length === 0 && <p className="muted">No applications match.</p>}
-    </>
-  );
 }

@@ -69,7 +69,7 @@ function itemsOf(event: Event): (readonly [string, ReactNode])[] {
     ["Count", count],
     ["Method", method && <Method key="method" method={method} />],
     ["Address", address && <code key="address">{address}</code>],
-    ["Request id", requestId && <code key="request">{requestId}</code>],
+    ["Request ID", requestId && <code key="request">{requestId}</code>],
     ["Expires", endsAt && <ExpiryTime key="end" at={endsAt} />],
   ];
   return items.filter(([, value]) => value !== undefined && value !== "");

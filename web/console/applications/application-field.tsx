@@ -1,4 +1,5 @@
 import { useQuery } from "@connectrpc/connect-query";
+import { keepPreviousData } from "@tanstack/react-query";
 import { useEffect, useMemo, useState } from "react";
 import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
@@ -59,7 +60,12 @@ function useSuggestions(text: string, type: string | undefined) {
   const { data } = useQuery(
     ApplicationService.method.listApplications,
     { size: maxSuggestions, ...(q !== "" && { q }), ...(type && { type }) },
-    { enabled: may("application:read"), staleTime: 30_000, placeholderData: (before) => before },
+    {
+      enabled: may("application:read"),
+      // The text may be a key, which must not stay in the cache.
+      gcTime: 0,
+      placeholderData: keepPreviousData,
+    },
   );
   return useMemo(
     () =>

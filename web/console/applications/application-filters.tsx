@@ -1,11 +1,10 @@
 import { create } from "@bufbuild/protobuf";
-import { useQuery } from "@connectrpc/connect-query";
 import { ListFilter, Search, X } from "lucide-react";
 import { useEffect, useMemo, useState } from "react";
-import { AccessService } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { ListApplicationsRequestSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { maxLengthOf } from "../../../src/contract/fields.js";
 import { mayContainKey } from "../../../src/contract/key-text.js";
+import { usePermissionSuggestions } from "../rules/permission-input.js";
 import { Button, IconButton } from "../ui/buttons.js";
 import { Combobox } from "../ui/combobox.js";
 import { Field } from "../ui/fields.js";
@@ -196,14 +195,7 @@ interface TextFilterProps {
 
 function PermissionFilter({ value, onChange }: TextFilterProps) {
   const [text, setText] = useState(value);
-  const { data } = useQuery(AccessService.method.listPermissions, {});
-  const suggestions = useMemo(
-    () =>
-      (data?.data ?? [])
-        .filter(({ name }) => name.includes(text.trim()))
-        .map(({ name }) => ({ value: name, label: name, details: <code>{name}</code> })),
-    [data, text],
-  );
+  const suggestions = usePermissionSuggestions(text.trim());
   const request = useMemo(
     () =>
       create(ListApplicationsRequestSchema, text.trim() === "" ? {} : { permission: text.trim() }),

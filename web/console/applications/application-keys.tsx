@@ -140,7 +140,7 @@ function RevokeKeyDialog({ application, revoking, onClose }: RevokeKeyDialogProp
         stops working immediately and permanently. Other keys of the application keep working.
       </p>
       <p className="hint">
-        Key id <code>{revoking.id}</code>
+        Key ID <code>{revoking.id}</code>
       </p>
       <OwnKeyWarning id={application.id} />
     </ConfirmDialog>

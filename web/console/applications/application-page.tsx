@@ -11,7 +11,7 @@ import { Button, ButtonLink, IconButton } from "../ui/buttons.js";
 import { Skeleton } from "../ui/display.js";
 import { Menu } from "../ui/menu.js";
 import { NotAllowed, Page, Problem } from "../ui/page.js";
-import { toast } from "../ui/toast.js";
+import { copyText } from "../ui/toast.js";
 import { DeleteDialog, DisableDialog, useSetStatus } from "./application-dialogs.js";
 import { StatusBadge, TypeBadge } from "./application-display.js";
 import { ApplicationKeys } from "./application-keys.js";
@@ -102,11 +102,6 @@ function Actions({ application, open }: ActionsProps) {
   const setStatus = useSetStatus(application);
   const isEnabled = application.status === "enabled";
 
-  async function copyId(): Promise<void> {
-    await navigator.clipboard.writeText(application.id);
-    toast({ title: "Application id copied" });
-  }
-
   return (
     <>
       <ButtonLink icon={CircleHelp} href={`/why?application=${application.id}`}>
@@ -121,7 +116,11 @@ function Actions({ application, open }: ActionsProps) {
         trigger={<IconButton icon={Ellipsis} label="More actions" />}
         groups={[
           [
-            { label: "Copy ID", icon: Copy, onSelect: () => void copyId() },
+            {
+              label: "Copy ID",
+              icon: Copy,
+              onSelect: () => void copyText(application.id, "Application ID"),
+            },
             ...(may("application:update")
               ? [
                   isEnabled

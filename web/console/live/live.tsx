@@ -51,10 +51,6 @@ export function LiveProvider({ children }: { readonly children: ReactNode }) {
   return <LiveContext value={{ state, listeners }}>{children}</LiveContext>;
 }
 
-export function useLiveState(): FeedState {
-  return useContext(LiveContext).state;
-}
-
 export function useEventListener(listener: Listener): void {
   const { listeners } = useContext(LiveContext);
   const latest = useRef(listener);
@@ -72,7 +68,7 @@ export function useEventListener(listener: Listener): void {
 
 /** The state of the stream, or `fallback` without one. */
 export function LiveBadge({ fallback }: { readonly fallback: string }) {
-  const state = useLiveState();
+  const { state } = useContext(LiveContext);
   return (
     <span role="status">
       {state === "live" && (

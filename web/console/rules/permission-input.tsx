@@ -1,7 +1,8 @@
 import { useQuery } from "@connectrpc/connect-query";
 import { X } from "lucide-react";
-import { type ClipboardEvent, type KeyboardEvent, useId, useRef, useState } from "react";
+import { type ClipboardEvent, type KeyboardEvent, useId, useMemo, useRef, useState } from "react";
 import { AccessService, type KnownPermission } from "../../../gen/latchkey/v1/access_service_pb.js";
+import type { Suggestion } from "../ui/combobox.js";
 import { type ControlProps, Field } from "../ui/fields.js";
 import type { RuleKind } from "./rule-list.js";
 import "./rules.css";
@@ -206,6 +207,26 @@ function Names({ control, kind, value, onChange }: NamesProps) {
 export function useKnownPermissions(): readonly KnownPermission[] | undefined {
   const { data } = useQuery(AccessService.method.listPermissions, {}, { staleTime: 60_000 });
   return data?.data;
+}
+
+/** The known permissions that contain a text. All if the text is one of them. */
+export function usePermissionSuggestions(text: string): readonly Suggestion[] {
+  const known = useKnownPermissions();
+  return useMemo(() => {
+    const isChosen = known?.some(({ name }) => name === text);
+    return (known ?? [])
+      .filter(({ name }) => isChosen || name.includes(text.toLowerCase()))
+      .map(({ name, allows }) => ({
+        value: name,
+        label: name,
+        details: (
+          <span className="permission-option">
+            <code>{name}</code>
+            <span className="hint">{allows}</span>
+          </span>
+        ),
+      }));
+  }, [known, text]);
 }
 
 const separator = /[\s,;]+/;

@@ -7,7 +7,6 @@ import { ApplicationLink, shortId } from "../applications/application-display.js
 import { BulkDialog } from "../bulk/bulk-dialog.js";
 import { failedOf } from "../bulk/bulk-results.js";
 import { SelectionBar } from "../bulk/selection-bar.js";
-import { useLiveState } from "../live/live.js";
 import { hasFewPages } from "../live/refresh.js";
 import { useClient } from "../sign-in/connection.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
@@ -158,7 +157,7 @@ const columns: readonly Column<ShownSession>[] = [
   },
   {
     title: "Time left",
-    width: "120px",
+    width: "minmax(120px, 1fr)",
     cell: ({ session, endReason }) =>
       endReason === undefined ? (
         <TimeLeft until={session.expiresAt} />
@@ -240,12 +239,11 @@ interface SessionFilter {
 
 const size = 50;
 
-/** With a live stream, polling is only a fallback. */
-const pollIntervalMs = { live: 30_000, polling: 3_000 };
+/** Opening a session records no event, so the list is also read at intervals. */
+const refreshMs = 3_000;
 
 /** The open sessions, newest first. */
 function useSessions({ applicationId, authorizedBy, state }: SessionFilter) {
-  const interval = useLiveState() === "live" ? pollIntervalMs.live : pollIntervalMs.polling;
   const { data, ...query } = useInfiniteQuery(
     SessionService.method.listSessions,
     {
@@ -258,7 +256,7 @@ function useSessions({ applicationId, authorizedBy, state }: SessionFilter) {
     {
       pageParamKey: "start",
       getNextPageParam: ({ pagination }) => pagination?.next,
-      refetchInterval: (query) => hasFewPages(query) && interval,
+      refetchInterval: (query) => hasFewPages(query) && refreshMs,
       placeholderData: keepPreviousData,
     },
   );

@@ -36,7 +36,7 @@ export default function AccountMenu({ trigger, openShortcuts }: AccountMenuProps
           {
             label: "Copy my application id",
             icon: Copy,
-            onSelect: () => void copyText(me.applicationId, "Application id"),
+            onSelect: () => void copyText(me.applicationId, "Application ID"),
           },
           { label: "Keyboard shortcuts", icon: Keyboard, onSelect: openShortcuts },
         ],

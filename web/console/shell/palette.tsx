@@ -203,7 +203,7 @@ function useCommands(openShortcuts: () => void): readonly Command[] {
     action(
       "Copy my application id",
       Copy,
-      () => void copyText(access.me.applicationId, "Application id"),
+      () => void copyText(access.me.applicationId, "Application ID"),
     ),
     ...themes
       .filter((theme) => theme !== chosenTheme())

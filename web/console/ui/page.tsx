@@ -116,7 +116,7 @@ export function Problem({ error, onRetry }: ProblemProps) {
       )}
       {requestId !== undefined && (
         <p className="hint">
-          Request id <code>{requestId}</code>
+          Request ID <code>{requestId}</code>
         </p>
       )}
       {onRetry && (
