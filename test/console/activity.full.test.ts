@@ -86,7 +86,7 @@ describeInBrowser("console activity page", (browser) => {
   });
 
   it("marks denied calls with the method and the reason", async () => {
-    await page.getByLabel("Target").fill("");
+    await page.getByRole("combobox", { name: "Target" }).fill("");
     const { key = "" } = await api.createApplication(root.key, { ...shop, name: "Nosy page" });
     for (let times = 0; times < 3; times++) {
       await expect(api.listApplications(key)).rejects.toThrow("application:read");
@@ -120,7 +120,7 @@ describeInBrowser("console activity page", (browser) => {
   it("exports the events that match the filters, without running formulas", async () => {
     const name = '=HYPERLINK("https://attacker.example")';
     const { id } = await api.createApplication(root.key, { ...shop, name });
-    await page.getByLabel("Target").fill(id);
+    await page.getByRole("combobox", { name: "Target" }).fill(id);
     await expectEventually(() => events().count(), 1);
     const save = async (format: string) => {
       await button(page, "Export").click();
@@ -139,7 +139,7 @@ describeInBrowser("console activity page", (browser) => {
     const lines = await save("JSON lines");
     expect(lines.name).toMatch(/\.jsonl$/);
     expect(JSON.parse(lines.content)).toMatchObject({ target: { application_id: id, name } });
-    await page.getByLabel("Target").fill("");
+    await page.getByRole("combobox", { name: "Target" }).fill("");
   });
 
   it("holds back new events while paused and shows them on resume", async () => {

@@ -54,7 +54,7 @@ describeInBrowser("console list of 10,000 applications", (browser) => {
   });
 
   const application = (name: string) => page.getByRole("link", { name, exact: true });
-  const search = (text: string) => page.getByLabel("Search", { exact: true }).fill(text);
+  const search = (text: string) => page.getByRole("searchbox", { name: "Search" }).fill(text);
   const select = (name: string) => page.getByLabel(`Select ${name}`, { exact: true }).check();
   const inDialog = (name: string) =>
     page.getByRole("dialog").getByRole("button", { name, exact: true });

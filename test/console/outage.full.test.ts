@@ -47,7 +47,7 @@ describeInBrowser("console during an outage", (browser) => {
     await page.getByRole("heading", { name: "Sessions" }).waitFor();
     expect(await accessibilityViolations(page)).toEqual([]);
     await page.getByRole("link", { name: "Activity" }).click();
-    await page.getByLabel("Actor").fill("half a name");
+    await page.getByRole("combobox", { name: "Actor" }).fill("half a name");
 
     const after = await startServer("lmdb", { store, environment });
     running.push(after);
@@ -57,7 +57,10 @@ describeInBrowser("console during an outage", (browser) => {
     await api.createApplication(root.key, shop);
     api.close();
     await page.getByText("Web shop was created by").waitFor();
-    await expectEventually(() => page.getByLabel("Actor").inputValue(), "half a name");
+    await expectEventually(
+      () => page.getByRole("combobox", { name: "Actor" }).inputValue(),
+      "half a name",
+    );
     expect(await page.evaluate("JSON.stringify(sessionStorage)")).toContain(root.key);
     expect(opened.faults).toEqual([]);
   });

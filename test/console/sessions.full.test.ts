@@ -155,13 +155,13 @@ describeInBrowser("console session pages", (browser) => {
     await rowOf(page, other.id).waitFor();
     await expectEventually(() => new URL(page.url()).search, "");
 
-    await page.getByLabel("Application", { exact: true }).fill("iet sh");
+    await page.getByRole("combobox", { name: "Application" }).fill("iet sh");
     await page.getByRole("option", { name: "Quiet shop" }).click();
     await expectEventually(() => new URL(page.url()).search, `?application=${quiet.id}`);
     await rowOf(page, other.id).waitFor();
     await button(page, "Clear Application").click();
 
-    await page.getByLabel("Authorized by").fill(root.applicationId);
+    await page.getByRole("combobox", { name: "Authorized by" }).fill(root.applicationId);
     await page.getByText("No open sessions match").waitFor();
     await page.getByRole("button", { name: "Clear filters" }).click();
     await rowOf(page, other.id).waitFor();

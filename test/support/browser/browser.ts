@@ -30,7 +30,7 @@ function isExecutable(path: string): boolean {
 }
 
 /** A busy machine can exceed Playwright's default of 30 seconds. */
-const timeout = 200_000;
+const timeout = 90_000;
 
 export interface OpenedPage {
   readonly page: Page;
@@ -71,6 +71,8 @@ export function describeInBrowser(title: string, tests: (browser: TestBrowser) =
       async open(url, options) {
         const context = await browser.newContext({
           viewport: { width: 1280, height: 800 },
+          // Otherwise colors are measured while they fade.
+          reducedMotion: "reduce",
           ...options,
         });
         context.setDefaultTimeout(timeout);
