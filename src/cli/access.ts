@@ -15,14 +15,15 @@ import { type ClientFlags, withClient } from "./client.js";
 import { exitCodes } from "./errors.js";
 import { formatRules } from "./grants.js";
 import { showList } from "./list.js";
-import { addExample, choice, fileOption, withConnection, withListWord } from "./options.js";
+import { addExample, choice, fileOption, withConnection, withListAction } from "./options.js";
 import { type Display, formatTime } from "./output.js";
 import { readSecret } from "./prompt.js";
-import { type Column, formatDetails } from "./table.js";
+import { formatDetails } from "./table.js";
 
 export function addAccessCommands(program: Command): void {
   const check = program
     .command("check")
+    .summary("check whether a key has a permission, and why")
     .description(
       "check whether a key has a permission, and why; exits with 0 if allowed, 3 if denied",
     )
@@ -62,9 +63,9 @@ export function addAccessCommands(program: Command): void {
         "only permissions for this type of application",
         choicesOf(ListPermissionsRequestSchema.field.type),
       ),
-    )
-    .action((_, flags) => listPermissions(flags));
-  addExample(withConnection(withListWord(permissions)), "latchkey permissions --type public");
+    );
+  withListAction(permissions, listPermissions);
+  addExample(withConnection(permissions), "latchkey permissions --type public");
 }
 
 interface CheckFlags extends ClientFlags {
@@ -130,12 +131,6 @@ function formatGrant({ decidedBy }: Pick<GrantDecision, "decidedBy">): string | 
   return decidedBy?.permission && `permission ${decidedBy.permission}, granted directly`;
 }
 
-const permissionColumns: readonly Column<KnownPermission>[] = [
-  { title: "NAME", text: ({ name }) => name },
-  { title: "ALLOWS", text: ({ allows }) => allows, shrinkable: true },
-  { title: "TYPES", text: ({ types }) => types.join(" "), optional: true },
-];
-
 async function listPermissions(flags: ClientFlags & { readonly type?: string }): Promise<void> {
   const { type } = flags;
   await withClient(flags, async ({ client, call, output }) => {
@@ -144,12 +139,16 @@ async function listPermissions(flags: ClientFlags & { readonly type?: string }):
       output,
       ListPermissionsResponseSchema,
       { page: known },
-      {
-        columns: permissionColumns,
-        noun: "permission",
-      },
+      { noun: "permission", format: formatPermissions },
     );
   });
+}
+
+function formatPermissions(known: readonly KnownPermission[], display: Display): string {
+  return formatDetails(
+    known.map(({ name, allows }) => [name, allows]),
+    display,
+  );
 }
 
 async function whoAmI(flags: ClientFlags): Promise<void> {
@@ -177,7 +176,7 @@ export function formatIdentity(
       ["type", self.type],
       ["session", self.sessionId],
       ["tenant", self.tenantId],
-      ["authorized", self.authorized ? "yes" : "not yet"],
+      ["authorized", self.sessionId && (self.authorized ? "yes" : "not yet")],
       nameDetail("authorized by", self.authorizedBy, nameOf),
       ["permissions", self.permissions.join(" ")],
       ["origins", self.allowedOrigins.join(" ")],

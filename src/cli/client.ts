@@ -2,6 +2,7 @@ import { Agent as HttpAgent } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
 import { type CallOptions, Code, ConnectError } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
+import type { WhoAmIResponse } from "../../gen/latchkey/v1/access_service_pb.js";
 import { createClientOn, type LatchkeyClient } from "../client/client.js";
 import { type ClientOptions, retryCalls, sendKey } from "../contract/client-interceptors.js";
 import { problemOf } from "../contract/problem-report.js";
@@ -39,7 +40,7 @@ export async function withClient(
   try {
     await use({ client, call, connection, output: createOutput(flags) });
   } catch (error) {
-    throw toCommandError(error, connection.url, flags);
+    throw toCommandError(error, connection, flags);
   } finally {
     client.close();
   }
@@ -47,19 +48,53 @@ export async function withClient(
 
 async function connectionFor(flags: ClientFlags): Promise<ClientContext["connection"]> {
   const resolved = resolveConnection(flags, readClientEnvironment(), await readProfiles());
-  return { ...resolved, key: resolved.key ?? (await readCallerKey(flags, resolved.url)) };
+  return { ...resolved, key: resolved.key ?? (await readCallerKey(flags, resolved)) };
 }
 
-async function readCallerKey({ keyFile }: ConnectionFlags, url: string): Promise<string> {
-  if (keyFile === undefined && !isInteractive()) {
+async function readCallerKey(flags: ConnectionFlags, service: Connection): Promise<string> {
+  if (flags.keyFile === undefined && !isInteractive()) {
     throw new CommandError(
-      `No key for ${url}.`,
+      `No key for ${service.url}.`,
       "unauthorized",
       "Pass one with --key-file FILE (- for stdin), LATCHKEY_KEY, or latchkey profile add NAME. " +
         "The key of a profile is sent only to the URL of that profile.",
     );
   }
-  return readSecret({ noun: `key for ${url}`, file: keyFile });
+  return readKey(service, flags);
+}
+
+type Service = Pick<ClientOptions, "url" | "keyHeader">;
+interface KeyFlags extends Pick<ConnectionFlags, "keyFile" | "timeout"> {
+  /** Whether the service must respond before the prompt. */
+  readonly check?: boolean;
+}
+
+/** Reads the key for a service from a file, a prompt or stdin. */
+export async function readKey(service: Service, flags: KeyFlags): Promise<string> {
+  const { keyFile, timeout, check = true } = flags;
+  if (check && keyFile === undefined && isInteractive()) {
+    await verifyKey({ ...service, key: "" }, timeout).catch((error) => {
+      if (!(error instanceof CommandError && error.exit === "unauthorized")) {
+        throw error;
+      }
+    });
+  }
+  return readSecret({ noun: `key for ${service.url}`, file: keyFile });
+}
+
+/** Returns the owner of a key. Throws if the service does not accept it. */
+export async function verifyKey(
+  options: ClientOptions,
+  timeoutMs: number,
+): Promise<WhoAmIResponse> {
+  const client = createServiceClient(options);
+  try {
+    return await client.access.whoAmI({}, { timeoutMs });
+  } catch (error) {
+    throw toCommandError(error, options);
+  } finally {
+    client.close();
+  }
 }
 
 interface ServiceClient extends LatchkeyClient {
@@ -94,32 +129,48 @@ const exitByStatus: Readonly<Record<number, ExitName>> = {
   504: "unreachable",
 };
 
-const hints: Readonly<Record<string, string>> = {
-  unauthenticated:
-    "Pass a valid key with --key-file FILE, LATCHKEY_KEY, or latchkey profile add NAME.",
-  version_mismatch: "Check the current state, then run the command again.",
-};
+function hintFor(code: string, { keySource }: Called): string | undefined {
+  switch (code) {
+    case "unauthenticated":
+      return keySource === undefined
+        ? "Copy the whole key again, or use another one."
+        : "Pass another key with --key-file FILE, LATCHKEY_KEY, or latchkey profile add NAME.";
+    case "version_mismatch":
+      return "Check the current state, then run the command again.";
+    default:
+      return undefined;
+  }
+}
+
+/** The service that was called. */
+type Called = Pick<Connection, "url"> & Partial<Pick<Connection, "keySource">>;
 
 /** Turns a failed call into an error for the user. Other errors are returned unchanged. */
-export function toCommandError(thrown: unknown, url: string, flags: object = {}): unknown {
+export function toCommandError(thrown: unknown, called: Called, flags: object = {}): unknown {
   if (!(thrown instanceof ConnectError)) {
     return thrown;
   }
   const { code, detail, errors, requestId } = problemOf(thrown);
   if (code === undefined) {
-    return toConnectionError(thrown, url);
+    return toConnectionError(thrown, called.url);
   }
   const fields = Object.entries(errors).flatMap(([field, messages]) =>
     messages.map((message) => (field ? `${optionFor(field, flags)}: ${message}` : message)),
   );
   const request = requestId ? ` (request ${requestId})` : "";
-  const lines = fields.length > 0 ? fields : [detail];
+  const message = code === "unauthenticated" ? describeRefusedKey(called) : detail;
+  const lines = fields.length > 0 ? fields : [message];
   const { status = 500 } = problemCatalogue[code as ProblemCode] ?? {};
   return new CommandError(
     `${lines.join("\n")}${request}`,
     exitByStatus[status] ?? "failed",
-    hints[code],
+    hintFor(code, called),
   );
+}
+
+function describeRefusedKey({ url, keySource }: Called): string {
+  const source = keySource === undefined ? "this key" : `the key from ${keySource}`;
+  return `${url} does not accept ${source}. It may be mistyped, replaced, expired, disabled or deleted.`;
 }
 
 /** The options that set a field of a request, where their names differ. */
@@ -172,7 +223,9 @@ function toConnectionError(error: ConnectError, url: string): CommandError {
       return new CommandError(error.rawMessage, "unauthorized");
     default:
       return new CommandError(
-        `${url} is unreachable or is not a Latchkey service: ${error.rawMessage}`,
+        error.rawMessage.includes("ECONNREFUSED")
+          ? `${url} is unreachable: no service is listening there.`
+          : `${url} is unreachable or is not a Latchkey service: ${error.rawMessage}`,
         "unreachable",
         "Start the service with latchkey serve, or pass another URL with --url, LATCHKEY_URL or a profile.",
       );

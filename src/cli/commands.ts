@@ -3,6 +3,7 @@ import { addAccessCommands } from "./access.js";
 import { addApplicationCommands } from "./apps/commands.js";
 import { addCompletionCommands } from "./completion.js";
 import { addEventCommands } from "./events.js";
+import { findSubcommand } from "./options.js";
 import { addProfileCommands } from "./profile.js";
 import { addSessionCommands } from "./sessions.js";
 
@@ -14,6 +15,20 @@ export function addClientCommands(program: Command): void {
   addApplicationCommands(program);
   addSessionCommands(program);
   addEventCommands(program);
-  program.commandsGroup("Other commands:").helpCommand("help [command]", "show help for a command");
+  program.commandsGroup("Other commands:");
   addCompletionCommands(program);
+  program
+    .helpCommand(false)
+    .command("help")
+    .description("show help for a command")
+    .argument("[command...]", "for example apps ls")
+    .action((words: readonly string[]) => findCommand(program, words).help());
+}
+
+/** Finds a command by its name and those of its groups. */
+function findCommand(program: Command, words: readonly string[]): Command {
+  return words.reduce(
+    (group, word) => findSubcommand(group, word) ?? group.error(`error: unknown command '${word}'`),
+    program,
+  );
 }

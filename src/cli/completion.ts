@@ -1,6 +1,6 @@
 import { Argument, type Command, type Option } from "commander";
 import { readProfiles } from "./connection.js";
-import { addExample, valueKindOf } from "./options.js";
+import { addExample, findSubcommand, valueKindOf } from "./options.js";
 
 export const shells = ["bash", "zsh", "fish"] as const;
 type Shell = (typeof shells)[number];
@@ -14,6 +14,7 @@ export const fileCandidates = ":files";
 export function addCompletionCommands(program: Command): void {
   const completion = program
     .command("completion")
+    .summary("print a script for completion in your shell")
     .description("print a shell script that completes commands, options and values")
     .addArgument(new Argument("<shell>", "shell to print it for").choices(shells))
     .action((shell: Shell) => {
@@ -76,9 +77,7 @@ function findCursor(program: Command, words: readonly string[]): Cursor {
       const found = command.options.find(({ long, short }) => word === long || word === short);
       option = found?.required || found?.optional ? found : undefined;
     } else {
-      const next = command.commands.find(
-        (one) => one.name() === word || one.aliases().includes(word),
-      );
+      const next = findSubcommand(command, word);
       argumentCount = next ? 0 : argumentCount + 1;
       command = next ?? command;
     }

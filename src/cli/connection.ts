@@ -20,6 +20,8 @@ export interface Connection {
   readonly keyHeader: string | undefined;
   /** Absent if it comes from a file or a prompt. */
   readonly key: string | undefined;
+  /** Where the key comes from, for example `LATCHKEY_KEY`. Absent if it was typed. */
+  readonly keySource: string | undefined;
 }
 
 /**
@@ -33,6 +35,7 @@ export function resolveConnection(
   profiles: Profiles,
 ): Connection {
   const usable = flags.profile === undefined ? environment : ({} as Partial<ClientEnvironment>);
+  const profileName = flags.profile ?? environment.profile ?? profiles.current;
   const profile = profileFor(flags.profile ?? environment.profile, profiles);
   const fromVariable = <T>(name: string, parse: (text: string) => T, text: string | undefined) =>
     text === undefined ? undefined : parseText(name, parse, text);
@@ -41,15 +44,16 @@ export function resolveConnection(
     flags.keyHeader ??
     fromVariable("LATCHKEY_KEY_HEADER", header, usable.keyHeader) ??
     profile?.keyHeader;
-  const isProfileUrl = url !== undefined && url === profile?.url;
-  return {
-    url: url ?? defaultUrl,
-    keyHeader,
-    key:
-      flags.keyFile === undefined
-        ? (usable.key ?? (isProfileUrl ? profile?.key : undefined))
-        : undefined,
-  };
+  const service = { url: url ?? defaultUrl, keyHeader };
+  if (flags.keyFile !== undefined) {
+    return { ...service, key: undefined, keySource: `--key-file ${flags.keyFile}` };
+  }
+  if (usable.key !== undefined) {
+    return { ...service, key: usable.key, keySource: usable.keyVariable };
+  }
+  return profile && url === profile.url
+    ? { ...service, key: profile.key, keySource: `the profile "${profileName}"` }
+    : { ...service, key: undefined, keySource: undefined };
 }
 
 function profileFor(name: string | undefined, profiles: Profiles): Profile | undefined {
@@ -76,6 +80,8 @@ export function isLoopback(hostname: string): boolean {
 export interface ClientEnvironment {
   readonly url: string | undefined;
   readonly key: string | undefined;
+  /** The variable that contains the key. */
+  readonly keyVariable: string | undefined;
   readonly keyHeader: string | undefined;
   readonly profile: string | undefined;
   /** The folder of this user's profiles. */
@@ -88,10 +94,12 @@ export function readClientEnvironment(
   environment: Readonly<NodeJS.Dict<string>> = process.env,
 ): ClientEnvironment {
   const read = (name: string) => environment[name] || undefined;
+  // The documentation's curl examples use the name of the header.
+  const keyVariable = ["LATCHKEY_KEY", "SVC_API_KEY"].find(read);
   return {
     url: read("LATCHKEY_URL"),
-    // The documentation's curl examples use the name of the header.
-    key: read("LATCHKEY_KEY") ?? read("SVC_API_KEY"),
+    key: keyVariable && read(keyVariable),
+    keyVariable,
     keyHeader: read("LATCHKEY_KEY_HEADER"),
     profile: read("LATCHKEY_PROFILE"),
     configFolder: join(read("XDG_CONFIG_HOME") ?? join(homedir(), ".config"), "latchkey"),

@@ -1,4 +1,5 @@
 import { escapeUnprintable } from "../lib/terminal.js";
+import { wrapText } from "./text.js";
 
 /** The exit codes of every command. Scripts rely on them. */
 export const exitCodes = {
@@ -37,12 +38,19 @@ export class CommandError extends Error {
 export function reportError(thrown: unknown): void {
   const { message, hint, exit } = toReportable(thrown);
   for (const line of message.split("\n")) {
-    process.stderr.write(`latchkey: ${escapeUnprintable(line)}\n`);
+    process.stderr.write(`${wrapForStderr(`latchkey: ${line}`)}\n`);
   }
   if (hint) {
-    process.stderr.write(`${escapeUnprintable(hint)}\n`);
+    process.stderr.write(`${wrapForStderr(hint)}\n`);
   }
   process.exitCode = exitCodes[exit].code;
+}
+
+/** Makes text safe to print, and on a terminal breaks it between words. Indented text is not broken: people copy it. */
+export function wrapForStderr(text: string): string {
+  const { isTTY, columns } = process.stderr;
+  const safe = escapeUnprintable(text);
+  return isTTY && !safe.startsWith(" ") ? wrapText(safe, columns || 80).join("\n") : safe;
 }
 
 function toReportable(thrown: unknown): CommandError {

@@ -22,14 +22,15 @@ import {
   pastTime,
   withConnection,
   withLimit,
-  withListWord,
+  withListAction,
 } from "./options.js";
 import { formatUtcTime } from "./output.js";
-import { type Column, layoutTable } from "./table.js";
+import { type Column, formatTable, layoutTable } from "./table.js";
 
 export function addEventCommands(program: Command): void {
   const events = program
     .command("events")
+    .summary("list changes and denied requests, or follow them")
     .description("list changes and denied requests, newest first, or follow them")
     .option("-f, --follow", "show new events until Ctrl-C; with --json one object per line")
     .option("--target <id>", "only events about this application, session or key", id)
@@ -42,10 +43,10 @@ export function addEventCommands(program: Command): void {
       ),
     )
     .option("--since <time>", "only events since: a time, or a duration such as 1h", pastTime)
-    .option("--until <time>", "only events before: a time, or a duration such as 1h", pastTime)
-    .action((_, flags) => showEvents(flags));
+    .option("--until <time>", "only events before: a time, or a duration such as 1h", pastTime);
+  withListAction(events, showEvents);
   addExample(
-    withConnection(withLimit(withListWord(events))),
+    withConnection(withLimit(events)),
     "latchkey events --since 1h --kind access.denied",
     "latchkey events --follow --json | jq .kind",
   );
@@ -72,8 +73,8 @@ async function showEvents(flags: EventFlags): Promise<void> {
 async function listEvents(flags: EventFlags, context: ClientContext): Promise<void> {
   const list = await readEvents(flags, context);
   showList(context.output, ListEventsResponseSchema, list, {
-    columns: eventColumns,
     noun: "event",
+    format: (rows, display) => formatTable(eventColumns, rows, display),
   });
 }
 
@@ -111,16 +112,16 @@ const eventColumns: readonly Column<Event>[] = [
     title: "TARGET",
     minWidth: 20,
     text: ({ target }) => formatParty(target),
-    shrinkable: true,
+    shrinkTo: 16,
   },
   {
     title: "BY",
     minWidth: 20,
     text: ({ actor }) => formatParty(actor),
-    shrinkable: true,
+    shrinkTo: 12,
     optional: true,
   },
-  { title: "DETAILS", minWidth: 30, text: detailsOf, shrinkable: true, optional: true },
+  { title: "DETAILS", minWidth: 30, text: detailsOf, shrinkTo: 12, optional: true },
 ];
 
 function formatParty(party: EventParty | undefined): string {
@@ -168,7 +169,7 @@ async function followEvents(flags: EventFlags, context: ClientContext): Promise<
       if (isPermanent || resumeToken === undefined) {
         throw error;
       }
-      const { message } = toCommandError(error, context.connection.url) as Error;
+      const { message } = toCommandError(error, context.connection) as Error;
       output.warn(`Connection lost. Reconnecting. (${message})`);
     }
     await sleep(pause);

@@ -70,12 +70,12 @@ function parseList(content: string, source: string): JsonValue[] {
 const ruleColumns: readonly Column<AccessRule>[] = [
   { title: "PRIORITY", text: ({ priority }) => String(priority) },
   { title: "TRANSFORM", text: ({ transform }) => transform },
-  { title: "TOKENS", text: formatTokens, shrinkable: true },
-  { title: "PERMISSIONS", text: ({ permissions }) => permissions.join(" "), shrinkable: true },
+  { title: "TOKENS", text: formatTokens, shrinkTo: 12 },
+  { title: "PERMISSIONS", text: ({ permissions }) => permissions.join(" "), shrinkTo: 12 },
   {
     title: "DESCRIPTION",
     text: ({ description = "" }) => description,
-    shrinkable: true,
+    shrinkTo: 12,
     optional: true,
   },
 ];

@@ -4,12 +4,13 @@ import { createRequire } from "node:module";
 import { basename, dirname, join } from "node:path";
 import type { Application } from "../../gen/latchkey/v1/application_service_pb.js";
 import { createGuardSamples, type SampleLanguage } from "../contract/samples/samples.js";
-import { createServiceClient, toCommandError } from "./client.js";
+import { escapeUnprintable } from "../lib/terminal.js";
+import { createServiceClient, readKey, toCommandError, verifyKey } from "./client.js";
 import { type Profile, type Profiles, parseText, readProfiles } from "./connection.js";
 import { CommandError } from "./errors.js";
 import { defaultUrl, serviceUrl } from "./options.js";
 import { createOutput, type Output, type OutputFlags } from "./output.js";
-import { readKey, saveProfile, verifyKey } from "./profile.js";
+import { saveProfile } from "./profile.js";
 import { ask, isInteractive } from "./prompt.js";
 
 interface InitFlags extends OutputFlags {
@@ -36,22 +37,24 @@ export async function initCommand(flags: InitFlags): Promise<void> {
     refuseExisting(example.file);
   }
   const profiles = await readProfiles();
-  const name = flags.profile ?? profiles.current ?? "local";
-  const { profile, isNew } = await connect(name, profiles, flags);
-  const application = await createApplication(profile, flags);
-  output.note(
-    `Created the private application "${application.name}" with ${permissions.join(" and ")}.`,
-  );
+  const profileName = flags.profile ?? profiles.current ?? "local";
+  const { profile, isNew } = await connect(profileName, profiles, flags);
+  const name = flags.name ?? (await ask("Name of your first application", folderName()));
+  const writes = flags.write || (await mayWrite(example, flags));
+  const application = await createApplication(name, profile, flags);
   const code = codeFor(example.language, profile);
-  showResult(output, { name, url: profile.url, application, example, code });
-  // Last, so that a profile that cannot create applications is not saved.
+  const result = { profileName, url: profile.url, application, example, code };
+  showResult(output, result, !writes);
+  // Last, so that a failure does not hide the new key, and a useless profile is not saved.
   if (isNew) {
-    await saveProfile(name, profile, profiles);
+    await saveProfile(profileName, profile, profiles);
   }
-  output.note(`${isNew ? "Saved" : "Used"} the profile "${name}" for ${profile.url}.`);
-  const isWritten = await writeExample(example.file, code, flags);
+  output.note(`${isNew ? "Saved" : "Used"} the profile "${profileName}" for ${profile.url}.`);
+  if (writes) {
+    await writeExample(example.file, code);
+  }
   output.note(
-    `${isWritten ? "Wrote" : "Save the program as"} ${example.file}. Let it check its own key:`,
+    `${writes ? "Wrote" : "Save the program as"} ${example.file}. Let it check its own key:`,
   );
   for (const command of example.commands) {
     output.note(`  ${command}`);
@@ -73,27 +76,34 @@ async function connect(
     );
   }
   const profile = existing ?? (await askForProfile(flags));
-  await verifyKey(profile, flags);
+  await verifyKey(profile, flags.timeout);
   return { profile, isNew: !existing };
 }
 
 async function askForProfile(flags: InitFlags): Promise<Profile> {
   const url =
     flags.url ?? parseText("URL", serviceUrl, await ask("URL of the service", defaultUrl));
-  return { url, keyHeader: flags.keyHeader, key: await readKey(url, flags) };
+  const service = { url, keyHeader: flags.keyHeader };
+  return { ...service, key: await readKey(service, flags) };
 }
 
-async function createApplication(profile: Profile, flags: InitFlags): Promise<Application> {
-  const folder = basename(process.cwd()) || "My service";
-  const name = flags.name ?? (await ask("Name of your first application", folder));
+function folderName(): string {
+  return basename(process.cwd()) || "My service";
+}
+
+async function createApplication(
+  name: string,
+  profile: Profile,
+  { timeout: timeoutMs }: InitFlags,
+): Promise<Application> {
   const client = createServiceClient(profile);
   try {
     return await client.applications.createApplication(
       { name, type: "private", permissions: [...permissions] },
-      { timeoutMs: flags.timeout },
+      { timeoutMs },
     );
   } catch (error) {
-    throw toCommandError(error, profile.url, { name });
+    throw toCommandError(error, profile, { name });
   } finally {
     client.close();
   }
@@ -153,41 +163,46 @@ function codeFor(language: SampleLanguage, { url, keyHeader }: Profile): string 
 }
 
 interface Result {
-  readonly name: string;
+  readonly profileName: string;
   readonly url: string;
   readonly application: Application;
   readonly example: Example;
   readonly code: string;
 }
 
-function showResult(output: Output, { name, url, application, example, code }: Result): void {
-  const { id, key } = application;
+/** Prints the key last, so that a long program does not scroll it away. */
+function showResult(
+  output: Output,
+  { profileName, url, application, example, code }: Result,
+  showsCode: boolean,
+): void {
+  const { id, name, key } = application;
   const { language, title, file } = example;
-  const value = { profile: name, url, application_id: id, key, example: { language, file, code } };
+  const value = {
+    ...{ profile: profileName, url, application_id: id, key },
+    example: { language, file, code },
+  };
   output.showValue(value, ({ colors: { bold } }) =>
     [
-      `\n${bold("Its key is shown only once. Store it safely:")}\n`,
-      `  export SVC_API_KEY=${key}\n`,
-      `${bold(`Check a key in ${title}:`)}\n`,
-      code.replaceAll(/^(?=.)/gm, "  "),
-      "",
+      ...(showsCode
+        ? [`\n${bold(`Check a key in ${title}:`)}\n`, code.replaceAll(/^(?=.)/gm, "  ")]
+        : [""]),
+      `Created the private application "${escapeUnprintable(name)}" with ${permissions.join(" and ")}.`,
+      `${bold("Its key is shown only once. Store it safely:")}\n`,
+      `  export SVC_API_KEY=${key}\n\n`,
     ].join("\n"),
   );
 }
 
-/** Writes the example with --write, or if the user agrees. Returns whether it was written. */
-async function writeExample(
-  file: string,
-  code: string,
-  { write, json }: InitFlags,
-): Promise<boolean> {
+/** Asks on a terminal whether to write the example to a file that does not exist yet. */
+async function mayWrite({ file }: Example, { json }: InitFlags): Promise<boolean> {
   const mayAsk = !json && isInteractive() && !existsSync(file);
-  if (!write && !(mayAsk && /^y(es)?$/i.test(await ask(`Write it to ${file}?`, "no")))) {
-    return false;
-  }
+  return mayAsk && /^y(es)?$/i.test(await ask(`Write an example to ${file}?`, "yes"));
+}
+
+async function writeExample(file: string, code: string): Promise<void> {
   await mkdir(dirname(file), { recursive: true });
   await writeFile(file, code, { flag: "wx" });
-  return true;
 }
 
 function refuseExisting(file: string): void {

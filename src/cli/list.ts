@@ -1,8 +1,7 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import type { Pagination } from "../../gen/latchkey/v1/application_service_pb.js";
 import { formatCount, startProgressLine } from "../lib/terminal.js";
-import type { Output } from "./output.js";
-import { type Column, formatTable } from "./table.js";
+import type { Display, Output } from "./output.js";
 
 export interface ListFlags {
   readonly limit: number;
@@ -60,22 +59,20 @@ async function readMore<P extends Page>(first: P, max: number, readPage: ReadPag
 }
 
 interface Listing<Row> {
-  readonly columns: readonly Column<Row>[];
   /** For example `session`. */
   readonly noun: string;
+  readonly format: (rows: readonly Row[], display: Display) => string;
 }
 
-/** Prints a list as a table and its length on stderr, or as JSON. */
+/** Prints a list and, on stderr, its length. Or prints JSON. */
 export function showList<Desc extends DescMessage, Row>(
   output: Output,
   schema: Desc,
   list: List<MessageShape<Desc> & Page<Row>>,
-  { columns, noun }: Listing<Row>,
+  { noun, format }: Listing<Row>,
 ): void {
   const { data, pagination } = list.page;
-  output.show(schema, list.page, (display) =>
-    data.length > 0 ? formatTable(columns, data, display) : "",
-  );
+  output.show(schema, list.page, (display) => (data.length > 0 ? format(data, display) : ""));
   const isWhole = data.length > 0 && !pagination?.next;
   // Whoever reads the rows from a pipe can count them.
   if (!isWhole || output.display.width !== undefined) {

@@ -1,4 +1,5 @@
-import { Argument, Command, InvalidArgumentError, Option } from "commander";
+import { styleText } from "node:util";
+import { Argument, Command, type HelpConfiguration, InvalidArgumentError, Option } from "commander";
 import { count, delay, headerName, lifetime, type Parser } from "../config/parsers.js";
 import { isId } from "../lib/uuid.js";
 
@@ -16,9 +17,20 @@ export function fileArgument(name: string, description: string): Argument {
   return argument;
 }
 
-/** Accepts `ls` or `list` after a command that lists, as after a group of commands. */
-export function withListWord(command: Command): Command {
-  return command.addArgument(new Argument("[ls]").choices(["ls", "list"])).usage("[options]");
+/** Runs a command that lists. It accepts `ls` or `list`, as a group of commands does. */
+export function withListAction<Flags>(
+  command: Command,
+  run: (flags: Flags) => Promise<void>,
+): Command {
+  return command
+    .argument("[ls]")
+    .usage("[options]")
+    .action((word: string | undefined, flags: Flags) => {
+      if (word !== undefined && word !== "ls" && word !== "list") {
+        command.error(`error: unknown command '${word}'`);
+      }
+      return run(flags);
+    });
 }
 
 export function profileArgument(): Argument {
@@ -38,6 +50,11 @@ function profileOption(): Option {
   const option = new Option("--profile <name>", "profile to use (LATCHKEY_PROFILE)");
   valueKinds.set(option, "profile");
   return option;
+}
+
+/** Finds a command of a group by its name or another name of it. */
+export function findSubcommand(group: Command, word: string): Command | undefined {
+  return group.commands.find((one) => one.name() === word || one.aliases().includes(word));
 }
 
 export function withJson(command: Command): Command {
@@ -98,8 +115,29 @@ export function yesOption(): Option {
   return new Option("-y, --yes", "skip the confirmation prompt");
 }
 
+/** Commander removes the style where colors are off. */
+export function helpTitle(text: string): string {
+  return styleText("bold", text, { validateStream: false });
+}
+
+/** One line per command, and choices as part of the sentence: `sort order: newest, name`. */
+export const helpFormat: HelpConfiguration = {
+  sortSubcommands: false,
+  minWidthToWrap: 20,
+  styleTitle: helpTitle,
+  subcommandTerm: (command) => [command.name(), ...command.aliases()].join(", "),
+  optionDescription: (option) => describe(option, option.defaultValueDescription),
+  argumentDescription: (argument) => describe(argument),
+};
+
+function describe({ description, argChoices }: Option | Argument, usual?: string): string {
+  const [, text, facts = ""] = /^(.*?)( \([^()]*\))?$/.exec(description) ?? [];
+  const choices = argChoices ? `: ${argChoices.join(", ")}` : "";
+  return text + choices + facts + (usual === undefined ? "" : ` (default: ${usual})`);
+}
+
 export function addExample(command: Command, ...lines: readonly string[]): Command {
-  const title = lines.length === 1 ? "Example:" : "Examples:";
+  const title = helpTitle(lines.length === 1 ? "Example:" : "Examples:");
   return command.addHelpText("after", `\n${title}\n${lines.map((line) => `  ${line}`).join("\n")}`);
 }
 
@@ -186,7 +224,7 @@ export function withLimit(command: Command): Command {
     .addOption(
       new Option("--limit <count>", "maximum number of items")
         .argParser(wholeNumber("items", 1, 100_000, 50))
-        .default(50),
+        .default(50, "50"),
     )
     .addOption(new Option("--all", "list every item").conflicts("limit"));
 }

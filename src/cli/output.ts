@@ -2,9 +2,10 @@ import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
 import { idStart, parseKey, secretStart } from "../contract/key-format.js";
 import { shownDigits } from "../contract/key-text.js";
-import { type Colors, createColors, escapeUnprintable } from "../lib/terminal.js";
+import { type Colors, createColors } from "../lib/terminal.js";
 import { createEncoder } from "../transport/rest/encode.js";
 import { type ClientEnvironment, readClientEnvironment } from "./connection.js";
+import { wrapForStderr } from "./errors.js";
 
 export interface OutputFlags {
   readonly json?: boolean;
@@ -56,11 +57,11 @@ export function createOutput({ json: isJson = false }: OutputFlags): Output {
     },
     note(text) {
       if (text !== undefined && !isJson) {
-        stderr.write(`${colorsFor(stderr, environment).dim(escapeUnprintable(text))}\n`);
+        stderr.write(`${colorsFor(stderr, environment).dim(wrapForStderr(text))}\n`);
       }
     },
     warn(text) {
-      stderr.write(`${colorsFor(stderr, environment).warn(escapeUnprintable(text))}\n`);
+      stderr.write(`${colorsFor(stderr, environment).warn(wrapForStderr(text))}\n`);
     },
   };
 }
@@ -136,10 +137,10 @@ export function formatLength(milliseconds: number): string {
   return `${milliseconds / size}${unit}`;
 }
 
-/** A duration in its largest unit. */
+/** A duration in its largest unit, rounded: a key that expires in 30 days does so in 29.9 a moment later. */
 function formatDuration(milliseconds: number): string {
   const [unit, size] = units.find(([, size]) => milliseconds >= size) ?? units[3];
-  return `${Math.floor(milliseconds / size)}${unit}`;
+  return `${Math.round(milliseconds / size)}${unit}`;
 }
 
 export function formatRelativeTime(

@@ -1,7 +1,6 @@
 import { Argument, type Command } from "commander";
-import type { WhoAmIResponse } from "../../gen/latchkey/v1/access_service_pb.js";
 import { formatIdentity } from "./access.js";
-import { createServiceClient, toCommandError } from "./client.js";
+import { readKey, verifyKey } from "./client.js";
 import {
   addProfileHint,
   getProfile,
@@ -23,14 +22,18 @@ import {
   yesOption,
 } from "./options.js";
 import { createOutput, type OutputFlags, shortenKey } from "./output.js";
-import { type ConfirmFlags, confirm, isInteractive, readSecret } from "./prompt.js";
+import { type ConfirmFlags, confirm } from "./prompt.js";
 import { type Column, formatTable } from "./table.js";
 
 export function addProfileCommands(program: Command): void {
-  const profile = program.command("profile").description("manage saved service URLs and keys");
+  const profile = program
+    .command("profile")
+    .helpCommand(false)
+    .description("manage saved service URLs and keys");
 
   const add = profile
     .command("add")
+    .summary("save a service URL and a key")
     .description("save a service URL and a key; the key comes from a prompt or stdin")
     .addArgument(new Argument("<name>", "name of the profile").argParser(profileName))
     .option("--replace", "overwrite an existing profile")
@@ -65,10 +68,14 @@ export function addProfileCommands(program: Command): void {
   addExample(withJson(remove), "latchkey profile rm staging");
 }
 
-interface AddFlags extends OutputFlags, KeyFlags {
+interface AddFlags extends OutputFlags {
   readonly url?: string;
+  readonly keyFile?: string;
   readonly keyHeader?: string;
+  /** Milliseconds. */
+  readonly timeout: number;
   readonly replace?: boolean;
+  readonly check: boolean;
 }
 
 /** Saves a service URL and a key after the service accepted the key. */
@@ -82,8 +89,10 @@ async function addProfile(name: string, flags: AddFlags): Promise<void> {
       "Pass --replace to overwrite it.",
     );
   }
-  const profile = { url, key: await readKey(url, flags), keyHeader };
-  const identity = flags.check ? await verifyKey(profile, flags) : undefined;
+  const service = { url, keyHeader };
+  const key = await readKey(service, flags);
+  const profile = { ...service, key };
+  const identity = flags.check ? await verifyKey(profile, flags.timeout) : undefined;
   const current = await saveProfile(name, profile, before);
   const output = createOutput(flags);
   const result = { name, url, current: current === name };
@@ -108,45 +117,6 @@ export async function saveProfile(
   return current;
 }
 
-interface KeyFlags {
-  readonly keyFile?: string;
-  /** Milliseconds. */
-  readonly timeout: number;
-  /** Whether to verify the key. */
-  readonly check?: boolean;
-}
-
-/** Reads the key for a service. A prompt appears only if the service responds. */
-export async function readKey(url: string, flags: KeyFlags): Promise<string> {
-  const { keyFile: file, check = true } = flags;
-  if (check && file === undefined && isInteractive()) {
-    await verifyKey({ url, key: "" }, flags).catch((error) => {
-      if (!(error instanceof CommandError && error.exit === "unauthorized")) {
-        throw error;
-      }
-    });
-  }
-  return readSecret({ noun: `key for ${url}`, file });
-}
-
-/** Returns the owner of the key of a profile. Throws if the service does not accept it. */
-export async function verifyKey(
-  profile: Profile,
-  { timeout: timeoutMs }: Pick<KeyFlags, "timeout">,
-): Promise<WhoAmIResponse> {
-  const client = createServiceClient(profile);
-  try {
-    return await client.access.whoAmI({}, { timeoutMs });
-  } catch (thrown) {
-    const error = toCommandError(thrown, profile.url);
-    throw error instanceof CommandError && error.exit === "unauthorized"
-      ? new CommandError(error.message, error.exit, "Copy the whole key again, or use another one.")
-      : error;
-  } finally {
-    client.close();
-  }
-}
-
 function isUnencrypted(url: string): boolean {
   const { protocol, hostname } = new URL(url);
   return protocol === "http:" && !isLoopback(hostname);
@@ -164,7 +134,7 @@ const columns: readonly Column<ListedProfile>[] = [
     paint: (text, _, { good }) => good(text),
   },
   { title: "NAME", text: ({ name }) => name },
-  { title: "URL", text: ({ url }) => url, shrinkable: true },
+  { title: "URL", text: ({ url }) => url, shrinkTo: 20 },
   { title: "KEY", text: ({ key }) => shortenKey(key) },
   { title: "HEADER", text: ({ keyHeader = "" }) => keyHeader, optional: true },
 ];

@@ -5,6 +5,9 @@ import {
   addExample,
   fileArgument,
   fileOption,
+  findSubcommand,
+  helpFormat,
+  helpTitle,
   id,
   lazy,
   profileName,
@@ -17,9 +20,9 @@ import { optionalSettings, storeSettings, withSettings } from "./settings.js";
 export function createProgram(): Command {
   const program: Command = new Command("latchkey")
     .description("Credential and session service, and its command-line client.")
-    .version(version, "-V, --version", "show the version")
+    .version(version, "-v, --version", "show the version")
     .helpOption("-h, --help", "show help")
-    .configureHelp({ showGlobalOptions: false, sortSubcommands: false })
+    .configureHelp(helpFormat)
     .configureOutput({
       outputError(text, write) {
         const suggested = suggestOption(program, text) ?? text;
@@ -31,6 +34,7 @@ export function createProgram(): Command {
   const demo = program
     .commandsGroup("Get started:")
     .command("demo")
+    .summary("show a session from start to end; needs no setup")
     .description("show a session from start to end, with a temporary service that is then removed")
     .action(lazy(async () => (await import("./demo.js")).demoCommand));
   addExample(demo, "latchkey demo");
@@ -38,6 +42,7 @@ export function createProgram(): Command {
   const serving = program
     .commandsGroup("Run a service:")
     .command("serve")
+    .summary("run the service")
     .description(
       "run the service; each option has an environment variable, and more settings are variables " +
         "only: see docs/reference/settings.md",
@@ -49,7 +54,14 @@ export function createProgram(): Command {
     "MONGODB_URI=mongodb://user:password@db/?replicaSet=rs0 latchkey serve",
   );
   addStoreCommands(program);
-  return program.addHelpText("after", exitCodeHelp());
+  program.addHelpText("after", exitCodeHelp());
+  return addExample(
+    program,
+    "latchkey demo",
+    "latchkey serve",
+    "latchkey init",
+    "latchkey apps ls --help",
+  );
 }
 
 /** Commander suggests a similar option for `--prot 80`, but not for `--prot=80`. */
@@ -58,10 +70,8 @@ function suggestOption(program: Command, text: string): string | undefined {
   if (flag === undefined) {
     return undefined;
   }
-  const isNamed = (word: string) => (one: Command) =>
-    one.name() === word || one.aliases().includes(word);
   const command = process.argv.reduce(
-    (found, word) => found.commands.find(isNamed(word)) ?? found,
+    (group, word) => findSubcommand(group, word) ?? group,
     program,
   );
   let suggested: string | undefined;
@@ -84,6 +94,7 @@ function suggestOption(program: Command, text: string): string | undefined {
 function addInitCommand(program: Command): void {
   const init = program
     .command("init")
+    .summary("connect this folder to a service: application and example")
     .description(
       "save a profile, create your first application, and show how to check a key in the language " +
         "of this folder",
@@ -124,6 +135,7 @@ async function serve(): Promise<void> {
 function addStoreCommands(program: Command): void {
   const bootstrap = program
     .command("bootstrap")
+    .summary("create a tenant and its first management key")
     .description("create a tenant and its first management application, and print its key once")
     .option("--tenant <uuid>", "use this tenant (default: a new one)", id)
     .option("--name <name>", "name of the application");
@@ -136,6 +148,7 @@ function addStoreCommands(program: Command): void {
 
   const exporting = program
     .command("export")
+    .summary("write all records as lines of JSON")
     .description("write all records as lines of JSON, with hashes and without keys")
     .addOption(fileOption("--output <file>", "file to write (default: stdout)"))
     .option("--resume", "continue an interrupted export")
@@ -149,6 +162,7 @@ function addStoreCommands(program: Command): void {
 
   const importing = program
     .command("import")
+    .summary("add the records of an export to the store")
     .description("add the records of an export to the store; existing records are skipped")
     .addArgument(fileArgument("<file>", "the export, - for stdin"))
     .option("--dry-run", "only report what would change")
@@ -162,6 +176,7 @@ function addStoreCommands(program: Command): void {
 
   const doctor = program
     .command("doctor")
+    .summary("check settings, store and machine, and suggest fixes")
     .description("check settings, store and machine, and suggest fixes; changes nothing");
   withSettings(
     withJson(doctor),
@@ -175,5 +190,5 @@ function exitCodeHelp(): string {
   const lines = Object.values(exitCodes).map(
     ({ code, description }) => `  ${String(code).padEnd(3)}  ${description.replaceAll("`", "")}`,
   );
-  return `\nExit codes:\n${lines.join("\n")}\n\nExamples:\n  latchkey serve\n  latchkey profile add local\n  latchkey apps ls`;
+  return `\n${helpTitle("Exit codes:")}\n${lines.join("\n")}`;
 }

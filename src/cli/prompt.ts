@@ -3,7 +3,7 @@ import { open } from "node:fs/promises";
 import { createInterface } from "node:readline/promises";
 import { Writable } from "node:stream";
 import { escapeUnprintable } from "../lib/terminal.js";
-import { CommandError, exitCodes } from "./errors.js";
+import { CommandError, exitCodes, wrapForStderr } from "./errors.js";
 
 /** Whether a person can respond to prompts. Prompts go to stderr, because a program may read stdout. */
 export function isInteractive(): boolean {
@@ -28,7 +28,7 @@ export async function confirm(
     throw new CommandError(`${consequence} Not a terminal; pass --yes to confirm.`, "usage");
   }
   const response = await prompt(
-    `${escapeUnprintable(consequence)}\nType "${escapeUnprintable(typed)}" to confirm: `,
+    `${wrapForStderr(consequence)}\nType "${escapeUnprintable(typed)}" to confirm: `,
   );
   if (response !== typed) {
     throw new CommandError("Canceled. Nothing was changed.");
@@ -52,8 +52,10 @@ async function prompt(question: string, { isHidden = false } = {}): Promise<stri
   if (isHidden) {
     stderr.write(question);
   }
+  // Newer versions of Node.js reject on Ctrl-D.
+  const typed = lines.question(question).catch(() => "");
   try {
-    return await Promise.race([lines.question(question), closed]);
+    return await Promise.race([typed, closed]);
   } finally {
     lines.close();
     if (isHidden) {
@@ -78,11 +80,11 @@ export async function readSecret({ noun, file }: SecretSource): Promise<string> 
     return parseSecret(await readFileStart(file, noun), noun, file);
   }
   if (file === undefined && isInteractive()) {
-    return parseSecret(
-      await prompt(`${capitalize(noun)}: `, { isHidden: true }),
-      noun,
-      "the input",
-    );
+    const typed = await prompt(`${capitalize(noun)}: `, { isHidden: true });
+    if (typed.trim() === "") {
+      throw new CommandError(`No ${noun} was entered.`, "usage");
+    }
+    return parseSecret(typed, noun, "The input");
   }
   return parseSecret(await readStdin(maxSecretBytes), noun, "stdin");
 }

@@ -34,7 +34,7 @@ import {
 } from "./options.js";
 import { type Display, formatRelativeTime, formatTime } from "./output.js";
 import { type ConfirmFlags, confirm, readSecret } from "./prompt.js";
-import { type Column, formatDetails } from "./table.js";
+import { type Column, formatDetails, formatTable } from "./table.js";
 
 const ofApplication = [
   "--application <application>",
@@ -44,6 +44,7 @@ const ofApplication = [
 export function addSessionCommands(program: Command): void {
   const sessions = program
     .command("sessions")
+    .helpCommand(false)
     .description("open, authorize, list and revoke sessions");
   addOpenAndAuthorize(sessions);
   addManagement(sessions);
@@ -52,12 +53,14 @@ export function addSessionCommands(program: Command): void {
 function addOpenAndAuthorize(sessions: Command): void {
   const open = sessions
     .command("open")
+    .summary("open a session, as a browser does")
     .description("open a session with the key of a public application, as a browser does")
     .action(openSession);
   addExample(withConnection(open), "latchkey sessions open --key-file browser.key --json");
 
   const authorize = sessions
     .command("authorize")
+    .summary("authorize a session, as a backend does")
     .description("authorize a session with the key of a private application, as a backend does")
     .addOption(
       fileOption(
@@ -71,7 +74,8 @@ function addOpenAndAuthorize(sessions: Command): void {
     .action(authorizeSession);
   addExample(
     withConnection(authorize),
-    'echo "$NONCE" | latchkey sessions authorize --key-file backend.key --permission token:read',
+    "latchkey sessions authorize --permission token:read --expires 10m",
+    "latchkey sessions authorize --nonce-file nonce.txt --rules rules.json",
   );
 }
 
@@ -188,8 +192,8 @@ async function listSessions(flags: SessionListFlags): Promise<void> {
     const ids = list.page.data.map(({ applicationId }) => applicationId);
     const nameOf = await readNames(context, ids);
     showList(output, ListSessionsResponseSchema, list, {
-      columns: sessionColumns(nameOf),
       noun: "session",
+      format: (rows, display) => formatTable(sessionColumns(nameOf), rows, display),
     });
   });
 }
@@ -246,7 +250,7 @@ const sessionColumns = (nameOf: NameOf): readonly Column<Session>[] => [
   {
     title: "APPLICATION",
     text: ({ applicationId }) => nameOf(applicationId) ?? applicationId,
-    shrinkable: true,
+    shrinkTo: 16,
   },
   {
     title: "STATE",
@@ -258,7 +262,7 @@ const sessionColumns = (nameOf: NameOf): readonly Column<Session>[] => [
   {
     title: "PERMISSIONS",
     text: ({ permissions }) => permissions.join(" "),
-    shrinkable: true,
+    shrinkTo: 12,
     optional: true,
   },
 ];

@@ -1,13 +1,14 @@
 import { type Colors, escapeUnprintable } from "../lib/terminal.js";
 import type { Display } from "./output.js";
+import { padText, textWidth, truncateText, wrapText } from "./text.js";
 
 export interface Column<Row> {
   readonly title: string;
   text(row: Row): string;
   /** Colors a cell. */
   paint?(text: string, row: Row, colors: Colors): string;
-  /** Whether it may be truncated if the table is too wide. */
-  readonly shrinkable?: boolean;
+  /** May be truncated. Optional columns are omitted before it is narrower than this. */
+  readonly shrinkTo?: number;
   /** Whether it may be omitted if the table is too wide, or if none of the rows has a text for it. */
   readonly optional?: boolean;
   /** Its width if rows are not known in advance. */
@@ -20,9 +21,8 @@ interface Table<Row> {
 }
 
 const gap = 2;
+/** No column is truncated below this width, unless it crosses the edge of the terminal. */
 const minShrunkWidth = 12;
-/** Optional columns are omitted before a column that is not optional is truncated below this width. */
-const comfortableWidth = 30;
 
 /** Chooses the columns and widths for these rows so that each line fits the display. */
 export function layoutTable<Row>(
@@ -70,8 +70,8 @@ export function formatTable<Row>(
   return [table.header, ...rows.map(table.line)].map((line) => `${line}\n`).join("");
 }
 
-/** A name, its value, and for the name of an application its id, which people copy. */
-export type Detail = readonly [name: string, value: string | undefined, id?: string | undefined];
+/** A name, its value, and a dim text beside or below it, such as the id of an application. */
+export type Detail = readonly [name: string, value: string | undefined, aside?: string | undefined];
 
 /** Names and values, each on its own lines. Those without a value are omitted. */
 export function formatDetails(
@@ -83,18 +83,19 @@ export function formatDetails(
   const indent = " ".repeat(nameWidth + gap);
   const valueWidth = maxWidth - indent.length;
   return shown
-    .map(([name, value = "", id]) => {
+    .map(([name, value = "", aside]) => {
       const lines = value
         .split(/\r?\n/)
         .flatMap((line) => wrapText(escapeUnprintable(line), valueWidth));
-      const text = lines.join(`\n${indent}`) + (id ? besideOrBelow(lines.at(-1) ?? "", id) : "");
+      const text =
+        lines.join(`\n${indent}`) + (aside ? besideOrBelow(lines.at(-1) ?? "", aside) : "");
       return `${colors.dim(padText(name, nameWidth))}  ${text}\n`;
     })
     .join("");
 
-  function besideOrBelow(line: string, id: string): string {
-    const fits = textWidth(line) + gap + textWidth(id) <= valueWidth;
-    return (fits ? " ".repeat(gap) : `\n${indent}`) + colors.dim(id);
+  function besideOrBelow(line: string, aside: string): string {
+    const fits = textWidth(line) + gap + textWidth(aside) <= valueWidth;
+    return (fits ? " ".repeat(gap) : `\n${indent}`) + colors.dim(aside);
   }
 }
 
@@ -120,7 +121,7 @@ function fitColumns<Row>(
   }
   for (let excess = totalWidth(fitted) - maxWidth; excess > 0; excess--) {
     const [widest] = fitted
-      .filter(({ column, width }) => column.shrinkable && width > minShrunkWidth)
+      .filter(({ column, width }) => column.shrinkTo !== undefined && width > minShrunkWidth)
       .sort(
         (one, other) =>
           Number(other.column.optional ?? false) - Number(one.column.optional ?? false) ||
@@ -137,8 +138,7 @@ function fitColumns<Row>(
 }
 
 function shrink<Row>({ column, width }: SizedColumn<Row>): SizedColumn<Row> {
-  const minWidth = column.optional ? minShrunkWidth : comfortableWidth;
-  return { column, width: column.shrinkable ? Math.min(width, minWidth) : width };
+  return { column, width: Math.min(width, column.shrinkTo ?? width) };
 }
 
 /** The last resort: hides everything beyond the edge of the terminal. */
@@ -160,64 +160,4 @@ function totalWidth(columns: readonly { readonly width: number }[]): number {
 
 function larger(one: number, other: number): number {
   return Math.max(one, other);
-}
-
-const segmenter = new Intl.Segmenter("en", { granularity: "grapheme" });
-
-const zeroWidth = /^[\p{M}\p{Cf}]/u;
-/** Emoji and East Asian characters take two columns. */
-const doubleWidth =
-  /^[\p{Emoji_Presentation}\p{sc=Han}\p{sc=Hangul}\p{sc=Hiragana}\p{sc=Katakana}\u3000-\u303e\uff01-\uff60\uffe0-\uffe6]|\ufe0f/u;
-
-/**
- * The width of text in terminal columns. A package such as string-width would
- * be one more dependency of the service.
- */
-export function textWidth(text: string): number {
-  let width = 0;
-  for (const { segment } of segmenter.segment(text)) {
-    width += graphemeWidth(segment);
-  }
-  return width;
-}
-
-/** Cuts text that is too wide, and marks the cut with an ellipsis. */
-export function truncateText(text: string, maxWidth: number): string {
-  if (text.length <= maxWidth && textWidth(text) <= maxWidth) {
-    return text;
-  }
-  let truncated = "";
-  let width = 0;
-  for (const { segment } of segmenter.segment(text)) {
-    width += graphemeWidth(segment);
-    if (width > maxWidth - 1) {
-      return maxWidth > 0 ? `${truncated}…` : "";
-    }
-    truncated += segment;
-  }
-  return truncated;
-}
-
-export function padText(text: string, width: number): string {
-  return text + " ".repeat(Math.max(0, width - textWidth(text)));
-}
-
-/** Breaks text into lines between words. */
-export function wrapText(text: string, maxWidth: number): string[] {
-  const lines: string[] = [];
-  let line = "";
-  for (const word of text.split(" ")) {
-    const longer = line === "" ? word : `${line} ${word}`;
-    if (line !== "" && textWidth(longer) > maxWidth) {
-      lines.push(line);
-      line = word;
-    } else {
-      line = longer;
-    }
-  }
-  return [...lines, line];
-}
-
-function graphemeWidth(grapheme: string): number {
-  return zeroWidth.test(grapheme) ? 0 : doubleWidth.test(grapheme) ? 2 : 1;
 }

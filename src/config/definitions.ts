@@ -143,7 +143,7 @@ export const definitions = {
   GRANT_POLICY: {
     parse: oneOf("held", "open"),
     default: "held",
-    ...keys("policy", "open: callers can grant permissions that they do not hold"),
+    ...keys("policy", "permissions that callers can grant, only those they hold or any"),
   },
 
   PUBLIC_URL: { parse: publicUrl, ...network("url", "URL of the service for its clients") },

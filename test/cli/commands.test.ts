@@ -79,7 +79,7 @@ describe("applications", () => {
     expect(list.data).toEqual([got]);
     expect(got).toEqual(await callRest(`/applications/${backendId}`));
     expect(table.stdout).toMatch(/^NAME +TYPE +STATUS +EXPIRES +LAST USED +PERMISSIONS +ID\n/);
-    expect(table.stdout).toMatch(/\nWeb \u5e97 {5}public {6}enabled {2}in 29d /);
+    expect(table.stdout).toMatch(/\nWeb \u5e97 {5}public {6}enabled {2}in 30d /);
   });
 
   it("are found by words, by a key and by their creator", async () => {
@@ -415,7 +415,13 @@ describe("a failing command", () => {
       2,
       "--permission X: must be two or three",
     ],
-    ["an invalid key", ["whoami"], { LATCHKEY_KEY: "lk_mgt_wrong" }, 4, "is missing or not valid"],
+    [
+      "an invalid key",
+      ["whoami"],
+      { LATCHKEY_KEY: "lk_mgt_wrong" },
+      4,
+      "does not accept the key from LATCHKEY_KEY.",
+    ],
     [
       "an unreachable service",
       ["whoami"],

@@ -27,7 +27,7 @@ const choose = (
 describe("resolveConnection", () => {
   it("prefers options to the environment, and the environment to the current profile", () => {
     expect(choose({})).toMatchObject(local);
-    expect(choose({}, { LATCHKEY_PROFILE: "staging" })).toEqual(staging);
+    expect(choose({}, { LATCHKEY_PROFILE: "staging" })).toMatchObject(staging);
     const environment = { LATCHKEY_URL: "http://other:1/", LATCHKEY_KEY: "env-key" };
     expect(choose({}, environment)).toMatchObject({ url: "http://other:1", key: "env-key" });
     expect(choose({ url: "http://third:1" }, environment).url).toBe("http://third:1");
@@ -37,13 +37,32 @@ describe("resolveConnection", () => {
 
   it("ignores the environment with --profile", () => {
     const environment = { LATCHKEY_URL: "http://other:1", LATCHKEY_KEY: "env-key" };
-    expect(choose({ profile: "staging" }, environment)).toEqual(staging);
+    expect(choose({ profile: "staging" }, environment)).toMatchObject(staging);
   });
 
   it("never sends the key of a profile to another URL", () => {
     expect(choose({ url: "https://evil.example.com" }).key).toBeUndefined();
     expect(choose({ profile: "staging", url: local.url }).key).toBeUndefined();
     expect(choose({}, { LATCHKEY_URL: "http://other:1" }).key).toBeUndefined();
+  });
+
+  it("names the source of the key", () => {
+    const source = (...args: Parameters<typeof choose>) => choose(...args).keySource;
+    expect([
+      source({ keyFile: "file" }, { LATCHKEY_KEY: "env-key" }),
+      source({}, { LATCHKEY_KEY: "env-key" }),
+      source({}, { SVC_API_KEY: "header-key" }),
+      source({ profile: "staging" }, { LATCHKEY_KEY: "env-key" }),
+      source({}),
+      source({ url: "https://evil.example.com" }),
+    ]).toEqual([
+      "--key-file file",
+      "LATCHKEY_KEY",
+      "SVC_API_KEY",
+      'the profile "staging"',
+      'the profile "local"',
+      undefined,
+    ]);
   });
 
   it("refuses an unknown profile and an invalid URL", () => {
@@ -84,6 +103,7 @@ describe("a time option", () => {
     const near = (date: Date, distance: number) =>
       Math.abs(date.getTime() - Date.now() - distance) < 60_000;
     expect(futureTime("2030-01-31T12:00:00+02:00").toISOString()).toBe("2030-01-31T10:00:00.000Z");
+    expect(pastTime("2026-01-31 12:00:00Z").toISOString()).toBe("2026-01-31T12:00:00.000Z");
     expect(near(futureTime("30d"), 30 * 86_400_000)).toBe(true);
     expect(near(pastTime("1h"), -3_600_000)).toBe(true);
     expect(() => futureTime("tomorrow")).toThrow("must be a time");

@@ -82,15 +82,33 @@ describe("docs/reference/settings.md", () => {
   });
 });
 
+function helpOf(command: Command): string {
+  let text = "";
+  command.configureOutput({
+    getOutHelpWidth: () => 80,
+    getOutHasColors: () => false,
+    writeOut: (part) => {
+      text += part;
+    },
+  });
+  command.outputHelp();
+  return text;
+}
+
 describe("--help", () => {
-  it.each(leaves)("shows an example for `latchkey %s`", (name, command) => {
-    let text = "";
-    command.configureOutput({
-      writeOut: (part) => {
-        text += part;
-      },
-    });
-    command.outputHelp();
+  it.each(leaves)("fits 80 columns and shows an example for `latchkey %s`", (name, command) => {
+    const text = helpOf(command);
+    expect(Math.max(...text.split("\n").map(({ length }) => length))).toBeLessThanOrEqual(80);
     expect(text).toMatch(new RegExp(`Examples?:\\n(.*\\n)*  .*latchkey ${name}`));
+  });
+
+  it("shows each command of a group on one line", () => {
+    const program = createFullProgram();
+    for (const group of [program, ...program.commands].filter(({ commands }) => commands.length)) {
+      const lines = helpOf(group).split("\n");
+      const { length } = lines.filter((line) => /^ {2}[a-z][a-z, -]*? {2,}\S/.test(line));
+      expect(length).toBe(group.createHelp().visibleCommands(group).length);
+      expect(lines.filter((line) => /^ {6,}/.test(line))).toEqual([]);
+    }
   });
 });

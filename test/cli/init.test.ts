@@ -28,7 +28,7 @@ describe("latchkey init", () => {
       const first = await init(folder, ["--url", service.url, "--name", "Shop API", "--write"]);
       expect(first.code).toBe(0);
       expect(first.stderr).toContain(`Saved the profile "local" for ${service.url}.`);
-      expect(first.stderr).toContain('Created the private application "Shop API"');
+      expect(first.stdout).toContain('Created the private application "Shop API"');
       expect(first.stderr).toContain(`npm install ${resolve(".")}\n`);
 
       await mkdir(join(folder, "node_modules"));

@@ -1,13 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { colorsFor } from "../../src/cli/output.js";
-import {
-  type Column,
-  formatDetails,
-  formatTable,
-  textWidth,
-  truncateText,
-  wrapText,
-} from "../../src/cli/table.js";
+import { type Column, formatDetails, formatTable } from "../../src/cli/table.js";
+import { textWidth, truncateText, wrapText } from "../../src/cli/text.js";
 
 interface Row {
   readonly id: string;
@@ -18,7 +12,7 @@ interface Row {
 const plain = colorsFor({ isTTY: false }, { colors: undefined });
 const columns: readonly Column<Row>[] = [
   { title: "ID", text: ({ id }) => id },
-  { title: "NAME", text: ({ name }) => name, shrinkable: true },
+  { title: "NAME", text: ({ name }) => name, shrinkTo: 30 },
   { title: "NOTE", text: ({ note }) => note, optional: true },
 ];
 const rows = [
@@ -46,8 +40,10 @@ describe("formatTable", () => {
 
   it("truncates optional columns before others", () => {
     const long = [{ id: "1", name: "N".repeat(40), note: "n".repeat(40) }];
-    const shrinkable = columns.map((column) => ({ ...column, shrinkable: column.title !== "ID" }));
-    const [, line = ""] = formatTable(shrinkable, long, { colors: plain, width: 58 }).split("\n");
+    const shrinking = columns.map((column) =>
+      column.optional ? { ...column, shrinkTo: 12 } : column,
+    );
+    const [, line = ""] = formatTable(shrinking, long, { colors: plain, width: 58 }).split("\n");
     expect(line).toBe(`1   ${"N".repeat(40)}  ${"n".repeat(11)}…`);
   });
 

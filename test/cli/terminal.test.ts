@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { expect, it } from "@jest/globals";
-import { textWidth } from "../../src/cli/table.js";
+import { textWidth } from "../../src/cli/text.js";
 import { useCleanup } from "../support/cleanup.js";
 import { startHttp1Proxy } from "../support/http/http1-proxy.js";
 import { describeWith, isFullSuite } from "../support/jest/suite.js";
@@ -151,7 +151,7 @@ describeWith(script, "the CLI in a terminal", () => {
     await init.respond("URL of the service [http://localhost:8080]: ", `${service.url}/\r`);
     await init.respond(`Key for ${service.url}: `, `${service.firstKey}\r`);
     await init.respond("Name of your first application [my-service]: ", "\r");
-    await init.respond("Write it to latchkey_guard.py? [no]: ", "y\r");
+    await init.respond("Write an example to latchkey_guard.py? [yes]: ", "\r");
     expect(await init.ended()).toBe(0);
     expect(init.output()).toContain('Created the private application "my-service"');
     const [key] = /lk_prv_\w+/.exec(init.output()) ?? [];
@@ -206,11 +206,21 @@ describeWith(script, "the CLI in a terminal", () => {
       const rm = runInTerminal(["apps", "rm", id], environment);
       await rm.respond(`Type "${shown}" to confirm: `, `${name}\r`);
       expect(await rm.ended()).toBe(0);
-      expect(rm.output()).toContain(`The private application "${shown}" (${id}) will be deleted`);
+      expect(rm.output().replaceAll("\r\n", " ")).toContain(
+        `The private application "${shown}" (${id}) will be deleted`,
+      );
       expect(rm.output()).toContain(`"${shown}" (${id}) was deleted.`);
       await until(async () => follow.output().includes("application.deleted"));
       expect(follow.output()).toContain(" Soft\\u00adhyphen ");
       expect(follow.output()).not.toContain(name);
+    });
+
+    it("changes nothing on Ctrl-D at a prompt", async () => {
+      const { id } = await createApplication("Kept");
+      const disable = runInTerminal(["apps", "disable", id], adminEnvironment());
+      await disable.respond('Type "yes" to confirm: ', "\u0004");
+      expect(await disable.ended()).toBe(1);
+      expect(disable.output()).toContain("latchkey: Canceled. Nothing was changed.");
     });
 
     it("draws a progress line for a long list and erases it at the end", async () => {
@@ -228,7 +238,7 @@ describeWith(script, "the CLI in a terminal", () => {
       await until(async () => list.output().includes("\r100 read\u001b[K"));
       release();
       expect(await list.ended()).toBe(0);
-      expect(list.output()).toContain("100 read\u001b[K\r\u001b[K\u001b[2mID");
+      expect(list.output()).toContain("100 read\u001b[K\r\u001b[K\u001b[2mNAME");
       expect(list.output().match(/Many \d+/g)).toHaveLength(101);
     });
 

@@ -102,7 +102,7 @@ function notFound(message: string): CommandError {
 const maxPrefixLength = maxLengthOf(ListApplicationsRequestSchema.field.namePrefix);
 
 export const applicationColumns: readonly Column<Application>[] = [
-  { title: "NAME", text: ({ name }) => name, shrinkable: true },
+  { title: "NAME", text: ({ name }) => name, shrinkTo: 30 },
   { title: "TYPE", text: ({ type }) => type },
   {
     title: "STATUS",
@@ -115,7 +115,7 @@ export const applicationColumns: readonly Column<Application>[] = [
     text: (it) => formatRelativeTime(it.lastUsedAt, Date.now(), "never"),
     optional: true,
   },
-  { title: "PERMISSIONS", text: formatPermissions, shrinkable: true, optional: true },
+  { title: "PERMISSIONS", text: formatPermissions, shrinkTo: 12, optional: true },
   {
     title: "ID",
     text: ({ id }) => id,

@@ -12,6 +12,7 @@ import { type ListFlags, readPages, showList } from "../list.js";
 import { connectionFlags } from "../options.js";
 import type { Output } from "../output.js";
 import { type ConfirmFlags, confirm } from "../prompt.js";
+import { formatTable } from "../table.js";
 import {
   applicationColumns,
   findApplication,
@@ -88,8 +89,8 @@ export async function listApplications(flags: ApplicationListFlags): Promise<voi
       client.applications.listApplications({ ...filter, ...creator, ...position }, call),
     );
     showList(output, ListApplicationsResponseSchema, list, {
-      columns: applicationColumns,
       noun: "application",
+      format: (rows, display) => formatTable(applicationColumns, rows, display),
     });
   });
 }

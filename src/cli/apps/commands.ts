@@ -35,7 +35,10 @@ import { listKeys, revokeKey, rotateKey } from "./keys.js";
 const application = ["<application>", applicationNaming] as const;
 
 export function addApplicationCommands(program: Command): void {
-  const apps = program.command("apps").description("manage applications and their keys");
+  const apps = program
+    .command("apps")
+    .helpCommand(false)
+    .description("manage applications and their keys");
   addList(apps);
   addCreate(apps);
   addUpdate(apps);
@@ -132,8 +135,9 @@ function addCreate(apps: Command): void {
   withConnection(newKeyOptions(create));
   addExample(
     create,
-    "latchkey apps create Backend --type private --permission token:read --output-key backend.key",
-    "KEY=$(latchkey apps create Shop --type public --permission token:create --expires 90d --key-only)",
+    "latchkey apps create Backend --type private --permission token:read",
+    "latchkey apps create Shop --type public --permission token:create",
+    "KEY=$(latchkey apps create Job --type private --permission a:b --key-only)",
   );
 }
 

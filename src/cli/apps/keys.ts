@@ -11,7 +11,7 @@ import { CommandError } from "../errors.js";
 import { showList } from "../list.js";
 import { formatLength, formatRelativeTime, type Output } from "../output.js";
 import { type ConfirmFlags, confirm } from "../prompt.js";
-import { type Column, formatDetails } from "../table.js";
+import { type Column, formatDetails, formatTable } from "../table.js";
 import { findApplication, findApplicationId } from "./application.js";
 
 /** Where a new key is printed. It is shown once and stored nowhere. */
@@ -116,8 +116,8 @@ export async function listKeys(reference: string, flags: ClientFlags): Promise<v
       ListApplicationKeysResponseSchema,
       { page: keys },
       {
-        columns: keyColumns,
         noun: "key",
+        format: (rows, display) => formatTable(keyColumns, rows, display),
       },
     );
   });
@@ -163,7 +163,7 @@ export async function rotateKey(reference: string, flags: RotateFlags): Promise<
     output.note(
       grace === false
         ? "All previous keys are revoked."
-        : `The previous key stays valid for ${formatLength(grace)}. Revoke it earlier with latchkey apps revoke-key.`,
+        : `The previous key stays valid for ${formatLength(grace)}. To revoke it earlier, use latchkey apps revoke-key.`,
     );
   });
 }

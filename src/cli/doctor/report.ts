@@ -1,6 +1,6 @@
 import { escapeUnprintable } from "../../lib/terminal.js";
 import type { Display } from "../output.js";
-import { padText, wrapText } from "../table.js";
+import { padText, wrapText } from "../text.js";
 
 export interface Finding {
   readonly check: string;
