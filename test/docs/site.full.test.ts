@@ -20,6 +20,14 @@ describeInBrowser("the documentation site", (browser) => {
 
   it("leads from the overview to a page, its headings and its neighbors", async () => {
     const { page, faults } = await browser.open(docs, { viewport: desktop });
+    expect(await page.getByRole("tabpanel").innerText()).toContain("createGuard");
+    await page.getByRole("main").getByRole("link", { name: "Get started" }).first().click();
+    await page.getByRole("heading", { name: "Get started", level: 1 }).waitFor();
+    const command = page.locator(".code", { hasText: "npx latchkey demo" });
+    await command.getByRole("button", { name: "Copy" }).waitFor();
+    // The output of a command is not to be copied.
+    expect(await page.locator(".code.output").getByRole("button").count()).toBe(0);
+    await page.goBack();
     await page.getByRole("main").getByRole("link", { name: "Rotate a key" }).click();
     await page.getByRole("heading", { name: "Rotate a key", level: 1 }).waitFor();
     expect(page.url()).toBe(`${docs}/guides/rotate-a-key`);

@@ -2,12 +2,12 @@ import { openStorage } from "../common/storage.js";
 
 const confirmation = 2_000;
 
-/** Adds a button to each code block. Without a secure context the browser has no clipboard. */
+/** Adds a button to each block of code that is not output. Without a secure context the browser has no clipboard. */
 export function addCopyButtons(): void {
   if (!navigator.clipboard) {
     return;
   }
-  for (const block of document.querySelectorAll<HTMLElement>(".code")) {
+  for (const block of document.querySelectorAll<HTMLElement>(".code:not(.output)")) {
     const button = createButton("copy", "Copy");
     button.addEventListener("click", async () => {
       await navigator.clipboard.writeText(block.querySelector("pre")?.textContent ?? "");

@@ -1,6 +1,6 @@
-import MarkdownIt from "markdown-it";
+import { createMarkdown } from "../site/markdown.js";
 
-const markdown = new MarkdownIt();
+const markdown = createMarkdown();
 
 /** Text of the OpenAPI document. */
 export function Markdown({ text }: { readonly text: string }) {

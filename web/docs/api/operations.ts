@@ -244,6 +244,7 @@ function toTitle(operationId: string): string {
   return [`${first.charAt(0).toUpperCase()}${first.slice(1)}`, ...words]
     .join(" ")
     .replace("auth zen", "AuthZEN")
+    .replace(/ post$/, " (POST)")
     .replace("openapi", "OpenAPI");
 }
 

@@ -3,8 +3,7 @@ import { renderToStaticMarkup } from "react-dom/server";
 import { openapi } from "../../../gen/openapi.js";
 import { problemUri } from "../../../src/contract/problems.js";
 import { json, printValue } from "../../../src/contract/samples/call.js";
-import { createSamples, type Sample } from "../../../src/contract/samples/samples.js";
-import { highlight } from "../site/highlight.js";
+import { createSamples } from "../../../src/contract/samples/samples.js";
 import { MethodBadge, type Page } from "../site/layout.js";
 import type { Section } from "../site/markdown.js";
 import { Markdown } from "./markdown.js";
@@ -18,6 +17,7 @@ import {
   type Parameter,
   type Service,
 } from "./operations.js";
+import { Code, SampleTabs } from "./sample-tabs.js";
 import { Description, Properties, Property } from "./schema.js";
 
 const document = openapi as OpenApiDocument;
@@ -67,7 +67,7 @@ function Reference() {
           <div className="card">
             <p className="card-title">Base URL</p>
             <p className="base-url">
-              <code>{exampleOrigin}</code>
+              <code>{exampleOrigin}</code> <a href="/openapi.json">OpenAPI document</a>
             </p>
           </div>
           {whoAmI && <Samples operation={whoAmI} />}
@@ -235,20 +235,7 @@ function Samples({ operation }: { readonly operation: Operation }) {
       <button type="button" className="try-button" data-try={operation.id} hidden>
         Try it
       </button>
-      <div className="tabs">
-        {createSamples(createExampleCall(operation, exampleOrigin)).map((sample) => (
-          <SampleCode key={sample.language} sample={sample} />
-        ))}
-      </div>
-    </div>
-  );
-}
-
-function SampleCode({ sample: { language, label, code } }: { readonly sample: Sample }) {
-  return (
-    <div className="code">
-      <p className="code-label">{label}</p>
-      <Code code={code} language={language === "curl" ? "bash" : language} />
+      <SampleTabs samples={createSamples(createExampleCall(operation, exampleOrigin))} />
     </div>
   );
 }
@@ -267,16 +254,6 @@ function ResponseExample({ operation: { response } }: { readonly operation: Oper
         </div>
       )}
     </div>
-  );
-}
-
-function Code({ code, language }: { readonly code: string; readonly language: string }) {
-  return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls it.
-    <pre tabIndex={0}>
-      {/* biome-ignore lint/security/noDangerouslySetInnerHtml: the highlighter escapes the code. */}
-      <code dangerouslySetInnerHTML={{ __html: highlight(code, language) }} />
-    </pre>
   );
 }
 

@@ -40,14 +40,26 @@ const tabLabels: Readonly<Record<string, string>> = {
   python: "Python",
 };
 
-const markdown = new MarkdownIt({ html: true });
+const markdown = createMarkdown({ html: true });
 markdown.core.ruler.push("links", resolveLinks);
 markdown.core.ruler.push("alignment", alignByClass);
 markdown.core.ruler.push("anchors", addAnchors);
 markdown.core.ruler.push("tabs", groupTabs);
+markdown.core.ruler.push("outputs", markOutputs);
 markdown.renderer.rules.fence = (tokens, index) => renderCode(tokens[index] as Token);
 markdown.renderer.rules.table_open = () => '<div class="table" tabindex="0"><table>\n';
 markdown.renderer.rules.table_close = () => "</table></div>\n";
+
+/** Creates a renderer that does not break the lines of short code, such as `--port`. */
+export function createMarkdown(options: { readonly html?: boolean } = {}) {
+  const created = new MarkdownIt(options);
+  created.renderer.rules.code_inline = (tokens, index) => {
+    const { content = "" } = tokens[index] ?? {};
+    const attributes = content.length <= 24 ? ' class="short"' : "";
+    return `<code${attributes}>${created.utils.escapeHtml(content)}</code>`;
+  };
+  return created;
+}
 
 export function renderMarkdown(source: string, resolve: ResolveLink): RenderedMarkdown {
   const headings: Heading[] = [];
@@ -170,9 +182,20 @@ function groupTabs(state: StateCore): void {
   });
 }
 
+/** Marks blocks that show the output of the command above them. */
+function markOutputs({ tokens }: StateCore): void {
+  for (const [index, token] of tokens.entries()) {
+    const previous = tokens[index - 1];
+    if (previous?.type === "fence" && previous.info === "sh" && /^(json|text)$/.test(token.info)) {
+      token.meta = { isOutput: true };
+    }
+  }
+}
+
 function renderCode({ content, info, meta }: Token): string {
-  const label = meta ? `<p class="code-label">${meta.tab}</p>` : "";
-  return `<div class="code">${label}<pre tabindex="0"><code>${highlight(content, info)}</code></pre></div>\n`;
+  const label = meta?.tab ? `<p class="code-label">${meta.tab}</p>` : "";
+  const kind = meta?.isOutput ? "code output" : "code";
+  return `<div class="${kind}">${label}<pre tabindex="0"><code>${highlight(content, info)}</code></pre></div>\n`;
 }
 
 function splitSections(tokens: readonly Token[], headings: readonly Heading[]): Section[] {

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { dirname, extname, normalize } from "node:path/posix";
 import { createApiPage, services } from "../api/reference.js";
 import { createErrorPages, errorLinks, errorsFile, errorUrl, withoutRemedies } from "./errors.js";
+import { createHomePage } from "./home.js";
 import type { Page } from "./layout.js";
 import {
   type Heading,
@@ -15,6 +16,7 @@ import { contentsFile, type NavigationGroup, readContents } from "./navigation.j
 
 const repository = join(import.meta.dirname, "..", "..", "..");
 const protoFile = "gen/proto.md";
+const readmeFile = "README.md";
 
 /** Returns the URL of an image of the repository. */
 export type ImageUrl = (file: string) => string;
@@ -55,9 +57,11 @@ export function createPages(imageUrl: ImageUrl): Page[] {
   }
 
   function createPage({ file, ...link }: (typeof listed)[number], index: number): Page {
-    const text = file === errorsFile ? withoutRemedies(readText(file)) : readText(file);
+    const text = readText(file);
+    const edited = file === errorsFile ? withoutRemedies(text) : text;
     return {
-      ...render(file, text),
+      // The main heading of the README is the name of the project.
+      ...render(file, file === readmeFile ? edited.replace(/^# .*/, `# ${link.title}`) : edited),
       ...link,
       sidebar,
       previous: listed[index - 1],
@@ -77,10 +81,8 @@ export function createPages(imageUrl: ImageUrl): Page[] {
     };
   }
 
-  const home = render(contentsFile);
   return [
-    // Each item of its lists is shown as a card with a title and a text.
-    { ...home, html: home.html.replaceAll("</a>: ", "</a> "), url: "/docs", sidebar, kind: "home" },
+    createHomePage(render(contentsFile), sidebar),
     ...listed.map((link, index) => {
       const page = createPage(link, index);
       return link.file === protoFile ? createProtoPage(page) : page;

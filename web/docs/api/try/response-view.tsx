@@ -77,7 +77,7 @@ function ResponseContent({ result }: { readonly result: CallResult | "pending" |
   const masked = full.replaceAll(keyPattern, "$1…");
   return (
     <>
-      <ProblemNotice problem={value} />
+      {result.status >= 400 && <ProblemNotice body={value} />}
       {full === "" ? (
         <p className="no-body">No body</p>
       ) : (
@@ -111,18 +111,34 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** The detail of an error, with a link to its page. */
-function ProblemNotice({ problem }: { readonly problem: unknown }) {
-  const { code, detail } = (problem ?? {}) as { code?: unknown; detail?: unknown };
+interface ProblemBody {
+  readonly code?: string;
+  readonly title?: string;
+  readonly detail?: string;
+  readonly errors?: Readonly<Record<string, readonly string[]>>;
+}
+
+/** What is wrong, by field if the fields are known, with a link to the page of the error. */
+function ProblemNotice({ body }: { readonly body: unknown }) {
+  const { code, title, detail, errors } = (body ?? {}) as ProblemBody;
   return (
-    typeof code === "string" &&
-    typeof detail === "string" && (
-      <p className="problem">
-        {detail}{" "}
+    code &&
+    detail && (
+      <div className="problem">
+        {errors ? `${title}.` : detail}{" "}
         <a href={problemUri(encodeURIComponent(code))} target="_blank" rel="noreferrer">
           About <code>{code}</code>
         </a>
-      </p>
+        {errors && (
+          <ul>
+            {Object.entries(errors).map(([field, messages]) => (
+              <li key={field}>
+                <code>{field}</code> {messages.join("; ")}
+              </li>
+            ))}
+          </ul>
+        )}
+      </div>
     )
   );
 }

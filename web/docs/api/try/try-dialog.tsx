@@ -49,6 +49,13 @@ function TryDialog({ operation }: { readonly operation: Operation }) {
 
   useEffect(() => dialog.current?.showModal(), []);
 
+  useEffect(() => {
+    if (result && result !== "pending") {
+      // On a narrow screen it is below the form.
+      output.current?.scrollIntoView({ block: "nearest" });
+    }
+  }, [result]);
+
   function change(next: RequestValues): void {
     typedKeys = { key: next.key, clientKey: next.clientKey };
     setValues(next);
@@ -63,8 +70,6 @@ function TryDialog({ operation }: { readonly operation: Operation }) {
       clientKey,
     });
     setResult(await sendCall(sent, key));
-    // On a narrow screen it is below the form.
-    output.current?.scrollIntoView({ block: "nearest" });
   }
 
   return (

@@ -1,0 +1,62 @@
+import { renderToStaticMarkup } from "react-dom/server";
+import { createGuardSamples } from "../../../src/contract/samples/samples.js";
+import { exampleOrigin } from "../api/operations.js";
+import { SampleTabs } from "../api/sample-tabs.js";
+import type { Page } from "./layout.js";
+import type { RenderedMarkdown } from "./markdown.js";
+import type { NavigationGroup } from "./navigation.js";
+
+/** The contents, with the introduction beside a sample. Their items are shown as cards. */
+export function createHomePage(
+  contents: RenderedMarkdown,
+  sidebar: readonly NavigationGroup[],
+): Page {
+  const [introduction = "", ...groups] = contents.html.split(/(?=<h2)/);
+  return {
+    ...contents,
+    html:
+      renderToStaticMarkup(<Hero introduction={introduction} />) + removeColons(groups.join("")),
+    url: "/docs",
+    sidebar,
+    headings: [],
+    kind: "home",
+  };
+}
+
+const allSamples = createGuardSamples({ origin: exampleOrigin, permission: "token:read" });
+/** TypeScript first, because it uses the guard. */
+const guardSamples = [
+  ...allSamples.filter(({ language }) => language === "typescript"),
+  ...allSamples.filter(({ language }) => language !== "typescript"),
+];
+
+/** A card has a title and a text. */
+function removeColons(html: string): string {
+  return html.replaceAll("</a>: ", "</a> ");
+}
+
+function Hero({ introduction }: { readonly introduction: string }) {
+  return (
+    <div className="hero">
+      <div>
+        {/* biome-ignore lint/security/noDangerouslySetInnerHtml: built from a file of this repository. */}
+        <div className="hero-text" dangerouslySetInnerHTML={{ __html: introduction }} />
+        <p className="hero-links">
+          <a className="button primary" href="/docs/get-started">
+            Get started
+          </a>
+          <a className="button" href="/docs/api">
+            API reference
+          </a>
+          <a className="button" href="/console">
+            Open the console
+          </a>
+        </p>
+      </div>
+      <div className="hero-code">
+        <p className="hero-caption">Check the key of a caller</p>
+        <SampleTabs samples={guardSamples} />
+      </div>
+    </div>
+  );
+}
