@@ -179,7 +179,7 @@ describeInBrowser("console access check page", (browser) => {
       await decision().getByText("Allowed (redact)").waitFor();
       await expectEventually(readSides, [
         "Session\nAllowed (mask)\nby the rule with priority 1",
-        "Authorizer\nAllowed (redact)\nby the rule with priority 1\nDecides",
+        "Authorizer\nAllowed (redact)\nby the rule with priority 1\nLimits the result",
       ]);
       const [own, authorizer] = [steps().first(), steps().last()];
       await own.getByText("lists token:read · id card-1 starts with card-").waitFor();
@@ -203,7 +203,7 @@ describeInBrowser("console access check page", (browser) => {
     await pasteKey(sessionKey);
     await decision().getByText("Allowed (mask)").waitFor();
     await expectEventually(readSides, [
-      "Session\nAllowed (mask)\nby the rule with priority 1\nDecides",
+      "Session\nAllowed (mask)\nby the rule with priority 1\nLimits the result",
       "Authorizer\nAllowed (reveal)\nby the rule with priority 1",
     ]);
   });

@@ -50,6 +50,9 @@ describeInBrowser("console application fields", (browser) => {
     await page.getByText("key is used more than once").first().waitFor();
     await field("Key").nth(1).fill("tier");
     await field("After a number of days").check();
+    await field("Days from now").fill("999999999999999");
+    await page.getByText("must be before the year 10000").waitFor();
+    await field("Days from now").fill("30");
     await page.getByRole("combobox", { name: "Direct permissions" }).fill("token:read ");
     expect(await accessibilityViolations(page)).toEqual([]);
     await page.setViewportSize({ width: 360, height: 740 });
@@ -108,6 +111,23 @@ describeInBrowser("console application fields", (browser) => {
     expect(shown.join()).toMatch(/team=payments/);
     expect(shown.join()).toMatch(/svc-4711.*svc-4712/);
     expect(faults).toEqual([]);
+  });
+
+  it("shows a new key even if the scripts of its dialog cannot be loaded", async () => {
+    for (const [name, scripts] of [
+      ["Without samples", "**/key-samples-*.js"],
+      ["Without dialog", "**/dialog-window-*.js"],
+    ] as const) {
+      const { page, faults } = await browser.open("about:blank");
+      await page.route(scripts, (route) => route.fulfill({ status: 404 }));
+      await page.goto(`${server.url}/console/applications/new`);
+      await signIn({ page, faults }, root.key);
+      await page.getByLabel("Name", { exact: true }).fill(name);
+      await page.getByRole("combobox", { name: "Direct permissions" }).fill("token:read ");
+      await button(page, "Create application").click();
+      await page.getByText(/^lk_prv_/).waitFor();
+      await page.context().close();
+    }
   });
 
   it("shows at the external id that another application has it", async () => {

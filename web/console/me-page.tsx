@@ -1,10 +1,9 @@
 import { CircleHelp } from "lucide-react";
-import type { ReactNode } from "react";
 import { ApplicationLink, TypeBadge } from "./applications/application-display.js";
 import { Grants } from "./rules/grants.js";
 import { useAccess } from "./sign-in/signed-in-key.js";
-import { ButtonLink, CopyButton } from "./ui/buttons.js";
-import { Badge, Card, Chips, DescriptionList } from "./ui/display.js";
+import { ButtonLink } from "./ui/buttons.js";
+import { Badge, Card, ChipsOrAny, Copyable, DescriptionList } from "./ui/display.js";
 import { Page } from "./ui/page.js";
 import { ExpiryTime } from "./ui/time.js";
 import "./me-page.css";
@@ -44,14 +43,22 @@ export default function MePage() {
                 "Application",
                 <ApplicationLink key="name" id={me.applicationId} fallbackName={me.name} />,
               ],
-              ["Application ID", <Id key="id" id={me.applicationId} />],
+              [
+                "Application ID",
+                <Copyable key="id" text={me.applicationId} label="Copy application ID" />,
+              ],
               ...(sessionId === undefined
                 ? []
-                : [["Session ID", <Id key="id" id={sessionId} />] as const]),
-              ["Tenant", <Id key="id" id={me.tenantId} />],
+                : [
+                    [
+                      "Session ID",
+                      <Copyable key="id" text={sessionId} label="Copy session ID" />,
+                    ] as const,
+                  ]),
+              ["Tenant", <Copyable key="id" text={me.tenantId} label="Copy tenant ID" />],
               ["Expires", <ExpiryTime key="at" at={me.expiresAt} />],
-              ["Allowed origins", listOrAny(me.allowedOrigins)],
-              ["Allowed networks", listOrAny(me.allowedCidrs)],
+              ["Allowed origins", <ChipsOrAny key="names" names={me.allowedOrigins} />],
+              ["Allowed networks", <ChipsOrAny key="names" names={me.allowedCidrs} />],
             ]}
           />
         </Card>
@@ -67,17 +74,4 @@ export default function MePage() {
       </div>
     </Page>
   );
-}
-
-function Id({ id }: { readonly id: string }) {
-  return (
-    <span className="my-key-id">
-      <code>{id}</code>
-      <CopyButton isCompact text={id} label="Copy ID" />
-    </span>
-  );
-}
-
-function listOrAny(names: readonly string[]): ReactNode {
-  return names.length === 0 ? <span className="muted">any</span> : <Chips names={names} />;
 }

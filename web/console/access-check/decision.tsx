@@ -14,7 +14,9 @@ import {
   type Step,
 } from "../../../src/contract/decisions/explain.js";
 import { isOwnPermission } from "../../../src/contract/methods.js";
+import { TypeBadge } from "../applications/application-display.js";
 import { RuleSummary } from "../rules/grants.js";
+import { StateBadge } from "../sessions/session-dialogs.js";
 import { Badge, Card, DescriptionList, Notice } from "../ui/display.js";
 import { Field } from "../ui/fields.js";
 import { useNow } from "../ui/time.js";
@@ -51,13 +53,21 @@ export function DecisionDetails({ request, subject, actual }: DecisionDetailsPro
           </p>
         )}
         {limits && <h3>Permissions of the session</h3>}
-        <Steps explanation={own} rules={subject.grants.rules} permission={permission} />
+        <Steps
+          explanation={own}
+          rules={subject.grants.rules}
+          isDeciding={decision.limitedBy !== "authorizer"}
+        />
         {limits && byAuthorizer && (
           <>
             <h3>
               Current permissions of {subject.authorizer?.application?.name ?? "the authorizer"}
             </h3>
-            <Steps explanation={byAuthorizer} rules={limits.rules} permission={permission} />
+            <Steps
+              explanation={byAuthorizer}
+              rules={limits.rules}
+              isDeciding={decision.limitedBy === "authorizer"}
+            />
           </>
         )}
       </Card>
@@ -71,7 +81,11 @@ function SubjectName({ subject: { application, session } }: { readonly subject: 
   return (
     <h2 className="why-subject">
       {session ? `A session of ${name}` : name}
-      {application && <Badge>{application.type}</Badge>}
+      {session ? (
+        <StateBadge state={session.state} />
+      ) : (
+        application && <TypeBadge type={application.type} />
+      )}
     </h2>
   );
 }
@@ -163,7 +177,7 @@ function BothSides({ decision }: { readonly decision: AccessDecision }) {
           <span key={id} className="why-side">
             {describeResult(by)}
             {by.decidedBy && <span className="muted">by {describeGrant(by.decidedBy)}</span>}
-            {id === limitedBy && <Badge tone="accent">Decides</Badge>}
+            {id === limitedBy && <Badge tone="accent">Limits the result</Badge>}
           </span>,
         ])}
       />
@@ -186,39 +200,44 @@ function describeGrant({ rule, permission }: DecidedBy): string {
 interface StepsProps {
   readonly explanation: Explanation;
   readonly rules: readonly AccessRule[];
-  readonly permission: string;
+  /** Whether these grants decide, and not those of the other side of a session. */
+  readonly isDeciding: boolean;
 }
 
 /** The evaluated rules in order, with their results. */
-function Steps({ explanation, rules, permission }: StepsProps) {
+function Steps({ explanation, rules, isDeciding }: StepsProps) {
   return (
     <ol className="why-steps" aria-label="Evaluation order">
       {explanation.rules.map((step) => (
-        <StepItem key={step.index} step={step}>
+        <StepItem key={step.index} step={step} isDeciding={isDeciding}>
           <RuleSummary rule={rules[step.index] as AccessRule} />
         </StepItem>
       ))}
-      <StepItem step={explanation.direct}>
-        <p>
-          Default: <code>{permission}</code> granted directly
-        </p>
+      <StepItem step={explanation.direct} isDeciding={isDeciding}>
+        <p className="muted">Direct permissions, after all rules</p>
       </StepItem>
     </ol>
   );
 }
 
 const outcomes = {
-  decides: ["Decides", "good"],
-  does_not_match: ["Does not match", "plain"],
-  not_reached: ["Not reached", "plain"],
+  decides: "Decides",
+  does_not_match: "Does not match",
+  not_reached: "Not reached",
 } as const;
 
-function StepItem({ step, children }: { readonly step: Step; readonly children: ReactNode }) {
-  const [label, tone] = outcomes[step.outcome];
+interface StepItemProps extends Pick<StepsProps, "isDeciding"> {
+  readonly step: Step;
+  readonly children: ReactNode;
+}
+
+function StepItem({ step, isDeciding, children }: StepItemProps) {
+  const isMatch = step.outcome === "decides";
+  const label = isMatch && !isDeciding ? "Matches" : outcomes[step.outcome];
   return (
     <li data-outcome={step.outcome}>
       <p className="why-outcome">
-        <Badge tone={tone}>{label}</Badge>
+        <Badge tone={isMatch ? "good" : "plain"}>{label}</Badge>
         <span>{step.outcome === "not_reached" ? "" : step.reasons.join(" · ")}</span>
       </p>
       {children}

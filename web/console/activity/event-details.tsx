@@ -1,7 +1,6 @@
 import { toJsonString } from "@bufbuild/protobuf";
-import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { ListFilter } from "lucide-react";
-import type { ReactNode } from "react";
+import { Fragment, type ReactNode } from "react";
 import {
   type Event,
   type EventParty,
@@ -12,7 +11,7 @@ import { useAccess } from "../sign-in/signed-in-key.js";
 import { Button, CopyButton } from "../ui/buttons.js";
 import { Dialog } from "../ui/dialog.js";
 import { DescriptionList } from "../ui/display.js";
-import { ExpiryTime } from "../ui/time.js";
+import { ExpiryTime, formatExact } from "../ui/time.js";
 import type { ActivityFilter } from "./activity-filter.js";
 import { EventSentence } from "./event-sentence.js";
 import { kindInWords, methodInWords, reasonInWords } from "./event-words.js";
@@ -61,7 +60,7 @@ export function EventDialog({ event, onFilter, onClose }: EventDialogProps) {
 function itemsOf(event: Event): (readonly [string, ReactNode])[] {
   const { kind, at, target, actor, reason, count, method, address, requestId, endsAt } = event;
   const items: readonly (readonly [string, ReactNode])[] = [
-    ["Time", at && timestampDate(at).toLocaleString()],
+    ["Time", at && formatExact(at)],
     ["Kind", <code key="kind">{kind}</code>],
     ["Target", target && <Principal key="target" principal={target} />],
     ["Actor", actor && <Principal key="actor" principal={actor} />],
@@ -79,7 +78,14 @@ function Method({ method }: { readonly method: string }) {
   return (
     <>
       {methodInWords(method)}
-      <code className="event-id">{method}</code>
+      <code className="event-id">
+        {method.split(/(?<=[./])/).map((part) => (
+          <Fragment key={part}>
+            {part}
+            <wbr />
+          </Fragment>
+        ))}
+      </code>
     </>
   );
 }

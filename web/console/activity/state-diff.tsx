@@ -1,5 +1,5 @@
 import { type DescField, equals } from "@bufbuild/protobuf";
-import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import type { ReactNode } from "react";
 import { type AccessRule, AccessRuleSchema } from "../../../gen/latchkey/v1/access_rule_pb.js";
 import {
@@ -7,6 +7,7 @@ import {
   CredentialStateSchema,
 } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { RuleSummary } from "../rules/grants.js";
+import { formatExact } from "../ui/time.js";
 import { labelOf } from "../validation/field-errors.js";
 
 interface StateDiffProps {
@@ -105,7 +106,7 @@ function valuesOf({ fieldKind, localName }: DescField, state: State): string[] {
     case "map":
       return Object.entries(value as Record<string, string>).map((pair) => pair.join("="));
     case "message":
-      return [timestampDate(value as Timestamp).toLocaleString()];
+      return [formatExact(value as Timestamp)];
     default:
       return [String(value)];
   }

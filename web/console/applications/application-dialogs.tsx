@@ -51,6 +51,7 @@ export function DeleteDialog({ application, onClose }: ApplicationDialogProps) {
 /** Sets the status, and offers to undo it. */
 export function useSetStatus({ id, name, version }: Application) {
   const applications = useClient(ApplicationService);
+  const { me } = useAccess();
   const refresh = useRefresh();
 
   async function change(status: Status, ifMatch: string): Promise<void> {
@@ -59,9 +60,11 @@ export function useSetStatus({ id, name, version }: Application) {
         ? await applications.enableApplication({ id, ifMatch })
         : await applications.disableApplication({ id, ifMatch });
     refresh();
+    const undo = () => change(status === "enabled" ? "disabled" : "enabled", next);
     toast({
       title: `${name} is ${status}`,
-      onUndo: () => void change(status === "enabled" ? "disabled" : "enabled", next).catch(report),
+      // A disabled key cannot enable its own application.
+      ...(id !== me.applicationId && { onUndo: () => void undo().catch(reportFailure) }),
     });
   }
 
@@ -70,7 +73,7 @@ export function useSetStatus({ id, name, version }: Application) {
 
 type Status = "enabled" | "disabled";
 
-function report(thrown: unknown): void {
+export function reportFailure(thrown: unknown): void {
   toast({ title: "Not changed", description: problemOf(thrown).detail, tone: "danger" });
 }
 

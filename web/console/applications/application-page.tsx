@@ -12,7 +12,7 @@ import { Skeleton } from "../ui/display.js";
 import { Menu } from "../ui/menu.js";
 import { NotAllowed, Page, Problem } from "../ui/page.js";
 import { copyText } from "../ui/toast.js";
-import { DeleteDialog, DisableDialog, useSetStatus } from "./application-dialogs.js";
+import { DeleteDialog, DisableDialog, reportFailure, useSetStatus } from "./application-dialogs.js";
 import { StatusBadge, TypeBadge } from "./application-display.js";
 import { ApplicationKeys } from "./application-keys.js";
 import { Details, Metadata, Permissions, Restrictions } from "./application-sections.js";
@@ -128,7 +128,7 @@ function Actions({ application, open }: ActionsProps) {
                     : {
                         label: "Enable",
                         icon: CircleCheck,
-                        onSelect: () => void setStatus("enabled"),
+                        onSelect: () => void setStatus("enabled").catch(reportFailure),
                       },
                 ]
               : []),

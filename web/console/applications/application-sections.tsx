@@ -1,8 +1,6 @@
-import type { ReactNode } from "react";
 import type { Application } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { Grants } from "../rules/grants.js";
-import { CopyButton } from "../ui/buttons.js";
-import { Chips, DescriptionList } from "../ui/display.js";
+import { ChipsOrAny, Copyable, DescriptionList } from "../ui/display.js";
 import { ExpiryTime, TimeAgo } from "../ui/time.js";
 import { ApplicationLink } from "./application-display.js";
 import {
@@ -34,7 +32,9 @@ export function Details(props: SectionProps) {
           [
             "External ID",
             externalId === undefined ? (
-              <None key="none">none</None>
+              <span key="none" className="muted">
+                none
+              </span>
             ) : (
               <Copyable key="id" text={externalId} label="Copy external ID" />
             ),
@@ -83,14 +83,18 @@ export function Restrictions(props: SectionProps) {
       <DescriptionList
         items={[
           ...(isPublic
-            ? [["Origins", <Names key="origins" names={allowedOrigins} />] as const]
+            ? [["Origins", <ChipsOrAny key="origins" names={allowedOrigins} />] as const]
             : []),
-          ["Networks", <Names key="networks" names={allowedCidrs} />],
+          ["Networks", <ChipsOrAny key="networks" names={allowedCidrs} />],
           ...(isPublic
             ? [
                 [
                   "Session quota",
-                  sessionQuota?.toLocaleString() ?? <None key="quota">default</None>,
+                  sessionQuota?.toLocaleString("en") ?? (
+                    <span key="quota" className="muted">
+                      default
+                    </span>
+                  ),
                 ] as const,
               ]
             : []),
@@ -123,23 +127,6 @@ export function Metadata(props: SectionProps) {
       )}
     </EditableCard>
   );
-}
-
-function Copyable({ text, label }: { readonly text: string; readonly label: string }) {
-  return (
-    <span className="copyable">
-      <code>{text}</code>
-      <CopyButton isCompact text={text} label={label} />
-    </span>
-  );
-}
-
-function Names({ names }: { readonly names: readonly string[] }) {
-  return names.length === 0 ? <None>any</None> : <Chips names={names} />;
-}
-
-function None({ children }: { readonly children: ReactNode }) {
-  return <span className="muted">{children}</span>;
 }
 
 interface ChangeProps {

@@ -6,6 +6,7 @@ import { Button, CopyButton } from "../ui/buttons.js";
 import { Dialog } from "../ui/dialog.js";
 import { Notice, Skeleton } from "../ui/display.js";
 import { LeaveGuard } from "../ui/leave-guard.js";
+import { ErrorBoundary } from "../ui/page.js";
 
 interface NewKey {
   readonly key: string;
@@ -30,8 +31,12 @@ export function NewKeyProvider({ children }: { readonly children: ReactNode }) {
 
   return (
     <NewKeyContext value={setShown}>
+      {shown && (
+        <ErrorBoundary fallback={<KeyNotice newKey={shown} />}>
+          <NewKeyDialog newKey={shown} onStored={() => close(shown)} />
+        </ErrorBoundary>
+      )}
       {children}
-      {shown && <NewKeyDialog newKey={shown} onStored={() => close(shown)} />}
     </NewKeyContext>
   );
 }
@@ -40,7 +45,16 @@ export function useShowNewKey(): ShowNewKey {
   return useContext(NewKeyContext);
 }
 
-/** Loaded apart: the key is shown even if the samples cannot be loaded. */
+/** The key itself, if the script of the dialog cannot be loaded. */
+function KeyNotice({ newKey: { key, application } }: { readonly newKey: NewKey }) {
+  return (
+    <Notice tone="warning" role="alert">
+      <p>Store the key of “{application.name}” now. It is shown only once:</p>
+      <code className="secret">{key}</code>
+    </Notice>
+  );
+}
+
 const KeySamples = lazyComponent(() => import("./key-samples.js"));
 
 interface NewKeyDialogProps {
@@ -68,9 +82,11 @@ function NewKeyDialog({ newKey: { key, application }, onStored }: NewKeyDialogPr
         <CopyButton text={key} label="Copy key" />
         <CopyButton text={`SVC_API_KEY=${key}`} label="Copy for .env" />
       </div>
-      <Suspense fallback={<Skeleton label="Loading code samples" />}>
-        <KeySamples application={application} />
-      </Suspense>
+      <ErrorBoundary fallback={null}>
+        <Suspense fallback={<Skeleton label="Loading code samples" />}>
+          <KeySamples application={application} />
+        </Suspense>
+      </ErrorBoundary>
       <div className="dialog-actions">
         <Button tone="primary" onClick={onStored}>
           I have stored it

@@ -65,6 +65,9 @@ type Unit = keyof typeof units;
 const unitOptions = Object.keys(units).map((unit) => ({ value: unit, label: unit }));
 
 const lengths = { "1 hour": hour, "1 day": 24 * hour, "7 days": 168 * hour } as const;
+/** A century, which the contract refuses and a duration can hold. */
+const maxLength = 36_500 * 24 * hour;
+
 const choices = ["none", "1 hour", "1 day", "7 days", "custom"] as const;
 type Choice = (typeof choices)[number];
 
@@ -99,7 +102,7 @@ export function gracePeriodMs({ choice, amount, unit }: GracePeriod): number | u
     case "none":
       return undefined;
     case "custom":
-      return Number(amount) > 0 ? Number(amount) * units[unit] : Number.NaN;
+      return Number(amount) > 0 ? Math.min(Number(amount) * units[unit], maxLength) : Number.NaN;
     default:
       return lengths[choice];
   }

@@ -34,7 +34,7 @@ export default function AccountMenu({ trigger, openShortcuts }: AccountMenuProps
         },
         [
           {
-            label: "Copy my application id",
+            label: "Copy my application ID",
             icon: Copy,
             onSelect: () => void copyText(me.applicationId, "Application ID"),
           },

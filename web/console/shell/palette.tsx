@@ -201,7 +201,7 @@ function useCommands(openShortcuts: () => void): readonly Command[] {
       ? [action("New application", Plus, () => navigate("/applications/new"))]
       : []),
     action(
-      "Copy my application id",
+      "Copy my application ID",
       Copy,
       () => void copyText(access.me.applicationId, "Application ID"),
     ),

@@ -45,12 +45,14 @@ export function Shell({ children }: { readonly children: ReactNode }) {
       <main id="main" ref={main} tabIndex={-1}>
         <ErrorBoundary key={here}>{children}</ErrorBoundary>
       </main>
-      <Suspense>
-        {overlay === "palette" && (
-          <Palette close={() => setOverlay(undefined)} openShortcuts={openShortcuts} />
-        )}
-        {overlay === "shortcuts" && <ShortcutSheet close={() => setOverlay(undefined)} />}
-      </Suspense>
+      <ErrorBoundary key={overlay} fallback={null}>
+        <Suspense>
+          {overlay === "palette" && (
+            <Palette close={() => setOverlay(undefined)} openShortcuts={openShortcuts} />
+          )}
+          {overlay === "shortcuts" && <ShortcutSheet close={() => setOverlay(undefined)} />}
+        </Suspense>
+      </ErrorBoundary>
     </div>
   );
 }

@@ -49,7 +49,7 @@ function watchCalls(onKeyRefused: ConnectionOptions["onKeyRefused"]): Intercepto
     if (error.code === Code.Unauthenticated) {
       onKeyRefused?.();
     }
-    return outage && problemOf(error).code === undefined ? unavailable(outage, error) : error;
+    return outage === undefined || outage === "unavailable" ? error : unavailable(outage, error);
   }
 
   return (next) => async (request) => {
@@ -79,19 +79,22 @@ function watchCalls(onKeyRefused: ConnectionOptions["onKeyRefused"]): Intercepto
   }
 }
 
-/** Why calls do not reach the service: no connection, or no response. */
-type Outage = "unreachable" | "silent";
+/** Why calls fail: no connection, no response, or a response that says so, such as an overload. */
+type Outage = "unreachable" | "silent" | "unavailable";
 
 function outageOf(error: ConnectError, cause: unknown): Outage | undefined {
   if (cause instanceof DOMException && cause.name === "TimeoutError") {
     return "silent";
+  }
+  if (error.code === Code.Unavailable && problemOf(error).code !== undefined) {
+    return "unavailable";
   }
   // Browsers report a failed fetch as a TypeError without details.
   const isUnreachable = error.cause instanceof TypeError || error.code === Code.Unavailable;
   return isUnreachable ? "unreachable" : undefined;
 }
 
-function unavailable(outage: Outage, cause: ConnectError): ConnectError {
+function unavailable(outage: "unreachable" | "silent", cause: ConnectError): ConnectError {
   const reason =
     outage === "silent"
       ? `The service did not respond within ${callTimeoutMs / 1_000} seconds.`
@@ -155,6 +158,7 @@ export function OutageNotice() {
     <div role="status" className="outage-notice" data-shown={current !== undefined}>
       {current === "unreachable" && "The service cannot be reached. Retrying…"}
       {current === "silent" && "The service does not respond. Retrying…"}
+      {current === "unavailable" && "The service is busy, or its store does not respond. Retrying…"}
     </div>
   );
 }

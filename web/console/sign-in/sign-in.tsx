@@ -9,6 +9,7 @@ import { Button } from "../ui/buttons.js";
 import { Logo } from "../ui/display.js";
 import { Checkbox, KeyField } from "../ui/fields.js";
 import { Problem } from "../ui/page.js";
+import { dismissToasts } from "../ui/toast.js";
 import { connect, createQueries, retryDelayMs } from "./connection.js";
 import { AccessProvider } from "./signed-in-key.js";
 
@@ -33,6 +34,7 @@ export function RequireSignIn({ children }: { readonly children: ReactNode }) {
       current.current = undefined;
       storedKey.remove();
       from.queries.clear();
+      dismissToasts();
       setNotice(reason);
       setState(undefined);
     }

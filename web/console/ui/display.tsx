@@ -1,7 +1,7 @@
 import { type LucideIcon, Pencil } from "lucide-react";
 import type { ReactNode } from "react";
 import picture from "../../common/latchkey.svg";
-import { IconButton } from "./buttons.js";
+import { CopyButton, IconButton } from "./buttons.js";
 
 interface BadgeProps {
   readonly tone?: "plain" | "good" | "warning" | "danger" | "accent";
@@ -104,6 +104,21 @@ export function Skeleton({ lines = 3, label = "Loading" }: SkeletonProps) {
       ))}
     </div>
   );
+}
+
+/** Code with a copy button. */
+export function Copyable({ text, label }: { readonly text: string; readonly label: string }) {
+  return (
+    <span className="copyable">
+      <code>{text}</code>
+      <CopyButton isCompact text={text} label={label} />
+    </span>
+  );
+}
+
+/** The names, or that any is allowed. */
+export function ChipsOrAny({ names }: { readonly names: readonly string[] }) {
+  return names.length === 0 ? <span className="muted">any</span> : <Chips names={names} />;
 }
 
 export function Chips({ names }: { readonly names: readonly string[] }) {

@@ -130,12 +130,18 @@ export function Problem({ error, onRetry }: ProblemProps) {
   );
 }
 
+interface ErrorBoundaryProps {
+  readonly children: ReactNode;
+  /** Shown instead of a part that failed. Without it, a page that says so. */
+  readonly fallback?: ReactNode;
+}
+
 interface ErrorBoundaryState {
   readonly hasFailed: boolean;
 }
 
-/** Catches rendering errors of a page. Use a different key for each page. */
-export class ErrorBoundary extends Component<{ readonly children: ReactNode }, ErrorBoundaryState> {
+/** Catches rendering errors and scripts that cannot be loaded. Use a different key for each page. */
+export class ErrorBoundary extends Component<ErrorBoundaryProps, ErrorBoundaryState> {
   override state: ErrorBoundaryState = { hasFailed: false };
 
   static getDerivedStateFromError(): ErrorBoundaryState {
@@ -143,8 +149,12 @@ export class ErrorBoundary extends Component<{ readonly children: ReactNode }, E
   }
 
   override render(): ReactNode {
+    const { children, fallback } = this.props;
     if (!this.state.hasFailed) {
-      return this.props.children;
+      return children;
+    }
+    if (fallback !== undefined) {
+      return fallback;
     }
     return (
       <Page title="This page cannot be shown">

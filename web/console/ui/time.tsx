@@ -2,20 +2,25 @@ import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
 import { useSyncExternalStore } from "react";
 import { serviceNow } from "../sign-in/connection.js";
 
-/** The largest unit that fits. Days are more precise than months and match the form fields. */
-const units: readonly [unit: Intl.RelativeTimeFormatUnit, seconds: number][] = [
-  ["year", 31_536_000],
-  ["day", 86_400],
-  ["hour", 3_600],
-  ["minute", 60],
-  ["second", 1],
+const minute = 60;
+const hour = 60 * minute;
+const day = 24 * hour;
+const year = 365 * day;
+
+/** Each unit from a number of seconds, largest first. Days match the form fields, so there are no months. */
+const units: readonly [unit: Intl.RelativeTimeFormatUnit, seconds: number, from: number][] = [
+  ["year", year, 2 * year],
+  ["day", day, day - hour / 2],
+  ["hour", hour, hour - minute / 2],
+  ["minute", minute, minute],
+  ["second", 1, 0],
 ];
 const words = new Intl.RelativeTimeFormat("en");
 
 /** `3 minutes ago`, `in 30 days`. */
 function formatRelative(time: number, now: number): string {
   const seconds = Math.round((time - now) / 1_000);
-  const [unit, size] = units.find(([, size]) => Math.abs(seconds) >= size) ?? ["second", 1];
+  const [unit, size] = units.find(([, , from]) => Math.abs(seconds) >= from) ?? ["second", 1];
   return words.format(Math.round(seconds / size), unit);
 }
 
@@ -31,6 +36,17 @@ const exact = new Intl.DateTimeFormat("en-US", {
   timeStyle: "short",
   hourCycle: "h23",
 });
+
+const toTheSecond = new Intl.DateTimeFormat("en-US", {
+  dateStyle: "medium",
+  timeStyle: "medium",
+  hourCycle: "h23",
+});
+
+/** `Dec 16, 2026, 14:05:30`. */
+export function formatExact(at: Timestamp): string {
+  return toTheSecond.format(timestampDate(at));
+}
 
 interface TimeProps {
   readonly at: Timestamp | undefined;
@@ -66,8 +82,8 @@ interface FormattedTimeProps extends TimeProps {
 function Time({ at, absent = "never", format }: FormattedTimeProps) {
   const date = at && timestampDate(at);
   const text = useSyncExternalStore(listen, () => date && format(date.getTime(), readNow()));
-  return date ? (
-    <time dateTime={date.toISOString()} title={date.toLocaleString()}>
+  return at && date ? (
+    <time dateTime={date.toISOString()} title={formatExact(at)}>
       {text}
     </time>
   ) : (
@@ -77,10 +93,6 @@ function Time({ at, absent = "never", format }: FormattedTimeProps) {
 
 /** Below this many seconds the time is highlighted. */
 const urgentSeconds = 30;
-const minute = 60;
-const hour = 60 * minute;
-const day = 24 * hour;
-
 /** A countdown. More than a day is shown as an expiry time. */
 export function TimeLeft({ until }: { readonly until: Timestamp | undefined }) {
   const now = useNow();
@@ -96,7 +108,7 @@ export function TimeLeft({ until }: { readonly until: Timestamp | undefined }) {
     <time
       className="time-left"
       dateTime={date.toISOString()}
-      title={date.toLocaleString()}
+      title={formatExact(until)}
       data-short={seconds <= urgentSeconds}
     >
       {seconds > 0 ? duration(seconds) : "expired"}

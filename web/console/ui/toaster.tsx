@@ -16,7 +16,7 @@ const undoDurationMs = 10_000;
 
 const toaster = createToaster({ placement: "bottom-end", gap: 8, pauseOnPageIdle: true });
 
-/** Outside of the app, so that a message survives navigation and sign-out. */
+/** Outside of the app, so that a message survives navigation. */
 const host = document.body.appendChild(document.createElement("div"));
 createRoot(host).render(
   <Toaster toaster={toaster}>
@@ -54,4 +54,8 @@ export function showToast({ title, description, tone = "good", onUndo }: ToastOp
     duration: onUndo ? undoDurationMs : durationMs,
     ...(onUndo && { action: { label: "Undo", onClick: onUndo } }),
   });
+}
+
+export function dismissAll(): void {
+  toaster.dismiss();
 }

@@ -47,7 +47,7 @@ export function DetailFields({ form }: FieldsProps) {
       <TextField
         form={form}
         field="externalId"
-        hint="The id of the application in another system, unique in the tenant."
+        hint="The ID of the application in another system, unique in the tenant."
         spellCheck={false}
       />
       <ExpiryField
@@ -171,7 +171,7 @@ const types = choicesOf(CreateApplicationRequestSchema.field.type) as readonly A
 const typeHints: Readonly<Record<ApplicationType, string>> = {
   private: "For backends that can keep a secret. It can authorize sessions.",
   public: "For browsers and mobile apps, where the key is public. It can open sessions.",
-  management: "For administration.",
+  management: "For administrators and tools: manages applications, sessions and the audit log.",
 };
 
 function TypeField({ form: { draft, change } }: FieldsProps) {

@@ -22,10 +22,13 @@ export function toExpiry(expiresAt: Timestamp | undefined): Expiry {
 
 const day = 86_400_000;
 
+/** The last year of a timestamp. */
+const maxTime = Date.UTC(9999, 11, 31);
+
 /** Undefined for never and for invalid input. */
 export function fromExpiry(expiry: Expiry, now: number): Timestamp | undefined {
   const time = expiryTime(expiry, now);
-  return Number.isFinite(time) ? timestampFromMs(time) : undefined;
+  return time > now && time <= maxTime ? timestampFromMs(time) : undefined;
 }
 
 /** Invalid input differs from never. */
@@ -36,8 +39,11 @@ export function isSameExpiry(one: Expiry, other: Expiry): boolean {
 /** The contract cannot check that a time is in the future. */
 export function expiryErrors(expiry: Expiry, now: number): readonly string[] {
   const time = expiryTime(expiry, now);
-  if (expiry.choice === "never" || time > now) {
+  if (expiry.choice === "never" || (time > now && time <= maxTime)) {
     return [];
+  }
+  if (time > maxTime) {
+    return ["must be before the year 10000, or choose Never"];
   }
   return [Number.isNaN(time) ? "is required, or choose Never" : "must be in the future"];
 }
