@@ -13,6 +13,7 @@ import {
   openSignedIn,
   readNewKey,
   signIn,
+  signOut,
   waitForFocus,
 } from "../support/browser/console.js";
 import { startServer, type TestServer } from "../support/service/server.js";
@@ -84,6 +85,8 @@ describeInBrowser("console application pages", (browser) => {
     expect(await accessibilityViolations(page)).toEqual([]);
     await dialog.getByRole("button", { name: "Stay" }).click();
     await expectEventually(() => page.getByLabel("Name").inputValue(), "Not left");
+    await signOut(page);
+    await dialog.getByRole("button", { name: "Stay" }).click();
     await menu(page).getByRole("link", { name: "Sessions" }).click();
     await dialog.getByRole("button", { name: "Leave" }).click();
     await page.getByRole("heading", { name: "Sessions", level: 1 }).waitFor();

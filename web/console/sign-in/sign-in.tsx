@@ -8,6 +8,7 @@ import { LiveProvider } from "../live/live.js";
 import { Button } from "../ui/buttons.js";
 import { Logo } from "../ui/display.js";
 import { Checkbox, KeyField } from "../ui/fields.js";
+import { leavePage } from "../ui/leave-guard.js";
 import { Problem } from "../ui/page.js";
 import { dismissToasts } from "../ui/toast.js";
 import { connect, createQueries, retryDelayMs } from "./connection.js";
@@ -59,7 +60,7 @@ export function RequireSignIn({ children }: { readonly children: ReactNode }) {
   return (
     <TransportProvider transport={state.transport}>
       <QueryClientProvider client={state.queries}>
-        <AccessProvider first={state.me} signOut={() => signOut(state)}>
+        <AccessProvider first={state.me} signOut={() => leavePage(() => signOut(state))}>
           <LiveProvider>{children}</LiveProvider>
         </AccessProvider>
       </QueryClientProvider>

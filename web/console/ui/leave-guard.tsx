@@ -17,14 +17,17 @@ interface Guard {
 let guard: Guard | undefined;
 
 /** For the router: confirms before it leaves unsaved changes. */
-export const guardedNavigate: AroundNavHandler = (navigate, to, options) => {
-  const leave = () => navigate(to, options);
+export const guardedNavigate: AroundNavHandler = (navigate, to, options) =>
+  leavePage(() => navigate(to, options));
+
+/** Leaves the page. Prompts for confirmation first if there are unsaved changes. */
+export function leavePage(leave: Leave): void {
   if (guard) {
     guard.confirm(leave);
   } else {
     leave();
   }
-};
+}
 
 // Must be registered before the listener of the router.
 addEventListener("popstate", (event) => {
