@@ -5,6 +5,7 @@ import "./styles/layout.css";
 import "./styles/content.css";
 import "./styles/code.css";
 import "./styles/search.css";
+import "./styles/print.css";
 import { applyTheme, chooseTheme, chosenTheme, themes } from "../common/theme.js";
 import { addCopyButtons, setUpTabs } from "./code-blocks.js";
 import { setUpSearch } from "./search/search-dialog.js";

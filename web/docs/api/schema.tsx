@@ -95,7 +95,9 @@ function Limits({ schema }: { readonly schema: Schema }) {
     ? undefined
     : schema.enum;
   const limits = [...describeLimits(schema), ...(items ? describeLimits(items, "each ") : [])];
-  const [example] = schema.examples ?? items?.examples ?? [];
+  // The values of enums and booleans are known.
+  const [example] =
+    schema.enum || schema.type === "boolean" ? [] : (schema.examples ?? items?.examples ?? []);
   return (
     <>
       {values && (
@@ -105,12 +107,12 @@ function Limits({ schema }: { readonly schema: Schema }) {
           ))}
         </p>
       )}
-      {(limits.length > 0 || (example !== undefined && !schema.enum)) && (
+      {(limits.length > 0 || example !== undefined) && (
         <p className="limits">
           {limits.map((limit) => (
             <span key={limit}>{limit}</span>
           ))}
-          {example !== undefined && !schema.enum && (
+          {example !== undefined && (
             <span>
               e.g. <code>{typeof example === "string" ? example : JSON.stringify(example)}</code>
             </span>
