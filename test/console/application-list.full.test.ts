@@ -99,6 +99,13 @@ describeInBrowser("console list of 10,000 applications", (browser) => {
       "JSON.stringify([location.href, history.state, { ...localStorage }, { ...sessionStorage }])",
     );
     expect(stored).not.toContain("lk_");
+    await search("");
+    await button(page, "Filter").click();
+    await page.getByLabel("External ID").fill(shopKey);
+    await page.getByText("contains a key, and keys must not be in URLs").waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByLabel("External ID").waitFor({ state: "detached" });
+    expect(page.url()).not.toContain("lk_");
     await search("nothing of that name");
     await button(page, "Clear filters").click();
     await page.getByText("10,003 applications").waitFor();
@@ -113,7 +120,9 @@ describeInBrowser("console list of 10,000 applications", (browser) => {
     await page.getByText(found).waitFor();
     await expectEventually(() => page.getByRole("searchbox").inputValue(), "SERVICE 77 ");
     expect(await accessibilityViolations(page)).toEqual([]);
+    await page.getByLabel("External ID").fill("svc-1");
     await page.keyboard.press("Escape");
+    await button(page, "Remove filter External ID").click();
     await expectEventually(() => new URL(page.url()).search, "?q=SERVICE+77&type=public");
     const otherTab = await openSignedIn(browser, page.url(), root.key);
     await otherTab.page.getByText(found).waitFor();

@@ -77,7 +77,7 @@ function readFilter(parameters: URLSearchParams): ActivityFilter {
     kind: read("kind", (value) => kinds.includes(value)),
     target: read("target", isUuid),
     actor: read("actor", isUuid),
-    last: read("last", (value) => value in ranges),
+    last: read("last", (value) => value in ranges || value === custom),
     since: read("since", isTime),
     until: read("until", isTime),
   };
@@ -151,8 +151,16 @@ export function ActivityFilterBar({ filter, onChange }: ActivityFilterBarProps) 
       />
       {isCustom(filter) && (
         <>
-          <TimeField label="Since" value={filter.since} onChange={(since) => onChange({ since })} />
-          <TimeField label="Until" value={filter.until} onChange={(until) => onChange({ until })} />
+          <TimeField
+            label="Since"
+            value={filter.since}
+            onChange={(since) => onChange({ last: custom, since })}
+          />
+          <TimeField
+            label="Until"
+            value={filter.until}
+            onChange={(until) => onChange({ last: custom, until })}
+          />
         </>
       )}
     </search>
@@ -161,14 +169,15 @@ export function ActivityFilterBar({ filter, onChange }: ActivityFilterBarProps) 
 
 const anyTime = { last: "", since: "", until: "" };
 
-function isCustom({ since, until }: ActivityFilter): boolean {
-  return since !== "" || until !== "";
+/** Also while both times are empty: the user may be typing one. */
+function isCustom({ last, since, until }: ActivityFilter): boolean {
+  return last === custom || since !== "" || until !== "";
 }
 
 /** The chosen range, or today. */
 function customRange({ last }: ActivityFilter): Partial<ActivityFilter> {
   const since = new Date(serviceNow() - (ranges[last] ?? dayMs));
-  return { last: "", since: since.toISOString() };
+  return { last: custom, since: since.toISOString() };
 }
 
 interface TimeFieldProps {

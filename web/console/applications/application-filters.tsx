@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { ListFilter, Search, X } from "lucide-react";
-import { useEffect, useMemo, useState } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
 import { ListApplicationsRequestSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { maxLengthOf } from "../../../src/contract/fields.js";
 import { mayContainKey } from "../../../src/contract/key-text.js";
@@ -201,7 +201,8 @@ function PermissionFilter({ value, onChange }: TextFilterProps) {
       create(ListApplicationsRequestSchema, text.trim() === "" ? {} : { permission: text.trim() }),
     [text],
   );
-  const { permission: errors } = useFieldErrors(ListApplicationsRequestSchema, request);
+  const { permission: invalid } = useFieldErrors(ListApplicationsRequestSchema, request);
+  const errors = keyErrors(text) ?? invalid;
   useCommit(text.trim(), value, errors === undefined, onChange);
   return (
     <Combobox
@@ -219,9 +220,14 @@ function PermissionFilter({ value, onChange }: TextFilterProps) {
 
 function ExternalIdFilter({ value, onChange }: TextFilterProps) {
   const [text, setText] = useState(value);
-  useCommit(text.trim(), value, true, onChange);
+  const errors = keyErrors(text);
+  useCommit(text.trim(), value, errors === undefined, onChange);
   return (
-    <Field label={labelOf(externalId.name)} hint="The whole ID in the other system.">
+    <Field
+      label={labelOf(externalId.name)}
+      hint="The whole ID in the other system."
+      errors={errors}
+    >
       {(props) => (
         <input
           {...props}
@@ -236,18 +242,43 @@ function ExternalIdFilter({ value, onChange }: TextFilterProps) {
   );
 }
 
-/** Applies a typed filter once the user pauses. */
+/** Filters are in the URL, where a key must not be. */
+function keyErrors(text: string): readonly string[] | undefined {
+  return mayContainKey(text)
+    ? ["contains a key, and keys must not be in URLs: use the search field"]
+    : undefined;
+}
+
+/** Applies a typed filter once the user pauses or closes the filters. */
 function useCommit(
   text: string,
   value: string,
   isValid: boolean,
   onChange: (value: string) => void,
 ): void {
+  const pending = useRef<() => void>(undefined);
+  useEffect(() => {
+    const { pathname } = location;
+    return () => {
+      // The user may have left the page instead.
+      if (location.pathname === pathname) {
+        pending.current?.();
+      }
+    };
+  }, []);
   // biome-ignore lint/correctness/useExhaustiveDependencies: only the typed text matters.
   useEffect(() => {
     if (text !== value && isValid) {
-      const timer = setTimeout(() => onChange(text), debounceMs);
-      return () => clearTimeout(timer);
+      const commit = () => {
+        pending.current = undefined;
+        onChange(text);
+      };
+      pending.current = commit;
+      const timer = setTimeout(commit, debounceMs);
+      return () => {
+        clearTimeout(timer);
+        pending.current = undefined;
+      };
     }
   }, [text, isValid]);
 }

@@ -78,6 +78,7 @@ export function useListParams(): readonly [ListParams, Change] {
 /** Ignores invalid values in the query string. */
 function readParams(parameters: URLSearchParams): ListParams {
   const read = (name: string) => parameters.get(name) ?? "";
+  const readText = (name: string) => (mayContainKey(read(name)) ? "" : read(name));
   const oneOf = <T extends string>(name: string, choices: readonly T[]) =>
     choices.find((choice) => choice === read(name));
   const view = oneOf("view", views) ?? "all";
@@ -89,9 +90,9 @@ function readParams(parameters: URLSearchParams): ListParams {
     status: oneOf("status", statuses) ?? "",
     expires: defaults.expires ?? oneOf("expires", expiryDays) ?? "",
     unused: defaults.unused ?? oneOf("unused", unusedDays) ?? "",
-    permission: read("permission"),
+    permission: readText("permission"),
     createdBy: isUuid(read("createdBy")) ? read("createdBy") : "",
-    externalId: read("externalId"),
+    externalId: readText("externalId"),
     order: oneOf("order", orders) ?? defaults.order,
   };
 }

@@ -10,7 +10,7 @@ import {
   type Application,
   ApplicationService,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
-import type { ListRequest } from "./application-query.js";
+import { type ListRequest, mayBeKey } from "./application-query.js";
 
 const { listApplications } = ApplicationService.method;
 
@@ -39,7 +39,7 @@ export function useApplicationRows(request: ListRequest): ApplicationRows {
   const first = useQuery(
     listApplications,
     { ...request, size: pageSize },
-    { placeholderData: keepPreviousData },
+    { placeholderData: keepPreviousData, ...cachingOf(request) },
   );
   const { pagination } = first.data ?? {};
   const isStopped = pagination?.incomplete ?? false;
@@ -60,9 +60,10 @@ export function useApplicationRows(request: ListRequest): ApplicationRows {
 function usePages(request: ListRequest, numbers: readonly number[]) {
   const transport = useTransport();
   const pages = useQueries({
-    queries: numbers.map((page) =>
-      createQueryOptions(listApplications, { ...request, size: pageSize, page }, { transport }),
-    ),
+    queries: numbers.map((page) => ({
+      ...createQueryOptions(listApplications, { ...request, size: pageSize, page }, { transport }),
+      ...cachingOf(request),
+    })),
   });
   return new Map(numbers.map((number, index) => [number, pages[index]] as const));
 }
@@ -78,6 +79,7 @@ function useRest(request: ListRequest, cursor: string | undefined) {
       pageParamKey: "start",
       getNextPageParam: ({ pagination }) => pagination?.next,
       enabled: isContinued,
+      ...cachingOf(request),
     },
   );
   const isEnd = isContinued && data !== undefined && !hasNextPage;
@@ -91,6 +93,11 @@ function useRest(request: ListRequest, cursor: string | undefined) {
           continue: () => (isContinued ? void fetchNextPage() : setContinued(request)),
         },
   };
+}
+
+/** A search that may be a key is forgotten as soon as it is not shown. */
+function cachingOf({ q = "" }: ListRequest): { readonly gcTime?: number } {
+  return mayBeKey(q) ? { gcTime: 0 } : {};
 }
 
 function pageOf(index: number): number {
