@@ -1,11 +1,12 @@
 import { create, fromJsonString } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { createRouterTransport } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { EventSchema } from "../../gen/latchkey/v1/event_service_pb.js";
+import { EventSchema, EventService } from "../../gen/latchkey/v1/event_service_pb.js";
 import { services } from "../../src/contract/methods.js";
 import { kindInWords, methodInWords } from "../../web/console/activity/event-words.js";
-import { toCsvRows, toJsonLines } from "../../web/console/activity/export-events.js";
+import { readEvents, toCsvRows, toJsonLines } from "../../web/console/activity/export-events.js";
 
 const event = create(EventSchema, {
   id: "0198c8a6-1b2c-7d3e-8f40-5a6b7c8d9e0f",
@@ -21,6 +22,17 @@ function readRow(row: string): string[] {
     cell.replaceAll('""', '"'),
   );
 }
+
+describe("an export of events", () => {
+  it("stops after many empty pages, and says so", async () => {
+    const transport = createRouterTransport(({ service }) =>
+      service(EventService, { listEvents: () => ({ pagination: { next: event.id } }) }),
+    );
+    const { signal } = new AbortController();
+    const exported = await readEvents({ transport, request: {}, signal, onProgress: () => {} });
+    expect(exported).toEqual({ events: [], isComplete: false });
+  });
+});
 
 describe("an export of events as CSV", () => {
   it("has a header and one quoted row per event", () => {

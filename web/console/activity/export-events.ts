@@ -15,9 +15,12 @@ export const maxExported = 10_000;
 /** The page size limit of the service. */
 const size = 100;
 
+/** A page may be empty although older events match, so a rare filter needs many of them. */
+const maxPages = 500;
+
 interface Exported {
   readonly events: readonly Event[];
-  /** Whether no older events match. */
+  /** Whether the search reached the oldest event. */
   readonly isComplete: boolean;
 }
 
@@ -28,19 +31,21 @@ interface ReadOptions {
   onProgress(count: number): void;
 }
 
-/** Reads the events that match a request, newest first, up to the maximum. */
+/** Reads the events that match a request, newest first, up to the maximum of events or pages. */
 export async function readEvents(options: ReadOptions): Promise<Exported> {
   const { transport, request, signal, onProgress } = options;
   const client = createClient(EventService, transport);
   const events: Event[] = [];
   let start: string | undefined;
+  let pages = 0;
   do {
     const page = { size, ...(start !== undefined && { start }) };
     const { data, pagination } = await client.listEvents({ ...request, ...page }, { signal });
     events.push(...data);
     onProgress(events.length);
     start = pagination?.next;
-  } while (start !== undefined && events.length < maxExported);
+    pages++;
+  } while (start !== undefined && events.length < maxExported && pages < maxPages);
   return { events: events.slice(0, maxExported), isComplete: start === undefined };
 }
 

@@ -1,5 +1,5 @@
 import { useTransport } from "@connectrpc/connect-query";
-import { Braces, Download, Sheet } from "lucide-react";
+import { Braces, Download, Sheet, X } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
 import { problemOf } from "../../../src/contract/problem-report.js";
 import { serviceNow } from "../sign-in/connection.js";
@@ -41,29 +41,36 @@ export function ExportMenu({ filter }: { readonly filter: ActivityFilter }) {
       toast({
         title: `Exported ${countText(events.length)} ${events.length === 1 ? "event" : "events"}`,
         ...(!isComplete && {
-          description: "Older events match too. To export them, choose an earlier time range.",
+          description:
+            "The export stopped before the oldest event. To export older ones, choose an earlier time range.",
         }),
       });
     } catch (error) {
-      if (!controller.signal.aborted) {
-        toast({
-          title: "Export failed",
-          description: problemOf(error).detail,
-          tone: "danger",
-        });
-      }
+      toast(
+        controller.signal.aborted
+          ? { title: "Export canceled" }
+          : { title: "Export failed", description: problemOf(error).detail, tone: "danger" },
+      );
     } finally {
       setProgress(undefined);
     }
   }
 
+  if (progress !== undefined) {
+    return (
+      <>
+        <span role="status" className="hint">
+          Exporting {countText(progress)}…
+        </span>
+        <Button autoFocus icon={X} onClick={() => running.current?.abort()}>
+          Cancel
+        </Button>
+      </>
+    );
+  }
   return (
     <Menu
-      trigger={
-        <Button icon={Download} isBusy={progress !== undefined}>
-          {progress === undefined ? "Export" : `Exporting ${countText(progress)}…`}
-        </Button>
-      }
+      trigger={<Button icon={Download}>Export</Button>}
       header={
         <span className="hint">
           The newest {countText(maxExported)} events that match the filters
