@@ -4,7 +4,7 @@ import { useAccess } from "../sign-in/signed-in-key.js";
 import { type Column, DataTable } from "../ui/data-table.js";
 import { ExpiryTime, TimeAgo } from "../ui/time.js";
 import { ApplicationLink, StatusBadge, TypeBadge } from "./application-display.js";
-import { type ListParams, paramsForView, type View } from "./application-query.js";
+import type { ListParams, View } from "./application-query.js";
 import type { ApplicationRows } from "./application-rows.js";
 import { BulkActions } from "./bulk-actions.js";
 
@@ -28,9 +28,8 @@ export function ApplicationTable({ rows, params, empty, onChange }: ApplicationT
         rowAt={rows.at}
         keyOf={({ id }) => id}
         hrefOf={({ id }) => `/applications/${id}`}
-        // The service sorts each column in one direction only.
         sort={{ by: order, isDescending: order === "newest" }}
-        onSort={({ by }) => onChange({ order: by === order ? paramsForView(view).order : by })}
+        onSort={(by) => onChange({ order: by })}
         isLoading={rows.isLoading}
         empty={rows.count === 0 && empty}
         onRange={rows.load}

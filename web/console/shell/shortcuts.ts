@@ -94,7 +94,8 @@ export function useShortcuts({ openPalette, openShortcuts }: ShortcutActions): v
 
 /** Whether the keys belong to a text field, an open list or a dialog. */
 function isInUse(target: EventTarget | null): boolean {
-  const typing = "input, textarea, select, [contenteditable], [role=listbox], [role=menu]";
+  const typing =
+    "input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable], [role=listbox], [role=menu]";
   return (
     (target instanceof Element && target.closest(typing) !== null) ||
     document.querySelector("[role=dialog]") !== null

@@ -49,7 +49,8 @@ interface DataTableProps<Row> {
   /** Makes the first cell a button that covers the row. */
   readonly onOpen?: (row: Row) => void;
   readonly sort?: Sort;
-  onSort?(sort: Sort): void;
+  /** The service sorts each column in one direction only. */
+  onSort?(by: string): void;
   /** Adds a column of checkboxes. Select-all covers the loaded rows. */
   readonly selection?: Selection<Row>;
   readonly isLoading?: boolean;
@@ -121,9 +122,8 @@ function Head<Row>({ columns, sort, onSort, selection, ...rest }: DataTableProps
                 <button
                   type="button"
                   className="sort-button"
-                  onClick={() =>
-                    onSort({ by: sortBy, isDescending: isSorted && !sort.isDescending })
-                  }
+                  aria-disabled={isSorted}
+                  onClick={() => isSorted || onSort(sortBy)}
                 >
                   {title}
                   <Arrow size={12} aria-hidden />
