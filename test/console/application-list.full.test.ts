@@ -157,7 +157,7 @@ describeInBrowser("console list of 10,000 applications", (browser) => {
     expect(await keyWorks(server, shopKey)).toBe(false);
     await inDialog("Retry 1 failed").click();
     await inDialog("Done").click();
-    await page.getByText("1 selected").waitFor();
+    await page.getByText("1 of 10,003 selected").waitFor();
     await button(page, "Undo").click();
     await page.getByText("2 applications enabled again").waitFor();
     expect(await keyWorks(server, shopKey)).toBe(true);
@@ -166,6 +166,10 @@ describeInBrowser("console list of 10,000 applications", (browser) => {
     await select("Web shop");
     await select("Billing api 1000");
     await button(page, "Rotate keys").click();
+    await page.getByLabel("Custom grace period").check();
+    await page.getByLabel("Duration").fill("99999");
+    await page.locator("input:focus[aria-invalid]").waitFor();
+    expect(await inDialog("Rotate keys").isDisabled()).toBe(true);
     await page.getByLabel("Revoke all current keys now").check();
     await inDialog("Rotate keys").click();
     await page.getByText("2 rotated.").waitFor();
@@ -194,6 +198,35 @@ describeInBrowser("console list of 10,000 applications", (browser) => {
     await page.getByText("2 deleted.").waitFor();
     await inDialog("Done").click();
     await page.getByText("10,003 applications").waitFor();
+  });
+
+  it("keeps the rest selected after a stop, and says how much of the list is selected", async () => {
+    await page.evaluate("scrollTo(0, 0)");
+    await page.getByLabel("Select all").check();
+    await page.getByText("100 of 10,003 selected").waitFor();
+    await page.keyboard.press("?");
+    await page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByLabel("Select all").uncheck();
+    for (const number of [9999, 9998, 9997, 9996, 9995, 9994]) {
+      await select(`Service ${number}`);
+    }
+    let release = (): void => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    await page.route("**/DisableApplication", async (route) => {
+      await held;
+      await route.continue();
+    });
+    await button(page, "Disable").click();
+    await inDialog("Disable").click();
+    await inDialog("Stop").click();
+    release();
+    await page.getByText("4 disabled, 2 not started.").waitFor();
+    await inDialog("Continue with 2").waitFor();
+    await inDialog("Done").click();
+    await page.getByText("2 of 10,003 selected").waitFor();
   });
 
   it("shows cards on a small screen without horizontal scrolling", async () => {

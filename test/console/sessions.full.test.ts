@@ -142,6 +142,7 @@ describeInBrowser("console session pages", (browser) => {
     await page.setViewportSize({ width: 1280, height: 800 });
     await page.getByRole("checkbox").nth(1).check();
     await page.getByRole("checkbox").nth(2).check();
+    await page.getByText("2 of 60 selected").waitFor();
     await button(page, "Revoke").click();
     await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
     await page.getByText("2 revoked.").waitFor();

@@ -41,7 +41,7 @@ export function ApplicationTable({ rows, params, empty, onChange }: ApplicationT
           },
         })}
       />
-      <BulkActions selected={[...selected.values()]} onSelect={select} />
+      <BulkActions selected={[...selected.values()]} total={rows.count ?? 0} onSelect={select} />
     </>
   );
 }

@@ -8,7 +8,7 @@ import {
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { canManage, managerPermissions } from "../../../src/contract/grants.js";
 import { BulkDialog } from "../bulk/bulk-dialog.js";
-import { failedOf } from "../bulk/bulk-results.js";
+import { failedOf, succeededOf } from "../bulk/bulk-results.js";
 import { type BulkItem, type BulkResult, runBulk } from "../bulk/run-bulk.js";
 import { SelectionBar } from "../bulk/selection-bar.js";
 import { useClient } from "../sign-in/connection.js";
@@ -18,34 +18,45 @@ import { Notice } from "../ui/display.js";
 import { ConfirmText } from "../ui/fields.js";
 import { useRefresh } from "../ui/hooks.js";
 import { toast } from "../ui/toast.js";
-import { defaultGracePeriod, GracePeriodField, gracePeriodMs } from "./rotate-dialog.js";
+import {
+  defaultGracePeriod,
+  GracePeriodField,
+  gracePeriodMs,
+  useGracePeriodErrors,
+} from "./rotate-dialog.js";
 
 type Action = "disable" | "enable" | "rotate" | "delete";
 
 interface BulkActionsProps {
   readonly selected: readonly Application[];
+  /** The length of the list. */
+  readonly total: number;
   /** Called with the ids that stay selected. */
   onSelect(ids: readonly string[]): void;
 }
 
 /** The actions on the selected applications. */
-export function BulkActions({ selected, onSelect }: BulkActionsProps) {
+export function BulkActions({ selected, total, onSelect }: BulkActionsProps) {
   const { may } = useAccess();
   const [action, setAction] = useState<Action>();
   const refresh = useRefresh();
   const Open = action && dialogs[action];
 
-  function close(results: readonly BulkResult[]): void {
+  function close(results: readonly BulkResult[], rest: readonly BulkItem[]): void {
     setAction(undefined);
     if (results.length > 0) {
-      onSelect(failedOf(results).map(({ item }) => item.id));
+      onSelect(rest.map(({ id }) => id));
       refresh();
     }
   }
 
   return (
     <>
-      <SelectionBar count={selected.length} onClear={() => onSelect([])}>
+      <SelectionBar
+        count={selected.length}
+        total={total.toLocaleString("en")}
+        onClear={() => onSelect([])}
+      >
         {may("application:update") && (
           <>
             <Button size="small" icon={Ban} onClick={() => setAction("disable")}>
@@ -77,7 +88,8 @@ function countOf({ length }: readonly unknown[]): string {
 
 interface ActionDialogProps {
   readonly selected: readonly Application[];
-  onClose(results: readonly BulkResult[]): void;
+  /** Called with the results and the items without a success. */
+  onClose(results: readonly BulkResult[], rest: readonly BulkItem[]): void;
 }
 
 function DisableDialog({ selected, onClose }: ActionDialogProps) {
@@ -93,9 +105,9 @@ function DisableDialog({ selected, onClose }: ActionDialogProps) {
       done="disabled"
       lastId={me.applicationId}
       act={({ id }) => change("disabled", id)}
-      onClose={(results) => {
+      onClose={(results, rest) => {
         offerUndo("disabled", results);
-        onClose(results);
+        onClose(results, rest);
       }}
     >
       <p>
@@ -120,9 +132,9 @@ function EnableDialog({ selected, onClose }: ActionDialogProps) {
       tone="primary"
       done="enabled"
       act={({ id }) => change("enabled", id)}
-      onClose={(results) => {
+      onClose={(results, rest) => {
         offerUndo("enabled", results);
-        onClose(results);
+        onClose(results, rest);
       }}
     >
       <p>
@@ -166,7 +178,7 @@ function useStatusChange() {
   }
 
   function offerUndo(done: Status, results: readonly BulkResult[]): void {
-    const items = results.filter(({ reason }) => reason === undefined).map(({ item }) => item);
+    const items = succeededOf(results).map(({ item }) => item);
     if (items.length > 0) {
       toast({
         title: `${countOf(items)} ${done}`,
@@ -183,6 +195,7 @@ function RotateDialog({ selected, onClose }: ActionDialogProps) {
   const [gracePeriod, setGracePeriod] = useState(defaultGracePeriod);
   const applications = useClient(ApplicationService);
   const length = gracePeriodMs(gracePeriod);
+  const errors = useGracePeriodErrors(length);
   // Without a grace period the sign-in would end, and the new keys would be lost.
   const isOwnLeftOut = length === undefined;
   const items = selected.filter(({ id }) => !(isOwnLeftOut && id === me.applicationId));
@@ -192,7 +205,7 @@ function RotateDialog({ selected, onClose }: ActionDialogProps) {
       items={items}
       confirm="Rotate keys"
       tone={length === undefined ? "danger" : "primary"}
-      isBlocked={Number.isNaN(length)}
+      isBlocked={Number.isNaN(length) || errors !== undefined}
       done="rotated"
       act={async ({ id }) => {
         const { key } = await applications.regenerateApplicationKey({
@@ -204,7 +217,7 @@ function RotateDialog({ selected, onClose }: ActionDialogProps) {
       onClose={onClose}
     >
       <p>Each application gets a new key, which is shown once. Open sessions are not affected.</p>
-      <GracePeriodField gracePeriod={gracePeriod} errors={undefined} onChange={setGracePeriod} />
+      <GracePeriodField gracePeriod={gracePeriod} errors={errors} onChange={setGracePeriod} />
       {items.length < selected.length && (
         <Notice tone="warning">
           <p>

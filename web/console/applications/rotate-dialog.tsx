@@ -29,18 +29,13 @@ export function RotateDialog({ application, onClose }: RotateDialogProps) {
   const showNewKey = useShowNewKey();
   const refresh = useRefresh();
   const length = gracePeriodMs(gracePeriod);
-  const request = useMemo(
-    () =>
-      create(RegenerateApplicationKeyRequestSchema, {
-        id,
-        ifMatch,
-        ...(Number.isFinite(length) && { gracePeriod: durationFromMs(Number(length)) }),
-      }),
-    [id, ifMatch, length],
-  );
-  const errors = useFieldErrors(RegenerateApplicationKeyRequestSchema, request).grace_period;
+  const errors = useGracePeriodErrors(length);
   async function rotate(): Promise<void> {
-    const { key = "" } = await applications.regenerateApplicationKey(request);
+    const { key = "" } = await applications.regenerateApplicationKey({
+      id,
+      ifMatch,
+      ...(length !== undefined && { gracePeriod: durationFromMs(length) }),
+    });
     showNewKey({ key, application, onStored: refresh });
   }
   return (
@@ -106,6 +101,19 @@ export function gracePeriodMs({ choice, amount, unit }: GracePeriod): number | u
     default:
       return lengths[choice];
   }
+}
+
+/** What the service would refuse about a length in milliseconds. */
+export function useGracePeriodErrors(length: number | undefined): readonly string[] | undefined {
+  const request = useMemo(
+    () =>
+      create(
+        RegenerateApplicationKeyRequestSchema,
+        Number.isFinite(length) ? { gracePeriod: durationFromMs(Number(length)) } : {},
+      ),
+    [length],
+  );
+  return useFieldErrors(RegenerateApplicationKeyRequestSchema, request).grace_period;
 }
 
 interface GracePeriodFieldProps {

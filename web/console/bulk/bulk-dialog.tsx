@@ -2,7 +2,7 @@ import { type FormEvent, type ReactNode, useEffect, useRef, useState } from "rea
 import { Button } from "../ui/buttons.js";
 import { Dialog } from "../ui/dialog.js";
 import { LeaveGuard } from "../ui/leave-guard.js";
-import { BulkResults, failedOf } from "./bulk-results.js";
+import { BulkResults, failedOf, succeededOf } from "./bulk-results.js";
 import { type Act, type BulkItem, type BulkResult, runBulk } from "./run-bulk.js";
 import "./bulk.css";
 
@@ -21,8 +21,8 @@ interface BulkDialogProps<Item extends BulkItem> {
   /** The item that ends the sign-in. It is the last one. */
   readonly lastId?: string;
   readonly act: Act<Item>;
-  /** Called with the results, which are empty if the user canceled. */
-  onClose(results: readonly BulkResult<Item>[]): void;
+  /** Called with the results, which are empty if the user canceled, and the items without a success. */
+  onClose(results: readonly BulkResult<Item>[], rest: readonly Item[]): void;
 }
 
 /** Summarizes an action on several items, runs it, and shows the result of each. */
@@ -30,6 +30,8 @@ export function BulkDialog<Item extends BulkItem>(props: BulkDialogProps<Item>) 
   const { title, items, children, confirm, tone, isBlocked = false, done, onClose } = props;
   const { results, isRunning, run, stop } = useBulk(props);
   const failed = failedOf(results);
+  const succeeded = new Set(succeededOf(results).map(({ item }) => item.id));
+  const rest = items.filter(({ id }) => !succeeded.has(id));
   const hasKeys = results.some(({ key }) => key !== undefined);
 
   function submit(event: FormEvent): void {
@@ -41,12 +43,12 @@ export function BulkDialog<Item extends BulkItem>(props: BulkDialogProps<Item>) 
 
   if (!isRunning && results.length === 0) {
     return (
-      <Dialog title={title} onClose={() => onClose([])}>
+      <Dialog title={title} onClose={() => onClose([], items)}>
         <form className="confirm" onSubmit={submit}>
           {children}
           <NameList items={items} />
           <div className="dialog-actions">
-            <Button onClick={() => onClose([])}>Cancel</Button>
+            <Button onClick={() => onClose([], items)}>Cancel</Button>
             <Button type="submit" tone={tone} disabled={isBlocked || items.length === 0}>
               {confirm}
             </Button>
@@ -57,9 +59,9 @@ export function BulkDialog<Item extends BulkItem>(props: BulkDialogProps<Item>) 
   }
   return (
     <Dialog
-      title={isRunning ? `${results.length - failed.length} of ${items.length} ${done}` : "Results"}
+      title={isRunning ? `${succeeded.size} of ${items.length} ${done}` : "Results"}
       isDismissible={!isRunning && !hasKeys}
-      onClose={() => onClose(results)}
+      onClose={() => onClose(results, rest)}
     >
       {isRunning && <progress aria-label="Progress" max={items.length} value={results.length} />}
       <BulkResults results={results} total={items.length} done={done} isRunning={isRunning} />
@@ -68,12 +70,14 @@ export function BulkDialog<Item extends BulkItem>(props: BulkDialogProps<Item>) 
           <Button onClick={stop}>Stop</Button>
         ) : (
           <>
-            {failed.length > 0 && (
-              <Button onClick={() => void run(failed.map(({ item }) => item))}>
-                Retry {failed.length} failed
+            {rest.length > 0 && (
+              <Button onClick={() => void run(rest)}>
+                {rest.length === failed.length
+                  ? `Retry ${failed.length} failed`
+                  : `Continue with ${rest.length}`}
               </Button>
             )}
-            <Button tone="primary" onClick={() => onClose(results)}>
+            <Button tone="primary" onClick={() => onClose(results, rest)}>
               {hasKeys ? "I have stored the keys" : "Done"}
             </Button>
           </>

@@ -9,6 +9,10 @@ export function failedOf<Result extends BulkResult>(results: readonly Result[]):
   return results.filter(({ reason }) => reason !== undefined);
 }
 
+export function succeededOf<Result extends BulkResult>(results: readonly Result[]): Result[] {
+  return results.filter(({ reason }) => reason === undefined);
+}
+
 interface BulkResultsProps {
   readonly results: readonly BulkResult[];
   readonly total: number;
@@ -19,7 +23,7 @@ interface BulkResultsProps {
 /** The result of each item, the failed ones first. */
 export function BulkResults({ results, total, done, isRunning }: BulkResultsProps) {
   const failed = failedOf(results);
-  const succeeded = results.filter(({ reason }) => reason === undefined);
+  const succeeded = succeededOf(results);
   const keys = succeeded.filter(({ key }) => key !== undefined);
   const missing = isRunning ? 0 : total - results.length;
   return (

@@ -5,16 +5,18 @@ import "./bulk.css";
 
 interface SelectionBarProps {
   readonly count: number;
+  /** The length of the list, which may be longer than what is loaded. */
+  readonly total: string;
   /** Buttons for the selected items. */
   readonly children: ReactNode;
   onClear(): void;
 }
 
 /** Stays at the bottom of the window while items are selected. */
-export function SelectionBar({ count, children, onClear }: SelectionBarProps) {
+export function SelectionBar({ count, total, children, onClear }: SelectionBarProps) {
   return count === 0 ? null : (
     <section className="selection-bar" aria-label="Selection">
-      <span role="status">{count.toLocaleString("en")} selected</span>
+      <span role="status">{`${count.toLocaleString("en")} of ${total} selected`}</span>
       <div className="actions">{children}</div>
       <IconButton icon={X} label="Clear selection" onClick={onClear} />
     </section>

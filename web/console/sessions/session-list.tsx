@@ -5,7 +5,6 @@ import { useEffect, useMemo, useState } from "react";
 import { type Session, SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { ApplicationLink, shortId } from "../applications/application-display.js";
 import { BulkDialog } from "../bulk/bulk-dialog.js";
-import { failedOf } from "../bulk/bulk-results.js";
 import { SelectionBar } from "../bulk/selection-bar.js";
 import { hasFewPages } from "../live/refresh.js";
 import { useClient } from "../sign-in/connection.js";
@@ -73,6 +72,7 @@ export function SessionList({ filter, clear, open }: SessionListProps) {
       <RevokeSelected
         // Sessions that have ended are no longer in the list.
         selected={(sessions ?? none).filter(({ id }) => selected.has(id))}
+        total={`${sessions?.length ?? 0}${hasNextPage ? "+" : ""}`}
         onSelect={(ids) => setSelected(new Set(ids))}
       />
       {hasNextPage && (
@@ -88,17 +88,19 @@ export function SessionList({ filter, clear, open }: SessionListProps) {
 
 interface RevokeSelectedProps {
   readonly selected: readonly Session[];
+  /** The length of the list, such as `50+`. */
+  readonly total: string;
   /** Called with the ids that stay selected. */
   onSelect(ids: readonly string[]): void;
 }
 
-function RevokeSelected({ selected, onSelect }: RevokeSelectedProps) {
+function RevokeSelected({ selected, total, onSelect }: RevokeSelectedProps) {
   const [revoking, setRevoking] = useState<readonly Session[]>();
   const client = useClient(SessionService);
   const refresh = useRefresh();
   return (
     <>
-      <SelectionBar count={selected.length} onClear={() => onSelect([])}>
+      <SelectionBar count={selected.length} total={total} onClear={() => onSelect([])}>
         <Button size="small" tone="danger" icon={Trash2} onClick={() => setRevoking(selected)}>
           Revoke
         </Button>
@@ -114,10 +116,10 @@ function RevokeSelected({ selected, onSelect }: RevokeSelectedProps) {
             await client.deleteSession({ id });
             return undefined;
           }}
-          onClose={(results) => {
+          onClose={(results, rest) => {
             setRevoking(undefined);
             if (results.length > 0) {
-              onSelect(failedOf(results).map(({ item }) => item.id));
+              onSelect(rest.map(({ id }) => id));
               refresh();
             }
           }}
