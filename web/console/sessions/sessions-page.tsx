@@ -1,3 +1,4 @@
+import { FlaskConical } from "lucide-react";
 import { useState } from "react";
 import { useSearchParams } from "wouter";
 import { ListSessionsRequestSchema } from "../../../gen/latchkey/v1/session_service_pb.js";
@@ -18,11 +19,11 @@ export default function SessionsPage() {
   return (
     <Page
       title="Sessions"
+      badges={<LiveBadge fallback="Refreshes every 3 seconds" />}
       actions={
-        <>
-          <LiveBadge fallback="Refreshes every 3 seconds" />
-          <ButtonLink href="/sessions/try">Try a session</ButtonLink>
-        </>
+        <ButtonLink icon={FlaskConical} href="/sessions/try">
+          Try a session
+        </ButtonLink>
       }
     >
       {may("session:read") ? <OpenSessions /> : <NotAllowed permission="session:read" />}
