@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { chmod, mkdir, open, readFile, rename, rm, stat } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { CommandError } from "./errors.js";
+import { CommandError, fileReason } from "./errors.js";
 import { defaultUrl, header, serviceUrl } from "./options.js";
 
 /** The options of every command that calls the service. */
@@ -138,7 +138,7 @@ export async function readProfiles(path = profilesPath()): Promise<Profiles> {
     if (error.code === "ENOENT") {
       return undefined;
     }
-    throw new CommandError(`Cannot read ${path}: ${error.message}`);
+    throw new CommandError(`Cannot read ${path}: ${fileReason(error)}`);
   });
   if (text === undefined) {
     return { byName: new Map() };
@@ -173,7 +173,7 @@ export async function writeProfiles(
     await rename(temporary, path);
   } catch (error) {
     await rm(temporary, { force: true });
-    throw new CommandError(`Cannot write ${path}: ${(error as Error).message}`);
+    throw new CommandError(`Cannot write ${path}: ${fileReason(error as Error)}`);
   }
 }
 

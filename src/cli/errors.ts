@@ -27,7 +27,7 @@ export class CommandError extends Error {
     /** One line per problem. */
     message: string,
     readonly exit: ExitName = "failed",
-    /** How to fix it. */
+    /** How to fix it, on one or more lines. */
     readonly hint?: string,
   ) {
     super(message);
@@ -37,11 +37,9 @@ export class CommandError extends Error {
 /** Prints an error on stderr and sets the exit code. */
 export function reportError(thrown: unknown): void {
   const { message, hint, exit } = toReportable(thrown);
-  for (const line of message.split("\n")) {
-    process.stderr.write(`${wrapForStderr(`latchkey: ${line}`)}\n`);
-  }
-  if (hint) {
-    process.stderr.write(`${wrapForStderr(hint)}\n`);
+  const lines = message.split("\n").map((line) => `latchkey: ${line}`);
+  for (const line of [...lines, ...(hint ? hint.split("\n") : [])]) {
+    process.stderr.write(`${wrapForStderr(line)}\n`);
   }
   process.exitCode = exitCodes[exit].code;
 }
@@ -51,6 +49,11 @@ export function wrapForStderr(text: string): string {
   const { isTTY, columns } = process.stderr;
   const safe = escapeUnprintable(text);
   return isTTY && !safe.startsWith(" ") ? wrapText(safe, columns || 80).join("\n") : safe;
+}
+
+/** Why a file could not be read or written: `no such file or directory`. */
+export function fileReason({ message }: Error): string {
+  return message.replace(/^E[A-Z]+: (.+?), \w+.*$/s, "$1");
 }
 
 function toReportable(thrown: unknown): CommandError {

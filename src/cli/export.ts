@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { readSettings, type Settings } from "../config/settings.js";
+import { countOf } from "../lib/terminal.js";
 import { openExistingStore } from "../store/open-store.js";
 import type { Store } from "../store/port/store.js";
 import { pepperChecks } from "../transfer/checks.js";
@@ -159,8 +160,10 @@ function countRecords({ applications, sessions, events }: Counts): number {
 }
 
 function formatSummary({ counts, bytes }: ExportResult): string {
-  const { applications, sessions, events } = counts;
-  return `exported ${applications} applications, ${sessions} sessions and ${events} events: ${formatSize(bytes)} written`;
+  const applications = countOf(counts.applications, "application");
+  const sessions = countOf(counts.sessions, "session");
+  const events = countOf(counts.events, "event");
+  return `exported ${applications}, ${sessions} and ${events}: ${formatSize(bytes)} written`;
 }
 
 function withResumeHint(error: unknown): Error {

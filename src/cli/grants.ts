@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { fromJson, type JsonValue } from "@bufbuild/protobuf";
 import { type AccessRule, AccessRuleSchema } from "../../gen/latchkey/v1/access_rule_pb.js";
-import { CommandError } from "./errors.js";
+import { CommandError, fileReason } from "./errors.js";
 import type { Display } from "./output.js";
 import { readStdin } from "./prompt.js";
 import { type Column, formatTable } from "./table.js";
@@ -26,7 +26,11 @@ export async function readGrants({ permission, rules }: GrantFlags): Promise<Gra
 
 export function requireGrants(grants: Grants): Grants {
   if (grants.permissions.length === 0 && grants.rules.length === 0) {
-    throw new CommandError("Pass --permission or --rules.", "usage");
+    throw new CommandError(
+      "Pass --permission or --rules.",
+      "usage",
+      "List the known permissions with latchkey permissions.",
+    );
   }
   return grants;
 }
@@ -49,7 +53,7 @@ export async function readRules(path: string): Promise<AccessRule[]> {
 
 function readText(path: string): Promise<string> {
   return readFile(path, "utf8").catch((error: Error) => {
-    throw new CommandError(`--rules ${path}: cannot read the file: ${error.message}`);
+    throw new CommandError(`--rules ${path}: cannot read the file: ${fileReason(error)}`);
   });
 }
 

@@ -6,7 +6,7 @@ import { splitLines } from "../transfer/format.js";
 import { importRecords } from "../transfer/import.js";
 import { createImportReport, type ImportReport } from "../transfer/import-report.js";
 import { startProgress } from "../transfer/progress.js";
-import { exitCodes } from "./errors.js";
+import { exitCodes, fileReason } from "./errors.js";
 
 interface ImportFlags {
   readonly dryRun?: boolean;
@@ -67,7 +67,7 @@ const chunkSize = 1024 * 1024;
 
 async function openFile(path: string): Promise<FileHandle> {
   return open(path).catch((error) => {
-    throw new Error(`Cannot read ${path}: ${error.message}`);
+    throw new Error(`Cannot read ${path}: ${fileReason(error)}`);
   });
 }
 

@@ -1,6 +1,6 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import type { Pagination } from "../../gen/latchkey/v1/application_service_pb.js";
-import { formatCount, startProgressLine } from "../lib/terminal.js";
+import { countOf, formatCount, startProgressLine } from "../lib/terminal.js";
 import type { Display, Output } from "./output.js";
 
 export interface ListFlags {
@@ -81,10 +81,11 @@ export function showList<Desc extends DescMessage, Row>(
 }
 
 function describeLength({ page, total }: List<Page>, noun: string): string {
-  const shown = formatCount(page.data.length);
+  const { length } = page.data;
   if (!page.pagination?.next) {
-    return shown === "0" ? `No ${noun}s found.` : `${shown} ${noun}${shown === "1" ? "" : "s"}`;
+    return length === 0 ? `No ${noun}s found.` : countOf(length, noun);
   }
+  const shown = formatCount(length);
   const count = total === undefined ? `the first ${shown}` : `${shown} of ${formatCount(total)}`;
   return `Showing ${count}. Use --all to list every one.`;
 }

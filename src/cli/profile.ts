@@ -101,7 +101,7 @@ async function addProfile(name: string, flags: AddFlags): Promise<void> {
   output.note(
     current === name
       ? undefined
-      : `Use it with --profile ${name}, or make it the current one: latchkey profile use ${name}`,
+      : `Use it with --profile ${name}, or by default: latchkey profile use ${name}`,
   );
   output.note(isUnencrypted(url) ? "The key is sent unencrypted. Use an https:// URL." : undefined);
 }
@@ -180,5 +180,11 @@ async function removeProfile(name: string, flags: OutputFlags & ConfirmFlags): P
   byName.delete(name);
   const current = profiles.current === name ? undefined : profiles.current;
   await writeProfiles({ current, byName });
-  createOutput(flags).showValue({ name }, () => `Deleted the profile "${name}".\n`);
+  const output = createOutput(flags);
+  output.showValue({ name }, () => `Deleted the profile "${name}".\n`);
+  output.note(
+    current === undefined && byName.size > 0
+      ? "No profile is the current one. Choose one: latchkey profile use NAME"
+      : undefined,
+  );
 }

@@ -1,6 +1,6 @@
 import { Command, Option } from "commander";
 import { readSettings, version } from "../config/settings.js";
-import { exitCodes } from "./errors.js";
+import { exitCodes, wrapForStderr } from "./errors.js";
 import {
   addExample,
   fileArgument,
@@ -26,7 +26,11 @@ export function createProgram(): Command {
     .configureOutput({
       outputError(text, write) {
         const suggested = suggestOption(program, text) ?? text;
-        write(suggested.replace(/^error: /, "latchkey: "));
+        const lines = suggested
+          .trimEnd()
+          .replace(/^error: /, "latchkey: ")
+          .split("\n");
+        write(lines.map((line) => `${wrapForStderr(line)}\n`).join(""));
       },
     })
     .showHelpAfterError("Run with --help for usage.")

@@ -3,7 +3,7 @@ import { open } from "node:fs/promises";
 import { createInterface } from "node:readline/promises";
 import { Writable } from "node:stream";
 import { escapeUnprintable } from "../lib/terminal.js";
-import { CommandError, exitCodes, wrapForStderr } from "./errors.js";
+import { CommandError, exitCodes, fileReason, wrapForStderr } from "./errors.js";
 
 /** Whether a person can respond to prompts. Prompts go to stderr, because a program may read stdout. */
 export function isInteractive(): boolean {
@@ -91,7 +91,7 @@ export async function readSecret({ noun, file }: SecretSource): Promise<string> 
 
 async function readFileStart(path: string, noun: string): Promise<string> {
   const file = await open(path).catch((error) => {
-    throw new CommandError(`Cannot read the ${noun} from ${path}: ${error.message}`);
+    throw new CommandError(`Cannot read the ${noun} from ${path}: ${fileReason(error)}`);
   });
   try {
     const { bytesRead, buffer } = await file.read(Buffer.alloc(maxSecretBytes + 1));

@@ -85,6 +85,11 @@ export function formatCount(count: number): string {
   return Math.round(count).toLocaleString("en-US");
 }
 
+/** A count with its noun: `1 key`, `2,007 keys`. */
+export function countOf(count: number, noun: string): string {
+  return `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
+}
+
 const barWidth = 20;
 
 /** A progress bar for a fraction from 0 to 1. */

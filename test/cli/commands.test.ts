@@ -493,6 +493,22 @@ describe("a failing command", () => {
     }
   });
 
+  it("is explained by `latchkey help`, which knows the commands of a group", async () => {
+    const shown = await cli.runInProcess(["help", "apps", "list"]);
+    expect(shown).toMatchObject({ code: 0, stdout: expect.stringContaining("latchkey apps ls") });
+    const unknown = await cli.runInProcess(["help", "apps", "x"]);
+    expect(unknown).toMatchObject({ code: 2, stderr: expect.stringContaining("'x'") });
+  });
+
+  it("lists the ids if a name is not unique", async () => {
+    const create = ["apps", "create", "Double", "--type", "private", "--permission", "a:b"];
+    const ids = [await runJson(create), await runJson(create)].map(({ id }) => id);
+    const { code, stderr } = await runAsAdmin(["apps", "get", "Double"]);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/^latchkey: Several applications are named "Double"\.\nUse an id:\n/);
+    expect(ids.filter((id) => !stderr.includes(`\n  ${id}  private, created `))).toEqual([]);
+  });
+
   it("reports a missing key, and two inputs from one stdin", async () => {
     const keyless = await cli.run(["whoami"], { environment: { LATCHKEY_URL: service.url } });
     expect(keyless).toMatchObject({ code: 4, stderr: expect.stringContaining("No key for") });

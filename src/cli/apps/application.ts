@@ -3,6 +3,7 @@ import {
   ListApplicationsRequestSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { maxLengthOf } from "../../contract/fields.js";
+import { countOf } from "../../lib/terminal.js";
 import { isId } from "../../lib/uuid.js";
 import type { ClientContext } from "../client.js";
 import { CommandError } from "../errors.js";
@@ -86,10 +87,13 @@ async function findByName({ client, call }: CallContext, wanted: string): Promis
     throw notFound(`No application is named "${wanted}".`);
   }
   if (others.length > 0) {
+    const lines = found.map(
+      ({ id, type, createdAt }) => `  ${id}  ${type}, created ${formatRelativeTime(createdAt)}`,
+    );
     throw new CommandError(
-      `Several applications are named "${wanted}". Use the id.\n` +
-        found.map(({ id, type }) => `${id} (${type})`).join("\n"),
+      `Several applications are named "${wanted}".`,
       "usage",
+      `Use an id:\n${lines.join("\n")}`,
     );
   }
   return first;
@@ -125,6 +129,6 @@ export const applicationColumns: readonly Column<Application>[] = [
 ];
 
 function formatPermissions({ permissions, rules }: Application): string {
-  const count = rules.length === 1 ? "1 rule" : `${rules.length} rules`;
-  return [...permissions, ...(rules.length > 0 ? [`+${count}`] : [])].join(" ");
+  const others = rules.length > 0 ? [`+${countOf(rules.length, "rule")}`] : [];
+  return [...permissions, ...others].join(" ");
 }

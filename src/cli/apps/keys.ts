@@ -7,7 +7,7 @@ import {
   ListApplicationKeysResponseSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { type ClientFlags, withClient } from "../client.js";
-import { CommandError } from "../errors.js";
+import { CommandError, fileReason } from "../errors.js";
 import { showList } from "../list.js";
 import { formatLength, formatRelativeTime, type Output } from "../output.js";
 import { type ConfirmFlags, confirm } from "../prompt.js";
@@ -79,7 +79,7 @@ async function createFile(path: string): Promise<FileHandle> {
   return open(path, "wx", 0o600).catch((error: NodeJS.ErrnoException) => {
     throw error.code === "EEXIST"
       ? new CommandError(`${path} already exists. Pass another file with --output-key.`, "conflict")
-      : new CommandError(`Cannot write ${path}: ${error.message}`);
+      : new CommandError(`Cannot write ${path}: ${fileReason(error)}`);
   });
 }
 
@@ -91,7 +91,7 @@ async function writeKey(file: FileHandle, key: string, path: string): Promise<vo
   } catch (error) {
     process.stdout.write(`${key}\n`);
     throw new CommandError(
-      `Cannot write ${path}: ${(error as Error).message}. The key is printed on stdout. Store it safely.`,
+      `Cannot write ${path}: ${fileReason(error as Error)}. The key is printed on stdout. Store it safely.`,
     );
   }
 }
