@@ -240,6 +240,7 @@ describeWith(script, "the CLI in a terminal", () => {
       expect(await list.ended()).toBe(0);
       expect(list.output()).toContain("100 read\u001b[K\r\u001b[K\u001b[2mNAME");
       expect(list.output().match(/Many \d+/g)).toHaveLength(101);
+      expect(list.output()).toMatch(/101 applications\S*\r\n$/);
     });
 
     it("colors tables, fits them to the width and indents JSON", async () => {
