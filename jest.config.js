@@ -18,12 +18,11 @@ export default {
   testPathIgnorePatterns: isFullSuite ? [] : ["\\.full\\.test\\.ts$"],
   globalSetup: "<rootDir>/test/support/jest/global-setup.ts",
   globalTeardown: "<rootDir>/test/support/jest/global-teardown.ts",
-  // The MongoDB driver imports `os` dynamically, which jest's sandbox refuses.
-  transform: { "\\.ts$": swc, "/mongodb/lib/runtime_adapters\\.js$": swc },
-  transformIgnorePatterns: ["/node_modules/(?!mongodb/lib/runtime_adapters)"],
+  transform: { "\\.ts$": swc },
   // Sources name the files they import as Node will see them, with .js.
   moduleNameMapper: { "^(\\.{1,2}/.*)\\.js$": "$1" },
-  testEnvironment: "node",
+  testEnvironment: "<rootDir>/test/support/jest/environment.cjs",
+  runtime: "<rootDir>/test/support/jest/runtime.cjs",
   testSequencer: "<rootDir>/test/support/jest/sequencer.mjs",
   reporters: ["default", "<rootDir>/test/support/jest/skip-reporter.mjs"],
   cacheDirectory: join(cacheHome, "latchkey", "jest"),

@@ -85,8 +85,10 @@ async function runInProcess(
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const restore = replaceProperties({
     ...{ stdout, stderr, stdin: Readable.from([]) },
-    ...{ env: { PATH: process.env.PATH, ...environment }, exitCode: undefined },
+    env: { PATH: process.env.PATH, ...environment },
   });
+  const { exitCode } = process;
+  process.exitCode = undefined;
   try {
     await createFullProgram().parseAsync(args, { from: "user" }).catch(handleError);
     const code = Number(process.exitCode ?? exitCodes.success.code);
@@ -94,6 +96,7 @@ async function runInProcess(
     stderr.end();
     return { code, stdout: await text(stdout), stderr: await text(stderr) };
   } finally {
+    process.exitCode = exitCode;
     restore();
   }
 }

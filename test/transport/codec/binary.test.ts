@@ -7,7 +7,7 @@ import {
 } from "@bufbuild/protobuf";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { FileDescriptorProtoSchema, StringValueSchema, StructSchema } from "@bufbuild/protobuf/wkt";
-import { describe, expect, it } from "@jest/globals";
+import { afterAll, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { HttpBodySchema } from "../../../gen/google/api/httpbody_pb.js";
 import { ServerReflectionRequestSchema } from "../../../gen/grpc/reflection/v1/reflection_pb.js";
@@ -26,6 +26,7 @@ import { repetitions } from "../../support/jest/suite.js";
 
 // Each property runs for every message of the contract.
 fc.configureGlobal({ numRuns: repetitions({ quick: 10, full: 15 }) });
+afterAll(() => fc.resetConfigureGlobal());
 
 const schemas = [
   ...new Set(services.flatMap(({ methods }) => methods.flatMap((it) => [it.input, it.output]))),

@@ -14,7 +14,7 @@ import {
   TimestampSchema,
   timestampFromMs,
 } from "@bufbuild/protobuf/wkt";
-import { describe, expect, it } from "@jest/globals";
+import { afterAll, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { HttpBodySchema } from "../../../gen/google/api/httpbody_pb.js";
 import { ServerReflectionRequestSchema } from "../../../gen/grpc/reflection/v1/reflection_pb.js";
@@ -41,6 +41,7 @@ import { repetitions } from "../../support/jest/suite.js";
 
 // Each property runs for every message of the contract.
 fc.configureGlobal({ numRuns: repetitions({ quick: 10, full: 15 }) });
+afterAll(() => fc.resetConfigureGlobal());
 
 const jsonOptionsWith = (maxDepth: number) => createJsonOptions([], maxDepth);
 const jsonOptions = jsonOptionsWith(32);

@@ -1,0 +1,38 @@
+const { ModernFakeTimers } = require("@jest/fake-timers");
+const { ModuleMocker } = require("jest-mock");
+
+/**
+ * Runs the tests in the worker's own context. In the context that jest creates by default, every
+ * use of a global such as Buffer or Date is a slow call, and nothing can be shared between files.
+ */
+module.exports = class MainContextEnvironment {
+  global = globalThis;
+
+  constructor({ projectConfig }) {
+    this.moduleMocker = new ModuleMocker(globalThis);
+    this.fakeTimersModern = new ModernFakeTimers({ config: projectConfig, global: globalThis });
+  }
+
+  async setup() {
+    // jest sets 100, which makes errors expensive, and each `expect` creates one.
+    Error.stackTraceLimit = 20;
+  }
+
+  async teardown() {
+    this.fakeTimersModern.dispose();
+    // jest-circus keeps its state and handlers in the globals, and would reuse them.
+    for (const symbol of Object.getOwnPropertySymbols(globalThis)) {
+      if (["JEST_STATE_SYMBOL", "EVENT_HANDLERS"].includes(symbol.description)) {
+        delete globalThis[symbol];
+      }
+    }
+  }
+
+  exportConditions() {
+    return ["node", "node-addons"];
+  }
+
+  getVmContext() {
+    return globalThis;
+  }
+};
