@@ -4088,47 +4088,31 @@ export const openapi = {
                 "complete": {
                   "summary": "As many fields as possible",
                   "value": {
-                    "subject": {
-                      "type": "user",
-                      "id": "svc-4711",
-                      "properties": {}
-                    },
-                    "action": {
-                      "name": "read",
-                      "properties": {}
-                    },
-                    "resource": {
-                      "type": "token",
-                      "id": "card-4242",
-                      "properties": {
-                        "container": "/pci/customer-42/"
-                      }
-                    },
-                    "context": {
-                      "origin": "https://shop.example.com",
-                      "address": "203.0.113.7"
-                    },
                     "evaluations": [
                       {
                         "subject": {
                           "type": "user",
-                          "id": "svc-4711",
-                          "properties": {}
+                          "id": "svc-4711"
                         },
                         "action": {
-                          "name": "read",
-                          "properties": {}
+                          "name": "read"
                         },
                         "resource": {
                           "type": "token",
-                          "id": "card-4242",
-                          "properties": {
-                            "container": "/pci/customer-42/"
-                          }
+                          "id": "card-4242"
+                        }
+                      },
+                      {
+                        "subject": {
+                          "type": "user",
+                          "id": "svc-4711"
                         },
-                        "context": {
-                          "origin": "https://shop.example.com",
-                          "address": "203.0.113.7"
+                        "action": {
+                          "name": "read"
+                        },
+                        "resource": {
+                          "type": "token",
+                          "id": "card-4343"
                         }
                       }
                     ],
@@ -4166,6 +4150,13 @@ export const openapi = {
                       "decision": true,
                       "context": {
                         "transform": "mask"
+                      }
+                    },
+                    {
+                      "decision": false,
+                      "context": {
+                        "reason": "no_rule_matches",
+                        "detail": "The rules of the private application \"Invoices\" (0198c8a2-7f3e-7c1d-9b5a-2f4e6d8c0b1a) that list token:read do not match this token: grant token:read in a rule that matches it, or directly."
                       }
                     }
                   ]

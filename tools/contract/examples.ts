@@ -64,7 +64,7 @@ export function createExamples(contract: Contract, validate: Validate): Examples
    * combinations. The other way round if the example is minimal.
    */
   function* createCandidates(message: DescMessage, base: Mode): Generator<JsonObject> {
-    const fixed = { ...contract.example(message), ...base.fixed };
+    const fixed = base.isMinimal ? {} : { ...contract.example(message), ...base.fixed };
     const mode = { ...base, fixed };
     const fields = message.fields.filter(
       (field) =>
