@@ -11,6 +11,8 @@ import {
   expectEventually,
   horizontalOverflow,
   openSignedIn,
+  signIn,
+  signOut,
   waitForFocus,
 } from "../support/browser/console.js";
 import { startServer, type TestServer } from "../support/service/server.js";
@@ -101,6 +103,46 @@ describeInBrowser("console session pages", (browser) => {
     const { data } = await api.listApplications(root.key, { namePrefix: "Demo" });
     expect(data).toEqual([]);
     expect([...actor.faults, ...watcher.faults]).toEqual([]);
+  });
+
+  it("runs the demo once, also across pages, and stops when the user signs out", async () => {
+    const { key } = await server.createTenant();
+    const opened = await openSignedIn(browser, `${server.url}/console/sessions/try`, key);
+    const { page } = opened;
+    const creations = "**/latchkey.v1.ApplicationService/CreateApplication";
+    await page.route(creations, (route) =>
+      route.request().postData()?.includes("Demo backend") ? route.abort() : route.continue(),
+    );
+    await button(page, "Create demo applications").click();
+    await page.getByRole("alert").waitFor();
+    await page.unroute(creations);
+
+    let release = () => {};
+    const isReleased = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    await page.route("**/latchkey.v1.SessionService/AuthorizeSession", async (route) => {
+      await isReleased;
+      await route.continue();
+    });
+    await button(page, "Run all steps").click();
+    const isRunning = () => page.locator("button[aria-busy]").count();
+    await button(page, "Authorize the session").and(page.locator("[aria-busy]")).waitFor();
+    expect(await button(page, "Delete the demo applications").isDisabled()).toBe(true);
+    await page.getByRole("link", { name: "Sessions", exact: true }).click();
+    await page.getByRole("heading", { level: 1, name: "Sessions" }).waitFor();
+    await page.goBack();
+    await expectEventually(isRunning, 1);
+    await signOut(page);
+    release();
+
+    await signIn(opened, key);
+    await button(page, "Run all steps").click();
+    await page.getByRole("link", { name: "See it in Sessions" }).waitFor();
+    const { data } = await api.listApplications(key, { namePrefix: "Demo" });
+    const names = ["Demo backend (temporary)", "Demo shop (temporary)"];
+    expect(data.map(({ name }) => name).sort()).toEqual(names.flatMap((name) => [name, name]));
+    expect(opened.faults).toEqual([]);
   });
 
   it("masks secrets until revealed and keeps them out of commands", async () => {

@@ -1,14 +1,13 @@
-import { useTransport } from "@connectrpc/connect-query";
 import { PartyPopper, RotateCcw, Timer, Trash2 } from "lucide-react";
 import { useMemo, useState } from "react";
 import { AuthorizeSessionRequestSchema } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
 import { Button, ButtonLink } from "../ui/buttons.js";
-import { useAction, useRefresh } from "../ui/hooks.js";
+import { useRefresh } from "../ui/hooks.js";
 import { Page, Problem } from "../ui/page.js";
 import { toast } from "../ui/toast.js";
 import { useFieldErrors } from "../validation/field-errors.js";
-import { authorizeRequestOf, type Demo, deleteDemoApplications } from "./try/demo.js";
+import { authorizeRequestOf, type Demo } from "./try/demo.js";
 import { GrantOptions } from "./try/grant-options.js";
 import { SessionCard } from "./try/session-card.js";
 import { StepCard, StepForm } from "./try/step-card.js";
@@ -17,13 +16,13 @@ import "./try/try.css";
 
 /** The lifecycle of a session, step by step, with real calls. */
 export default function TrySessionPage() {
-  const { demo, steps, current, isBusy, problem, runNext, runAll, change, restart } = useDemo();
+  const { demo, steps, current, runNext, runAll, change, restart } = useDemo();
   const [first] = useState(current);
   const request = useMemo(() => authorizeRequestOf(demo), [demo]);
   const errors = useFieldErrors(AuthorizeSessionRequestSchema, request);
   const isGrantInvalid = Object.keys(errors).length > 0;
   const currentIndex = current === undefined ? steps.length : steps.indexOf(current);
-  const isStarted = Object.keys(demo.results).length > 0;
+  const isStarted = Object.keys(demo.results).length > 0 || demo.applications !== undefined;
   return (
     <Page
       title="Try a session"
@@ -46,9 +45,7 @@ export default function TrySessionPage() {
                   <StepForm
                     step={step}
                     demo={demo}
-                    isBusy={isBusy}
                     isBlocked={step === "authorize" && isGrantInvalid}
-                    problem={problem}
                     isArrival={step !== first}
                     onRun={runNext}
                     onRunAll={demo.usesOwnKeys ? undefined : runAll}
@@ -109,7 +106,7 @@ function OwnKeysToggle({ demo: { usesOwnKeys }, change }: OwnKeysToggleProps) {
 
 interface EndProps {
   readonly demo: Demo;
-  restart(): void;
+  restart(): Promise<boolean>;
 }
 
 function Finish({ demo, restart }: EndProps) {
@@ -127,6 +124,7 @@ function Finish({ demo, restart }: EndProps) {
         </a>
         .
       </p>
+      <Problem error={demo.problem} />
       <div className="actions">
         {may("session:read") && (
           <ButtonLink
@@ -145,23 +143,23 @@ function Finish({ demo, restart }: EndProps) {
 
 /** Deletes the demo applications, with their sessions, and starts again. */
 function RestartButton({ demo, restart }: EndProps) {
-  const own = useTransport();
   const refresh = useRefresh();
   const hasApplications = demo.applications !== undefined;
-  const { run, isBusy, problem } = useAction(async () => {
-    await deleteDemoApplications(own, demo);
-    restart();
-    refresh();
-    if (hasApplications) {
+
+  async function run(): Promise<void> {
+    if ((await restart()) && hasApplications) {
+      refresh();
       toast({ title: "Demo applications deleted" });
     }
-  });
+  }
+
   return (
-    <>
-      <Problem error={problem} />
-      <Button icon={hasApplications ? Trash2 : RotateCcw} isBusy={isBusy} onClick={run}>
-        {hasApplications ? "Delete the demo applications" : "Start over"}
-      </Button>
-    </>
+    <Button
+      icon={hasApplications ? Trash2 : RotateCcw}
+      disabled={demo.running !== undefined}
+      onClick={run}
+    >
+      {hasApplications ? "Delete the demo applications" : "Start over"}
+    </Button>
   );
 }

@@ -14,6 +14,7 @@ import {
   SessionService,
 } from "../../../../gen/latchkey/v1/session_service_pb.js";
 import { connect, serviceNow } from "../../sign-in/connection.js";
+import { demoNames } from "./demo-names.js";
 import { type Exchange, perform } from "./exchange.js";
 
 export type StepId = "create" | "open" | "early" | "authorize" | "use" | "reuse";
@@ -29,6 +30,10 @@ export interface Demo {
   readonly backend?: Transport;
   readonly isAuthorized: boolean;
   readonly results: Readonly<Partial<Record<StepId, StepResult>>>;
+  /** Set while steps run or the applications are deleted. Differs for each run. */
+  readonly running?: symbol | undefined;
+  /** The error of the last run, if there was no response. */
+  readonly problem?: unknown;
 }
 
 /** A temporary shop and its backend. Their keys are only in memory. */
@@ -63,6 +68,8 @@ export interface StepInput {
   may(permission: string): boolean;
   /** The key of the step, if the user entered one. The signed-in key without it. */
   readonly key?: string | undefined;
+  /** Saves progress within a step, in case a later call of it fails. */
+  save(changed: Partial<Demo>): void;
 }
 
 type Changed = Partial<Demo>;
@@ -86,26 +93,33 @@ const lifetimeMs = 3_600_000;
 
 /** The calls of each step. */
 export const runStep: Readonly<Record<StepId, RunStep>> = {
-  async create(_demo, { own, may }) {
+  async create({ applications }, { own, may, save }) {
     const { createApplication } = ApplicationService.method;
     const expiresAt = timestampFromMs(serviceNow() + lifetimeMs);
-    const shop = await perform(own, createApplication, {
-      name: "Demo shop (temporary)",
-      type: "public",
-      permissions: ["token:create"],
-      expiresAt,
-    });
-    const backend = await perform(own, createApplication, {
-      name: "Demo backend (temporary)",
+    const exchanges: Exchange[] = [];
+    let shop = applications?.shop;
+    if (!shop) {
+      const { exchange, message } = await perform(own, createApplication, {
+        name: demoNames.shop,
+        type: "public",
+        permissions: ["token:create"],
+        expiresAt,
+      });
+      exchanges.push(exchange);
+      if (!message) {
+        return [{ exchanges, isExpected: false }, {}];
+      }
+      shop = message;
+      save({ applications: { shop } });
+    }
+    const { exchange, message: backend } = await perform(own, createApplication, {
+      name: demoNames.backend,
       type: "private",
       permissions: ["token:read", "token:use", ...["application:read"].filter(may)],
       expiresAt,
     });
-    const isExpected = shop.message !== undefined && backend.message !== undefined;
-    return [
-      { exchanges: [shop.exchange, backend.exchange], isExpected },
-      { applications: { shop: shop.message, backend: backend.message } },
-    ];
+    exchanges.push(exchange);
+    return [{ exchanges, isExpected: backend !== undefined }, { applications: { shop, backend } }];
   },
 
   async open({ applications }, input) {

@@ -1,4 +1,4 @@
-import { Code } from "@connectrpc/connect";
+import { Code, type ConnectError } from "@connectrpc/connect";
 import { useQuery } from "@connectrpc/connect-query";
 import { Eye, EyeOff } from "lucide-react";
 import { useEffect, useState } from "react";
@@ -24,13 +24,27 @@ export function SessionCard({ session, isAuthorized }: SessionCardProps) {
     data: self,
     error,
     refetch,
-  } = useQuery(AccessService.method.whoAmI, {}, { transport, refetchInterval: 3_000 });
+  } = useQuery(
+    AccessService.method.whoAmI,
+    {},
+    {
+      transport,
+      refetchInterval: 3_000,
+      // Each call with a refused key is an entry in the audit log.
+      enabled: (query) => !isRefused(query.state.error),
+    },
+  );
+  const isOver = isRefused(error);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the authorization can change the expiry.
-  useEffect(() => void refetch(), [isAuthorized]);
+  useEffect(() => {
+    if (!isOver) {
+      void refetch();
+    }
+  }, [isAuthorized]);
   const state = isAuthorized || self?.authorized ? "authorized" : "unauthorized";
   return (
     <Card label="Your session">
-      {error?.code === Code.Unauthenticated ? (
+      {isOver ? (
         <Notice tone="warning" role="status">
           <p>The session expired or was revoked. Start over to open a new one.</p>
         </Notice>
@@ -58,6 +72,10 @@ export function SessionCard({ session, isAuthorized }: SessionCardProps) {
       />
     </Card>
   );
+}
+
+function isRefused(error: ConnectError | null): boolean {
+  return error?.code === Code.Unauthenticated;
 }
 
 interface SecretValueProps {

@@ -169,9 +169,7 @@ function Outcome({ result: { isExpected, exchanges }, expected }: OutcomeProps) 
 interface StepFormProps {
   readonly step: StepId;
   readonly demo: Demo;
-  readonly isBusy: boolean;
   readonly isBlocked: boolean;
-  readonly problem: unknown;
   /** Whether the user came from another step. */
   readonly isArrival: boolean;
   readonly children?: ReactNode;
@@ -182,7 +180,8 @@ interface StepFormProps {
 
 /** Runs the current step. Takes the focus, so that Enter runs step after step. */
 export function StepForm(props: StepFormProps) {
-  const { step, demo, isBusy, isBlocked, problem, isArrival, children, onRun, onRunAll } = props;
+  const { step, demo, isBlocked, isArrival, children, onRun, onRunAll } = props;
+  const isBusy = demo.running !== undefined;
   const { action, keyType } = stepTexts[step];
   const { me } = useAccess();
   const [key, setKey] = useState("");
@@ -217,7 +216,7 @@ export function StepForm(props: StepFormProps) {
         />
       )}
       {children}
-      <Problem error={problem} />
+      <Problem error={demo.problem} />
       <div className="actions" ref={button}>
         <Button type="submit" tone="primary" icon={ArrowRight} isBusy={isBusy} disabled={isBlocked}>
           {action}

@@ -1,8 +1,7 @@
 import { useTransport } from "@connectrpc/connect-query";
 import { type QueryKey, skipToken, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useAccess } from "../../sign-in/signed-in-key.js";
-import { useAction } from "../../ui/hooks.js";
-import { type Demo, runStep, type StepId, startDemo } from "./demo.js";
+import { type Demo, deleteDemoApplications, runStep, type StepId, startDemo } from "./demo.js";
 
 const demoKey: QueryKey = ["try-session"];
 
@@ -15,14 +14,12 @@ interface DemoControls {
   readonly steps: readonly StepId[];
   /** The next step. Undefined after the last one. */
   readonly current: StepId | undefined;
-  readonly isBusy: boolean;
-  /** The error of the last run, if there was no response. */
-  readonly problem: unknown;
   /** Runs the current step. Without the key of an application it uses the signed-in key. */
   runNext(key?: string): Promise<void>;
   runAll(): Promise<void>;
   change(changed: Partial<Demo>): void;
-  restart(): void;
+  /** Deletes the demo applications and starts again. Returns whether they are deleted. */
+  restart(): Promise<boolean>;
 }
 
 /** The demo and its actions. It is kept in the query cache, so that it survives visits to other pages. */
@@ -30,7 +27,6 @@ export function useDemo(): DemoControls {
   const { may } = useAccess();
   const own = useTransport();
   const queries = useQueryClient();
-  const whileBusy = useAction((act: () => Promise<void>) => act());
   const mayCreate = may("application:create") && may("application:delete");
   const start = startDemo(mayCreate, may);
   const { data: demo = start } = useQuery<Demo>({
@@ -44,16 +40,37 @@ export function useDemo(): DemoControls {
   const read = () => queries.getQueryData<Demo>(demoKey) ?? start;
   const write = (next: Demo) => void queries.setQueryData<Demo>(demoKey, next);
 
-  /** Returns whether the service responded as expected. */
-  async function run(key?: string): Promise<boolean> {
+  /** One run at a time. `save` has no effect after a restart or a sign-out, which end the run. */
+  async function whileRunning(act: (run: Run) => Promise<void>): Promise<void> {
+    if (read().running) {
+      return;
+    }
+    const running = Symbol();
+    const isCurrent = () => queries.getQueryData<Demo>(demoKey)?.running === running;
+    const save = (changed: Partial<Demo>) => {
+      if (isCurrent()) {
+        write({ ...read(), ...changed });
+      }
+    };
+    write({ ...read(), running, problem: undefined });
+    try {
+      await act({ isCurrent, save });
+    } catch (problem) {
+      save({ problem });
+    } finally {
+      save({ running: undefined });
+    }
+  }
+
+  /** Returns whether the next step can follow: the service responded as expected. */
+  async function runCurrent({ isCurrent, save }: Run, key?: string): Promise<boolean> {
     const before = read();
     const step = currentStep(before);
-    if (step === undefined) {
+    if (step === undefined || !isCurrent()) {
       return false;
     }
-    const [result, changed] = await runStep[step](before, { own, may, key });
-    const now = read();
-    write({ ...now, ...changed, results: { ...now.results, [step]: result } });
+    const [result, changed] = await runStep[step](before, { own, may, key, save });
+    save({ ...changed, results: { ...read().results, [step]: result } });
     return result.isExpected;
   }
 
@@ -61,18 +78,31 @@ export function useDemo(): DemoControls {
     demo,
     steps: stepsOf(demo),
     current: currentStep(demo),
-    isBusy: whileBusy.isBusy,
-    problem: whileBusy.problem,
-    runNext: (key) => whileBusy.run(async () => void (await run(key))),
+    runNext: (key) => whileRunning(async (run) => void (await runCurrent(run, key))),
     runAll: () =>
-      whileBusy.run(async () => {
-        while (await run()) {
+      whileRunning(async (run) => {
+        while (await runCurrent(run)) {
           await new Promise((resolve) => setTimeout(resolve, pauseMs));
         }
       }),
     change: (changed) => write({ ...read(), ...changed }),
-    restart: () => write(start),
+    async restart() {
+      let isDeleted = false;
+      await whileRunning(async ({ isCurrent }) => {
+        await deleteDemoApplications(own, read());
+        if (isCurrent()) {
+          write(start);
+          isDeleted = true;
+        }
+      });
+      return isDeleted;
+    },
   };
+}
+
+interface Run {
+  isCurrent(): boolean;
+  save(changed: Partial<Demo>): void;
 }
 
 const allSteps: readonly StepId[] = ["create", "open", "early", "authorize", "use", "reuse"];
