@@ -31,8 +31,8 @@ export function createSamples(call: SampleCall): Sample[] {
  */
 export function createGuardSamples(check: SampleCheck): Sample[] {
   return [
-    { language: "curl", label: "curl", code: curlCheck(check) },
     { language: "typescript", label: "TypeScript", code: typeScriptGuard(check) },
+    { language: "curl", label: "curl", code: curlCheck(check) },
     { language: "go", label: "Go", code: goCheck(check) },
     { language: "python", label: "Python", code: pythonCheck(check) },
   ];

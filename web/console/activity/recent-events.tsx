@@ -6,6 +6,7 @@ import { Badge, Card, Skeleton } from "../ui/display.js";
 import { Problem } from "../ui/page.js";
 import { TimeAgo } from "../ui/time.js";
 import { EventSentence } from "./event-sentence.js";
+import { reasonInWords } from "./event-words.js";
 
 interface RecentEventsProps {
   /** Only events of this application. */
@@ -48,7 +49,9 @@ function EventCard({ target, size }: RecentEventsProps) {
           <li key={event.id}>
             <span>
               <EventSentence event={event} />{" "}
-              {event.outcome === "denied" && <Badge tone="danger">{event.reason}</Badge>}
+              {event.reason !== undefined && (
+                <Badge tone="danger">{reasonInWords(event.reason)}</Badge>
+              )}
             </span>
             <span className="hint">
               <TimeAgo at={event.at} />

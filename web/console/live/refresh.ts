@@ -2,7 +2,8 @@ import { createConnectQueryKey } from "@connectrpc/connect-query";
 import type { InfiniteData, QueryClient, QueryKey } from "@tanstack/react-query";
 import { AccessService, type WhoAmIResponse } from "../../../gen/latchkey/v1/access_service_pb.js";
 import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
-import type { Event } from "../../../gen/latchkey/v1/event_service_pb.js";
+import { type Event, EventService } from "../../../gen/latchkey/v1/event_service_pb.js";
+import { OverviewService } from "../../../gen/latchkey/v1/overview_service_pb.js";
 import { SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { applicationNames } from "../applications/application-display.js";
 import type { EventBatch } from "./event-feed.js";
@@ -13,6 +14,9 @@ const minRefreshIntervalMs = 1_000;
 const cardinality = undefined;
 const applications = createConnectQueryKey({ schema: ApplicationService, cardinality });
 const sessions = createConnectQueryKey({ schema: SessionService, cardinality });
+const overview = createConnectQueryKey({ schema: OverviewService, cardinality });
+// Only recent activity. The activity page appends events itself.
+const recentEvents = createConnectQueryKey({ schema: EventService, cardinality: "finite" });
 const me = createConnectQueryKey({ schema: AccessService.method.whoAmI, cardinality });
 
 /** Refetches queries that events affect. */
@@ -42,7 +46,7 @@ export function createQueryRefresher(
   return {
     after({ events, isReset }) {
       const affected = isReset
-        ? [applications, sessions, me, applicationNames]
+        ? [applications, sessions, overview, recentEvents, me, applicationNames]
         : events.flatMap((event) => queriesAffectedBy(event, applicationId));
       if (affected.length === 0) {
         return;
@@ -59,13 +63,14 @@ export function createQueryRefresher(
 function queriesAffectedBy({ kind, target }: Event, applicationId: string): QueryKey[] {
   const [subject] = kind.split(".");
   if (subject === "session") {
-    return [sessions];
+    return [sessions, overview, recentEvents];
   }
   if (subject === "access") {
-    return [];
+    return [recentEvents];
   }
   const isOwn = target?.applicationId === applicationId;
-  return [applications, sessions, applicationNames, ...(isOwn ? [me] : [])];
+  const own = isOwn ? [me] : [];
+  return [applications, sessions, overview, recentEvents, applicationNames, ...own];
 }
 
 /** Longer lists are not refetched: each page takes a call. */

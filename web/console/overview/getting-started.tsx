@@ -1,23 +1,54 @@
+import { useQuery } from "@connectrpc/connect-query";
 import { Check } from "lucide-react";
 import type { ReactNode } from "react";
-import type { ApplicationCounts } from "../../../gen/latchkey/v1/overview_service_pb.js";
+import { ApplicationService } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { EventService } from "../../../gen/latchkey/v1/event_service_pb.js";
+import type { Overview } from "../../../gen/latchkey/v1/overview_service_pb.js";
 import { createGuardSamples, createSamples } from "../../../src/contract/samples/samples.js";
 import { keyHeader } from "../../common/key-header.js";
+import { demoNames } from "../sessions/try/demo-names.js";
 import { serviceUrl } from "../sign-in/connection.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
 import { ButtonLink } from "../ui/buttons.js";
-import { CodeBlock, CodeTabs } from "../ui/code.js";
+import { CodeTabs } from "../ui/code.js";
 import { Card } from "../ui/display.js";
 
 const connection = { origin: serviceUrl, keyHeader };
 
+/** Whether the tenant has the two applications that a session needs. */
+interface OwnApplications {
+  readonly hasPrivate: boolean;
+  readonly hasPublic: boolean;
+}
+
+/** Does not count the applications of the guided demo. Undefined while it is not known. */
+export function useOwnApplications(overview: Overview | undefined): OwnApplications | undefined {
+  const { listApplications } = ApplicationService.method;
+  const { data: shops } = useQuery(listApplications, { namePrefix: demoNames.shop, size: 1 });
+  const { data: backends } = useQuery(listApplications, { namePrefix: demoNames.backend, size: 1 });
+  const counts = overview?.applications;
+  if (!counts || !shops || !backends) {
+    return undefined;
+  }
+  return {
+    hasPrivate: counts.private > (backends.pagination?.totalItems ?? 0),
+    hasPublic: counts.public > (shops.pagination?.totalItems ?? 0),
+  };
+}
+
 interface GettingStartedProps {
-  readonly counts: ApplicationCounts | undefined;
+  /** Absent if the key may not read applications. */
+  readonly own?: OwnApplications;
 }
 
 /** The first steps in a new tenant. */
-export function GettingStarted({ counts }: GettingStartedProps) {
+export function GettingStarted({ own }: GettingStartedProps) {
   const { may } = useAccess();
+  const { data: authorized } = useQuery(
+    EventService.method.listEvents,
+    { kind: "session.authorized", size: 1 },
+    { enabled: may("event:read") },
+  );
   return (
     <Card
       label="Getting started"
@@ -29,7 +60,10 @@ export function GettingStarted({ counts }: GettingStartedProps) {
     >
       <div className="getting-started">
         <ol className="first-steps">
-          <Step title="See a session from start to end">
+          <Step
+            title="See a session from start to end"
+            isDone={authorized !== undefined && authorized.data.length > 0}
+          >
             The guided demo creates two applications, opens a session, authorizes and checks it. It
             takes less than a minute.
             <div className="actions">
@@ -38,36 +72,39 @@ export function GettingStarted({ counts }: GettingStartedProps) {
               </ButtonLink>
             </div>
           </Step>
-          <Step
-            title="Create a private application for your backend"
-            isDone={(counts?.private ?? 0) > 0}
-          >
-            Its key authorizes sessions and stays on your servers.
-          </Step>
-          <Step
-            title="Create a public application for your web or mobile app"
-            isDone={(counts?.public ?? 0) > 0}
-          >
-            Its key only opens sessions.
-            {may("application:create") && (
-              <div className="actions">
-                <ButtonLink href="/applications/new">New application</ButtonLink>
-              </div>
-            )}
-          </Step>
+          {own && (
+            <>
+              <Step title="Create a private application for your backend" isDone={own.hasPrivate}>
+                Its key authorizes sessions and stays on your servers.
+              </Step>
+              <Step
+                title="Create a public application for your web or mobile app"
+                isDone={own.hasPublic}
+              >
+                Its key only opens sessions.
+                {may("application:create") && (
+                  <div className="actions">
+                    <ButtonLink href="/applications/new">New application</ButtonLink>
+                  </div>
+                )}
+              </Step>
+            </>
+          )}
         </ol>
-        <section aria-label="Create an application by API" className="first-call">
-          <h3>Or create an application by API</h3>
-          <CodeTabs
-            label="Language"
-            samples={createSamples({
-              ...connection,
-              method: "POST",
-              path: "/applications",
-              body: { name: "Backend", type: "private", permissions: ["token:read"] },
-            })}
-          />
-        </section>
+        {own && (
+          <section aria-label="Create an application by API" className="first-call">
+            <h3>Or create an application by API</h3>
+            <CodeTabs
+              label="Language"
+              samples={createSamples({
+                ...connection,
+                method: "POST",
+                path: "/applications",
+                body: { name: "Backend", type: "private", permissions: ["token:read"] },
+              })}
+            />
+          </section>
+        )}
       </div>
     </Card>
   );
@@ -102,10 +139,10 @@ export function GuardCard() {
         </a>
       }
     >
-      <CodeBlock code="npm install latchkey" />
       <CodeTabs
         label="Language of the check"
         samples={createGuardSamples({ ...connection, permission: "token:read" })}
+        install={{ typescript: "npm install latchkey" }}
       />
     </Card>
   );

@@ -8,7 +8,7 @@ import { useAccess } from "../sign-in/signed-in-key.js";
 import { ButtonLink } from "../ui/buttons.js";
 import { Skeleton } from "../ui/display.js";
 import { Page, Problem } from "../ui/page.js";
-import { GettingStarted, GuardCard } from "./getting-started.js";
+import { GettingStarted, GuardCard, useOwnApplications } from "./getting-started.js";
 import { ServiceHealth } from "./service-health.js";
 import "./overview.css";
 
@@ -33,7 +33,7 @@ export default function OverviewPage() {
         </>
       }
     >
-      {may("application:read") && <Tenant />}
+      {may("application:read") ? <Tenant /> : <GettingStarted />}
       <div className="overview-columns">
         <RecentEvents size={8} />
         <div className="overview-side">
@@ -51,6 +51,7 @@ function Tenant() {
     {},
     { refetchInterval },
   );
+  const own = useOwnApplications(data);
   if (!data) {
     return error ? (
       <Problem error={error} onRetry={() => void refetch()} />
@@ -60,22 +61,17 @@ function Tenant() {
   }
   return (
     <>
-      {isNew(data) && <GettingStarted counts={data.applications} />}
+      {own && !(own.hasPrivate && own.hasPublic) && <GettingStarted own={own} />}
       <Counts overview={data} />
     </>
   );
-}
-
-/** Whether the tenant lacks one of the two applications that a session needs. */
-function isNew({ applications }: Overview): boolean {
-  return applications?.private === 0 || applications?.public === 0;
 }
 
 function Counts({ overview: { applications, sessions } }: { readonly overview: Overview }) {
   if (!applications) {
     return null;
   }
-  const { total, disabled, expiring, unused } = applications;
+  const { total, expiring, unused } = applications;
   return (
     <ul className="counts" aria-label="Counts">
       <Count label="Applications" value={total} href="/applications">
@@ -84,9 +80,11 @@ function Counts({ overview: { applications, sessions } }: { readonly overview: O
             {number.format(applications[type])} {type}
           </Link>
         ))}
-        {disabled > 0 && (
-          <Link href="/applications?status=disabled">{number.format(disabled)} disabled</Link>
-        )}
+        {(["enabled", "disabled"] as const).map((status) => (
+          <Link key={status} href={`/applications?status=${status}`}>
+            {number.format(applications[status])} {status}
+          </Link>
+        ))}
       </Count>
       <Count
         label="Expire within 30 days"

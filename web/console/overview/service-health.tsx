@@ -17,7 +17,7 @@ export function ServiceHealth() {
     staleTime: Number.POSITIVE_INFINITY,
   });
   return (
-    <Card label="Service">
+    <Card label="Health">
       <DescriptionList
         items={[
           ["Service", <State key="service" isUp={error ? false : isReady !== undefined} />],
