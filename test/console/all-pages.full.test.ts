@@ -1,7 +1,13 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
 import { describeInBrowser, type OpenedPage } from "../support/browser/browser.js";
-import { accessibilityViolations, horizontalOverflow } from "../support/browser/console.js";
+import {
+  accessibilityViolations,
+  button,
+  horizontalOverflow,
+  openSignedIn,
+  waitForFocus,
+} from "../support/browser/console.js";
 import { startServer, type TestServer } from "../support/service/server.js";
 import { type DemoTenant, seedDemoTenant } from "./seed.js";
 
@@ -46,6 +52,17 @@ describeInBrowser("every console page", (browser) => {
     ["activity", () => "/activity", waitForText("Storefront")],
   ];
 
+  /** What users open on the pages. */
+  const states: typeof pages = [
+    ["decision for a session", () => `/why?session=${demo.sessionId}`, checkSession],
+    ["filters", () => "/applications", openFilters],
+    ["event", () => "/activity", openEvent],
+    ["palette", () => "/me", openPalette],
+    ["shortcuts", () => "/me", openShortcuts],
+    ["unknown page", () => "/unknown", waitForText("There is no page at this address")],
+    ["new key", () => `/applications/${demo.backendId}`, rotateKey],
+  ];
+
   it("is accessible in light and dark mode, on a phone and on a large screen: sign-in", async () => {
     const signedOut = await browser.open(`${server.url}/console/`, { viewport: largeScreen });
     await signedOut.page.getByLabel("API key").waitFor();
@@ -55,17 +72,42 @@ describeInBrowser("every console page", (browser) => {
   it.each(pages)(
     "is accessible in light and dark mode, on a phone and on a large screen: %s",
     async (name, path, waitUntilLoaded) => {
-      const { page } = opened;
-      await page.setViewportSize(largeScreen);
-      await page.emulateMedia({ colorScheme: "light" });
-      await page.goto(`${server.url}/console${path()}`);
-      await page.getByRole("heading", { level: 1 }).waitFor();
-      await waitUntilLoaded(page);
+      await goTo(path());
+      await waitUntilLoaded(opened.page);
       await inspect(opened, name);
     },
   );
 
-  async function inspect({ page, faults }: OpenedPage, name: string): Promise<void> {
+  it.each(states)(
+    "is accessible in light and dark mode, on a phone and on a large screen: %s",
+    async (_name, path, open) => {
+      await goTo(path());
+      await open(opened.page);
+      await inspect(opened);
+    },
+  );
+
+  it("is accessible in light and dark mode, on a phone and on a large screen: new tenant", async () => {
+    const { key } = await server.createTenant();
+    const first = await openSignedIn(browser, `${server.url}/console/`, key);
+    await first.page.getByRole("region", { name: "Getting started" }).waitFor();
+    await inspect(first);
+    await first.page.getByRole("link", { name: "Start the guided demo" }).click();
+    await button(first.page, "Run all steps").click();
+    await first.page.getByRole("region", { name: "Done", exact: true }).waitFor();
+    await inspect(first);
+  });
+
+  async function goTo(path: string): Promise<void> {
+    const { page } = opened;
+    await page.setViewportSize(largeScreen);
+    await page.emulateMedia({ colorScheme: "light" });
+    await page.goto(`${server.url}/console${path}`);
+    await page.getByRole("heading", { level: 1 }).waitFor();
+  }
+
+  /** Saves a screenshot if it has a name. */
+  async function inspect({ page, faults }: OpenedPage, name?: string): Promise<void> {
     await screenshot(page, name);
     const found: string[] = [];
     for (const colorScheme of ["light", "dark"] as const) {
@@ -88,8 +130,8 @@ describeInBrowser("every console page", (browser) => {
     expect(faults).toEqual([]);
   }
 
-  async function screenshot(page: Page, name: string): Promise<void> {
-    if (shouldSaveScreenshots) {
+  async function screenshot(page: Page, name: string | undefined): Promise<void> {
+    if (shouldSaveScreenshots && name !== undefined) {
       await page.screenshot({ path: `${imageFolder}/console-${name}.png` });
     }
   }
@@ -110,4 +152,36 @@ async function checkAccess(page: Page): Promise<void> {
   await page.getByRole("combobox", { name: "Permission" }).fill("token:read");
   await page.getByLabel("Container").fill("/pci/high/");
   await page.getByText("Cards, masked").first().waitFor();
+}
+
+async function checkSession(page: Page): Promise<void> {
+  await page.getByRole("combobox", { name: "Permission" }).fill("token:read");
+  await page.getByLabel("Container").fill("/pci/high/");
+  await page.getByRole("status").filter({ hasText: "Allowed" }).waitFor();
+}
+
+async function openFilters(page: Page): Promise<void> {
+  await button(page, "Filter").click();
+  await page.getByRole("combobox", { name: "Type", exact: true }).waitFor();
+}
+
+async function openEvent(page: Page): Promise<void> {
+  await page.getByRole("row").nth(1).getByRole("button").click();
+  await page.getByRole("dialog").waitFor();
+}
+
+async function openPalette(page: Page): Promise<void> {
+  await page.keyboard.press("Control+k");
+  await waitForFocus(page.getByRole("combobox", { name: "Search" }));
+}
+
+async function openShortcuts(page: Page): Promise<void> {
+  await page.keyboard.type("?");
+  await page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor();
+}
+
+async function rotateKey(page: Page): Promise<void> {
+  await button(page, "Rotate key").click();
+  await page.getByRole("dialog").getByRole("button", { name: "Rotate key" }).click();
+  await page.getByRole("region", { name: "Try the key" }).getByRole("tab").first().waitFor();
 }

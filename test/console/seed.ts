@@ -13,6 +13,8 @@ export interface DemoTenant {
   readonly key: string;
   readonly shopId: string;
   readonly backendId: string;
+  /** An authorized session of the shop. */
+  readonly sessionId: string;
 }
 
 const applicationNames = [
@@ -81,20 +83,22 @@ export async function seedDemoTenant(server: TestServer): Promise<DemoTenant> {
   clock.advance(minute);
   await applications.disableApplication({ id: unused?.id ?? "" });
   clock.advance((applicationNames.length - 3) * minute);
-  await openSessions(url, shopKey, backend.key ?? "");
-  return { key: root.key, shopId: shop.id, backendId: backend.id };
+  const sessionId = await openSessions(url, shopKey, backend.key ?? "");
+  return { key: root.key, shopId: shop.id, backendId: backend.id, sessionId };
 }
 
-/** Opens three sessions of a shop, two of them authorized by its backend. */
-async function openSessions(url: string, shopKey: string, backendKey: string): Promise<void> {
+/** Opens three sessions of a shop, two of them authorized by its backend. Returns the id of one. */
+async function openSessions(url: string, shopKey: string, backendKey: string): Promise<string> {
   const browser = createLatchkeyClient({ url, key: shopKey }).sessions;
   const backend = createLatchkeyClient({ url, key: backendKey }).sessions;
-  for (const isAuthorized of [true, true, false]) {
-    const { nonce } = await browser.createSession({});
-    if (isAuthorized) {
-      await backend.authorizeSession({ nonce, permissions: ["token:read"] });
-    }
+  await browser.createSession({});
+  let authorizedId = "";
+  for (const _ of [1, 2]) {
+    const { id, nonce } = await browser.createSession({});
+    await backend.authorizeSession({ nonce, permissions: ["token:read"] });
+    authorizedId = id;
   }
+  return authorizedId;
 }
 
 const types: readonly ApplicationType[] = ["private", "public", "management"];
