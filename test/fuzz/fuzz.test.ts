@@ -11,8 +11,8 @@ const server = useFuzzedServer();
 /** In milliseconds. */
 const timeout = 600_000;
 
-/** The quick suite sends a thirtieth of the requests. */
-const scale = (count: number) => repetitions({ quick: Math.ceil(count / 30), full: count });
+/** The quick suite sends a twelfth of the requests. */
+const scale = (count: number) => repetitions({ quick: Math.ceil(count / 12), full: count });
 
 describe(`random requests over HTTP/1.1 (FUZZ_SEED=${seed})`, () => {
   it.each(restRequests)(
@@ -23,7 +23,7 @@ describe(`random requests over HTTP/1.1 (FUZZ_SEED=${seed})`, () => {
 
   it(
     "never smuggle in another request if their framing is ambiguous",
-    () => fuzzFraming(server, scale(6_000)),
+    () => fuzzFraming(server, scale(3_000)),
     timeout,
   );
 });
@@ -31,11 +31,11 @@ describe(`random requests over HTTP/1.1 (FUZZ_SEED=${seed})`, () => {
 describe(`random HTTP/2 frames (FUZZ_SEED=${seed})`, () => {
   it(
     "get a response, or end their stream or connection, and harm no other",
-    () => fuzzHttp2(server, scale(4_000)),
+    () => fuzzHttp2(server, scale(2_000)),
     timeout,
   );
 });
 
 describe(`random gRPC calls (FUZZ_SEED=${seed})`, () => {
-  it("each get a status, never an internal error", () => fuzzGrpc(server, scale(12_000)), timeout);
+  it("each get a status, never an internal error", () => fuzzGrpc(server, scale(4_000)), timeout);
 });

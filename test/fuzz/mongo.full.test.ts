@@ -18,7 +18,7 @@ describe(`a service on MongoDB under random input (FUZZ_SEED=${seed})`, () => {
 
   it(
     "responds to gRPC calls, never with an internal error",
-    () => fuzzGrpc(server, 1_500, depth),
+    () => fuzzGrpc(server, 1_000, depth),
     600_000,
   );
 });
