@@ -49,6 +49,15 @@ describeInBrowser("the documentation site", (browser) => {
     expect(await sidebar.locator("[aria-current=page]").innerText()).toBe("nonce_used");
     await page.getByRole("link", { name: "POST /sessions/authorize" }).click();
     await page.getByRole("heading", { name: "Authorize session" }).waitFor();
+
+    // Only the sidebar scrolls to the link of the page.
+    await page.goto(`${docs}/contributing`);
+    await sidebar
+      .getByRole("link", { name: "Contributing" })
+      .and(page.locator("[aria-current=page]"))
+      .waitFor();
+    expect(await sidebar.evaluate(({ scrollTop }) => scrollTop)).toBeGreaterThan(0);
+    expect(await page.evaluate("scrollY")).toBe(0);
     expect(faults).toEqual([]);
   });
 

@@ -18,7 +18,20 @@ markHeading();
 closeMenuOnNavigation();
 setUpFilter();
 setUpThemeSwitch();
-document.querySelector(".sidebar [aria-current=page]")?.scrollIntoView({ block: "nearest" });
+reveal(document.querySelector(".page-link[aria-current=page]"));
+
+/** Scrolls the navigation, but not the page, until a link and its neighbors are visible. */
+function reveal(link: Element | null): void {
+  const navigation = link?.closest("nav");
+  if (link && navigation) {
+    const margin = 96;
+    const { top, bottom } = link.getBoundingClientRect();
+    const area = navigation.getBoundingClientRect();
+    const above = Math.min(0, top - margin - area.top);
+    const below = Math.max(0, bottom + margin - area.bottom);
+    navigation.scrollBy({ top: above || below, behavior: "instant" });
+  }
+}
 
 /** The button shows the chosen theme, and chooses the next one. */
 function setUpThemeSwitch(): void {
@@ -47,7 +60,7 @@ function markHeading(): void {
     for (const [index, link] of links.entries()) {
       const isCurrent = index === Math.max(0, current);
       if (isCurrent && link.ariaCurrent === null) {
-        link.scrollIntoView({ block: "nearest" });
+        reveal(link);
       }
       link.ariaCurrent = isCurrent ? "true" : null;
     }
