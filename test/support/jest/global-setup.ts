@@ -13,7 +13,7 @@ declare global {
 
 export default async function setup(): Promise<void> {
   process.env.TMPDIR = await findFastTempFolder();
-  await Promise.all([provideMongodb(), build()]);
+  await Promise.all([provideMongodb(), process.env.TEST_BUILD !== "off" && build()]);
 }
 
 /** Starts one MongoDB for all tests. Each test file creates its own databases. */
@@ -24,7 +24,7 @@ async function provideMongodb(): Promise<void> {
   }
 }
 
-/** Builds the package for tests that import it by its name. */
+/** Builds the package for tests that import it by its name. TEST_BUILD=off keeps an earlier build. */
 async function build(): Promise<void> {
   try {
     await promisify(execFile)("npm", ["run", "--silent", "build"]);
