@@ -18,7 +18,9 @@ export default {
   testPathIgnorePatterns: isFullSuite ? [] : ["\\.full\\.test\\.ts$"],
   globalSetup: "<rootDir>/test/support/jest/global-setup.ts",
   globalTeardown: "<rootDir>/test/support/jest/global-teardown.ts",
-  transform: { "\\.ts$": swc },
+  // The MongoDB driver imports `os` dynamically, which needs an experimental feature of Node here.
+  transform: { "\\.ts$": swc, "/mongodb/lib/runtime_adapters\\.js$": swc },
+  transformIgnorePatterns: ["/node_modules/(?!mongodb/lib/runtime_adapters)"],
   // Sources name the files they import as Node will see them, with .js.
   moduleNameMapper: { "^(\\.{1,2}/.*)\\.js$": "$1" },
   testEnvironment: "<rootDir>/test/support/jest/environment.cjs",

@@ -1,5 +1,5 @@
 const { dirname, join, sep } = require("node:path");
-const { compileFunction, constants } = require("node:vm");
+const { compileFunction } = require("node:vm");
 const { default: Runtime } = require("jest-runtime");
 
 /** Compiles modules for the context of environment.cjs. */
@@ -7,10 +7,7 @@ class MainContextRuntime extends Runtime {
   constructor(...options) {
     super(...options);
     this.executor.compile = (source, filename) =>
-      compileFunction(source, this.executor.injectedModuleParameters, {
-        filename,
-        importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
-      });
+      compileFunction(source, this.executor.injectedModuleParameters, { filename });
   }
 }
 
