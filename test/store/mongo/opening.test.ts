@@ -37,6 +37,8 @@ describe("opening a store", () => {
     '{"key":{"tenant_id":1,"expires_at":1,"_id":1}}',
     '{"key":{"tenant_id":1,"idle_since":1,"_id":1}}',
     '{"key":{"tenant_id":1,"external_id":1,"_id":-1}}',
+    '{"key":{"tenant_id":1,"keys.id":1,"_id":-1}}',
+    '{"key":{"tenant_id":1,"created_by":1,"_id":-1}}',
   ];
   const getOptions = async (db: Db, name: string): Promise<Document> => {
     const [info] = await db.listCollections({ name }, { nameOnly: false }).toArray();
