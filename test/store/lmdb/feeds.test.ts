@@ -27,13 +27,14 @@ import {
 import { useEventFollowers, useFollowers } from "../../support/api/followers.js";
 import { createTestClock } from "../../support/clock.js";
 import { repetitions } from "../../support/jest/suite.js";
-import { useLmdbFolder } from "../../support/lmdb/folder.js";
-import { scriptCommand, useChildren } from "../../support/service/child-process.js";
+import { useLmdbFolder, useLmdbProcesses } from "../../support/lmdb/folder.js";
+import { useChildren } from "../../support/service/child-process.js";
 import { audit } from "../../support/store/audit.js";
 import { until } from "../../support/until.js";
 
 const folder = useLmdbFolder();
 const start = useChildren();
+const { child } = useLmdbProcesses(folder);
 const follow = useFollowers();
 const followEvents = useEventFollowers();
 
@@ -371,7 +372,7 @@ describe("events in LMDB", () => {
     const tenantId = randomUUID();
     const follower = followEvents(store, tenantId);
     await follower.next();
-    start(scriptCommand("test/support/lmdb/child.ts", "addEvent", folder.path(), tenantId));
+    start(child("addEvent", tenantId));
     expect(await follower.next()).toMatchObject({ events: [{ tenantId }], missed: false });
   });
 });
@@ -411,9 +412,7 @@ describe("LMDB after a process was killed", () => {
     const tenantId = randomUUID();
     const lines: Record<string, string | number>[] = [];
     for (let round = 0; round < repetitions({ quick: 2, full: 4 }); round++) {
-      const writer = start(
-        scriptCommand("test/support/lmdb/child.ts", "writeAuditedChanges", folder.path(), tenantId),
-      );
+      const writer = start(child("writeAuditedChanges", tenantId));
       // Eight workers write six lines each before the first delete.
       await writer.line(50);
       // Kills it at any point of its work.
