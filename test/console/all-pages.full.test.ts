@@ -5,6 +5,7 @@ import {
   accessibilityViolations,
   button,
   horizontalOverflow,
+  menu,
   openSignedIn,
   waitForFocus,
 } from "../support/browser/console.js";
@@ -103,6 +104,8 @@ describeInBrowser("every console page", (browser) => {
     await page.setViewportSize(largeScreen);
     await page.emulateMedia({ colorScheme: "light" });
     await page.goto(`${server.url}/console${path}`);
+    // The sign-in with the stored key has a heading too.
+    await menu(page).waitFor({ state: "attached" });
     await page.getByRole("heading", { level: 1 }).waitFor();
   }
 
