@@ -135,6 +135,10 @@ function hintFor(code: string, { keySource }: Called): string | undefined {
       return keySource === undefined
         ? "Copy the whole key again, or use another one."
         : "Pass another key with --key-file FILE, LATCHKEY_KEY, or latchkey profile add NAME.";
+    case "permission_denied":
+      return keySource === undefined
+        ? undefined
+        : `The call was made with the key from ${keySource}.`;
     case "version_mismatch":
       return "Check the current state, then run the command again.";
     default:

@@ -10,7 +10,7 @@ import { json, printValue } from "../contract/samples/call.js";
 import type { Colors } from "../lib/terminal.js";
 import { serve, waitForStopSignal } from "../run-service.js";
 import { createLogger } from "../telemetry/log.js";
-import { CommandError } from "./errors.js";
+import { CommandError, exitCodes } from "./errors.js";
 import { createOutput, shortenKey } from "./output.js";
 
 /** Runs a service in a temporary folder and shows a session from start to end. */
@@ -20,6 +20,8 @@ export async function demoCommand(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "latchkey-demo-"));
   // Also if the reader of stdout has closed it.
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+  // A closed terminal.
+  process.once("SIGHUP", () => process.exit(exitCodes.interrupted.code));
   await serve({
     settings: readSettings({
       ...{ HOST: "127.0.0.1", PORT: "0", WORKERS: "1", DATA_DIR: folder },

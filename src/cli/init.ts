@@ -123,7 +123,8 @@ export function exampleFor(folder: string): Example {
   const run = (command: string) => `CALLER_KEY=$SVC_API_KEY ${command}`;
   if (has("package.json")) {
     const isTypeScript = has("tsconfig.json");
-    const file = isTypeScript ? "latchkey-guard.ts" : "latchkey-guard.mjs";
+    // A module in every project: the program has a top-level await.
+    const file = isTypeScript ? "latchkey-guard.mts" : "latchkey-guard.mjs";
     return {
       language: "typescript",
       title: isTypeScript ? "TypeScript" : "JavaScript",

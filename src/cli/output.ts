@@ -139,8 +139,10 @@ export function formatLength(milliseconds: number): string {
 
 /** A duration in its largest unit, rounded: a key that expires in 30 days does so in 29.9 a moment later. */
 function formatDuration(milliseconds: number): string {
-  const [unit, size] = units.find(([, size]) => milliseconds >= size) ?? units[3];
-  return `${Math.round(milliseconds / size)}${unit}`;
+  const seconds = Math.round(milliseconds / second) * second;
+  // 59.9 minutes are an hour.
+  const [unit, size] = units.find(([, size]) => seconds >= size * 0.99) ?? units[3];
+  return `${Math.max(1, Math.round(seconds / size))}${unit}`;
 }
 
 export function formatRelativeTime(

@@ -65,7 +65,7 @@ describe("latchkey init", () => {
 
   it.each([
     [["package.json", "requirements.txt"], "latchkey-guard.mjs"],
-    [["package.json", "tsconfig.json"], "latchkey-guard.ts"],
+    [["package.json", "tsconfig.json"], "latchkey-guard.mts"],
     [["go.mod"], "latchkey-guard/main.go"],
     [["pyproject.toml"], "latchkey_guard.py"],
     [["README.md"], "latchkey-guard.sh"],

@@ -163,6 +163,7 @@ describe("the search index", () => {
     ["rotat", "/docs/guides/rotate-a-key"],
     ["CreateApplicationRequest", "/docs/proto#createapplicationrequest"],
     ["create application request", "/docs/proto#createapplicationrequest"],
+    ["createGuard", "/docs/reference/client#guard"],
     ["authorizes a session", "/docs/api#authorize-session"],
     ["TRUSTED_PROXIES", "/docs/reference/settings#network-and-tls"],
     ["kubernets", "/docs/guides/deploy#kubernetes"],

@@ -177,17 +177,6 @@ describe("web pages", () => {
     const { status } = await send(server, "/", { method: "POST" });
     expect(status).toBe(405);
   });
-
-  it("loads less than 250 kB of compressed script for the first page of the console", async () => {
-    const scripts = (await assetsOf("/console")).filter((asset) => asset.endsWith(".js"));
-    const sizes = await Promise.all(
-      scripts.map(async (path) => {
-        const { headers } = await send(server, path, { headers: { "accept-encoding": "gzip" } });
-        return Number(headers["content-length"]);
-      }),
-    );
-    expect(sizes.reduce((sum, size) => sum + size)).toBeLessThan(250_000);
-  });
 });
 
 describe("CONSOLE=off", () => {

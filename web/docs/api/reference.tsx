@@ -47,7 +47,7 @@ export function createApiPage(): Page {
 function describeForSearch({ id, title, method, path, summary, description }: Operation): Section {
   return {
     heading: { level: 3, id, text: title },
-    text: `${method} ${path}. ${summary}. ${description}`,
+    text: `${method} ${path}. ${summary}. ${description}`.replaceAll("`", ""),
   };
 }
 

@@ -205,6 +205,8 @@ function splitSections(tokens: readonly Token[], headings: readonly Heading[]): 
       texts.push([]);
     } else if (token.type === "inline" && tokens[index - 1]?.type !== "heading_open") {
       texts.at(-1)?.push(textOf(token));
+    } else if (token.type === "fence") {
+      texts.at(-1)?.push(token.content);
     }
   }
   return headings.map((heading, index) => ({ heading, text: (texts[index] ?? []).join(" ") }));
