@@ -106,7 +106,7 @@ interface SizedColumn<Row> {
   readonly width: number;
 }
 
-/** Omits optional columns from the right, then shrinks the widest one, those that are optional first. */
+/** Omits optional columns from the right, then shrinks the widest one, optional columns first. */
 function fitColumns<Row>(
   natural: readonly SizedColumn<Row>[],
   maxWidth: number,

@@ -35,7 +35,7 @@ export async function findApplicationId(context: CallContext, reference: string)
   return isId(reference) ? reference : (await findApplication(context, reference)).id;
 }
 
-/** More applications than these would take too many calls. */
+/** The page size limit of the service. */
 const maxNamed = 100;
 
 /** The name of an application by its id. `undefined` if it was deleted, or the caller may not read it. */
@@ -46,16 +46,14 @@ export async function readNames(
   { client, call, output }: ClientContext,
   ids: readonly (string | undefined)[],
 ): Promise<NameOf> {
-  const names = new Map<string, string>();
-  const wanted = output.isJson ? [] : [...new Set(ids)].filter((id) => id !== undefined);
-  await Promise.all(
-    wanted.slice(0, maxNamed).map(async (id) => {
-      const found = await client.applications.getApplication({ id }, call).catch(() => undefined);
-      if (found) {
-        names.set(id, found.name);
-      }
-    }),
-  );
+  const wanted = [...new Set(ids)].filter((id) => id !== undefined).slice(0, maxNamed);
+  if (output.isJson || wanted.length === 0) {
+    return () => undefined;
+  }
+  const { data } = await client.applications
+    .listApplications({ id: wanted, size: maxNamed }, call)
+    .catch(() => ({ data: [] }));
+  const names = new Map(data.map(({ id, name }) => [id, name]));
   return (id) => names.get(id);
 }
 
