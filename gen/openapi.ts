@@ -4916,11 +4916,23 @@ export const openapi = {
                 "c2VhbGVkIHBsYWNl"
               ]
             }
+          },
+          {
+            "name": "include_total",
+            "in": "query",
+            "required": false,
+            "description": "Whether to count the events on all pages. `pagination.total_items` and `pagination.total_pages` are then set, unless more than 10,000 events must be read.",
+            "schema": {
+              "type": "boolean",
+              "examples": [
+                true
+              ]
+            }
           }
         ],
         "responses": {
           "200": {
-            "description": "A page of events. Without `pagination.total_items`, `pagination.page_number`, `pagination.total_pages`, and `pagination.incomplete`.",
+            "description": "A page of events. Without `pagination.page_number` and `pagination.incomplete`.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -4939,7 +4951,9 @@ export const openapi = {
                 },
                 "example": {
                   "pagination": {
+                    "total_items": 42,
                     "page_size": 1,
+                    "total_pages": 42,
                     "next": "AZjIon8-fB2bWi9ObYwLGo5yGq8"
                   },
                   "data": [
@@ -6505,11 +6519,23 @@ export const openapi = {
                 "0198c8a0-11d3-7e02-a6b8-9c0d1e2f3a4b"
               ]
             }
+          },
+          {
+            "name": "include_total",
+            "in": "query",
+            "required": false,
+            "description": "Whether to count the sessions on all pages. `pagination.total_items` and `pagination.total_pages` are then set, unless there are more than 10,000.",
+            "schema": {
+              "type": "boolean",
+              "examples": [
+                true
+              ]
+            }
           }
         ],
         "responses": {
           "200": {
-            "description": "A page of sessions. Without `pagination.total_items`, `pagination.page_number`, `pagination.total_pages`, and `pagination.incomplete`.",
+            "description": "A page of sessions. Without `pagination.page_number` and `pagination.incomplete`.",
             "headers": {
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
@@ -6528,7 +6554,9 @@ export const openapi = {
                 },
                 "example": {
                   "pagination": {
+                    "total_items": 42,
                     "page_size": 1,
+                    "total_pages": 42,
                     "next": "AZjIon8-fB2bWi9ObYwLGo5yGq8"
                   },
                   "data": [
@@ -9643,7 +9671,7 @@ export const openapi = {
             "examples": [
               42
             ],
-            "description": "The number of items on all pages. Absent for lists by cursor, and if `incomplete` is set."
+            "description": "The number of items on all pages. Absent for lists of applications by cursor, for other lists without `include_total`, and if `incomplete` is set."
           },
           "page_number": {
             "type": "integer",
@@ -9667,7 +9695,7 @@ export const openapi = {
             "examples": [
               42
             ],
-            "description": "The number of pages. Absent for lists by cursor, and if `incomplete` is set."
+            "description": "The number of pages. Present together with `total_items`."
           },
           "next": {
             "type": "string",

@@ -86,7 +86,9 @@ function readEvents(flags: EventFlags, { client, call }: ClientContext) {
     ...(since && { since: timestampFromDate(since) }),
     ...(until && { until: timestampFromDate(until) }),
   };
-  return readPages(flags, (position) => client.events.listEvents({ ...filter, ...position }, call));
+  return readPages(flags, (position) =>
+    client.events.listEvents({ ...filter, ...position, includeTotal: !position.start }, call),
+  );
 }
 
 /** The filters that lists and watches share. */

@@ -16,6 +16,14 @@ export type CursorList = keyof typeof valueKinds;
 /** The default number of items per page. */
 export const defaultPageSize = 20;
 
+/** The most sessions or events that are read to count them. */
+export const maxCounted = 10_000;
+
+/** The total of a list as part of its pagination. Empty if it is not known. */
+export function describeTotal(total: number | undefined, size: number) {
+  return total === undefined ? {} : { totalItems: total, totalPages: Math.ceil(total / size) };
+}
+
 /** Opaque pagination cursors. */
 export interface Cursors {
   encode(tenantId: string, position: ListPosition): string;

@@ -491,8 +491,8 @@ export const ListApplicationsResponseSchema: GenMessage<ListApplicationsResponse
  */
 export type Pagination = Message<"latchkey.v1.Pagination"> & {
   /**
-   * The number of items on all pages. Absent for lists by cursor, and if
-   * `incomplete` is set.
+   * The number of items on all pages. Absent for lists of applications by cursor,
+   * for other lists without `include_total`, and if `incomplete` is set.
    *
    * @generated from field: optional int32 total_items = 1;
    */
@@ -513,7 +513,7 @@ export type Pagination = Message<"latchkey.v1.Pagination"> & {
   pageSize: number;
 
   /**
-   * The number of pages. Absent for lists by cursor, and if `incomplete` is set.
+   * The number of pages. Present together with `total_items`.
    *
    * @generated from field: optional int32 total_pages = 4;
    */

@@ -13,7 +13,7 @@ import {
 } from "../../store/port/applications.js";
 import type { ApplicationRecord } from "../../store/port/records.js";
 import { fromTimestamp } from "../../validation/time.js";
-import { type Cursors, createCursors, defaultPageSize } from "../cursors.js";
+import { type Cursors, createCursors, defaultPageSize, describeTotal } from "../cursors.js";
 import { createFindExact } from "./find-exact.js";
 import { toApplication } from "./messages.js";
 import type { ApplicationHandlerOptions, ApplicationHandlers } from "./update-application.js";
@@ -59,7 +59,7 @@ export function createReadHandlers({
         pagination: {
           pageSize: size,
           ...(start === undefined && { pageNumber: page }),
-          ...(total !== undefined && { totalItems: total, totalPages: Math.ceil(total / size) }),
+          ...describeTotal(total, size),
           ...(next && { next: cursors[order].encode(tenantId, next) }),
           ...(stoppedAt && { incomplete: true }),
         },

@@ -21,7 +21,7 @@ import {
 } from "../../store/port/events.js";
 import type { Store } from "../../store/port/store.js";
 import { fromTimestamp, toTimestamp } from "../../validation/time.js";
-import { defaultPageSize, sealCursors } from "../cursors.js";
+import { defaultPageSize, describeTotal, maxCounted, sealCursors } from "../cursors.js";
 import { createOpenStream, createResumeTokens, defaultHeartbeat } from "../streams.js";
 
 interface EventHandlerOptions {
@@ -45,18 +45,21 @@ export function createEventHandlers({
     async listEvents(request, context) {
       const { tenantId } = callerOf(context).application;
       const { size = defaultPageSize, start, since, until } = request;
-      const query = {
+      const range = {
         tenantId,
         ...readFilter(request),
         since: readLimit(since, "since"),
         until: readLimit(until, "until"),
-        size,
-        after: start === undefined ? undefined : cursors.open(tenantId, start),
       };
-      const { items, next } = await events.list(query, context.signal);
+      const after = start === undefined ? undefined : cursors.open(tenantId, start);
+      const { items, next } = await events.list({ ...range, size, after }, context.signal);
+      const total = request.includeTotal
+        ? await events.count(range, maxCounted, context.signal)
+        : undefined;
       return {
         pagination: {
           pageSize: size,
+          ...describeTotal(total, size),
           ...(next !== undefined && { next: cursors.seal(tenantId, next) }),
         },
         data: items.map(toEvent),

@@ -4,13 +4,11 @@ import { callerHolds, callerOf } from "../../auth/caller.js";
 import { yieldToEventLoop } from "../../lib/event-loop.js";
 import type { ApplicationFilter, ListOrder } from "../../store/port/applications.js";
 import type { Store } from "../../store/port/store.js";
+import { maxCounted } from "../cursors.js";
 
 const day = 24 * 3_600_000;
 const expiringWithin = 30 * day;
 const unusedFor = 90 * day;
-
-/** The most sessions that are read to count the open ones. */
-const maxSessions = 10_000;
 
 export function createOverviewHandlers({
   store,
@@ -33,7 +31,11 @@ export function createOverviewHandlers({
 
   async function countSessions(context: HandlerContext) {
     const { tenantId } = callerOf(context).application;
-    const { open, isComplete } = await store.sessions.count(tenantId, maxSessions, context.signal);
+    const { open, isComplete } = await store.sessions.count(
+      { tenantId },
+      maxCounted,
+      context.signal,
+    );
     return { open, ...(!isComplete && { capped: true }) };
   }
 

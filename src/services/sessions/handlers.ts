@@ -23,10 +23,11 @@ import {
 import { newId } from "../../lib/uuid.js";
 import { SessionQuotaReached } from "../../store/port/errors.js";
 import type { SessionRecord, SessionWithApplication } from "../../store/port/records.js";
+import type { SessionFilter } from "../../store/port/sessions.js";
 import type { Clock, Store } from "../../store/port/store.js";
 import { readExpiry, toTimestamp } from "../../validation/time.js";
 import { createUpdateApplication } from "../applications/update-application.js";
-import { createCursors, defaultPageSize } from "../cursors.js";
+import { createCursors, defaultPageSize, describeTotal, maxCounted } from "../cursors.js";
 import { type Audit, stateOf, withDenialTarget, writeContextOf } from "../events/audit.js";
 import type { RateLimits } from "../rate-limits/rate-limits.js";
 
@@ -150,23 +151,31 @@ function createManageHandlers({
   const cursors = createCursors(createSealer, "sessions");
   const toMessage = (found: SessionWithApplication) => toSession(found, settings.grantPolicy);
   const updateApplication = createUpdateApplication({ applications, audit });
+
+  /** The number of open sessions that match, if it is not too expensive to count. */
+  async function count(filter: SessionFilter, signal: AbortSignal): Promise<number | undefined> {
+    const { open, isComplete } = await sessions.count(filter, maxCounted, signal);
+    return isComplete ? open : undefined;
+  }
+
   return {
     async listSessions(request, context) {
       const { tenantId } = callerOf(context).application;
       const { applicationId, authorizedBy, state, size = defaultPageSize, start } = request;
-      const query = {
+      const filter = {
         tenantId,
         applicationId: applicationId?.toLowerCase(),
         authorizedBy: authorizedBy?.toLowerCase(),
         authorized: state === undefined ? undefined : state === "authorized",
-        size,
-        after: start === undefined ? undefined : cursors.read(tenantId, start).after,
       };
-      const { items, more } = await sessions.list(query, context.signal);
+      const after = start === undefined ? undefined : cursors.read(tenantId, start).after;
+      const { items, more } = await sessions.list({ ...filter, size, after }, context.signal);
+      const total = request.includeTotal ? await count(filter, context.signal) : undefined;
       const last = items.at(-1);
       return {
         pagination: {
           pageSize: size,
+          ...describeTotal(total, size),
           ...(more && last && { next: cursors.encode(tenantId, { after: last.session.id }) }),
         },
         data: items.map(toMessage),

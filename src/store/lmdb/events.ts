@@ -2,8 +2,10 @@ import { yieldToEventLoop } from "../../lib/event-loop.js";
 import { isManager } from "../port/applications.js";
 import {
   checkpointName,
+  type EventFilter,
   type EventPage,
   type EventQuery,
+  type EventRange,
   type EventRecord,
   type EventStore,
   type Expiration,
@@ -37,7 +39,7 @@ export function createEventStore(
       });
     },
 
-    list: createEventList(environment, log, index),
+    ...createEventQueries(environment, log, index),
 
     follow,
 
@@ -64,9 +66,13 @@ interface Batch {
   readonly next?: EventPosition | undefined;
 }
 
-function createEventList({ read }: Environment, log: EventLog, index: EventIndex) {
+function createEventQueries(
+  { read }: Environment,
+  log: EventLog,
+  index: EventIndex,
+): Pick<EventStore, "list" | "count"> {
   /** Reads up to `limit` candidate events before a position. Fewer if they are large. */
-  function readBatch(query: EventQuery, start: EventPosition, limit: number): Batch {
+  function readBatch(query: EventRange, start: EventPosition, limit: number): Batch {
     return read(() => {
       const numbers = index.numbersBefore(query, start, limit);
       const budget = createPageBudget();
@@ -87,7 +93,7 @@ function createEventList({ read }: Environment, log: EventLog, index: EventIndex
     });
   }
 
-  return async function list(query: EventQuery, signal?: AbortSignal): Promise<EventPage> {
+  async function list(query: EventQuery, signal?: AbortSignal): Promise<EventPage> {
     const budget = createPageBudget();
     const items: EventRecord[] = [];
     let last: EventPosition | undefined;
@@ -109,17 +115,49 @@ function createEventList({ read }: Environment, log: EventLog, index: EventIndex
       }
     }
     return { items, ...(position && { next: formatPosition(position) }) };
-  };
+  }
+
+  async function count(
+    range: EventRange,
+    limit: number,
+    signal?: AbortSignal,
+  ): Promise<number | undefined> {
+    signal?.throwIfAborted();
+    const candidates = read(() => index.numbersBefore(range, endOf(range), limit + 1));
+    if (candidates.length > limit || isCoveredByIndex(range)) {
+      return candidates.length > limit ? undefined : candidates.length;
+    }
+    const matches = (number: number) => {
+      const event = log.find(number)?.event();
+      return event !== undefined && matchesEventFilter(event, range);
+    };
+    let total = 0;
+    for (let first = 0; first < candidates.length; first += maxEventsPerTick) {
+      await yieldToEventLoop();
+      signal?.throwIfAborted();
+      const batch = candidates.slice(first, first + maxEventsPerTick);
+      total += read(() => batch.filter(matches).length);
+    }
+    return total;
+  }
+
+  return { list, count };
 }
 
 /** Whether the index finds only matches. */
-function isCoveredByIndex({ target, actor, kind }: EventQuery): boolean {
+function isCoveredByIndex({ target, actor, kind }: EventFilter): boolean {
   return kind === undefined && (target === undefined || actor === undefined);
 }
 
+/** The position after the newest event of a range. */
+function endOf({ until }: EventRange): EventPosition {
+  return { at: until ?? Number.POSITIVE_INFINITY, number: 0 };
+}
+
 /** The position to start before, or undefined for an invalid `after`. */
-function startOf({ until, after }: EventQuery): EventPosition | undefined {
-  const end = { at: until ?? Number.POSITIVE_INFINITY, number: 0 };
+function startOf(query: EventQuery): EventPosition | undefined {
+  const { after } = query;
+  const end = endOf(query);
   if (after === undefined) {
     return end;
   }

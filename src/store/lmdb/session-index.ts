@@ -1,6 +1,6 @@
 import { idFromBytes, writeId } from "../../lib/uuid.js";
 import type { ApplicationRecord, SessionRecord } from "../port/records.js";
-import type { SessionQuery } from "../port/sessions.js";
+import type { SessionFilter } from "../port/sessions.js";
 import {
   after,
   emptyValue,
@@ -33,7 +33,7 @@ export interface SessionIndex {
   scheduleSweep(applicationId: string): void;
 }
 
-type SessionOwners = Pick<SessionQuery, "tenantId" | "applicationId" | "authorizedBy">;
+type SessionOwners = Pick<SessionFilter, "tenantId" | "applicationId" | "authorizedBy">;
 
 export function createSessionIndex(tables: Tables): SessionIndex {
   const { sessionExpirations, sessionsByTenant, sessionsByApplication, sessionSweeps } = tables;

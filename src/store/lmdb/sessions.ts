@@ -11,6 +11,7 @@ import {
 import {
   isRevoked,
   isSessionValid,
+  type SessionFilter,
   type SessionQuery,
   type SessionStore,
   withApplications,
@@ -141,18 +142,17 @@ export function createSessionStore({
 
     list: createSessionList(environment, sessions, applications, index, clock),
 
-    async count(tenantId, limit, signal) {
+    async count(filter, limit, signal) {
       const find = createCachedFind(applications);
       let open = 0;
       let rows = 0;
       const countBatch = (after: string | undefined): string | undefined => {
         const now = clock();
-        for (const id of index.idsAfter({ tenantId }, after)) {
+        for (const id of index.idsAfter(filter, after)) {
           if (++rows > limit) {
             return undefined;
           }
-          const session = sessions.find(id);
-          if (session && isSessionValid(withApplications(session, find), now)) {
+          if (isSessionValid(findMatch(sessions.find(id), filter, find), now)) {
             open++;
           }
           if (rows % maxRowsPerTick === 0) {
@@ -237,9 +237,7 @@ function createSessionList(
     const now = clock();
     let read = 0;
     for (const next of index.idsAfter(query, id)) {
-      const session = sessions.find(next);
-      const found =
-        session && matchesQuery(session, query) ? withApplications(session, find) : undefined;
+      const found = findMatch(sessions.find(next), query, find);
       if (found && isSessionValid(found, now)) {
         items.push(found);
       }
@@ -267,8 +265,17 @@ function createSessionList(
   };
 }
 
-function matchesQuery(session: SessionRecord, query: SessionQuery): boolean {
-  const { tenantId, applicationId, authorizedBy, authorized } = query;
+/** A session with its applications, if it matches and they exist. */
+function findMatch(
+  session: SessionRecord | undefined,
+  filter: SessionFilter,
+  find: (id: string) => ApplicationRecord | undefined,
+): SessionWithApplication | undefined {
+  return session && matchesFilter(session, filter) ? withApplications(session, find) : undefined;
+}
+
+function matchesFilter(session: SessionRecord, filter: SessionFilter): boolean {
+  const { tenantId, applicationId, authorizedBy, authorized } = filter;
   const isAuthorized = session.authorizedAt !== undefined;
   return (
     session.tenantId === tenantId &&

@@ -1,5 +1,5 @@
-import type { Collection, Document } from "mongodb";
-import type { EventPage, EventQuery, EventRecord, EventStore } from "../port/events.js";
+import type { Collection, Document, FindOptions } from "mongodb";
+import type { EventPage, EventQuery, EventRange, EventRecord, EventStore } from "../port/events.js";
 import { type Clock, createPageBudget } from "../port/store.js";
 import { byTenantAndActor, byTenantAndTarget, byTenantNewest } from "./collections.js";
 import type { FreshRead } from "./connect.js";
@@ -45,15 +45,11 @@ export function createEventList(
       ...freshRead(),
     } as const;
 
+    const isCovered = Object.keys(others).length === 0;
     /** The last event that the page may read. Absent if it may read all. */
-    async function findLast(): Promise<string | undefined> {
-      const projection = { _id: 1 };
-      const last = { ...common, projection, skip: candidates - 1 };
-      const found = await callDriver(() => documents.findOne({ ...indexed, _id }, last));
-      return found ? fromUuid(found._id) : undefined;
-    }
-
-    const last = Object.keys(others).length > 0 ? await findLast() : undefined;
+    const last = isCovered
+      ? undefined
+      : await findNth(documents, { ...indexed, _id }, candidates, common);
     const range = last === undefined ? _id : { ..._id, $gte: uuid(last) };
     const filter = { ...indexed, _id: range, ...others, ...times };
     const found = documents.find<Uint8Array>(filter, {
@@ -65,6 +61,35 @@ export function createEventList(
     const page = await callDriver(() => readPage(found, size));
     return page.next === undefined && last !== undefined ? { ...page, next: last } : page;
   };
+}
+
+/** Counts events, of which the server reads at most `limit`. */
+function createEventCount(options: EventListOptions): EventStore["count"] {
+  const { documents, freshRead } = options;
+
+  return async (range, limit, signal) => {
+    const { index, indexed, others } = toFilter(range);
+    const { _id, ...times } = timeRange(range, options);
+    const common = { hint: index, signal, ...limitsOf(documents), ...freshRead() };
+    const candidates = { ...indexed, _id };
+    if (await findNth(documents, candidates, limit + 1, common)) {
+      return undefined;
+    }
+    const filter = { ...candidates, ...others, ...times };
+    return callDriver(() => documents.countDocuments(filter, common));
+  };
+}
+
+/** The id of the nth newest event. */
+async function findNth(
+  documents: Collection<EventDocument>,
+  filter: Document,
+  n: number,
+  options: FindOptions,
+): Promise<string | undefined> {
+  const nth = { ...options, sort: { _id: -1 }, projection: { _id: 1 }, skip: n - 1 } as const;
+  const found = await callDriver(() => documents.findOne(filter, nth));
+  return found ? fromUuid(found._id) : undefined;
 }
 
 /** Large events shorten the page. */
@@ -88,7 +113,7 @@ interface IndexedFilter {
 }
 
 /** Splits a filter by the index that finds the fewest events. */
-function toFilter({ tenantId, target, actor, kind }: EventQuery): IndexedFilter {
+function toFilter({ tenantId, target, actor, kind }: EventRange): IndexedFilter {
   const tenant = { tenant_id: uuid(tenantId) };
   const ofTarget = target === undefined ? undefined : { targets: uuid(target) };
   const ofActor = actor === undefined ? undefined : { actors: uuid(actor) };
@@ -106,7 +131,10 @@ function toFilter({ tenantId, target, actor, kind }: EventQuery): IndexedFilter 
  * Ids contain the time of another clock. They limit the index scan roughly; the
  * timestamps decide.
  */
-function timeRange(query: EventQuery, { time, clock, retention }: EventListOptions): Document {
+function timeRange(
+  query: EventRange & Pick<EventQuery, "after">,
+  { time, clock, retention }: EventListOptions,
+): Document {
   const { since = Number.NEGATIVE_INFINITY, until, after } = query;
   const first = Math.max(since, clock() - retention) - maxClockSkew;
   const [end] = [
@@ -143,6 +171,7 @@ export function createEventStore(options: EventStoreOptions): EventStore {
     },
 
     list: createEventList(options),
+    count: createEventCount(options),
     follow: options.follow,
     addExpirationEvents: createExpirationEvents(options),
   };

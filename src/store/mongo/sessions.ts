@@ -12,6 +12,7 @@ import {
   applicationIdsOf,
   isRevoked,
   type SessionCount,
+  type SessionFilter,
   type SessionPage,
   type SessionQuery,
   type SessionStore,
@@ -179,7 +180,7 @@ export function createSessionStore(options: SessionStoreOptions): SessionStore {
 
     list: (query, signal) => listSessions(options, query, signal),
 
-    count: (tenantId, limit, signal) => countSessions(options, tenantId, limit, signal),
+    count: (filter, limit, signal) => countSessions(options, filter, limit, signal),
 
     async delete(tenantId, id, context, check) {
       const filter = { _id: uuid(id), tenant_id: uuid(tenantId), ...notExpired(time) };
@@ -289,25 +290,30 @@ interface SessionGroup {
   readonly count: number;
 }
 
-/** Counts sessions in groups that are revoked together, so that only their applications are read. */
+/**
+ * Counts sessions in groups that are revoked together, so that only their
+ * applications are read. The groups also decide what the index does not contain.
+ */
 async function countSessions(
   { documents, applications, time, freshRead }: SessionList,
-  tenantId: string,
+  filter: SessionFilter,
   limit: number,
   signal?: AbortSignal,
 ): Promise<SessionCount> {
+  const { tenantId, applicationId, authorizedBy, authorized } = filter;
+  const indexed = applicationId === undefined ? { authorizedBy } : { applicationId };
   const _id = {
     application_id: "$application_id",
     authorized_by: "$authorized_by",
     epoch: "$epoch",
   };
   const pipeline = [
-    { $match: { tenant_id: uuid(tenantId), ...notExpired(time) } },
+    { $match: { ...toFilter({ tenantId, ...indexed }), ...notExpired(time) } },
     { $sort: { _id: -1 } },
     { $limit: limit + 1 },
     { $group: { _id, count: { $sum: 1 } } },
   ];
-  const options = { hint: byTenant, signal, ...limitsOf(documents), ...freshRead() };
+  const options = { hint: indexFor(filter), signal, ...limitsOf(documents), ...freshRead() };
   const found = await callDriver(() =>
     documents.aggregate<SessionGroup>(pipeline, options).toArray(),
   );
@@ -321,21 +327,29 @@ async function countSessions(
   const read = await applications.findMany(ids);
   const byId = new Map(ids.map((id, index) => [id, read[index]]));
   const sum = (counted: typeof groups) => counted.reduce((total, { count }) => total + count, 0);
-  const valid = groups.filter(
+  const matching = groups.filter(
+    (group) =>
+      (authorizedBy ?? group.authorizedBy) === group.authorizedBy &&
+      (authorized ?? group.authorizedBy !== undefined) === (group.authorizedBy !== undefined),
+  );
+  const open = matching.filter(
     ({ applicationId, authorizedBy = applicationId, epoch }) =>
       byId.get(applicationId)?.sessionEpoch === epoch && byId.get(authorizedBy) !== undefined,
   );
-  return { open: Math.min(sum(valid), limit), isComplete: sum(groups) <= limit };
+  return { open: Math.min(sum(open), limit), isComplete: sum(groups) <= limit };
 }
 
-function indexFor({ applicationId, authorizedBy }: SessionQuery) {
+function indexFor({ applicationId, authorizedBy }: SessionFilter) {
   if (applicationId !== undefined) {
     return byApplication;
   }
   return authorizedBy === undefined ? byTenant : byAuthorizer;
 }
 
-function toFilter(query: SessionQuery, revoked: readonly Document[]): Document {
+function toFilter(
+  query: SessionFilter & Pick<SessionQuery, "after">,
+  revoked: readonly Document[] = [],
+): Document {
   const { tenantId, applicationId, authorizedBy, authorized, after } = query;
   return {
     tenant_id: uuid(tenantId),

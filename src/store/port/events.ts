@@ -29,6 +29,12 @@ export interface EventStore {
   list(query: EventQuery, signal?: AbortSignal): Promise<EventPage>;
 
   /**
+   * Counts the events that match, or returns `undefined` if more than `limit` must
+   * be read. Aborts like {@link list}.
+   */
+  count(range: EventRange, limit: number, signal?: AbortSignal): Promise<number | undefined>;
+
+  /**
    * Follows the events of a tenant from a position or from the first read.
    * Yields a batch at once, then one with each event, and an empty one after
    * `heartbeat` milliseconds without events. Each event is reported once, in the
@@ -95,12 +101,16 @@ export interface EventFilter {
   readonly kind?: string | undefined;
 }
 
-export interface EventQuery extends EventFilter {
+/** The events of a tenant that match a filter within a period. */
+export interface EventRange extends EventFilter {
   readonly tenantId: string;
   /** Inclusive. */
   readonly since?: number | undefined;
   /** Exclusive. */
   readonly until?: number | undefined;
+}
+
+export interface EventQuery extends EventRange {
   readonly size: number;
   /** The `next` of an earlier page. */
   readonly after?: string | undefined;

@@ -47,8 +47,8 @@ export interface SessionStore {
   /** Lists sessions of a tenant, newest (greatest id) first. Aborts like {@link ApplicationStore.list}. */
   list(query: SessionQuery, signal?: AbortSignal): Promise<SessionPage>;
 
-  /** Counts the open sessions among the newest `limit` of a tenant. Aborts like {@link ApplicationStore.list}. */
-  count(tenantId: string, limit: number, signal?: AbortSignal): Promise<SessionCount>;
+  /** Counts the open sessions among the newest `limit` that match. Aborts like {@link ApplicationStore.list}. */
+  count(filter: SessionFilter, limit: number, signal?: AbortSignal): Promise<SessionCount>;
 
   /**
    * Deletes a session. `check` gets the current records, and nothing is deleted
@@ -68,12 +68,16 @@ export interface SessionStore {
   drainExpiredCount(): MaybePromise<number>;
 }
 
-export interface SessionQuery {
+/** All given conditions must match. */
+export interface SessionFilter {
   readonly tenantId: string;
   readonly applicationId?: string | undefined;
   /** The id of the application that authorized the session. */
   readonly authorizedBy?: string | undefined;
   readonly authorized?: boolean | undefined;
+}
+
+export interface SessionQuery extends SessionFilter {
   readonly size: number;
   /** The id of the last session of the previous page. */
   readonly after?: string | undefined;
@@ -87,7 +91,7 @@ export interface SessionPage {
 
 export interface SessionCount {
   readonly open: number;
-  /** Whether the tenant has no more sessions, open or not, than were read. */
+  /** Whether no more sessions match, open or not, than were read. */
   readonly isComplete: boolean;
 }
 

@@ -44,6 +44,15 @@ export function describeListEvents({ server, api, expectRefused }: ApiSubject): 
       expect(byCursor).toEqual(all.data);
     });
 
+    it("counts the matching events on request, on every page", async () => {
+      const tenant = await createTenant();
+      const request = { size: 2, kind: "application.created", includeTotal: true };
+      const { pagination } = await list(tenant, request);
+      expect(pagination).toMatchObject({ totalItems: 3, totalPages: 2 });
+      const second = await list(tenant, { ...request, start: pagination?.next });
+      expect(second.pagination).toMatchObject({ totalItems: 3, totalPages: 2 });
+    });
+
     it("continues from a cursor while events are added", async () => {
       const tenant = await createTenant();
       const { data } = await list(tenant);

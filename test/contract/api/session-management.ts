@@ -73,6 +73,19 @@ export function describeSessionManagement({ server, api, expectRefused }: ApiSub
       expect(listedIds).toEqual(opened);
     });
 
+    it("counts the matching sessions on request", async () => {
+      const { root, openSession } = await createTenant();
+      await openSession(tokenRead);
+      await openSession(tokenRead);
+      await openSession(undefined);
+      const count = async (request: object) =>
+        (await api().listSessions(root.key, { includeTotal: true, size: 1, ...request }))
+          .pagination;
+      expect(await count({})).toMatchObject({ totalItems: 3, totalPages: 3 });
+      expect(await count({ state: "authorized" })).toMatchObject({ totalItems: 2 });
+      expect((await count({ includeTotal: false }))?.totalItems).toBeUndefined();
+    });
+
     it("filters by application and by state", async () => {
       const { root, shop, createApplication, openSession } = await createTenant();
       const other = await createApplication("public", tokenRead);

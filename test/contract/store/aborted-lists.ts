@@ -24,6 +24,12 @@ const lists: readonly (readonly [name: string, list: List])[] = [
         signal,
       ),
   ],
+  [
+    "events that are counted",
+    async ({ events }, tenantId, signal) => ({
+      items: [await events.count({ tenantId, kind: "application.created" }, 9, signal)],
+    }),
+  ],
   ["sessions", ({ sessions }, tenantId, signal) => sessions.list({ tenantId, size: 1 }, signal)],
 ];
 

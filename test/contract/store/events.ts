@@ -120,6 +120,9 @@ export function describeEvents(subject: () => Subject): void {
       );
       const all = await listEvents(store, { tenantId });
       expect(all).toHaveLength(36);
+      expect(await store.events.count({ tenantId }, 35)).toBeUndefined();
+      expect(await store.events.count({ tenantId, kind: "none" }, 35)).toBeUndefined();
+      expect(await store.events.count({ tenantId: randomUUID() }, 35)).toBe(0);
 
       const anyId = [undefined, ids[0], ids[2], randomUUID()];
       for (const target of anyId) {
@@ -134,6 +137,7 @@ export function describeEvents(subject: () => Subject): void {
               const query = { tenantId, target, actor, kind, since, until };
               const expected = all.filter((event) => matches(event, query));
               expect(await listEvents(store, { ...query, size: 15 })).toEqual(expected);
+              expect(await store.events.count(query, 36)).toBe(expected.length);
             }
           }
         }

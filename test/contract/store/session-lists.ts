@@ -53,16 +53,28 @@ export function describeSessionLists(subject: () => Subject): void {
         await store.sessions.authorize(grant, audit.authorized);
       }
       clock.advance(1);
-      expect(await store.sessions.count(tenantId, 100)).toEqual({ open: 11, isComplete: true });
-      const capped = await store.sessions.count(tenantId, 4);
+      expect(await store.sessions.count({ tenantId }, 100)).toEqual({ open: 11, isComplete: true });
+      const count = async (filter: object) =>
+        (await store.sessions.count({ tenantId, ...filter }, 100)).open;
+      const [applicationId, authorizedBy] = [staying.id, authorizer.id];
+      expect(await count({ applicationId })).toBe(5);
+      expect(await count({ applicationId, authorized: false })).toBe(3);
+      expect(await count({ authorized: true })).toBe(2);
+      expect(await count({ authorizedBy })).toBe(2);
+      expect(await count({ applicationId, authorizedBy })).toBe(2);
+      expect(await count({ applicationId: revoked.id, authorizedBy })).toBe(0);
+      const capped = await store.sessions.count({ tenantId }, 4);
       expect(capped).toEqual({ open: 4, isComplete: false });
       const revoke = () => ({ sessionEpoch: 1, modifiedBy: revoked.id });
       await store.applications.update(tenantId, revoked.id, revoke, audit.updated);
       await store.applications.delete(tenantId, deleted.id, audit.deleted);
-      expect((await store.sessions.count(tenantId, 100)).open).toBe(5);
+      expect((await store.sessions.count({ tenantId }, 100)).open).toBe(5);
       await store.applications.delete(tenantId, authorizer.id, audit.deleted);
-      expect((await store.sessions.count(tenantId, 100)).open).toBe(3);
-      expect(await store.sessions.count(randomUUID(), 100)).toEqual({ open: 0, isComplete: true });
+      expect((await store.sessions.count({ tenantId }, 100)).open).toBe(3);
+      expect(await store.sessions.count({ tenantId: randomUUID() }, 100)).toEqual({
+        open: 0,
+        isComplete: true,
+      });
     });
   });
 

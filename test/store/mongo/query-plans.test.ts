@@ -330,7 +330,7 @@ describe("a MongoDB store with many records", () => {
     ],
     "list sessions": [() => listSessions({}), [["find sessions", byTenant, 6, 6], findOne]],
     "count open sessions up to a limit": [
-      () => store.sessions.count(owner.tenantId, 10),
+      () => store.sessions.count({ tenantId: owner.tenantId }, 10),
       [["aggregate sessions", byTenant, 11, 11], findOne],
     ],
     "list sessions of an application": [
