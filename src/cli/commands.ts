@@ -28,7 +28,14 @@ export function addClientCommands(program: Command): void {
 /** Finds a command by its name and those of its groups. */
 function findCommand(program: Command, words: readonly string[]): Command {
   return words.reduce(
-    (group, word) => findSubcommand(group, word) ?? group.error(`error: unknown command '${word}'`),
+    (group, word) => findSubcommand(group, word) ?? refuseUnknown(group, word),
     program,
   );
+}
+
+/** A group reports an unknown command itself, with a suggestion. */
+function refuseUnknown(group: Command, word: string): Command {
+  return group.commands.length > 0
+    ? group.parse([word], { from: "user" })
+    : group.error(`error: '${group.name()}' has no command '${word}'`);
 }

@@ -27,7 +27,7 @@ export function withListAction<Flags>(
     .usage("[options]")
     .action((word: string | undefined, flags: Flags) => {
       if (word !== undefined && word !== "ls" && word !== "list") {
-        command.error(`error: unknown command '${word}'`);
+        command.error(`error: unknown command '${word}'\n(Did you mean ls?)`);
       }
       return run(flags);
     });

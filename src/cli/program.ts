@@ -1,11 +1,10 @@
-import { Command, Option } from "commander";
+import { Command, Option, type ParseOptionsResult } from "commander";
 import { readSettings, version } from "../config/settings.js";
 import { exitCodes, wrapForStderr } from "./errors.js";
 import {
   addExample,
   fileArgument,
   fileOption,
-  findSubcommand,
   helpFormat,
   helpTitle,
   id,
@@ -16,17 +15,31 @@ import {
 } from "./options.js";
 import { optionalSettings, storeSettings, withSettings } from "./settings.js";
 
+/** Commander suggests a similar option for `--prot 80`, but not for `--prot=80`. */
+class LatchkeyCommand extends Command {
+  override createCommand(name?: string): Command {
+    return new LatchkeyCommand(name);
+  }
+
+  override parseOptions(argv: string[]): ParseOptionsResult {
+    const { operands, unknown } = super.parseOptions(argv);
+    // A group passes what it does not know to its command.
+    const isGroup = this.commands.length > 0;
+    const withoutValue = (word: string) => word.replace(/^(--[^=]+)=.*$/s, "$1");
+    return { operands, unknown: isGroup ? unknown : unknown.map(withoutValue) };
+  }
+}
+
 /** Creates the command line without the client commands, so that `serve` starts fast. */
 export function createProgram(): Command {
-  const program: Command = new Command("latchkey")
+  const program = new LatchkeyCommand("latchkey")
     .description("Credential and session service, and its command-line client.")
     .version(version, "-v, --version", "show the version")
     .helpOption("-h, --help", "show help")
     .configureHelp(helpFormat)
     .configureOutput({
       outputError(text, write) {
-        const suggested = suggestOption(program, text) ?? text;
-        const lines = suggested
+        const lines = text
           .trimEnd()
           .replace(/^error: /, "latchkey: ")
           .split("\n");
@@ -66,33 +79,6 @@ export function createProgram(): Command {
     "latchkey init",
     "latchkey apps ls --help",
   );
-}
-
-/** Commander suggests a similar option for `--prot 80`, but not for `--prot=80`. */
-function suggestOption(program: Command, text: string): string | undefined {
-  const [, flag] = /^error: unknown option '(--[^=']+)=/.exec(text) ?? [];
-  if (flag === undefined) {
-    return undefined;
-  }
-  const command = process.argv.reduce(
-    (group, word) => findSubcommand(group, word) ?? group,
-    program,
-  );
-  let suggested: string | undefined;
-  const probe = new Command().exitOverride().configureOutput({
-    outputError(text) {
-      suggested = text;
-    },
-  });
-  for (const { flags } of command.options) {
-    probe.option(flags);
-  }
-  try {
-    probe.parse([flag], { from: "user" });
-  } catch {
-    // It has reported the unknown option.
-  }
-  return suggested;
 }
 
 function addInitCommand(program: Command): void {

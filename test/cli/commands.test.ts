@@ -407,7 +407,9 @@ describe("a failing command", () => {
       2,
       "(Did you mean --order?)",
     ],
-    ["an unknown value", ["apps", "ls", "--type", "x"], {}, 2, "Allowed choices are private"],
+    ["a mistyped command of help", ["help", "demmo"], {}, 2, "(Did you mean demo?)"],
+    ["a mistyped ls", ["permissions", "lst"], {}, 2, "(Did you mean ls?)"],
+    ["an unknown value", ["apps", "ls", "--type=x"], {}, 2, "Allowed choices are private"],
     [
       "a value that the service refuses, by its option",
       ["apps", "create", "x", "--type", "private", "--permission", "X"],
@@ -496,8 +498,8 @@ describe("a failing command", () => {
   it("is explained by `latchkey help`, which knows the commands of a group", async () => {
     const shown = await cli.runInProcess(["help", "apps", "list"]);
     expect(shown).toMatchObject({ code: 0, stdout: expect.stringContaining("latchkey apps ls") });
-    const unknown = await cli.runInProcess(["help", "apps", "x"]);
-    expect(unknown).toMatchObject({ code: 2, stderr: expect.stringContaining("'x'") });
+    const unknown = await cli.runInProcess(["help", "apps", "ls", "x"]);
+    expect(unknown).toMatchObject({ code: 2, stderr: expect.stringContaining("no command 'x'") });
   });
 
   it("lists the ids if a name is not unique", async () => {
