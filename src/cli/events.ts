@@ -12,6 +12,7 @@ import {
 } from "../../gen/latchkey/v1/event_service_pb.js";
 import { choicesOf } from "../contract/fields.js";
 import { minReconnectDelay, nextReconnectDelay } from "../contract/reconnect.js";
+import { type NameOf, readNames } from "./apps/application.js";
 import { type ClientContext, type ClientFlags, toCommandError, withClient } from "./client.js";
 import { CommandError } from "./errors.js";
 import { type ListFlags, readPages, showList } from "./list.js";
@@ -72,9 +73,16 @@ async function showEvents(flags: EventFlags): Promise<void> {
 
 async function listEvents(flags: EventFlags, context: ClientContext): Promise<void> {
   const list = await readEvents(flags, context);
+  const unnamed = list.page.data
+    .flatMap(({ target, actor }) => [target, actor])
+    .filter((party) => party?.name === undefined);
+  const nameOf = await readNames(
+    context,
+    unnamed.map((party) => party?.applicationId),
+  );
   showList(context.output, ListEventsResponseSchema, list, {
     noun: "event",
-    format: (rows, display) => formatTable(eventColumns, rows, display),
+    format: (rows, display) => formatTable(eventColumns(nameOf), rows, display),
   });
 }
 
@@ -97,7 +105,7 @@ function eventFilter({ target, actor, kind }: EventFlags) {
 }
 
 /** With --follow, the rows are not known in advance, but the columns must fit 80 characters. */
-const eventColumns: readonly Column<Event>[] = [
+const eventColumns = (nameOf: NameOf = () => undefined): readonly Column<Event>[] => [
   {
     title: "TIME",
     minWidth: "2026-01-31 12:00:00Z".length,
@@ -113,21 +121,22 @@ const eventColumns: readonly Column<Event>[] = [
   {
     title: "TARGET",
     minWidth: 20,
-    text: ({ target }) => formatParty(target),
+    text: ({ target }) => formatParty(target, nameOf),
     shrinkTo: 16,
   },
   {
     title: "BY",
     minWidth: 20,
-    text: ({ actor }) => formatParty(actor),
+    text: ({ actor }) => formatParty(actor, nameOf),
     shrinkTo: 12,
     optional: true,
   },
   { title: "DETAILS", minWidth: 30, text: detailsOf, shrinkTo: 12, optional: true },
 ];
 
-function formatParty(party: EventParty | undefined): string {
-  return party?.name ?? party?.sessionId ?? party?.applicationId ?? "–";
+function formatParty(party: EventParty | undefined, nameOf: NameOf): string {
+  const { name, applicationId, sessionId } = party ?? {};
+  return name ?? (applicationId && nameOf(applicationId)) ?? sessionId ?? applicationId ?? "–";
 }
 
 function detailsOf({ before, after, reason, count = 1, endsAt }: Event): string {
@@ -192,7 +201,7 @@ async function showPastEvents(
 
 /** Prints each event once, with a table header unless the output is JSON. */
 function createEventPrinter({ output }: ClientContext): (event: Event) => void {
-  const table = layoutTable(eventColumns, [], output.display);
+  const table = layoutTable(eventColumns(), [], output.display);
   const seen = createSeenIds();
   if (!output.isJson) {
     process.stdout.write(`${table.header}\n`);

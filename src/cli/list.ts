@@ -86,6 +86,7 @@ function describeLength({ page, total }: List<Page>, noun: string): string {
     return length === 0 ? `No ${noun}s found.` : countOf(length, noun);
   }
   const shown = formatCount(length);
-  const count = total === undefined ? `the first ${shown}` : `${shown} of ${formatCount(total)}`;
+  const count =
+    total === undefined ? `the first ${shown}` : `${shown} of ${formatCount(total)} ${noun}s`;
   return `Showing ${count}. Use --all to list every one.`;
 }

@@ -15,7 +15,7 @@ export interface ConfirmFlags {
   readonly yes?: boolean;
 }
 
-/** Requires `--yes`, or that the user types the expected text. */
+/** Requires `--yes`, or that the user types the expected text as the prompt shows it. */
 export async function confirm(
   consequence: string,
   { yes = false }: ConfirmFlags,
@@ -27,10 +27,9 @@ export async function confirm(
   if (!isInteractive()) {
     throw new CommandError(`${consequence} Not a terminal; pass --yes to confirm.`, "usage");
   }
-  const response = await prompt(
-    `${wrapForStderr(consequence)}\nType "${escapeUnprintable(typed)}" to confirm: `,
-  );
-  if (response !== typed) {
+  const expected = escapeUnprintable(typed);
+  const response = await prompt(`${wrapForStderr(consequence)}\nType "${expected}" to confirm: `);
+  if (response !== expected) {
     throw new CommandError("Canceled. Nothing was changed.");
   }
 }

@@ -98,7 +98,7 @@ describe("applications", () => {
     const { total_items } = (await callRest("/applications")).pagination;
     const { stdout, stderr } = await runAsAdmin(["apps", "ls", "--limit", "1"]);
     expect(stdout.split("\n")).toHaveLength(3);
-    expect(stderr).toBe(`Showing 1 of ${total_items}. Use --all to list every one.\n`);
+    expect(stderr).toBe(`Showing 1 of ${total_items} applications. Use --all to list every one.\n`);
     expect((await runAsAdmin(["apps", "ls", "--all"])).stderr).toBe("");
     expect(await runAsAdmin(["apps", "list", "--search", "no such words"])).toMatchObject({
       code: 0,
@@ -266,13 +266,12 @@ describe("applications", () => {
     for (const command of [
       ["rotate", "Short", "--no-grace"],
       ["disable", "Short"],
-      ["revoke-key", "Short", id],
+      ["revoke-key", id, id],
       ["rm", "Short"],
     ]) {
-      expect(await runAsAdmin(["apps", ...command])).toMatchObject({
-        code: 2,
-        stderr: expect.stringContaining("Not a terminal; pass --yes to confirm."),
-      });
+      const { code, stderr } = await runAsAdmin(["apps", ...command]);
+      expect(code).toBe(2);
+      expect(stderr).toMatch(/"Short".*Not a terminal; pass --yes to confirm\./);
     }
     expect((await runAsAdmin(["apps", "rotate", "Short"])).stderr).toMatch(
       /^Rotating .* The current key stays valid for 1d\.\n.*\nThe previous key stays valid for 1d\./,
@@ -333,7 +332,24 @@ describe("a session", () => {
     const headers = { "SVC-API-KEY": (await readFile(shopKey(), "utf8")).trim() };
     await fetch(`${service.url}/sessions`, { method: "POST", headers });
     await runJson(["sessions", "rm", "--all", "--application", "Web \u5e97", "--yes"]);
-    expect((await callRest("/sessions")).data).toEqual([]);
+    expect((await runJson(["sessions", "ls", "--application", "Web \u5e97"])).data).toEqual([]);
+  });
+
+  it("is listed with the name of its application, also in a list of more than one page", async () => {
+    const post = async (path: string, key: string, body: object) => {
+      const headers = { "SVC-API-KEY": key, "Content-Type": "application/json" };
+      const init = { method: "POST", headers, body: JSON.stringify(body) };
+      return (await fetch(`${service.url}${path}`, init)).json() as Promise<{ key: string }>;
+    };
+    await Promise.all(
+      Array.from({ length: 101 }, async (_, at) => {
+        const shop = { name: `Shop ${at}`, type: "public", permissions: ["token:create"] };
+        const { key } = await post("/applications", service.firstKey, shop);
+        await post("/sessions", key, {});
+      }),
+    );
+    const { stdout } = await runAsAdmin(["sessions", "ls", "--all"]);
+    expect(new Set(stdout.match(/(?<= {2})Shop \d+/g)).size).toBe(101);
   });
 });
 

@@ -187,7 +187,7 @@ describeWith(script, "the CLI in a terminal", () => {
 
   // These start processes, which is slow.
   if (isFullSuite) {
-    it("accepts a name with outer spaces and shows invisible characters escaped", async () => {
+    it("shows the invisible characters of a name escaped, and accepts it as shown", async () => {
       const name = " Soft\u00adhyphen ";
       const shown = " Soft\\u{ad}hyphen ";
       const { id } = await createApplication(name);
@@ -204,7 +204,7 @@ describeWith(script, "the CLI in a terminal", () => {
       );
       await until(async () => follow.output().includes("application.sessions_revoked"));
       const rm = runInTerminal(["apps", "rm", id], environment);
-      await rm.respond(`Type "${shown}" to confirm: `, `${name}\r`);
+      await rm.respond(`Type "${shown}" to confirm: `, `${shown}\r`);
       expect(await rm.ended()).toBe(0);
       expect(rm.output().replaceAll("\r\n", " ")).toContain(
         `The private application "${shown}" (${id}) will be deleted`,

@@ -35,7 +35,7 @@ export async function findApplicationId(context: CallContext, reference: string)
   return isId(reference) ? reference : (await findApplication(context, reference)).id;
 }
 
-/** The page size limit of the service. */
+/** The service returns at most as many applications in one call. */
 const maxNamed = 100;
 
 /** The name of an application by its id. `undefined` if it was deleted, or the caller may not read it. */
@@ -46,14 +46,18 @@ export async function readNames(
   { client, call, output }: ClientContext,
   ids: readonly (string | undefined)[],
 ): Promise<NameOf> {
-  const wanted = [...new Set(ids)].filter((id) => id !== undefined).slice(0, maxNamed);
-  if (output.isJson || wanted.length === 0) {
-    return () => undefined;
+  const wanted = output.isJson ? [] : [...new Set(ids)].filter((id) => id !== undefined);
+  const names = new Map<string, string>();
+  try {
+    for (let start = 0; start < wanted.length; start += maxNamed) {
+      const request = { id: wanted.slice(start, start + maxNamed), size: maxNamed };
+      for (const { id, name } of (await client.applications.listApplications(request, call)).data) {
+        names.set(id, name);
+      }
+    }
+  } catch {
+    // The ids are shown instead.
   }
-  const { data } = await client.applications
-    .listApplications({ id: wanted, size: maxNamed }, call)
-    .catch(() => ({ data: [] }));
-  const names = new Map(data.map(({ id, name }) => [id, name]));
   return (id) => names.get(id);
 }
 

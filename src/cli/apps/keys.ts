@@ -130,8 +130,8 @@ export async function revokeKey(
 ): Promise<void> {
   await withClient(flags, async (context) => {
     const { client, call, output } = context;
-    const id = await findApplicationId(context, reference);
-    await confirm(`The key ${keyId} of "${reference}" will stop working immediately.`, flags);
+    const { id, name } = await findApplication(context, reference);
+    await confirm(`The key ${keyId} of "${name}" (${id}) will stop working immediately.`, flags);
     await client.applications.deleteApplicationKey({ id, keyId }, call);
     output.showValue({ id, key_id: keyId }, () => `Key ${keyId} is revoked.\n`);
   });
