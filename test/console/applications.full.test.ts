@@ -100,7 +100,7 @@ describeInBrowser("console application pages", (browser) => {
     });
     const { sessionKey } = await clientWith(key).sessions.createSession({});
     const { page, faults } = await open(`/applications/${id}`);
-    await page.getByText("1 open session.").waitFor();
+    await page.getByText("1 open session", { exact: true }).waitFor();
     await button(page, "Revoke all sessions").press("Enter");
     await page.getByRole("dialog").waitFor();
     await page.keyboard.press("Escape");

@@ -174,8 +174,10 @@ describeInBrowser("console session pages", (browser) => {
     const { page } = opened;
     await page.getByText("Busy shop").first().waitFor();
     await expectEventually(() => page.getByRole("row").count(), 51);
+    await page.getByText("Showing 50 of 60 open sessions").waitFor();
     await page.getByRole("button", { name: "Load more" }).click();
     await page.getByRole("button", { name: "Load more" }).waitFor({ state: "detached" });
+    await page.getByText("60 open sessions", { exact: true }).waitFor();
     await expectEventually(() => page.getByRole("row").count(), 61);
     await page.setViewportSize({ width: 360, height: 740 });
     expect(await horizontalOverflow(page)).toBe(0);
@@ -198,6 +200,7 @@ describeInBrowser("console session pages", (browser) => {
     await rowOf(page, other.id).waitFor();
     await expectEventually(() => new URL(page.url()).search, "");
 
+    await button(page, "Filter").click();
     await page.getByRole("combobox", { name: "Application" }).fill("iet sh");
     await page.getByRole("option", { name: "Quiet shop" }).click();
     await expectEventually(() => new URL(page.url()).search, `?application=${quiet.id}`);
@@ -206,7 +209,8 @@ describeInBrowser("console session pages", (browser) => {
 
     await page.getByRole("combobox", { name: "Authorized by" }).fill(root.applicationId);
     await page.getByText("No open sessions match").waitFor();
-    await page.getByRole("button", { name: "Clear filters" }).click();
+    await page.keyboard.press("Escape");
+    await button(page, "Remove filter Authorized by").click();
     await rowOf(page, other.id).waitFor();
     await expectEventually(() => new URL(page.url()).search, "");
     expect(opened.faults).toEqual([]);

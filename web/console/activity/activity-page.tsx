@@ -1,6 +1,8 @@
 import { Activity, Pause, Play, SearchX } from "lucide-react";
 import { useState } from "react";
 import type { Event } from "../../../gen/latchkey/v1/event_service_pb.js";
+import { FilterBar } from "../lists/filter-bar.js";
+import { ListSummary, LoadMore, summarize } from "../lists/list-summary.js";
 import { LiveBadge } from "../live/live.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
 import { Button } from "../ui/buttons.js";
@@ -8,7 +10,7 @@ import { Badge, EmptyState } from "../ui/display.js";
 import { NotAllowed, Page, Problem } from "../ui/page.js";
 import {
   type ActivityFilter,
-  ActivityFilterBar,
+  activityFilters,
   noFilter,
   useActivityFilter,
 } from "./activity-filter.js";
@@ -34,7 +36,8 @@ function EventLog() {
   const [filter, change] = useActivityFilter();
   const [opened, setOpened] = useState<Event>();
   const log = useEventLog(filter);
-  const { events, error, hasNextPage, isFetchingNextPage, fetchNextPage, refetch } = log;
+  const { events, total, error, hasNextPage, refetch } = log;
+  const clear = () => change(noFilter);
   return (
     <Page
       title="Activity"
@@ -47,24 +50,19 @@ function EventLog() {
       }
       description="Every change of access and every refused call."
     >
-      <ActivityFilterBar filter={filter} onChange={change} />
+      <FilterBar filters={activityFilters} values={filter} onChange={change} onClear={clear} />
+      <ListSummary
+        text={events && summarize({ count: events.length, total, hasMore: hasNextPage }, "event")}
+      />
       <Problem error={error} onRetry={() => void refetch()} />
       {(events || !error) && (
         <EventTable
           events={events}
-          empty={
-            <NoEvents filter={filter} hasMore={hasNextPage} onClear={() => change(noFilter)} />
-          }
+          empty={<NoEvents filter={filter} hasMore={hasNextPage} onClear={clear} />}
           onOpen={setOpened}
         />
       )}
-      {hasNextPage && (
-        <div className="load-more">
-          <Button isBusy={isFetchingNextPage} onClick={() => fetchNextPage()}>
-            Load more
-          </Button>
-        </div>
-      )}
+      <LoadMore query={log} />
       {opened && (
         <EventDialog event={opened} onFilter={change} onClose={() => setOpened(undefined)} />
       )}

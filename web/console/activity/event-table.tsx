@@ -15,6 +15,7 @@ import {
 import type { ReactNode } from "react";
 import type { Event } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { iconSize } from "../ui/buttons.js";
+import { formatNumber } from "../ui/count.js";
 import { type Column, DataTable } from "../ui/data-table.js";
 import { Badge } from "../ui/display.js";
 import { TimeAgo } from "../ui/time.js";
@@ -70,7 +71,7 @@ function EventCell({ event }: { readonly event: Event }) {
       {outcome === "denied" && (
         <Badge tone="danger">
           {reasonInWords(reason)}
-          {count > 1 && `, ${count.toLocaleString("en")} times`}
+          {count > 1 && `, ${formatNumber(count)} times`}
         </Badge>
       )}
     </span>

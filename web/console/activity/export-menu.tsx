@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "react";
 import { problemOf } from "../../../src/contract/problem-report.js";
 import { serviceNow } from "../sign-in/connection.js";
 import { Button } from "../ui/buttons.js";
+import { countOf, formatNumber } from "../ui/count.js";
 import { Menu } from "../ui/menu.js";
 import { saveFile } from "../ui/save-file.js";
 import { toast } from "../ui/toast.js";
@@ -14,8 +15,6 @@ const formats = {
   csv: { type: "text/csv", write: toCsvRows },
   jsonl: { type: "application/jsonl", write: toJsonLines },
 } as const;
-
-const countText = (count: number) => count.toLocaleString("en");
 
 /** Saves the events that match the filter as a file. */
 export function ExportMenu({ filter }: { readonly filter: ActivityFilter }) {
@@ -39,7 +38,7 @@ export function ExportMenu({ filter }: { readonly filter: ActivityFilter }) {
       const date = new Date(serviceNow()).toISOString().slice(0, 10);
       saveFile(`latchkey-events-${date}.${extension}`, type, write(events));
       toast({
-        title: `Exported ${countText(events.length)} ${events.length === 1 ? "event" : "events"}`,
+        title: `Exported ${countOf(events.length, "event")}`,
         ...(!isComplete && {
           description:
             "The export stopped before the oldest event. To export older ones, choose an earlier time range.",
@@ -60,7 +59,7 @@ export function ExportMenu({ filter }: { readonly filter: ActivityFilter }) {
     return (
       <>
         <span role="status" className="hint">
-          Exporting {countText(progress)}…
+          Exporting {formatNumber(progress)}…
         </span>
         <Button autoFocus icon={X} onClick={() => running.current?.abort()}>
           Cancel
@@ -73,7 +72,7 @@ export function ExportMenu({ filter }: { readonly filter: ActivityFilter }) {
       trigger={<Button icon={Download}>Export</Button>}
       header={
         <span className="hint">
-          The newest {countText(maxExported)} events that match the filters
+          The newest {formatNumber(maxExported)} events that match the filters
         </span>
       }
       groups={[

@@ -25,7 +25,7 @@ export function useEventLog(filter: ActivityFilter) {
   const request = useMemo(() => toListRequest(filter), [filter]);
   const { data, refetch, ...query } = useInfiniteQuery(
     EventService.method.listEvents,
-    { ...request, size, start: undefined },
+    { ...request, size, includeTotal: true, start: undefined },
     {
       pageParamKey: "start",
       getNextPageParam: ({ pagination }) => pagination?.next,
@@ -49,10 +49,13 @@ export function useEventLog(filter: ActivityFilter) {
     }
   });
 
-  const { shown, waiting } = useMemo(() => {
-    const listed = data?.pages.flatMap((page) => page.data);
+  const { shown, total, waiting } = useMemo(() => {
+    const listed = data?.pages.flatMap((page) => page.data) ?? [];
+    const shown = data && mergeEvents(listed, received, filter);
+    const stored = data?.pages[0]?.pagination?.totalItems;
     return {
-      shown: listed && mergeEvents(listed, received, filter),
+      shown,
+      total: shown && stored !== undefined ? stored + shown.length - listed.length : undefined,
       waiting: countWaiting(received, filter),
     };
   }, [data, received, filter]);
@@ -61,6 +64,8 @@ export function useEventLog(filter: ActivityFilter) {
     ...query,
     refetch,
     events: shown,
+    /** The number of stored and new events. Undefined if the service did not count them. */
+    total,
     /** Events that arrived while paused. */
     waiting,
     isPaused: received.pausedAt !== undefined,

@@ -1,50 +1,58 @@
 import { create } from "@bufbuild/protobuf";
-import { ListFilter, Search, X } from "lucide-react";
+import { Search, X } from "lucide-react";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { ListApplicationsRequestSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { maxLengthOf } from "../../../src/contract/fields.js";
 import { mayContainKey } from "../../../src/contract/key-text.js";
+import { FilterBar } from "../lists/filter-bar.js";
+import {
+  applicationFilter,
+  choiceFilter,
+  type Filter,
+  type FilterFieldProps,
+  plainOptions,
+} from "../lists/filters.js";
 import { usePermissionSuggestions } from "../rules/permission-input.js";
-import { Button, IconButton } from "../ui/buttons.js";
+import { IconButton } from "../ui/buttons.js";
 import { Combobox } from "../ui/combobox.js";
 import { Field } from "../ui/fields.js";
-import { type ChosenFilter, FilterChips } from "../ui/filters.js";
 import { debounceMs } from "../ui/hooks.js";
-import { Popover } from "../ui/popover.js";
-import { type Option, Select } from "../ui/select.js";
+import { Select } from "../ui/select.js";
 import { labelOf, useFieldErrors } from "../validation/field-errors.js";
-import { ApplicationName } from "./application-display.js";
-import { ApplicationField } from "./application-field.js";
 import {
-  chosenFilters,
   expiryDays,
   type Filters,
   type ListParams,
   mayBeKey,
-  noFilters,
   orders,
   statuses,
   types,
   unusedDays,
+  viewDefaults,
 } from "./application-query.js";
 
 const { q, externalId } = ListApplicationsRequestSchema.field;
 
-interface FilterBarProps {
+interface ApplicationFiltersProps {
   readonly params: ListParams;
   onSearch(text: string): void;
   onChange(changed: Partial<ListParams>): void;
+  onClear(): void;
 }
 
 /** The search, the filters and the order of the list. */
-export function FilterBar({ params, onSearch, onChange }: FilterBarProps) {
+export function ApplicationFilters(props: ApplicationFiltersProps) {
+  const { params, onSearch, onChange, onClear } = props;
   return (
-    <search className="filter-area">
-      <div className="filter-bar">
+    <>
+      <FilterBar
+        // The view has its own.
+        filters={filters.filter(({ name }) => !(name in viewDefaults[params.view]))}
+        values={params}
+        onChange={onChange}
+        onClear={onClear}
+      >
         <SearchField search={params.q} onChange={onSearch} />
-        <Popover title="Filters" trigger={<Button icon={ListFilter}>Filter</Button>}>
-          <FilterFields params={params} onChange={onChange} />
-        </Popover>
         <Select
           isInline
           label="Sort"
@@ -52,7 +60,7 @@ export function FilterBar({ params, onSearch, onChange }: FilterBarProps) {
           value={params.order}
           onChange={(order) => onChange({ order })}
         />
-      </div>
+      </FilterBar>
       {mayBeKey(params.q) && (
         <p role="status" className="hint">
           {mayContainKey(params.q)
@@ -60,14 +68,7 @@ export function FilterBar({ params, onSearch, onChange }: FilterBarProps) {
             : "Long words may be keys, so this search is not kept in the address."}
         </p>
       )}
-      <FilterChips
-        filters={toChips(params, onChange)}
-        onClear={() => {
-          onSearch("");
-          onChange(noFilters);
-        }}
-      />
-    </search>
+    </>
   );
 }
 
@@ -112,88 +113,42 @@ const orderLabels: Readonly<Record<string, string>> = {
   expires_at: "Next to expire",
   last_used_at: "Longest unused",
 };
-const orderOptions = toOptions(orders, (order) => orderLabels[order] ?? order);
-const typeOptions = toOptions(types, (type) => type, "Any type");
-const statusOptions = toOptions(statuses, (status) => status, "Any status");
-const expiryOptions = toOptions(expiryDays, expiryLabel, "Any time");
-const unusedOptions = toOptions(unusedDays, unusedLabel, "Any time");
+const orderOptions = orders.map((order) => ({ value: order, label: orderLabels[order] ?? order }));
 
-function expiryLabel(days: string): string {
-  return `within ${days} days`;
-}
+const filters: readonly Filter<Exclude<keyof Filters, "q">>[] = [
+  choiceFilter({ name: "type", label: "Type", options: plainOptions(types), any: "Any type" }),
+  choiceFilter({
+    name: "status",
+    label: "Status",
+    options: plainOptions(statuses),
+    any: "Any status",
+  }),
+  choiceFilter({
+    name: "expires",
+    label: "Expires",
+    options: expiryDays.map((days) => ({ value: days, label: `within ${days} days` })),
+    any: "Any time",
+  }),
+  choiceFilter({
+    name: "unused",
+    label: "Last used",
+    options: unusedDays.map((days) => ({ value: days, label: `not for ${days} days` })),
+    any: "Any time",
+  }),
+  {
+    name: "permission",
+    label: "Permission",
+    field: (props) => <PermissionFilter {...props} />,
+  },
+  applicationFilter({ name: "createdBy", label: "Created by" }),
+  {
+    name: "externalId",
+    label: labelOf(externalId.name),
+    field: (props) => <ExternalIdFilter {...props} />,
+  },
+];
 
-function unusedLabel(days: string): string {
-  return `not for ${days} days`;
-}
-
-/** `any` is the option without a filter. */
-function toOptions(
-  values: readonly string[],
-  toLabel: (value: string) => string,
-  any?: string,
-): readonly Option[] {
-  return [
-    ...(any === undefined ? [] : [{ value: "", label: any }]),
-    ...values.map((value) => ({ value, label: toLabel(value) })),
-  ];
-}
-
-type FilterFieldsProps = Pick<FilterBarProps, "params" | "onChange">;
-
-function FilterFields({ params, onChange }: FilterFieldsProps) {
-  return (
-    <div className="filter-fields">
-      <Select
-        label="Type"
-        options={typeOptions}
-        value={params.type}
-        onChange={(type) => onChange({ type })}
-      />
-      <Select
-        label="Status"
-        options={statusOptions}
-        value={params.status}
-        onChange={(status) => onChange({ status })}
-      />
-      {params.view !== "expiring" && (
-        <Select
-          label="Expires"
-          options={expiryOptions}
-          value={params.expires}
-          onChange={(expires) => onChange({ expires })}
-        />
-      )}
-      {params.view !== "unused" && (
-        <Select
-          label="Last used"
-          options={unusedOptions}
-          value={params.unused}
-          onChange={(unused) => onChange({ unused })}
-        />
-      )}
-      <PermissionFilter
-        value={params.permission}
-        onChange={(permission) => onChange({ permission })}
-      />
-      <ApplicationField
-        label="Created by"
-        value={params.createdBy}
-        onChange={(createdBy) => onChange({ createdBy })}
-      />
-      <ExternalIdFilter
-        value={params.externalId}
-        onChange={(externalId) => onChange({ externalId })}
-      />
-    </div>
-  );
-}
-
-interface TextFilterProps {
-  readonly value: string;
-  onChange(value: string): void;
-}
-
-function PermissionFilter({ value, onChange }: TextFilterProps) {
+function PermissionFilter({ label, value, onChange }: FilterFieldProps) {
   const [text, setText] = useState(value);
   const suggestions = usePermissionSuggestions(text.trim());
   const request = useMemo(
@@ -206,7 +161,7 @@ function PermissionFilter({ value, onChange }: TextFilterProps) {
   useCommit(text.trim(), value, errors === undefined, onChange);
   return (
     <Combobox
-      label="Permission"
+      label={label}
       placeholder="token:read"
       hint="Held directly or by a rule."
       errors={errors}
@@ -218,16 +173,12 @@ function PermissionFilter({ value, onChange }: TextFilterProps) {
   );
 }
 
-function ExternalIdFilter({ value, onChange }: TextFilterProps) {
+function ExternalIdFilter({ label, value, onChange }: FilterFieldProps) {
   const [text, setText] = useState(value);
   const errors = keyErrors(text);
   useCommit(text.trim(), value, errors === undefined, onChange);
   return (
-    <Field
-      label={labelOf(externalId.name)}
-      hint="The whole ID in the other system."
-      errors={errors}
-    >
+    <Field label={label} hint="The whole ID in the other system." errors={errors}>
       {(props) => (
         <input
           {...props}
@@ -281,33 +232,4 @@ function useCommit(
       };
     }
   }, [text, isValid]);
-}
-
-const filterLabels: Readonly<Partial<Record<keyof Filters, string>>> = {
-  unused: "Last used",
-  createdBy: "Created by",
-  externalId: labelOf(externalId.name),
-};
-
-function toChips(params: ListParams, onChange: FilterBarProps["onChange"]): ChosenFilter[] {
-  return chosenFilters(params)
-    .filter((name) => name !== "q")
-    .map((name) => ({
-      label: filterLabels[name] ?? labelOf(name),
-      value: chipValue(name, params[name]),
-      onRemove: () => onChange({ [name]: "" }),
-    }));
-}
-
-function chipValue(name: keyof Filters, value: string) {
-  switch (name) {
-    case "expires":
-      return expiryLabel(value);
-    case "unused":
-      return unusedLabel(value);
-    case "createdBy":
-      return <ApplicationName id={value} />;
-    default:
-      return value;
-  }
 }

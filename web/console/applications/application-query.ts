@@ -1,10 +1,9 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { useMemo } from "react";
-import { useSearchParams } from "wouter";
 import { ListApplicationsRequestSchema } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { choicesOf } from "../../../src/contract/fields.js";
 import { mayContainKey, minForeignKeyLength } from "../../../src/contract/key-text.js";
+import { type ChangeParams, useListParams } from "../lists/list-params.js";
 import { serviceNow } from "../sign-in/connection.js";
 import { isUuid } from "./application-display.js";
 
@@ -22,7 +21,7 @@ export const unusedDays = ["30", "90", "365"] as const;
 export const views = ["all", "expiring", "unused"] as const;
 export type View = (typeof views)[number];
 
-const viewDefaults: Readonly<Record<View, Partial<Filters> & { readonly order: string }>> = {
+export const viewDefaults: Readonly<Record<View, Partial<Filters> & { readonly order: string }>> = {
   all: { order: "newest" },
   expiring: { order: "expires_at", expires: "30" },
   unused: { order: "last_used_at", unused: "90" },
@@ -56,23 +55,9 @@ export function chosenFilters(params: ListParams): (keyof Filters)[] {
   return filterNames.filter((name) => params[name] !== "" && params[name] !== defaults[name]);
 }
 
-interface ChangeOptions {
-  /** Adds no entry to the history, for example while the user types. */
-  readonly replace?: boolean;
-}
-
-type Change = (changed: Partial<ListParams>, options?: ChangeOptions) => void;
-
-/** The list in the query string, so that the URL can be shared. */
-export function useListParams(): readonly [ListParams, Change] {
-  const [parameters, setParameters] = useSearchParams();
-  const search = parameters.toString();
-  const params = useMemo(() => readParams(new URLSearchParams(search)), [search]);
-  function change(changed: Partial<ListParams>, options: ChangeOptions = {}): void {
-    // The search is debounced: other filters may have changed since.
-    setParameters((now) => toQuery({ ...readParams(now), ...changed }), options);
-  }
-  return [params, change];
+/** The list in the query string, without a key. */
+export function useApplicationParams(): readonly [ListParams, ChangeParams<ListParams>] {
+  return useListParams({ read: readParams, write: toQuery });
 }
 
 /** Ignores invalid values in the query string. */

@@ -1,5 +1,6 @@
 import type { Application } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { Grants } from "../rules/grants.js";
+import { formatNumber } from "../ui/count.js";
 import { ChipsOrAny, Copyable, DescriptionList } from "../ui/display.js";
 import { ExpiryTime, TimeAgo } from "../ui/time.js";
 import { ApplicationLink } from "./application-display.js";
@@ -90,10 +91,12 @@ export function Restrictions(props: SectionProps) {
             ? [
                 [
                   "Session quota",
-                  sessionQuota?.toLocaleString("en") ?? (
+                  sessionQuota === undefined ? (
                     <span key="quota" className="muted">
                       default
                     </span>
+                  ) : (
+                    formatNumber(sessionQuota)
                   ),
                 ] as const,
               ]

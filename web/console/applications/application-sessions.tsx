@@ -3,11 +3,8 @@ import { Timer } from "lucide-react";
 import { useState } from "react";
 import { Link } from "wouter";
 import type { Application } from "../../../gen/latchkey/v1/application_service_pb.js";
-import {
-  type ListSessionsResponse,
-  type Session,
-  SessionService,
-} from "../../../gen/latchkey/v1/session_service_pb.js";
+import { type Session, SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
+import { summarize } from "../lists/list-summary.js";
 import { RevokeDialog, StateBadge } from "../sessions/session-dialogs.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
 import { Button, ButtonLink } from "../ui/buttons.js";
@@ -20,8 +17,7 @@ interface ApplicationSessionsProps {
   readonly application: Application;
 }
 
-const pageSize = 100;
-const maxSessions = 5;
+const size = 5;
 
 /** The open sessions of a public application. */
 export function ApplicationSessions({ application }: ApplicationSessionsProps) {
@@ -36,7 +32,7 @@ function OpenSessions({ application: { id } }: ApplicationSessionsProps) {
   const [isRevoking, setIsRevoking] = useState(false);
   const { data, error } = useQuery(
     SessionService.method.listSessions,
-    { applicationId: id, size: pageSize },
+    { applicationId: id, size, includeTotal: true },
     { refetchInterval: 5_000 },
   );
   const sessions = data?.data ?? [];
@@ -69,21 +65,26 @@ function OpenSessions({ application: { id } }: ApplicationSessionsProps) {
           A browser opens a session with the key of this application. A backend then authorizes it.
         </EmptyState>
       )}
-      {data && data.data.length > 0 && <p className="muted">{countText(data)}</p>}
+      {sessions.length > 0 && (
+        <p className="muted">
+          {summarize(
+            {
+              count: sessions.length,
+              total: data?.pagination?.totalItems,
+              hasMore: data?.pagination?.next !== undefined,
+            },
+            "open session",
+          )}
+        </p>
+      )}
       <ul className="entries">
-        {sessions.slice(0, maxSessions).map((session) => (
+        {sessions.map((session) => (
           <SessionLine key={session.id} session={session} />
         ))}
       </ul>
       {isRevoking && <RevokeDialog id={id} onClose={() => setIsRevoking(false)} />}
     </Card>
   );
-}
-
-function countText({ data, pagination }: ListSessionsResponse): string {
-  return pagination?.next === undefined
-    ? `${data.length} open ${data.length === 1 ? "session" : "sessions"}.`
-    : `More than ${data.length} open sessions.`;
 }
 
 function SessionLine({ session: { id, state, createdAt, expiresAt } }: SessionLineProps) {

@@ -1,11 +1,13 @@
 import { AppWindow, CalendarClock, Plus, SearchX, Sprout } from "lucide-react";
 import { type ReactNode, useMemo, useState } from "react";
+import { ListSummary } from "../lists/list-summary.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
 import { Button, ButtonLink } from "../ui/buttons.js";
+import { countOf, formatNumber } from "../ui/count.js";
 import { EmptyState } from "../ui/display.js";
 import { NotAllowed, Page, Problem } from "../ui/page.js";
 import { Tabs } from "../ui/tabs.js";
-import { FilterBar } from "./application-filters.js";
+import { ApplicationFilters } from "./application-filters.js";
 import {
   chosenFilters,
   type ListParams,
@@ -13,13 +15,12 @@ import {
   noFilters,
   paramsForView,
   toListRequest,
-  useListParams,
+  useApplicationParams,
   type View,
   views,
 } from "./application-query.js";
 import { type ApplicationRows, useApplicationRows } from "./application-rows.js";
 import { ApplicationTable } from "./application-table.js";
-import "./applications.css";
 
 /** The applications, with search, filters and bulk actions. */
 export default function ApplicationsPage() {
@@ -46,7 +47,7 @@ const viewLabels: Readonly<Record<View, string>> = {
 };
 
 function Views() {
-  const [inUrl, change] = useListParams();
+  const [inUrl, change] = useApplicationParams();
   /** A search text that may be a key. It must not be in the URL. */
   const [secret, setSecret] = useState("");
   const params = useMemo(() => (inUrl.q === "" ? { ...inUrl, q: secret } : inUrl), [inUrl, secret]);
@@ -55,6 +56,11 @@ function Views() {
     const isSecret = mayBeKey(text);
     setSecret(isSecret ? text : "");
     change({ q: isSecret ? "" : text }, { replace: true });
+  }
+
+  function clear(): void {
+    setSecret("");
+    change(noFilters);
   }
 
   return (
@@ -67,15 +73,13 @@ function Views() {
         label: viewLabels[id],
         content: (
           <>
-            <FilterBar params={params} onSearch={search} onChange={change} />
-            <Applications
+            <ApplicationFilters
               params={params}
+              onSearch={search}
               onChange={change}
-              onClear={() => {
-                search("");
-                change(noFilters);
-              }}
+              onClear={clear}
             />
+            <Applications params={params} onChange={change} onClear={clear} />
           </>
         ),
       }))}
@@ -95,16 +99,13 @@ function Applications({ params, onChange, onClear }: ApplicationsProps) {
   const isFiltered = chosenFilters(params).length > 0;
   return (
     <>
-      <div className="list-summary">
-        <p role="status" className="muted">
-          {summaryOf(rows, params, isFiltered)}
-        </p>
+      <ListSummary text={summaryOf(rows, params, isFiltered)}>
         {rows.stopped && (
           <Button size="small" isBusy={rows.stopped.isContinuing} onClick={rows.stopped.continue}>
             Continue the search
           </Button>
         )}
-      </div>
+      </ListSummary>
       <Problem error={rows.error} />
       <ApplicationTable
         rows={rows}
@@ -122,15 +123,13 @@ function summaryOf(
   isFiltered: boolean,
 ) {
   if (count === undefined) {
-    return null;
+    return undefined;
   }
-  const number = count.toLocaleString("en");
   if (stopped) {
-    return `${number} found so far. The search stopped before the end of the list.`;
+    return `${formatNumber(count)} found so far. The search stopped before the end of the list.`;
   }
-  const noun = count === 1 ? "application" : "applications";
   const isPartial = order === "expires_at";
-  return [number, noun, isPartial && "with an expiry", isFiltered && "found"]
+  return [countOf(count, "application"), isPartial && "with an expiry", isFiltered && "found"]
     .filter(Boolean)
     .join(" ");
 }

@@ -14,6 +14,7 @@ import { SelectionBar } from "../bulk/selection-bar.js";
 import { useClient } from "../sign-in/connection.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
 import { Button } from "../ui/buttons.js";
+import { countOf, formatNumber } from "../ui/count.js";
 import { Notice } from "../ui/display.js";
 import { ConfirmText } from "../ui/fields.js";
 import { useRefresh } from "../ui/hooks.js";
@@ -54,7 +55,7 @@ export function BulkActions({ selected, total, onSelect }: BulkActionsProps) {
     <>
       <SelectionBar
         count={selected.length}
-        total={total.toLocaleString("en")}
+        total={formatNumber(total)}
         onClear={() => onSelect([])}
       >
         {may("application:update") && (
@@ -81,11 +82,6 @@ export function BulkActions({ selected, total, onSelect }: BulkActionsProps) {
   );
 }
 
-/** `3 applications`. */
-function countOf({ length }: readonly unknown[]): string {
-  return `${length.toLocaleString("en")} ${length === 1 ? "application" : "applications"}`;
-}
-
 interface ActionDialogProps {
   readonly selected: readonly Application[];
   /** Called with the results and the items without a success. */
@@ -98,7 +94,7 @@ function DisableDialog({ selected, onClose }: ActionDialogProps) {
   const { change, offerUndo } = useStatusChange();
   return (
     <BulkDialog
-      title={`Disable ${countOf(items)}?`}
+      title={`Disable ${countOf(items.length, "application")}?`}
       items={items}
       confirm="Disable"
       tone="danger"
@@ -126,7 +122,7 @@ function EnableDialog({ selected, onClose }: ActionDialogProps) {
   const { change, offerUndo } = useStatusChange();
   return (
     <BulkDialog
-      title={`Enable ${countOf(items)}?`}
+      title={`Enable ${countOf(items.length, "application")}?`}
       items={items}
       confirm="Enable"
       tone="primary"
@@ -172,8 +168,11 @@ function useStatusChange() {
     const failed = failedOf(results);
     toast(
       failed.length === 0
-        ? { title: `${countOf(items)} ${to} again` }
-        : { title: `${countOf(failed)} could not be ${to} again`, tone: "danger" },
+        ? { title: `${countOf(items.length, "application")} ${to} again` }
+        : {
+            title: `${countOf(failed.length, "application")} could not be ${to} again`,
+            tone: "danger",
+          },
     );
   }
 
@@ -181,7 +180,7 @@ function useStatusChange() {
     const items = succeededOf(results).map(({ item }) => item);
     if (items.length > 0) {
       toast({
-        title: `${countOf(items)} ${done}`,
+        title: `${countOf(items.length, "application")} ${done}`,
         onUndo: () => void undo(done === "disabled" ? "enabled" : "disabled", items),
       });
     }
@@ -201,7 +200,7 @@ function RotateDialog({ selected, onClose }: ActionDialogProps) {
   const items = selected.filter(({ id }) => !(isOwnLeftOut && id === me.applicationId));
   return (
     <BulkDialog
-      title={`Rotate the keys of ${countOf(items)}?`}
+      title={`Rotate the keys of ${countOf(items.length, "application")}?`}
       items={items}
       confirm="Rotate keys"
       tone={length === undefined ? "danger" : "primary"}
@@ -237,7 +236,7 @@ function DeleteManyDialog({ selected, onClose }: ActionDialogProps) {
   const phrase = `delete ${selected.length}`;
   return (
     <BulkDialog
-      title={`Delete ${countOf(selected)}?`}
+      title={`Delete ${countOf(selected.length, "application")}?`}
       items={selected}
       confirm="Delete permanently"
       tone="danger"
@@ -276,7 +275,7 @@ interface UnchangedProps {
 function Unchanged({ count, state }: UnchangedProps) {
   return count === 0 ? null : (
     <p className="hint">
-      {count.toLocaleString("en")} of the selected {count === 1 ? "is" : "are"} already {state}.
+      {formatNumber(count)} of the selected {count === 1 ? "is" : "are"} already {state}.
     </p>
   );
 }

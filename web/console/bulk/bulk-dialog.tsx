@@ -1,5 +1,6 @@
 import { type FormEvent, type ReactNode, useEffect, useRef, useState } from "react";
 import { Button } from "../ui/buttons.js";
+import { formatNumber } from "../ui/count.js";
 import { Dialog } from "../ui/dialog.js";
 import { LeaveGuard } from "../ui/leave-guard.js";
 import { BulkResults, failedOf, succeededOf } from "./bulk-results.js";
@@ -131,7 +132,7 @@ function NameList({ items }: { readonly items: readonly BulkItem[] }) {
       {items.slice(0, maxNames).map(({ id, name }) => (
         <li key={id}>{name}</li>
       ))}
-      {rest > 0 && <li className="muted">and {rest.toLocaleString("en")} more</li>}
+      {rest > 0 && <li className="muted">and {formatNumber(rest)} more</li>}
     </ul>
   );
 }

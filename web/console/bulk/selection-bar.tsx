@@ -1,6 +1,7 @@
 import { X } from "lucide-react";
 import type { ReactNode } from "react";
 import { IconButton } from "../ui/buttons.js";
+import { formatNumber } from "../ui/count.js";
 import "./bulk.css";
 
 interface SelectionBarProps {
@@ -16,7 +17,7 @@ interface SelectionBarProps {
 export function SelectionBar({ count, total, children, onClear }: SelectionBarProps) {
   return count === 0 ? null : (
     <section className="selection-bar" aria-label="Selection">
-      <span role="status">{`${count.toLocaleString("en")} of ${total} selected`}</span>
+      <span role="status">{`${formatNumber(count)} of ${total} selected`}</span>
       <div className="actions">{children}</div>
       <IconButton icon={X} label="Clear selection" onClick={onClear} />
     </section>

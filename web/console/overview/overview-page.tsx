@@ -6,6 +6,7 @@ import { type Overview, OverviewService } from "../../../gen/latchkey/v1/overvie
 import { RecentEvents } from "../activity/recent-events.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
 import { ButtonLink } from "../ui/buttons.js";
+import { formatNumber } from "../ui/count.js";
 import { Skeleton } from "../ui/display.js";
 import { Page, Problem } from "../ui/page.js";
 import { GettingStarted, GuardCard, useOwnApplications } from "./getting-started.js";
@@ -77,12 +78,12 @@ function Counts({ overview: { applications, sessions } }: { readonly overview: O
       <Count label="Applications" value={total} href="/applications">
         {(["private", "public", "management"] as const).map((type) => (
           <Link key={type} href={`/applications?type=${type}`}>
-            {number.format(applications[type])} {type}
+            {formatNumber(applications[type])} {type}
           </Link>
         ))}
         {(["enabled", "disabled"] as const).map((status) => (
           <Link key={status} href={`/applications?status=${status}`}>
-            {number.format(applications[status])} {status}
+            {formatNumber(applications[status])} {status}
           </Link>
         ))}
       </Count>
@@ -116,8 +117,6 @@ function Counts({ overview: { applications, sessions } }: { readonly overview: O
   );
 }
 
-const number = new Intl.NumberFormat("en");
-
 interface CountProps {
   readonly label: string;
   readonly value: number;
@@ -134,7 +133,7 @@ function Count({ label, value, isLowerBound = false, isWarning, href, children }
       <Link className="count-link" href={href}>
         <span className="count-label">{label}</span>
         <span className="count-value">
-          {number.format(value)}
+          {formatNumber(value)}
           {isLowerBound && "+"}
         </span>
       </Link>

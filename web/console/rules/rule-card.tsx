@@ -4,6 +4,7 @@ import { GripVertical } from "lucide-react";
 import { type RefObject, type SyntheticEvent, useEffect, useId, useRef, useState } from "react";
 import type { AccessRule } from "../../../gen/latchkey/v1/access_rule_pb.js";
 import { Button } from "../ui/buttons.js";
+import { countOf } from "../ui/count.js";
 import { Badge } from "../ui/display.js";
 import { Field } from "../ui/fields.js";
 import type { FieldErrors } from "../validation/validate.js";
@@ -116,9 +117,7 @@ export function RuleCard(props: RuleCardProps) {
 /** Also visible while the rule is closed. */
 function ErrorCount({ errors }: { readonly errors: FieldErrors }) {
   const count = Object.values(errors).flat().length;
-  return count === 0 ? null : (
-    <Badge tone="danger">{count === 1 ? "1 error" : `${count} errors`}</Badge>
-  );
+  return count === 0 ? null : <Badge tone="danger">{countOf(count, "error")}</Badge>;
 }
 
 interface PriorityInputProps {

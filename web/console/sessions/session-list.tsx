@@ -1,15 +1,17 @@
 import { useInfiniteQuery } from "@connectrpc/connect-query";
 import { keepPreviousData } from "@tanstack/react-query";
 import { SearchX, Timer, Trash2 } from "lucide-react";
-import { useEffect, useMemo, useState } from "react";
+import { type ReactNode, useEffect, useMemo, useState } from "react";
 import { type Session, SessionService } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { ApplicationLink, shortId } from "../applications/application-display.js";
 import { BulkDialog } from "../bulk/bulk-dialog.js";
 import { SelectionBar } from "../bulk/selection-bar.js";
+import { ListSummary, LoadMore, summarize } from "../lists/list-summary.js";
 import { hasFewPages } from "../live/refresh.js";
 import { useClient } from "../sign-in/connection.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
 import { Button, ButtonLink } from "../ui/buttons.js";
+import { countOf, formatNumber } from "../ui/count.js";
 import { type Column, DataTable } from "../ui/data-table.js";
 import { EmptyState } from "../ui/display.js";
 import { useRefresh } from "../ui/hooks.js";
@@ -19,6 +21,8 @@ import { StateBadge } from "./session-dialogs.js";
 
 interface SessionListProps {
   readonly filter: SessionFilter;
+  /** Actions for the whole list. */
+  readonly actions: ReactNode;
   clear(): void;
   open(id: string): void;
 }
@@ -32,9 +36,9 @@ interface ShownSession {
 const none: readonly Session[] = [];
 
 /** A table of sessions, loaded page by page. */
-export function SessionList({ filter, clear, open }: SessionListProps) {
-  const { sessions, error, hasNextPage, isPlaceholderData, isFetchingNextPage, fetchNextPage } =
-    useSessions(filter);
+export function SessionList({ filter, actions, clear, open }: SessionListProps) {
+  const query = useSessions(filter);
+  const { sessions, total, error, hasNextPage, isPlaceholderData } = query;
   const list = JSON.stringify([filter, isPlaceholderData]);
   // Authorized sessions also leave a list of unauthorized ones.
   const endReason =
@@ -51,6 +55,14 @@ export function SessionList({ filter, clear, open }: SessionListProps) {
   );
   return (
     <section className="session-list" aria-label="Open sessions" aria-busy={sessions === undefined}>
+      <ListSummary
+        text={
+          sessions &&
+          summarize({ count: sessions.length, total, hasMore: hasNextPage }, "open session")
+        }
+      >
+        {actions}
+      </ListSummary>
       <Problem error={error} />
       <DataTable
         label="Open sessions, newest first"
@@ -72,16 +84,10 @@ export function SessionList({ filter, clear, open }: SessionListProps) {
       <RevokeSelected
         // Sessions that have ended are no longer in the list.
         selected={(sessions ?? none).filter(({ id }) => selected.has(id))}
-        total={`${sessions?.length ?? 0}${hasNextPage ? "+" : ""}`}
+        total={formatNumber(sessions?.length ?? 0) + (hasNextPage ? "+" : "")}
         onSelect={(ids) => setSelected(new Set(ids))}
       />
-      {hasNextPage && (
-        <div className="actions">
-          <Button isBusy={isFetchingNextPage} onClick={() => fetchNextPage()}>
-            Load more
-          </Button>
-        </div>
-      )}
+      <LoadMore query={query} />
     </section>
   );
 }
@@ -107,7 +113,7 @@ function RevokeSelected({ selected, total, onSelect }: RevokeSelectedProps) {
       </SelectionBar>
       {revoking && (
         <BulkDialog
-          title={`Revoke ${revoking.length} ${revoking.length === 1 ? "session" : "sessions"}?`}
+          title={`Revoke ${countOf(revoking.length, "session")}?`}
           items={revoking.map(({ id }) => ({ id, name: `Session ${shortId(id)}` }))}
           confirm="Revoke"
           tone="danger"
@@ -250,6 +256,7 @@ function useSessions({ applicationId, authorizedBy, state }: SessionFilter) {
     SessionService.method.listSessions,
     {
       size,
+      includeTotal: true,
       start: undefined,
       ...(applicationId !== undefined && { applicationId }),
       ...(authorizedBy !== undefined && { authorizedBy }),
@@ -263,5 +270,5 @@ function useSessions({ applicationId, authorizedBy, state }: SessionFilter) {
     },
   );
   const sessions = useMemo(() => data?.pages.flatMap((page) => page.data), [data]);
-  return { ...query, sessions };
+  return { ...query, sessions, total: data?.pages[0]?.pagination?.totalItems };
 }

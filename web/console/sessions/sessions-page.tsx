@@ -1,14 +1,15 @@
 import { FlaskConical } from "lucide-react";
 import { useState } from "react";
-import { useSearchParams } from "wouter";
 import { ListSessionsRequestSchema } from "../../../gen/latchkey/v1/session_service_pb.js";
 import { choicesOf } from "../../../src/contract/fields.js";
-import { ApplicationField } from "../applications/application-field.js";
+import { isUuid } from "../applications/application-display.js";
+import { FilterBar } from "../lists/filter-bar.js";
+import { applicationFilter, choiceFilter, type Filter, plainOptions } from "../lists/filters.js";
+import { useListParams } from "../lists/list-params.js";
 import { LiveBadge } from "../live/live.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
 import { Button, ButtonLink } from "../ui/buttons.js";
 import { NotAllowed, Page } from "../ui/page.js";
-import { FilterSelect } from "../ui/select.js";
 import { RevokeDialog, SessionDialog } from "./session-dialogs.js";
 import { SessionList } from "./session-list.js";
 import "./sessions.css";
@@ -33,43 +34,28 @@ export default function SessionsPage() {
 
 function OpenSessions() {
   const { may } = useAccess();
-  const [params, change] = useSessionParams();
+  const [params, change] = useListParams({ read: readParams });
   const [isRevoking, setIsRevoking] = useState(false);
   const { application, authorizer, state, session } = params;
+  const clear = () => change(noFilters);
   return (
     <>
-      <search className="session-filter">
-        <ApplicationField
-          label="Application"
-          type="public"
-          value={application}
-          onChange={(id) => change({ application: id })}
-        />
-        <ApplicationField
-          label="Authorized by"
-          type="private"
-          value={authorizer}
-          onChange={(id) => change({ authorizer: id })}
-        />
-        <FilterSelect
-          label="State"
-          choices={states}
-          value={state}
-          onChange={(chosen) => change({ state: chosen })}
-        />
-        {application !== "" && may("session:delete") && (
-          <Button tone="danger" onClick={() => setIsRevoking(true)}>
-            Revoke all sessions
-          </Button>
-        )}
-      </search>
+      <FilterBar filters={filters} values={params} onChange={change} onClear={clear} />
       <SessionList
         filter={{
           applicationId: application || undefined,
           authorizedBy: authorizer || undefined,
           state: state || undefined,
         }}
-        clear={() => change({ application: "", authorizer: "", state: "" })}
+        actions={
+          application !== "" &&
+          may("session:delete") && (
+            <Button size="small" tone="danger" onClick={() => setIsRevoking(true)}>
+              Revoke all sessions
+            </Button>
+          )
+        }
+        clear={clear}
         open={(id) => change({ session: id })}
       />
       {session !== "" && (
@@ -82,18 +68,22 @@ function OpenSessions() {
 
 const states = choicesOf(ListSessionsRequestSchema.field.state);
 
-const names = ["application", "authorizer", "state", "session"] as const;
-type SessionParams = Readonly<Record<(typeof names)[number], string>>;
+const noFilters = { application: "", authorizer: "", state: "" } as const;
 
-/** Filters and the open session, from the query string. */
-function useSessionParams(): readonly [SessionParams, (changed: Partial<SessionParams>) => void] {
-  const [parameters, setParameters] = useSearchParams();
-  const params = Object.fromEntries(
-    names.map((name) => [name, parameters.get(name) ?? ""]),
-  ) as SessionParams;
-  function change(changed: Partial<SessionParams>): void {
-    const next = Object.entries({ ...params, ...changed }).filter(([, value]) => value !== "");
-    setParameters(Object.fromEntries(next));
-  }
-  return [{ ...params, state: states.includes(params.state) ? params.state : "" }, change];
+const filters: readonly Filter<keyof typeof noFilters>[] = [
+  applicationFilter({ name: "application", label: "Application", type: "public" }),
+  applicationFilter({ name: "authorizer", label: "Authorized by", type: "private" }),
+  choiceFilter({ name: "state", label: "State", options: plainOptions(states), any: "Any state" }),
+];
+
+/** The filters and the open session. Ignores invalid filters. */
+function readParams(query: URLSearchParams) {
+  const read = (name: string) => query.get(name) ?? "";
+  const readId = (name: string) => (isUuid(read(name)) ? read(name) : "");
+  return {
+    application: readId("application"),
+    authorizer: readId("authorizer"),
+    state: states.includes(read("state")) ? read("state") : "",
+    session: read("session"),
+  };
 }

@@ -67,23 +67,3 @@ export function Select({ label, hint, errors, options, value, onChange, isInline
 }
 
 const positioning = { placement: "bottom-start", gutter: 4, sameWidth: true } as const;
-
-interface FilterSelectProps {
-  readonly label: string;
-  readonly choices: readonly string[];
-  /** Empty for all. */
-  readonly value: string;
-  onChange(value: string): void;
-}
-
-/** A filter with the choices of a list, or all. */
-export function FilterSelect({ label, choices, value, onChange }: FilterSelectProps) {
-  const options = useMemo(
-    () => [
-      { value: "", label: "all" },
-      ...choices.map((choice) => ({ value: choice, label: choice })),
-    ],
-    [choices],
-  );
-  return <Select isInline label={label} options={options} value={value} onChange={onChange} />;
-}

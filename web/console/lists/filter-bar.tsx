@@ -1,0 +1,60 @@
+import { ListFilter, X } from "lucide-react";
+import { Fragment, type ReactNode } from "react";
+import { Button } from "../ui/buttons.js";
+import { Popover } from "../ui/popover.js";
+import type { Filter } from "./filters.js";
+import "./lists.css";
+
+interface FilterBarProps<Name extends string> {
+  readonly filters: readonly Filter<Name>[];
+  readonly values: Readonly<Record<Name, string>>;
+  onChange(changed: Partial<Record<Name, string>>): void;
+  onClear(): void;
+  /** The search and the order, if the list has them. */
+  readonly children?: ReactNode;
+}
+
+/** The filters of a list: their fields behind a button, and those that are set below it. */
+export function FilterBar<Name extends string>(props: FilterBarProps<Name>) {
+  const { filters, values, onChange, onClear, children } = props;
+  const change = (name: Name, value: string) => onChange({ [name]: value } as Record<Name, string>);
+  const chosen = filters.filter(({ name }) => values[name] !== "");
+  return (
+    <search className="filter-area">
+      <div className="filter-bar">
+        <Popover title="Filters" trigger={<Button icon={ListFilter}>Filter</Button>}>
+          <div className="filter-fields">
+            {filters.map(({ name, label, field }) => (
+              <Fragment key={name}>
+                {field({ label, value: values[name], onChange: (value) => change(name, value) })}
+              </Fragment>
+            ))}
+          </div>
+        </Popover>
+        {children}
+      </div>
+      {chosen.length > 0 && (
+        <ul className="filter-chips" aria-label="Filters">
+          {chosen.map(({ name, label, show }) => (
+            <li key={name} className="filter-chip">
+              <span className="muted">{label}</span>
+              <span className="filter-value">{show ? show(values[name]) : values[name]}</span>
+              <button
+                type="button"
+                aria-label={`Remove filter ${label}`}
+                onClick={() => change(name, "")}
+              >
+                <X size={12} aria-hidden />
+              </button>
+            </li>
+          ))}
+          <li>
+            <Button tone="quiet" size="small" onClick={onClear}>
+              Clear all
+            </Button>
+          </li>
+        </ul>
+      )}
+    </search>
+  );
+}

@@ -1,0 +1,68 @@
+import type { ReactNode } from "react";
+import { ApplicationName } from "../applications/application-display.js";
+import { ApplicationField } from "../applications/application-field.js";
+import { type Option, Select } from "../ui/select.js";
+
+/** A filter of a list. An empty value means that it is not set. */
+export interface Filter<Name extends string = string> {
+  readonly name: Name;
+  readonly label: string;
+  field(props: FilterFieldProps): ReactNode;
+  /** The value in words. */
+  show?(value: string): ReactNode;
+}
+
+export interface FilterFieldProps {
+  readonly label: string;
+  readonly value: string;
+  onChange(value: string): void;
+}
+
+type NameAndLabel<Name extends string> = Pick<Filter<Name>, "name" | "label">;
+
+interface ChoiceFilter<Name extends string> extends NameAndLabel<Name> {
+  readonly options: readonly Option[];
+  /** The option without a filter. */
+  readonly any: string;
+}
+
+/** A filter with a fixed list of values. */
+export function choiceFilter<Name extends string>({
+  name,
+  label,
+  options,
+  any,
+}: ChoiceFilter<Name>): Filter<Name> {
+  const all = [{ value: "", label: any }, ...options];
+  return {
+    name,
+    label,
+    field: (props) => <Select {...props} options={all} />,
+    show: (value) => options.find((option) => option.value === value)?.label,
+  };
+}
+
+/** Options that read as their values. */
+export function plainOptions(values: readonly string[]): readonly Option[] {
+  return values.map((value) => ({ value, label: value }));
+}
+
+interface ApplicationFilter<Name extends string> extends NameAndLabel<Name> {
+  /** Suggests only applications of this type. */
+  readonly type?: string;
+  readonly hint?: string;
+}
+
+/** A filter by the id of an application, which the user finds by its name. */
+export function applicationFilter<Name extends string>({
+  name,
+  label,
+  ...rest
+}: ApplicationFilter<Name>): Filter<Name> {
+  return {
+    name,
+    label,
+    field: (props) => <ApplicationField {...props} {...rest} />,
+    show: (id) => <ApplicationName id={id} />,
+  };
+}

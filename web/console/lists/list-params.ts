@@ -1,0 +1,34 @@
+import { useMemo } from "react";
+import { useSearchParams } from "wouter";
+
+interface ChangeOptions {
+  /** Adds no entry to the history, for example while the user types. */
+  readonly replace?: boolean;
+}
+
+export type ChangeParams<Params> = (changed: Partial<Params>, options?: ChangeOptions) => void;
+
+interface ListParamsOptions<Params> {
+  /** Reads the query string and ignores invalid values. */
+  read(query: URLSearchParams): Params;
+  /** The values for the query string. Empty ones are left out. */
+  write?(params: Params): Readonly<Record<string, string>>;
+}
+
+/** The filters of a list in the query string, so that the URL can be shared. */
+export function useListParams<Params extends object>({
+  read,
+  write = (params) => params as Record<string, string>,
+}: ListParamsOptions<Params>): readonly [Params, ChangeParams<Params>] {
+  const [parameters, setParameters] = useSearchParams();
+  const search = parameters.toString();
+  const params = useMemo(() => read(new URLSearchParams(search)), [search, read]);
+  function change(changed: Partial<Params>, options: ChangeOptions = {}): void {
+    // Typed text is debounced: other filters may have changed since.
+    setParameters((now) => {
+      const next = Object.entries(write({ ...read(now), ...changed }));
+      return Object.fromEntries(next.filter(([, value]) => value !== ""));
+    }, options);
+  }
+  return [params, change];
+}
