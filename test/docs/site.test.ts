@@ -4,7 +4,11 @@ import { describe, expect, it } from "@jest/globals";
 import MiniSearch from "minisearch";
 import { type ProblemCode, problemCatalogue, problemUri } from "../../src/contract/problems.js";
 import { createGuardSamples, createSamples } from "../../src/contract/samples/samples.js";
-import { type SearchEntry, searchOptions } from "../../web/docs/search/search-options.js";
+import {
+  findEntries,
+  type SearchEntry,
+  searchOptions,
+} from "../../web/docs/search/search-options.js";
 
 const folder = join("dist", "web");
 const files = readdirSync(folder, { recursive: true, encoding: "utf8" });
@@ -165,11 +169,32 @@ describe("the search index", () => {
     ["create application request", "/docs/proto#createapplicationrequest"],
     ["createGuard", "/docs/reference/client#guard"],
     ["authorizes a session", "/docs/api#authorize-session"],
+    // A parameter, a field, an error and a word of the API reference.
+    ["deny_status", "/docs/api#forward-auth"],
+    ["grace", "/docs/api#regenerate-application-key"],
+    ["external_id", "/docs/api#create-application"],
+    ["nonce_used", "/docs/api#authorize-session"],
+    ["upcoming expirations, with the actor", "/docs/api#events"],
+    ["RFC 9457 problem", "/docs/api"],
+    // Code, in tutorials and guides.
+    ["createGuard", "/docs/tutorials/guard-a-service#2-write-the-service"],
+    ["auth_request", "/docs/guides/protect-an-api-behind-a-gateway#statuses-in-nginx"],
+    ["rotate_key", "/docs/guides/rotate-a-key"],
     ["TRUSTED_PROXIES", "/docs/reference/settings#network-and-tls"],
     ["kubernets", "/docs/guides/deploy#kubernetes"],
   ])("finds %s", (query, url) => {
-    const found = index.search(query).map(({ id }) => id);
+    const found = findEntries(index, query).map(({ id }) => id);
     expect(found.slice(0, 5)).toContain(url);
+  });
+
+  it.each([
+    ["rotate", "/docs/guides/rotate-a-key"],
+    ["create application", "/docs/api#create-application"],
+    ["version_mismatch", "/docs/errors/version_mismatch"],
+    ["backup", "/docs/guides/back-up"],
+    ["settings", "/docs/reference/settings"],
+  ])("puts the page whose title has %s first", (query, url) => {
+    expect(findEntries(index, query)[0]?.id).toBe(url);
   });
 
   it("has no entry whose page or anchor is missing", () => {

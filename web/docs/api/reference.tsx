@@ -15,10 +15,11 @@ import {
   type Operation,
   type OperationError,
   type Parameter,
+  type Schema,
   type Service,
 } from "./operations.js";
 import { Code, SampleTabs } from "./sample-tabs.js";
-import { Description, Properties, Property } from "./schema.js";
+import { Description, fieldsOf, Properties, Property } from "./schema.js";
 
 const document = openapi as OpenApiDocument;
 const { schemas } = document.components;
@@ -38,17 +39,50 @@ export function createApiPage(): Page {
     })),
     filter: "operations",
     group: "API reference",
-    sections: services.flatMap(({ operations }) => operations.map(describeForSearch)),
+    sections: [introduction, ...services.flatMap(describeService)],
     kind: "api",
     script: "docs/api/main.ts",
   };
 }
 
-function describeForSearch({ id, title, method, path, summary, description }: Operation): Section {
+/** What search finds: the introduction, the services, and the operations with their fields and errors. */
+const introduction: Section = {
+  heading: { level: 1, id: "api-reference", text: "API reference" },
+  text: plain(document.info.description),
+};
+
+function describeService({ id, title, description, operations }: Service): Section[] {
+  return [
+    { heading: { level: 2, id, text: title }, text: plain(description) },
+    ...operations.map(describeOperation),
+  ];
+}
+
+function describeOperation(operation: Operation): Section {
+  const { id, title, method, path, summary, description, access, body, response } = operation;
+  const fieldsIn = (schema?: Schema) => (schema ? fieldsOf(schema, schemas) : []);
+  const sent = [
+    ...operation.parameters.map(({ name, description }) => [name, { description }] as const),
+    ...fieldsIn(body?.schema),
+  ];
+  const text = [
+    `${method} ${path}. ${summary}. ${description}`,
+    access,
+    ...sent.map(([, { description }]) => description),
+    // The proto reference describes them, once for all operations.
+    ...fieldsIn(response.schema).map(([name]) => name),
+    ...operation.errors.map(({ code }) => code),
+  ];
   return {
     heading: { level: 3, id, text: title },
-    text: `${method} ${path}. ${summary}. ${description}`.replaceAll("`", ""),
+    names: sent.map(([name]) => name),
+    text: plain(text.join(" ")),
   };
+}
+
+/** Markdown without the marks of code, emphasis and lists. */
+function plain(markdown: string): string {
+  return markdown.replaceAll(/`|\*+|^- /gm, "").replaceAll(/\s+/g, " ");
 }
 
 function Reference() {

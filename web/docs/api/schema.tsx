@@ -62,6 +62,14 @@ export function Property({ name, schema, schemas, isRequired, isRequest }: Prope
   );
 }
 
+/** The names and schemas of the fields of an object at any depth. */
+export function fieldsOf(schema: Schema, schemas: Schemas): (readonly [string, Schema])[] {
+  return Object.entries(objectIn(schema, schemas).properties ?? {}).flatMap(([name, property]) => {
+    const resolved = resolve(property, schemas);
+    return [[name, resolved] as const, ...fieldsOf(resolved, schemas)];
+  });
+}
+
 /** The schema with its reference resolved. Its own keywords take precedence. */
 function resolve({ $ref, ...own }: Schema, schemas: Schemas): Schema {
   const name = $ref?.split("/").at(-1);

@@ -1,5 +1,5 @@
 import MiniSearch, { type SearchResult } from "minisearch";
-import { type SearchEntry, searchOptions } from "./search-options.js";
+import { findEntries, type SearchEntry, searchOptions } from "./search-options.js";
 
 const maxResults = 24;
 
@@ -12,7 +12,7 @@ export async function loadSearch(indexUrl: string): Promise<(query: string) => R
     throw new Error(`${indexUrl} returned ${response.status}`);
   }
   const index = MiniSearch.loadJSON<SearchEntry>(await response.text(), searchOptions);
-  return (query) => index.search(query).slice(0, maxResults) as Result[];
+  return (query) => findEntries(index, query).slice(0, maxResults) as Result[];
 }
 
 /** Shows results by group, in the order of the best result of each. */

@@ -255,7 +255,7 @@ function SearchDialog() {
       </div>
       <div id="search-results" role="listbox" aria-label="Results" hidden />
       <p className="search-status" role="status">
-        Find pages, errors, operations, methods and messages.
+        Find pages, operations, fields, errors and messages.
       </p>
     </dialog>
   );

@@ -12,6 +12,8 @@ export interface Heading {
 export interface Section {
   readonly heading: Heading;
   readonly text: string;
+  /** The parameters and fields of an operation. */
+  readonly names?: readonly string[] | undefined;
 }
 
 export interface RenderedMarkdown {
