@@ -122,6 +122,35 @@ describeInBrowser("the documentation site", (browser) => {
     expect(faults).toEqual([]);
   });
 
+  it("copies without the clipboard, which browsers have only in a secure context", async () => {
+    const { page } = await browser.open(docs);
+    const origin = "http://docs.test";
+    await page.route(`${origin}/**`, async (route) => {
+      const url = route.request().url().replace(origin, server.url);
+      await route.fulfill({ response: await route.fetch({ url }) });
+    });
+    await page.goto(`${origin}/docs/guides/rotate-a-key`);
+    expect(await page.evaluate("isSecureContext")).toBe(false);
+    const block = page.locator(".code:not(.output)").first();
+    const code = (await block.locator("pre").textContent())?.trim() ?? "";
+
+    await block.hover();
+    await block.locator(".copy").click();
+    await block.getByRole("button", { name: "Copied" }).waitFor();
+    await page.keyboard.press("/");
+    await page.keyboard.press("Control+v");
+    const search = page.getByRole("combobox", { name: "Search the documentation" });
+    expect((await search.inputValue()).trim()).toBe(code.replaceAll("\n", " "));
+    await page.keyboard.press("Escape");
+
+    // As in a browser that blocks this too.
+    await page.evaluate("document.execCommand = () => false");
+    await block.locator(".copy").click();
+    await block.getByRole("button", { name: "Press Ctrl+C" }).waitFor();
+    expect(await page.evaluate("String(getSelection()).trim()")).toBe(code);
+    await page.unrouteAll({ behavior: "ignoreErrors" });
+  });
+
   it("has a menu on a phone, and filters the proto reference", async () => {
     const { page, faults } = await browser.open(`${docs}/proto`, { viewport: phone });
     expect(await horizontalOverflow(page)).toBe(0);

@@ -1,17 +1,22 @@
+import { copy } from "../common/clipboard.js";
 import { openStorage } from "../common/storage.js";
 
-const confirmation = 2_000;
+const confirmation = 3_000;
 
-/** Adds a button to each block of code that is not output. Without a secure context the browser has no clipboard. */
+const copyKeys = /Mac|iPhone|iPad/.test(navigator.platform) ? "⌘C" : "Ctrl+C";
+
+/** Adds a button to each block of code that is not output. */
 export function addCopyButtons(): void {
-  if (!navigator.clipboard) {
-    return;
-  }
   for (const block of document.querySelectorAll<HTMLElement>(".code:not(.output)")) {
     const button = createButton("copy", "Copy");
+    const code = block.querySelector("pre") as HTMLElement;
+    button.ariaLive = "polite";
     button.addEventListener("click", async () => {
-      await navigator.clipboard.writeText(block.querySelector("pre")?.textContent ?? "");
-      button.textContent = "Copied";
+      const isCopied = await copy(code.textContent);
+      button.textContent = isCopied ? "Copied" : `Press ${copyKeys}`;
+      if (!isCopied) {
+        getSelection()?.selectAllChildren(code);
+      }
       setTimeout(() => {
         button.textContent = "Copy";
       }, confirmation);

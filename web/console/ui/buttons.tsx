@@ -1,6 +1,7 @@
 import { Check, Copy, type LucideIcon } from "lucide-react";
 import { type ComponentProps, type ReactNode, useState } from "react";
 import { Link } from "wouter";
+import { copy as copyToClipboard } from "../../common/clipboard.js";
 import { Tooltip } from "./tooltip.js";
 
 interface ButtonLook {
@@ -91,13 +92,7 @@ export function CopyButton({ text, label = "Copy", isCompact = false }: CopyButt
   const icon = outcome === "copied" ? Check : Copy;
 
   async function copy(): Promise<void> {
-    try {
-      await navigator.clipboard.writeText(text);
-      setOutcome("copied");
-    } catch {
-      // The clipboard needs a secure context: HTTPS or localhost.
-      setOutcome("failed");
-    }
+    setOutcome((await copyToClipboard(text)) ? "copied" : "failed");
     setTimeout(() => setOutcome(undefined), 3_000);
   }
 

@@ -1,3 +1,4 @@
+import { copy } from "../../common/clipboard.js";
 import type * as toaster from "./toaster.js";
 
 let loading: Promise<typeof toaster> | undefined;
@@ -15,11 +16,9 @@ export function dismissToasts(): void {
 
 /** Copies text to the clipboard and confirms it with a toast. */
 export async function copyText(text: string, name: string): Promise<void> {
-  try {
-    await navigator.clipboard.writeText(text);
-    toast({ title: `${name} copied` });
-  } catch {
-    // The clipboard needs a secure context: HTTPS or localhost.
-    toast({ title: `${name} not copied`, description: "The browser blocks it.", tone: "danger" });
-  }
+  toast(
+    (await copy(text))
+      ? { title: `${name} copied` }
+      : { title: `${name} not copied`, description: "The browser blocks it.", tone: "danger" },
+  );
 }

@@ -159,7 +159,12 @@ function ParameterInput({ parameter, value, onChange }: ParameterInputProps) {
     <Field label={<code>{name}</code>} note={note.filter(Boolean).join(", ")}>
       {(id) =>
         choices ? (
-          <select id={id} value={value} onChange={({ target }) => onChange(target.value)}>
+          <select
+            id={id}
+            required={required}
+            value={value}
+            onChange={({ target }) => onChange(target.value)}
+          >
             <option value="">–</option>
             {choices.map((choice) => (
               <option key={choice}>{choice}</option>

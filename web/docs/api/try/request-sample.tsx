@@ -2,6 +2,7 @@ import { Check, Copy } from "lucide-react";
 import { useState } from "react";
 import type { SampleCall } from "../../../../src/contract/samples/call.js";
 import { createSamples, type Sample } from "../../../../src/contract/samples/samples.js";
+import { copy } from "../../../common/clipboard.js";
 import { storedLanguage } from "../../code-blocks.js";
 import { CodeView } from "./code-view.js";
 
@@ -33,23 +34,23 @@ export function RequestSample({ call }: { readonly call: SampleCall }) {
   );
 }
 
-/** Without a secure context the browser has no clipboard. */
 export function CopyButton({ text }: { readonly text: string }) {
-  const [copied, setCopied] = useState<string>();
-  const isCopied = copied === text;
+  const [outcome, setOutcome] = useState<{ text: string; isCopied: boolean }>();
+  const isCurrent = outcome?.text === text;
+  const isCopied = isCurrent && outcome.isCopied;
   return (
-    "clipboard" in navigator && (
+    <>
+      <span role="status" className={isCopied ? "visually-hidden" : "type"}>
+        {isCurrent && (isCopied ? "Copied" : "Copying is blocked. Select the text.")}
+      </span>
       <button
         type="button"
         className="icon-button"
-        aria-label={isCopied ? "Copied" : "Copy"}
-        onClick={async () => {
-          await navigator.clipboard.writeText(text);
-          setCopied(text);
-        }}
+        aria-label="Copy"
+        onClick={async () => setOutcome({ text, isCopied: await copy(text) })}
       >
         {isCopied ? <Check /> : <Copy />}
       </button>
-    )
+    </>
   );
 }
