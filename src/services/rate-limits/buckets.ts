@@ -150,6 +150,9 @@ interface Buckets {
 /** Buckets in each of the two cache generations. */
 export const generationSize = 10_000;
 
+/** A fraction of a token, so that rounding errors never refuse a caller that keeps to the limit. */
+const roundingReserve = 1e-6;
+
 /**
  * Creates buckets in this process. An evicted bucket is full again. That gives
  * an attacker no extra tokens: eviction takes thousands of other names, each
@@ -159,9 +162,9 @@ export function createBuckets({ count, interval, burst }: Rate): Buckets {
   const buckets = createGenerationalCache<TokenBucket>(generationSize, 1);
 
   function createBucket(name: string): TokenBucket {
-    const options = { bucketSize: burst, tokensPerInterval: count, interval };
-    const bucket = new TokenBucket(options);
-    bucket.content = burst;
+    const bucketSize = burst + roundingReserve;
+    const bucket = new TokenBucket({ bucketSize, tokensPerInterval: count, interval });
+    bucket.content = bucketSize;
     return buckets.add(name, 0, bucket, 1);
   }
 
