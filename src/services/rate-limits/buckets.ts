@@ -150,8 +150,8 @@ interface Buckets {
 /** Buckets in each of the two cache generations. */
 export const generationSize = 10_000;
 
-/** A fraction of a token, so that rounding errors never refuse a caller that keeps to the limit. */
-const roundingReserve = 1e-6;
+/** The fraction by which a bucket is larger, so that rounding errors refuse no caller that keeps to the limit. */
+const roundingReserve = 1e-10;
 
 /**
  * Creates buckets in this process. An evicted bucket is full again. That gives
@@ -162,7 +162,7 @@ export function createBuckets({ count, interval, burst }: Rate): Buckets {
   const buckets = createGenerationalCache<TokenBucket>(generationSize, 1);
 
   function createBucket(name: string): TokenBucket {
-    const bucketSize = burst + roundingReserve;
+    const bucketSize = burst * (1 + roundingReserve);
     const bucket = new TokenBucket({ bucketSize, tokensPerInterval: count, interval });
     bucket.content = bucketSize;
     return buckets.add(name, 0, bucket, 1);
