@@ -7499,7 +7499,7 @@ export const openapi = {
           "Operations"
         ],
         "summary": "Gets the version and the paths of the service",
-        "description": "A browser is redirected to the console instead. With `CONSOLE=off`, `console` and `docs` are absent. Needs no key.",
+        "description": "A browser is redirected to the console instead. With `CONSOLE=off`, `console` is absent, and a browser is redirected to the documentation. Needs no key.",
         "security": [],
         "responses": {
           "200": {
@@ -7548,6 +7548,7 @@ export const openapi = {
                   "required": [
                     "name",
                     "version",
+                    "docs",
                     "openapi"
                   ]
                 },
@@ -11385,7 +11386,7 @@ export const openapi = {
           "type": {
             "type": "string",
             "format": "uri-reference",
-            "description": "The path of a page about the error, on the host of this service.",
+            "description": "The path of a page about the error, on the host of this service. `about:blank` in a denial that a gateway passes on to its client.",
             "examples": [
               "/docs/errors/nonce_used"
             ]

@@ -8,6 +8,7 @@ import {
 } from "../gen/google/rpc/error_details_pb.js";
 import {
   type FieldViolation,
+  foreignProblemUri,
   invalidKeyResponse,
   type ProblemCode,
   problemCatalogue,
@@ -94,11 +95,11 @@ export class Problem extends ConnectError {
 
 /** A problem as a response body (RFC 9457). */
 export function problemBody(
-  { problemCode, status, title, rawMessage, violations }: Problem,
+  { problemCode, status, title, rawMessage, violations, isDecision }: Problem,
   requestId: string,
 ): string {
   return JSON.stringify({
-    type: problemUri(problemCode),
+    type: isDecision ? foreignProblemUri : problemUri(problemCode),
     title,
     status,
     detail: rawMessage,

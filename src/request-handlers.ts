@@ -91,7 +91,7 @@ export function createHandlers(
       redactKeys: dependencies.redactKeys,
     }),
     createSystemEndpoints({ readiness, keyHeader, hasConsole, publicUrl, scrape }),
-    ...(hasConsole ? [createWebPages({ keyHeader })] : []),
+    createWebPages({ keyHeader, hasConsole }),
     createGateway({ ...shared, openImplementations, pipelines }),
   ];
 }

@@ -66,9 +66,11 @@ export function createServiceLog(settings: Settings): ServiceLog {
 /** Links, a command to try and, last and in a frame, the first key. */
 function firstKeyBanner({ key }: BootstrapResult, url: string, settings: Settings): string {
   const insecure = settings.tls ? " --insecure" : "";
-  const pages = settings.hasConsole ? `  Console  ${url}/console\n  Docs     ${url}/docs\n\n` : "";
+  const console = settings.hasConsole ? `  Console  ${url}/console\n` : "";
   return `
-${pages}  Try it:
+${console}  Docs     ${url}/docs
+
+  Try it:
 
       curl${insecure} -H '${settings.keyHeader}: ${key}' ${url}/applications/key
 

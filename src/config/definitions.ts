@@ -71,7 +71,7 @@ export const definitions = {
     default: "10s",
     ...server("time", "time for calls in progress to finish at shutdown"),
   },
-  CONSOLE: { parse: onOrOff, default: "on", ...server("state", "web pages /console and /docs") },
+  CONSOLE: { parse: onOrOff, default: "on", ...server("state", "web page /console") },
   LOG_LEVEL: {
     parse: oneOf("trace", "debug", "info", "warn", "error", "fatal", "silent"),
     default: "info",

@@ -196,6 +196,12 @@ export function problemUri(code: string): string {
   return `/docs/errors/${code}`;
 }
 
+/**
+ * The `type` of a denial that a gateway or guard sends to its own client. The page of the error is
+ * not on the host that the client called, and the address of Latchkey may be internal.
+ */
+export const foreignProblemUri = "about:blank";
+
 /** The response to every invalid key, from the service and from guards. Some methods also read `Authorization`. */
 export function invalidKeyResponse(keyHeader: string, acceptsAuthorization = false) {
   const others = acceptsAuthorization ? ', Bearer realm="latchkey", Basic realm="latchkey"' : "";

@@ -57,7 +57,7 @@ export function describeHttpMiddleware(name: string, start: Start): void {
       const [, , body] = JSON.parse(raw);
       expect(headers["content-type"]).toBe("application/problem+json");
       expect(headers["content-length"]).toBe(String(body.length));
-      const type = `/docs/errors/${code}`;
+      const type = "about:blank";
       expect(JSON.parse(body)).toEqual({ type, title, status, detail, code });
     });
   });

@@ -38,7 +38,7 @@ export function createProbes(problems: Problems): Json {
       operationId: "getService",
       summary: "Gets the version and the paths of the service",
       description:
-        "A browser is redirected to the console instead. With `CONSOLE=off`, `console` and `docs` are absent.",
+        "A browser is redirected to the console instead. With `CONSOLE=off`, `console` is absent, and a browser is redirected to the documentation.",
       response: "The service.",
       schema: serviceSchema,
       example: serviceExample,
@@ -118,7 +118,7 @@ const serviceSchema: Json = {
       { type: "string", examples: [value] },
     ]),
   ),
-  required: ["name", "version", "openapi"],
+  required: ["name", "version", "docs", "openapi"],
 };
 
 const metadataExample = {

@@ -105,7 +105,8 @@ export const problemSchema: Json = {
     type: {
       type: "string",
       format: "uri-reference",
-      description: "The path of a page about the error, on the host of this service.",
+      description:
+        "The path of a page about the error, on the host of this service. `about:blank` in a denial that a gateway passes on to its client.",
       examples: [problemUri("nonce_used")],
     },
     title: {

@@ -13,7 +13,7 @@ import { webPageAt } from "./web-pages.js";
 interface EndpointOptions {
   readonly readiness: Readiness;
   readonly keyHeader: string;
-  /** Whether the service has the console and the documentation. */
+  /** Whether the service has the console. */
   readonly hasConsole: boolean;
   /** The URL of the service for its clients, without a trailing slash. */
   readonly publicUrl?: string | undefined;
@@ -52,12 +52,13 @@ export function createSystemEndpoints({
   const service = JSON.stringify({
     name: "latchkey",
     version,
-    ...(hasConsole && { console: "/console", docs: "/docs" }),
+    ...(hasConsole && { console: "/console" }),
+    docs: "/docs",
     openapi: "/openapi.json",
   });
   endpoints.set(rootPath, (exchange) =>
-    hasConsole && acceptsHtml(exchange)
-      ? exchange.send(302, [...varyByAccept, "location", "/console"])
+    acceptsHtml(exchange)
+      ? exchange.send(302, [...varyByAccept, "location", hasConsole ? "/console" : "/docs"])
       : exchange.send(200, [...varyByAccept, "content-type", "application/json"], service),
   );
   add("healthz", (exchange) => sendJson(exchange, 200, '{"status":"ok"}'));
@@ -89,7 +90,7 @@ export function createSystemEndpoints({
   };
 }
 
-/** Browsers get the console here, and programs the paths of this service. */
+/** Browsers get the console or the documentation here, and programs the paths of this service. */
 const rootPath = "/";
 const varyByAccept: HeaderList = ["vary", "accept"];
 

@@ -43,6 +43,8 @@ const noSniff: HeaderList = ["x-content-type-options", "nosniff"];
 
 interface WebPagesOptions {
   readonly keyHeader: string;
+  /** Without the console the documentation remains, because the `type` of errors links to it. */
+  readonly hasConsole: boolean;
 }
 
 /** The page of a path, if any. */
@@ -51,7 +53,7 @@ export function webPageAt(path: string): WebPageName | undefined {
 }
 
 /** Serves the web pages and their assets. */
-export function createWebPages({ keyHeader }: WebPagesOptions): RequestHandler {
+export function createWebPages({ keyHeader, hasConsole }: WebPagesOptions): RequestHandler {
   const files = findWebFiles();
   const console = withKeyHeader(files, "/console/index.html", keyHeader);
   const apiReference = withKeyHeader(files, "/docs/api.html", keyHeader);
@@ -70,7 +72,10 @@ export function createWebPages({ keyHeader }: WebPagesOptions): RequestHandler {
     switch (webPageAt(path)) {
       case "console":
         // Its script shows the page of the path.
-        return () => sendFile(exchange, console, pageHeaders);
+        return () =>
+          hasConsole
+            ? sendFile(exchange, console, pageHeaders)
+            : sendFile(exchange, notFound, pageHeaders, 404);
       case "docs":
         return () => sendDocsPage(exchange);
       case "assets": {
@@ -95,7 +100,7 @@ export function createWebPages({ keyHeader }: WebPagesOptions): RequestHandler {
 function findFile(files: ReadonlyMap<string, WebFile>, path: string): WebFile {
   const file = files.get(path);
   if (!file) {
-    throw new Error(`The page ${path} is not built. Run npm run build, or set CONSOLE=off.`);
+    throw new Error(`The page ${path} is not built. Run npm run build.`);
   }
   return file;
 }

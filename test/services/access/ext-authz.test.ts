@@ -106,7 +106,10 @@ function expectDenied(
     "x-latchkey-reason": code,
   });
   const problem = JSON.parse(value.body);
-  expect(problem).toMatchObject({ status: httpStatus, code, request_id: expect.any(String) });
+  expect(problem).toMatchObject({
+    ...{ type: "about:blank", status: httpStatus, code },
+    request_id: expect.any(String),
+  });
   return { headers, problem };
 }
 

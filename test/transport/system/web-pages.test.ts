@@ -1,7 +1,7 @@
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { version } from "../../../src/config/settings.js";
-import { send } from "../../support/http/http.js";
+import { expectProblem, send } from "../../support/http/http.js";
 import { callRaw } from "../../support/http/raw-grpc.js";
 import { startServer, type TestServer } from "../../support/service/server.js";
 
@@ -180,16 +180,19 @@ describe("web pages", () => {
 });
 
 describe("CONSOLE=off", () => {
-  it("serves no web page", async () => {
+  it("disables the console, and keeps the documentation, to which errors link", async () => {
     const server = await startServer("lmdb", { environment: { CONSOLE: "off" } });
     try {
       const headers = { accept: "text/html" };
-      const paths = ["/console", "/docs", "/docs/api", "/docs/errors/internal"];
+      const paths = ["/console", "/console/me", "/docs", "/docs/api"];
       const responses = await Promise.all(paths.map((path) => send(server, path, { headers })));
-      expect(responses.map(({ status }) => status)).toEqual(paths.map(() => 404));
-      const { status, body } = await send(server, "/", { headers });
-      expect(status).toBe(200);
-      expect(JSON.parse(body)).toEqual({ name: "latchkey", version, openapi: "/openapi.json" });
+      expect(responses.map(({ status }) => status)).toEqual([404, 404, 200, 200]);
+      const { type } = expectProblem(await send(server, "/applications"), 401, "unauthenticated");
+      expect((await send(server, type, { headers })).status).toBe(200);
+      expect((await send(server, "/", { headers })).headers.location).toBe("/docs");
+      const { body } = await send(server, "/");
+      const expected = { name: "latchkey", version, docs: "/docs", openapi: "/openapi.json" };
+      expect(JSON.parse(body)).toEqual(expected);
     } finally {
       await server.close();
     }
