@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import { openapi } from "../../gen/openapi.js";
+import { textOf } from "./html.js";
 
 interface Message {
   readonly content?: Readonly<Record<string, { readonly schema: Schema }>>;
@@ -27,16 +28,6 @@ const operations = Object.entries(openapi.paths).flatMap(([path, verbs]) =>
     return { ...operation, id, path, method: verb.toUpperCase() };
   }),
 );
-
-function textOf(html: string): string {
-  return html
-    .replaceAll(/<[^>]*>/g, "")
-    .replaceAll("&quot;", '"')
-    .replaceAll("&#x27;", "'")
-    .replaceAll("&lt;", "<")
-    .replaceAll("&gt;", ">")
-    .replaceAll("&amp;", "&");
-}
 
 interface Schema {
   readonly type?: unknown;

@@ -101,10 +101,10 @@ describeInBrowser("the documentation site", (browser) => {
       viewport: desktop,
       permissions: ["clipboard-read", "clipboard-write"],
     });
-    await page.getByRole("tab", { name: "curl" }).focus();
+    await page.getByRole("tab", { name: "curl" }).first().focus();
     await page.keyboard.press("ArrowRight");
     await page.keyboard.press("ArrowRight");
-    await page.getByRole("tab", { name: "Go", selected: true }).waitFor();
+    await page.getByRole("tab", { name: "Go", selected: true }).first().waitFor();
     await button(page, "Theme: auto").click();
     await button(page, "Theme: light").click();
     await button(page, "Theme: dark").waitFor();
@@ -177,8 +177,10 @@ describeInBrowser("the documentation site", (browser) => {
     await page.getByRole("heading", { name: "Page not found" }).waitFor();
     await button(page, "Menu").click();
     await page.locator("#sidebar").getByRole("link", { name: "Your first session" }).click();
-    await page.getByText("package main").waitFor();
-    expect(await page.locator(".tabs").innerText()).toMatch(/curl.*TypeScript.*Go.*Python/s);
+    await page.getByText("package main").first().waitFor();
+    expect(await page.locator(".tabs").first().innerText()).toMatch(
+      /curl.*TypeScript.*Go.*Python/s,
+    );
     expect(await button(page, "Search").count()).toBe(0);
   });
 

@@ -9,6 +9,7 @@ import {
   type SearchEntry,
   searchOptions,
 } from "../../web/docs/search/search-options.js";
+import { textOf } from "./html.js";
 
 const folder = join("dist", "web");
 const files = readdirSync(folder, { recursive: true, encoding: "utf8" });
@@ -93,33 +94,51 @@ describe("the documentation site", () => {
 
 describe("the tabs of code samples", () => {
   const origin = "http://localhost:8080";
-  const conditions = [{ attribute: "container", operator: "equals", value: "/customers/anna/" }];
-  const rule = { priority: 1, permissions: ["token:read"], transform: "mask", conditions };
+  const languages = ["curl", "TypeScript", "Go", "Python"];
+
+  /** The text and the labels of each group of tabs. */
+  function tabsOf(url: string) {
+    const groups = matchAll(pages.get(url) ?? "", /<div class="tabs">(.*?)<\/div>\n<\/div>/gs);
+    return groups.map((html) => ({
+      labels: matchAll(html, /class="code-label">([^<]*)/g),
+      text: textOf(html),
+    }));
+  }
+
+  it("show programs made from the call in a comment", () => {
+    const conditions = [{ attribute: "container", operator: "equals", value: "/customers/anna/" }];
+    const rule = { priority: 1, permissions: ["token:read"], transform: "mask", conditions };
+    const call = { origin, method: "POST", path: "/sessions/authorize" };
+    const [, ...samples] = createSamples({ ...call, body: { nonce: "lk_non_…", rules: [rule] } });
+    const [, authorize] = tabsOf("/docs/tutorials/first-session");
+    expect(samples).toHaveLength(3);
+    for (const { code } of samples) {
+      expect(authorize?.text).toContain(code);
+    }
+    // Without a key.
+    const [revoke] = tabsOf("/docs/guides/respond-to-a-leaked-key");
+    expect(revoke?.text).toContain('"http://localhost:8080/keys/revoke"');
+    expect(revoke?.text).not.toContain("SVC_API_KEY");
+  });
 
   it.each([
-    [
-      "first-session",
-      createSamples({
-        ...{ origin, method: "POST", path: "/sessions/authorize" },
-        body: { nonce: "lk_non_…", rules: [rule] },
-      }).filter(({ language }) => language !== "curl"),
-    ],
-    [
-      "guard-a-service",
-      createGuardSamples({ origin, permission: "token:read" }).filter(
-        ({ language }) => language !== "typescript",
-      ),
-    ],
-  ])("show tested programs in docs/tutorials/%s.md", (name, samples) => {
-    const page = readFileSync(`docs/tutorials/${name}.md`, "utf8");
-    for (const { code } of samples) {
+    ["/docs/tutorials/first-session", 4],
+    ["/docs/guides/rotate-a-key", 3],
+    ["/docs/guides/respond-to-a-leaked-key", 2],
+    ["/docs/guides/restrict-a-key", 2],
+    ["/docs/guides/use-your-own-ids", 1],
+  ])("are in four languages in %s", (url, count) => {
+    expect(tabsOf(url).map(({ labels }) => labels)).toEqual(Array(count).fill(languages));
+  });
+
+  it("show tested programs in docs/tutorials/guard-a-service.md", () => {
+    const page = readFileSync("docs/tutorials/guard-a-service.md", "utf8");
+    const samples = createGuardSamples({ origin, permission: "token:read" });
+    for (const { code } of samples.filter(({ language }) => language !== "typescript")) {
       expect(page).toContain(`\n${code}\n\`\`\`\n`);
     }
-    const html = pages.get(`/docs/tutorials/${name}`) ?? "";
-    const [tabs = ""] = matchAll(html, /<div class="tabs">(.*?)<\/div>\n<\/div>/gs);
-    expect(matchAll(tabs, /class="code-label">([^<]*)/g)).toEqual(
-      name === "first-session" ? ["curl", "TypeScript", "Go", "Python"] : ["curl", "Go", "Python"],
-    );
+    const [tabs] = tabsOf("/docs/tutorials/guard-a-service");
+    expect(tabs?.labels).toEqual(["curl", "Go", "Python"]);
   });
 });
 

@@ -1,4 +1,5 @@
 import MarkdownIt, { type StateCore, type Token } from "markdown-it";
+import { createCallTabs } from "./call-tabs.js";
 import { highlight } from "./highlight.js";
 
 /** A heading with its anchor. */
@@ -31,7 +32,7 @@ export type ResolveLink = (target: string) => Target;
 
 /**
  * The code blocks after this comment show the same in several languages. Some can be inside a
- * details element, which GitHub shows closed.
+ * details element, which GitHub shows closed. With a call in the comment, the site adds them.
  */
 const tabsComment = "<!-- tabs -->";
 const tabLabels: Readonly<Record<string, string>> = {
@@ -40,6 +41,7 @@ const tabLabels: Readonly<Record<string, string>> = {
   ts: "TypeScript",
   go: "Go",
   python: "Python",
+  typescript: "TypeScript",
 };
 
 const markdown = createMarkdown({ html: true });
@@ -160,15 +162,25 @@ function createPath(TokenType: StateCore["Token"], file: string): Token[] {
   return [open, path, close];
 }
 
+const tabsEnd = "</div>\n";
+
 /** Wraps the code blocks after each tabs comment, and removes other comments. */
 function groupTabs(state: StateCore): void {
   const html = (content: string) =>
     Object.assign(new state.Token("html_block", "", 0), { content });
   let isInTabs = false;
+  let added: Token[] = [];
   state.tokens = [...state.tokens, html("")].flatMap((token) => {
     const isHtml = token.type === "html_block";
-    if (isHtml && token.content.trim() === tabsComment) {
+    const samples = isHtml ? createCallTabs(token.content) : undefined;
+    if (isHtml && (samples || token.content.trim() === tabsComment)) {
       isInTabs = true;
+      added = (samples ?? []).map(({ language, code }) =>
+        Object.assign(new state.Token("fence", "", 0), {
+          ...{ content: `${code}\n`, info: language },
+          meta: { tab: tabLabels[language], isAdded: true },
+        }),
+      );
       return [html('<div class="tabs">\n')];
     }
     if (isHtml && (isInTabs ? /^<(?:!--|\/?details)/ : /^<!--/).test(token.content)) {
@@ -176,9 +188,15 @@ function groupTabs(state: StateCore): void {
     }
     if (isInTabs && token.type === "fence") {
       token.meta = { tab: tabLabels[token.info] };
+      const others = added;
+      added = [];
+      if (others.length > 0) {
+        isInTabs = false;
+        return [token, ...others, html(tabsEnd)];
+      }
       return [token];
     }
-    const end = isInTabs ? [html("</div>\n")] : [];
+    const end = isInTabs ? [html(tabsEnd)] : [];
     isInTabs = false;
     return [...end, token];
   });
@@ -188,7 +206,9 @@ function groupTabs(state: StateCore): void {
 function markOutputs({ tokens }: StateCore): void {
   for (const [index, token] of tokens.entries()) {
     const previous = tokens[index - 1];
-    if (previous?.type === "fence" && previous.info === "sh" && /^(json|text)$/.test(token.info)) {
+    const isCommand = previous?.type === "fence" && previous.info === "sh";
+    const isTabs = previous?.type === "html_block" && previous.content === tabsEnd;
+    if ((isCommand || isTabs) && /^(json|text)$/.test(token.info)) {
       token.meta = { isOutput: true };
     }
   }
@@ -207,7 +227,7 @@ function splitSections(tokens: readonly Token[], headings: readonly Heading[]): 
       texts.push([]);
     } else if (token.type === "inline" && tokens[index - 1]?.type !== "heading_open") {
       texts.at(-1)?.push(textOf(token));
-    } else if (token.type === "fence") {
+    } else if (token.type === "fence" && !token.meta?.isAdded) {
       texts.at(-1)?.push(token.content);
     }
   }
