@@ -14,7 +14,8 @@ export function Tooltip({ text, children }: TooltipProps) {
     <Ark.Root openDelay={400} closeDelay={0} lazyMount unmountOnExit positioning={positioning}>
       <Ark.Trigger asChild>{children}</Ark.Trigger>
       <Portal>
-        <Ark.Positioner>
+        {/* It repeats the accessible name. */}
+        <Ark.Positioner aria-hidden>
           <Ark.Content className="tooltip">{text}</Ark.Content>
         </Ark.Positioner>
       </Portal>
