@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
-import type { Page } from "playwright-core";
+import type { Page, Route } from "playwright-core";
 import type { BootstrapResult } from "../../src/bootstrap.js";
 import { type Api, keyOf } from "../support/api/api.js";
 import { createRestApi } from "../support/api/rest.js";
@@ -105,7 +105,7 @@ describeInBrowser("console session pages", (browser) => {
     expect([...actor.faults, ...watcher.faults]).toEqual([]);
   });
 
-  it("runs the demo once, also across pages, and stops when the user signs out", async () => {
+  it("runs the demo once, also across pages, and stops on request and at sign-out", async () => {
     const { key } = await server.createTenant();
     const opened = await openSignedIn(browser, `${server.url}/console/sessions/try`, key);
     const { page } = opened;
@@ -117,14 +117,17 @@ describeInBrowser("console session pages", (browser) => {
     await page.getByRole("alert").waitFor();
     await page.unroute(creations);
 
-    let release = () => {};
-    const isReleased = new Promise<void>((resolve) => {
-      release = resolve;
-    });
-    await page.route("**/latchkey.v1.SessionService/AuthorizeSession", async (route) => {
-      await isReleased;
-      await route.continue();
-    });
+    const authorizations = "**/latchkey.v1.SessionService/AuthorizeSession";
+    const holdAuthorization = async () => {
+      let release = () => {};
+      const isReleased = new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      const isHeld = (route: Route) => isReleased.then(() => route.continue());
+      await page.route(authorizations, isHeld, { times: 1 });
+      return release;
+    };
+    const signOutRelease = await holdAuthorization();
     await button(page, "Run all steps").click();
     const isRunning = () => page.locator("button[aria-busy]").count();
     await button(page, "Authorize the session").and(page.locator("[aria-busy]")).waitFor();
@@ -134,9 +137,17 @@ describeInBrowser("console session pages", (browser) => {
     await page.goBack();
     await expectEventually(isRunning, 1);
     await signOut(page);
-    release();
+    signOutRelease();
 
     await signIn(opened, key);
+    const stopRelease = await holdAuthorization();
+    const isAuthorizing = page.waitForRequest(authorizations);
+    await button(page, "Run all steps").click();
+    await isAuthorizing;
+    await waitForFocus(button(page, "Stop"));
+    await page.keyboard.press("Enter");
+    stopRelease();
+    await waitForFocus(button(page, "Use the session key again"));
     await button(page, "Run all steps").click();
     await page.getByRole("link", { name: "See it in Sessions" }).waitFor();
     const { data } = await api.listApplications(key, { namePrefix: "Demo" });

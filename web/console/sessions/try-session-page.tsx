@@ -16,7 +16,7 @@ import "./try/try.css";
 
 /** The lifecycle of a session, step by step, with real calls. */
 export default function TrySessionPage() {
-  const { demo, steps, current, runNext, runAll, change, restart } = useDemo();
+  const { demo, steps, current, runNext, runAll, stop, change, restart } = useDemo();
   const [first] = useState(current);
   const request = useMemo(() => authorizeRequestOf(demo), [demo]);
   const errors = useFieldErrors(AuthorizeSessionRequestSchema, request);
@@ -49,6 +49,7 @@ export default function TrySessionPage() {
                     isArrival={step !== first}
                     onRun={runNext}
                     onRunAll={demo.usesOwnKeys ? undefined : runAll}
+                    onStop={stop}
                   >
                     {step === "authorize" && (
                       <GrantOptions

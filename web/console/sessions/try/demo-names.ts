@@ -1,5 +1,7 @@
+export const demoPrefix = "Demo ";
+
 /** The names of the temporary applications of the guided demo. */
 export const demoNames = {
-  shop: "Demo shop (temporary)",
-  backend: "Demo backend (temporary)",
+  shop: `${demoPrefix}shop (temporary)`,
+  backend: `${demoPrefix}backend (temporary)`,
 } as const;

@@ -32,6 +32,8 @@ export interface Demo {
   readonly results: Readonly<Partial<Record<StepId, StepResult>>>;
   /** Set while steps run or the applications are deleted. Differs for each run. */
   readonly running?: symbol | undefined;
+  /** Whether the next step follows by itself. */
+  readonly isRunningAll?: boolean;
   /** The error of the last run, if there was no response. */
   readonly problem?: unknown;
 }

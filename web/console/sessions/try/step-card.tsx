@@ -5,6 +5,7 @@ import {
   type LucideIcon,
   Monitor,
   Server,
+  Square,
   User,
 } from "lucide-react";
 import { type FormEvent, type ReactNode, useEffect, useRef, useState } from "react";
@@ -176,11 +177,12 @@ interface StepFormProps {
   onRun(key: string | undefined): void;
   /** Absent if the user must enter keys. */
   readonly onRunAll?: (() => void) | undefined;
+  onStop(): void;
 }
 
 /** Runs the current step. Takes the focus, so that Enter runs step after step. */
 export function StepForm(props: StepFormProps) {
-  const { step, demo, isBlocked, isArrival, children, onRun, onRunAll } = props;
+  const { step, demo, isBlocked, isArrival, children, onRun, onRunAll, onStop } = props;
   const isBusy = demo.running !== undefined;
   const { action, keyType } = stepTexts[step];
   const { me } = useAccess();
@@ -189,10 +191,11 @@ export function StepForm(props: StepFormProps) {
   const hasFittingKey = me.kind === "application" && me.type === keyType;
   const needsKey = demo.usesOwnKeys && keyType !== undefined && !hasFittingKey;
 
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a busy button cannot have the focus.
   useEffect(() => {
-    // A busy button is disabled and cannot have the focus.
-    if (isArrival && !isBusy) {
-      button.current?.querySelector("button")?.focus();
+    if (isArrival) {
+      // While all steps run, this is Stop.
+      button.current?.querySelector<HTMLElement>("button:enabled")?.focus();
     }
   }, [isArrival, isBusy]);
 
@@ -222,8 +225,13 @@ export function StepForm(props: StepFormProps) {
           {action}
         </Button>
         {onRunAll && (
-          <Button tone="quiet" icon={FastForward} disabled={isBusy} onClick={onRunAll}>
-            Run all steps
+          <Button
+            tone="quiet"
+            icon={demo.isRunningAll ? Square : FastForward}
+            disabled={isBusy && !demo.isRunningAll}
+            onClick={demo.isRunningAll ? onStop : onRunAll}
+          >
+            {demo.isRunningAll ? "Stop" : "Run all steps"}
           </Button>
         )}
       </div>

@@ -17,6 +17,8 @@ interface DemoControls {
   /** Runs the current step. Without the key of an application it uses the signed-in key. */
   runNext(key?: string): Promise<void>;
   runAll(): Promise<void>;
+  /** Ends `runAll` after the step that runs. */
+  stop(): void;
   change(changed: Partial<Demo>): void;
   /** Deletes the demo applications and starts again. Returns whether they are deleted. */
   restart(): Promise<boolean>;
@@ -58,7 +60,7 @@ export function useDemo(): DemoControls {
     } catch (problem) {
       save({ problem });
     } finally {
-      save({ running: undefined });
+      save({ running: undefined, isRunningAll: false });
     }
   }
 
@@ -81,10 +83,12 @@ export function useDemo(): DemoControls {
     runNext: (key) => whileRunning(async (run) => void (await runCurrent(run, key))),
     runAll: () =>
       whileRunning(async (run) => {
-        while (await runCurrent(run)) {
+        run.save({ isRunningAll: true });
+        while (read().isRunningAll && (await runCurrent(run))) {
           await new Promise((resolve) => setTimeout(resolve, pauseMs));
         }
       }),
+    stop: () => write({ ...read(), isRunningAll: false }),
     change: (changed) => write({ ...read(), ...changed }),
     async restart() {
       let isDeleted = false;
