@@ -6,7 +6,7 @@ import { EventService } from "../../../gen/latchkey/v1/event_service_pb.js";
 import type { Overview } from "../../../gen/latchkey/v1/overview_service_pb.js";
 import { createGuardSamples, createSamples } from "../../../src/contract/samples/samples.js";
 import { keyHeader } from "../../common/key-header.js";
-import { demoNames } from "../sessions/try/demo-names.js";
+import { demoNames, demoPrefix } from "../sessions/try/demo-names.js";
 import { serviceUrl } from "../sign-in/connection.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
 import { ButtonLink } from "../ui/buttons.js";
@@ -21,18 +21,29 @@ interface OwnApplications {
   readonly hasPublic: boolean;
 }
 
+/** The page size limit of the service. */
+const size = 100;
+
 /** Does not count the applications of the guided demo. Undefined while it is not known. */
 export function useOwnApplications(overview: Overview | undefined): OwnApplications | undefined {
-  const { listApplications } = ApplicationService.method;
-  const { data: shops } = useQuery(listApplications, { namePrefix: demoNames.shop, size: 1 });
-  const { data: backends } = useQuery(listApplications, { namePrefix: demoNames.backend, size: 1 });
   const counts = overview?.applications;
-  if (!counts || !shops || !backends) {
+  // All applications of the demo expire soon.
+  const hasBoth = counts !== undefined && Math.min(counts.private, counts.public) > counts.expiring;
+  const { data } = useQuery(
+    ApplicationService.method.listApplications,
+    { namePrefix: demoPrefix, size },
+    { enabled: counts !== undefined && !hasBoth },
+  );
+  if (hasBoth) {
+    return { hasPrivate: true, hasPublic: true };
+  }
+  if (!counts || !data) {
     return undefined;
   }
+  const countDemos = (name: string) => data.data.filter((one) => one.name === name).length;
   return {
-    hasPrivate: counts.private > (backends.pagination?.totalItems ?? 0),
-    hasPublic: counts.public > (shops.pagination?.totalItems ?? 0),
+    hasPrivate: counts.private > countDemos(demoNames.backend),
+    hasPublic: counts.public > countDemos(demoNames.shop),
   };
 }
 
