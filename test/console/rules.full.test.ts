@@ -102,6 +102,13 @@ describeInBrowser("console rule editor", (browser) => {
     await expectEventually(names, ["token:read", "report:run"]);
     await rule(1).getByRole("button", { name: "Remove token:read" }).press("Enter");
     await expectEventually(names, ["report:run"]);
+    await page.keyboard.type("report:wri");
+    await rule(1).getByRole("button", { name: "Clear Permissions of the rule" }).click();
+    await page.keyboard.type("report:list");
+    await page.keyboard.press("Enter");
+    await page.keyboard.type("report:copy");
+    await page.keyboard.press("Tab");
+    await expectEventually(names, ["report:run", "report:list", "report:copy"]);
     expect(opened.faults).toEqual([]);
   });
 

@@ -1,7 +1,6 @@
 import { Combobox as Ark, createListCollection } from "@ark-ui/react/combobox";
-import { Portal } from "@ark-ui/react/portal";
 import { X } from "lucide-react";
-import { type ReactNode, useId, useMemo } from "react";
+import { type ComponentProps, type ReactNode, useEffect, useId, useMemo, useState } from "react";
 import { FieldMessages, type FieldText } from "./fields.js";
 
 export interface Suggestion {
@@ -20,12 +19,23 @@ interface ComboboxProps extends FieldText {
   onText(text: string): void;
   /** Called with the value of a suggestion, or with an empty string when it is cleared. */
   onChoose(value: string): void;
+  readonly inputProps?: ComponentProps<typeof Ark.Input>;
+  /** Shown above the input. */
+  readonly children?: ReactNode;
 }
 
 /** A text input with suggestions. The caller searches and keeps the text. */
 export function Combobox(props: ComboboxProps) {
   const { label, hint, errors, placeholder, suggestions, text, onText, onChoose } = props;
+  const { inputProps, children } = props;
   const messages = useId();
+  const [isOpen, setIsOpen] = useState(false);
+  useEffect(() => {
+    // The list would cover the fields below.
+    if (text === "") {
+      setIsOpen(false);
+    }
+  }, [text]);
   const collection = useMemo(
     () => createListCollection<Suggestion>({ items: [...suggestions] }),
     [suggestions],
@@ -44,6 +54,8 @@ export function Combobox(props: ComboboxProps) {
       onValueChange={({ value }) => onChoose(value[0] ?? "")}
       selectionBehavior="preserve"
       allowCustomValue
+      open={isOpen}
+      onOpenChange={({ open }) => setIsOpen(open)}
       openOnClick
       invalid={(errors ?? []).length > 0}
       {...(placeholder !== undefined && { placeholder })}
@@ -52,8 +64,10 @@ export function Combobox(props: ComboboxProps) {
       unmountOnExit
     >
       <Ark.Label>{label}</Ark.Label>
+      {children}
       <Ark.Control className="combobox">
         <Ark.Input
+          {...inputProps}
           autoComplete="off"
           autoCapitalize="none"
           spellCheck={false}
@@ -64,6 +78,8 @@ export function Combobox(props: ComboboxProps) {
             type="button"
             className="icon-button"
             aria-label={`Clear ${label}`}
+            // Keeps the focus in the input.
+            onMouseDown={(event) => event.preventDefault()}
             onClick={() => {
               onText("");
               onChoose("");
@@ -75,20 +91,24 @@ export function Combobox(props: ComboboxProps) {
       </Ark.Control>
       <FieldMessages id={messages} hint={hint} errors={errors} />
       {suggestions.length > 0 && (
-        <Portal>
-          <Ark.Positioner>
-            <Ark.Content className="menu">
-              {suggestions.map((suggestion) => (
-                <Ark.Item key={suggestion.value} item={suggestion} className="menu-item">
-                  <Ark.ItemText>{suggestion.details ?? suggestion.label}</Ark.ItemText>
-                </Ark.Item>
-              ))}
-            </Ark.Content>
-          </Ark.Positioner>
-        </Portal>
+        <Ark.Positioner>
+          <Ark.Content className="menu">
+            {suggestions.map((suggestion) => (
+              <Ark.Item key={suggestion.value} item={suggestion} className="menu-item">
+                <Ark.ItemText>{suggestion.details ?? suggestion.label}</Ark.ItemText>
+              </Ark.Item>
+            ))}
+          </Ark.Content>
+        </Ark.Positioner>
       )}
     </Ark.Root>
   );
 }
 
-const positioning = { placement: "bottom-start", gutter: 4, sameWidth: true } as const;
+const positioning = {
+  placement: "bottom-start",
+  gutter: 4,
+  sameWidth: true,
+  // Scrolling containers do not clip it.
+  strategy: "fixed",
+} as const;
