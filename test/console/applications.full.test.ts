@@ -111,7 +111,12 @@ describeInBrowser("console application pages", (browser) => {
     expect([await isValidKey(sessionKey), await isValidKey(key)]).toEqual([false, true]);
 
     const replaced = page.getByRole("row", { name: /replaced/ });
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    await replaced.getByRole("button", { name: "Copy key ID" }).click();
+    const keyId = await page.evaluate<string>("navigator.clipboard.readText()");
+    await replaced.getByText(`…${keyId.slice(-8)}`, { exact: true }).waitFor();
     await replaced.getByRole("button", { name: "Revoke key" }).click();
+    await page.getByRole("dialog").getByText(keyId).waitFor();
     await button(page, "Revoke key").click();
     await replaced.waitFor({ state: "detached" });
     await page.getByRole("row", { name: /current/ }).waitFor();
@@ -173,7 +178,8 @@ describeInBrowser("console application pages", (browser) => {
     const { page } = await open(`/applications/${root.applicationId}`, key);
     await page.getByRole("heading", { name: "Keys" }).waitFor();
     await page.getByRole("row", { name: /current/ }).waitFor();
-    expect(await page.locator("main").getByRole("button").count()).toBe(2);
+    expect(await page.locator("main").getByRole("button").count()).toBe(3);
+    await page.getByRole("button", { name: "Copy key ID" }).waitFor();
     await button(page, "Copy ID").waitFor();
     await button(page, "More actions").click();
     await expectEventually(() => page.getByRole("menuitem").allTextContents(), ["Copy ID"]);

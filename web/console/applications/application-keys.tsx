@@ -10,7 +10,7 @@ import type { ApplicationType } from "../../../src/contract/grants.js";
 import { keyFingerprint } from "../../../src/contract/key-text.js";
 import { useClient } from "../sign-in/connection.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
-import { Button } from "../ui/buttons.js";
+import { Button, CopyButton } from "../ui/buttons.js";
 import { type Column, DataTable } from "../ui/data-table.js";
 import { ConfirmDialog } from "../ui/dialog.js";
 import { Badge, EmptyState } from "../ui/display.js";
@@ -19,6 +19,7 @@ import { Problem } from "../ui/page.js";
 import { ExpiryTime, TimeAgo } from "../ui/time.js";
 import { toast } from "../ui/toast.js";
 import { OwnKeyWarning } from "./application-dialogs.js";
+import { shortId } from "./application-display.js";
 
 interface ApplicationKeysProps {
   readonly application: Application;
@@ -41,6 +42,16 @@ export function ApplicationKeys({ application, onRotate }: ApplicationKeysProps)
       title: "Key",
       cell: (key) => <KeyName application={application} applicationKey={key} />,
     },
+    {
+      title: "Key ID",
+      width: "124px",
+      cell: ({ id }) => (
+        <span className="copyable" title={id}>
+          <code>{shortId(id)}</code>
+          <CopyButton isCompact text={id} label={`Copy key ID ${shortId(id)}`} />
+        </span>
+      ),
+    },
     { title: "Created", width: "112px", cell: ({ createdAt }) => <TimeAgo at={createdAt} /> },
     { title: "Last used", width: "112px", cell: ({ lastUsedAt }) => <TimeAgo at={lastUsedAt} /> },
     { title: "Expires", width: "210px", cell: ({ expiresAt }) => <ExpiryTime at={expiresAt} /> },
@@ -51,7 +62,7 @@ export function ApplicationKeys({ application, onRotate }: ApplicationKeysProps)
             width: "66px",
             cell: (key: ApplicationKey) => (
               <Button size="small" tone="danger" onClick={() => setRevoking(key)}>
-                Revoke<span className="visually-hidden"> key {key.id}</span>
+                Revoke<span className="visually-hidden"> key {shortId(key.id)}</span>
               </Button>
             ),
           },
@@ -107,7 +118,7 @@ interface KeyNameProps {
 
 function KeyName({ application: { type, id }, applicationKey }: KeyNameProps) {
   return (
-    <span className="key-name" title={`Key ${applicationKey.id}`}>
+    <span className="key-name">
       <code>{keyFingerprint(type as ApplicationType, id)}</code>
       {applicationKey.expiresAt ? (
         <Badge tone="warning">replaced</Badge>
