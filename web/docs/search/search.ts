@@ -2,6 +2,8 @@ import MiniSearch, { type SearchResult } from "minisearch";
 import { findEntries, type SearchEntry, searchOptions } from "./search-options.js";
 
 const maxResults = 24;
+/** So that no group hides the others. */
+const maxInGroup = 6;
 
 type Result = SearchResult & Pick<SearchEntry, "group" | "page" | "heading" | "excerpt">;
 
@@ -12,10 +14,16 @@ export async function loadSearch(indexUrl: string): Promise<(query: string) => R
     throw new Error(`${indexUrl} returned ${response.status}`);
   }
   const index = MiniSearch.loadJSON<SearchEntry>(await response.text(), searchOptions);
-  return (query) => findEntries(index, query).slice(0, maxResults) as Result[];
+  return (query) => limitGroups(findEntries(index, query) as Result[]).slice(0, maxResults);
 }
 
-/** Shows results by group, in the order of the best result of each. */
+/** Groups in the order of the best result of each. */
+function limitGroups(results: readonly Result[]): Result[] {
+  const groups = Map.groupBy(results, ({ group }) => group);
+  return [...groups.values()].flatMap((entries) => entries.slice(0, maxInGroup));
+}
+
+/** Shows results by group. */
 export function renderResults(results: readonly Result[]): HTMLElement[] {
   const groups = Map.groupBy(results, ({ group }) => group);
   let count = 0;
@@ -31,7 +39,7 @@ export function renderResults(results: readonly Result[]): HTMLElement[] {
   });
 }
 
-function renderOption({ id: url, page, heading, excerpt }: Result, id: string): HTMLElement {
+function renderOption({ id: url, group, page, heading, excerpt }: Result, id: string): HTMLElement {
   const option = document.createElement("a");
   option.id = id;
   option.role = "option";
@@ -39,7 +47,7 @@ function renderOption({ id: url, page, heading, excerpt }: Result, id: string): 
   option.href = url;
   option.tabIndex = -1;
   option.append(createElement("strong", "", heading));
-  if (heading !== page) {
+  if (heading !== page && group !== page) {
     option.append(createElement("span", "search-page", page));
   }
   option.append(createElement("span", "search-excerpt", excerpt));
