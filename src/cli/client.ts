@@ -35,12 +35,24 @@ export async function withClient(
   use: (context: ClientContext) => Promise<void>,
 ): Promise<void> {
   const connection = await connectionFor(flags);
-  const client = createServiceClient(connection);
-  const call = { timeoutMs: flags.timeout };
+  const output = createOutput(flags);
+  await callService(connection, flags, (context) => use({ ...context, connection, output }));
+}
+
+/** The client of a service, and the options of every call. */
+export type CallContext = Pick<ClientContext, "client" | "call">;
+
+/** Runs calls with a client. Errors name the given options. */
+export async function callService<T>(
+  options: ClientOptions & Called,
+  flags: Pick<ConnectionFlags, "timeout">,
+  use: (context: CallContext) => Promise<T>,
+): Promise<T> {
+  const client = createServiceClient(options);
   try {
-    await use({ client, call, connection, output: createOutput(flags) });
+    return await use({ client, call: { timeoutMs: flags.timeout } });
   } catch (error) {
-    throw toCommandError(error, connection, flags);
+    throw toCommandError(error, options, flags);
   } finally {
     client.close();
   }
@@ -83,18 +95,8 @@ export async function readKey(service: Service, flags: KeyFlags): Promise<string
 }
 
 /** Returns the owner of a key. Throws if the service does not accept it. */
-export async function verifyKey(
-  options: ClientOptions,
-  timeoutMs: number,
-): Promise<WhoAmIResponse> {
-  const client = createServiceClient(options);
-  try {
-    return await client.access.whoAmI({}, { timeoutMs });
-  } catch (error) {
-    throw toCommandError(error, options);
-  } finally {
-    client.close();
-  }
+export function verifyKey(options: ClientOptions, timeout: number): Promise<WhoAmIResponse> {
+  return callService(options, { timeout }, ({ client, call }) => client.access.whoAmI({}, call));
 }
 
 interface ServiceClient extends LatchkeyClient {
@@ -103,7 +105,7 @@ interface ServiceClient extends LatchkeyClient {
 }
 
 /** Creates a client for Connect over HTTP/1.1, which every proxy supports. */
-export function createServiceClient(options: ClientOptions): ServiceClient {
+function createServiceClient(options: ClientOptions): ServiceClient {
   const isSecure = new URL(options.url).protocol === "https:";
   const agent = new (isSecure ? HttpsAgent : HttpAgent)({ keepAlive: true });
   const transport = createConnectTransport({

@@ -27,7 +27,8 @@ export interface Connection {
 /**
  * Options override the environment, and the environment overrides the profile.
  * With --profile the environment is ignored. The key of a profile is sent only
- * to the URL of that profile.
+ * to the URL of that profile. It overrides SVC_API_KEY, which is the variable of
+ * programs that call the service.
  */
 export function resolveConnection(
   flags: Omit<ConnectionFlags, "timeout">,
@@ -49,11 +50,13 @@ export function resolveConnection(
     return { ...service, key: undefined, keySource: `--key-file ${flags.keyFile}` };
   }
   if (usable.key !== undefined) {
-    return { ...service, key: usable.key, keySource: usable.keyVariable };
+    return { ...service, key: usable.key, keySource: "LATCHKEY_KEY" };
   }
-  return profile && url === profile.url
-    ? { ...service, key: profile.key, keySource: `the profile "${profileName}"` }
-    : { ...service, key: undefined, keySource: undefined };
+  if (profile && url === profile.url) {
+    return { ...service, key: profile.key, keySource: `the profile "${profileName}"` };
+  }
+  const { programKey: key } = usable;
+  return { ...service, key, keySource: key === undefined ? undefined : "SVC_API_KEY" };
 }
 
 function profileFor(name: string | undefined, profiles: Profiles): Profile | undefined {
@@ -80,8 +83,8 @@ export function isLoopback(hostname: string): boolean {
 export interface ClientEnvironment {
   readonly url: string | undefined;
   readonly key: string | undefined;
-  /** The variable that contains the key. */
-  readonly keyVariable: string | undefined;
+  /** The key in the variable that the examples of the documentation use. */
+  readonly programKey: string | undefined;
   readonly keyHeader: string | undefined;
   readonly profile: string | undefined;
   /** The folder of this user's profiles. */
@@ -94,12 +97,10 @@ export function readClientEnvironment(
   environment: Readonly<NodeJS.Dict<string>> = process.env,
 ): ClientEnvironment {
   const read = (name: string) => environment[name] || undefined;
-  // The documentation's curl examples use the name of the header.
-  const keyVariable = ["LATCHKEY_KEY", "SVC_API_KEY"].find(read);
   return {
     url: read("LATCHKEY_URL"),
-    key: keyVariable && read(keyVariable),
-    keyVariable,
+    key: read("LATCHKEY_KEY"),
+    programKey: read("SVC_API_KEY"),
     keyHeader: read("LATCHKEY_KEY_HEADER"),
     profile: read("LATCHKEY_PROFILE"),
     configFolder: join(read("XDG_CONFIG_HOME") ?? join(homedir(), ".config"), "latchkey"),

@@ -5,12 +5,13 @@ import { basename, dirname, join } from "node:path";
 import type { Application } from "../../gen/latchkey/v1/application_service_pb.js";
 import { createGuardSamples, type SampleLanguage } from "../contract/samples/samples.js";
 import { escapeUnprintable } from "../lib/terminal.js";
-import { createServiceClient, readKey, toCommandError, verifyKey } from "./client.js";
+import { listNamed } from "./apps/application.js";
+import { callService, readKey, verifyKey } from "./client.js";
 import { type Profile, type Profiles, parseText, readProfiles } from "./connection.js";
 import { CommandError } from "./errors.js";
 import { defaultUrl, serviceUrl } from "./options.js";
 import { createOutput, type Output, type OutputFlags } from "./output.js";
-import { saveProfile } from "./profile.js";
+import { profileHint, saveProfile } from "./profile.js";
 import { ask, isInteractive } from "./prompt.js";
 
 interface InitFlags extends OutputFlags {
@@ -33,29 +34,33 @@ const permissions = ["access:check", "token:read"] as const;
 export async function initCommand(flags: InitFlags): Promise<void> {
   const output = createOutput(flags);
   const example = exampleFor(process.cwd());
-  if (flags.write) {
-    refuseExisting(example.file);
+  const { file } = example;
+  const fileExists = existsSync(file);
+  if (flags.write && fileExists) {
+    throw new CommandError(`${file} already exists.`, "conflict", "Delete it, or omit --write.");
   }
   const profiles = await readProfiles();
   const profileName = flags.profile ?? profiles.current ?? "local";
   const { profile, isNew } = await connect(profileName, profiles, flags);
-  const name = flags.name ?? (await ask("Name of your first application", folderName()));
-  const writes = flags.write || (await mayWrite(example, flags));
+  const name = await chooseName(profile, output, flags);
+  const writes = flags.write || (!fileExists && (await mayWrite(file, flags)));
   const application = await createApplication(name, profile, flags);
   const code = codeFor(example.language, profile);
   const result = { profileName, url: profile.url, application, example, code };
   showResult(output, result, !writes);
   // Last, so that a failure does not hide the new key, and a useless profile is not saved.
-  if (isNew) {
-    await saveProfile(profileName, profile, profiles);
-  }
+  const isCurrent = isNew
+    ? await saveProfile(profileName, profile, profiles)
+    : profileName === profiles.current;
   output.note(`${isNew ? "Saved" : "Used"} the profile "${profileName}" for ${profile.url}.`);
+  output.note(isCurrent ? undefined : profileHint(profileName));
   if (writes) {
-    await writeExample(example.file, code);
+    await writeExample(file, code);
   }
-  output.note(
-    `${writes ? "Wrote" : "Save the program as"} ${example.file}. Let it check its own key:`,
-  );
+  const saved = fileExists
+    ? `${file} already exists and was not changed.`
+    : `${writes ? "Wrote" : "Save the program as"} ${file}.`;
+  output.note(`${saved} Let it check its own key:`);
   for (const command of example.commands) {
     output.note(`  ${command}`);
   }
@@ -91,22 +96,39 @@ function folderName(): string {
   return basename(process.cwd()) || "My service";
 }
 
-async function createApplication(
-  name: string,
-  profile: Profile,
-  { timeout: timeoutMs }: InitFlags,
-): Promise<Application> {
-  const client = createServiceClient(profile);
-  try {
-    return await client.applications.createApplication(
-      { name, type: "private", permissions: [...permissions] },
-      { timeoutMs },
-    );
-  } catch (error) {
-    throw toCommandError(error, profile, { name });
-  } finally {
-    client.close();
+/** A second application with the same name would need its id in every command. */
+async function chooseName(profile: Profile, output: Output, flags: InitFlags): Promise<string> {
+  for (;;) {
+    const name = flags.name ?? (await ask("Name of the application", folderName()));
+    if (!(await isTaken(name, profile, flags))) {
+      return name;
+    }
+    const taken = `An application named "${name}" already exists.`;
+    if (flags.name !== undefined || !isInteractive()) {
+      throw new CommandError(
+        taken,
+        "conflict",
+        "Pass another name with --name. If its key is lost, replace it: latchkey apps rotate NAME",
+      );
+    }
+    output.warn(`${taken} Enter another name.`);
   }
+}
+
+function isTaken(name: string, profile: Profile, flags: InitFlags): Promise<boolean> {
+  return callService(profile, flags, async (context) => {
+    // A key may create applications, but not read them.
+    const found = await listNamed(context, name).catch(() => []);
+    return found.length > 0;
+  });
+}
+
+function createApplication(name: string, profile: Profile, flags: InitFlags): Promise<Application> {
+  const request = { name, type: "private", permissions: [...permissions] };
+  const given = { ...flags, name };
+  return callService(profile, given, ({ client, call }) =>
+    client.applications.createApplication(request, call),
+  );
 }
 
 interface Example {
@@ -130,7 +152,7 @@ export function exampleFor(folder: string): Example {
       title: isTypeScript ? "TypeScript" : "JavaScript",
       file,
       commands: [
-        `npm install ${packageSource()}`,
+        `npm install ${packageSource()}${isTypeScript ? " tsx" : ""}`,
         run(`${isTypeScript ? "npx tsx" : "node"} ${file}`),
       ],
     };
@@ -195,19 +217,13 @@ function showResult(
   );
 }
 
-/** Asks on a terminal whether to write the example to a file that does not exist yet. */
-async function mayWrite({ file }: Example, { json }: InitFlags): Promise<boolean> {
-  const mayAsk = !json && isInteractive() && !existsSync(file);
+/** Asks on a terminal whether to write the example. */
+async function mayWrite(file: string, { json }: InitFlags): Promise<boolean> {
+  const mayAsk = !json && isInteractive();
   return mayAsk && /^y(es)?$/i.test(await ask(`Write an example to ${file}?`, "yes"));
 }
 
 async function writeExample(file: string, code: string): Promise<void> {
   await mkdir(dirname(file), { recursive: true });
   await writeFile(file, code, { flag: "wx" });
-}
-
-function refuseExisting(file: string): void {
-  if (existsSync(file)) {
-    throw new CommandError(`${file} already exists.`, "conflict", "Delete it, or omit --write.");
-  }
 }

@@ -93,28 +93,29 @@ async function addProfile(name: string, flags: AddFlags): Promise<void> {
   const key = await readKey(service, flags);
   const profile = { ...service, key };
   const identity = flags.check ? await verifyKey(profile, flags.timeout) : undefined;
-  const current = await saveProfile(name, profile, before);
+  const isCurrent = await saveProfile(name, profile, before);
   const output = createOutput(flags);
-  const result = { name, url, current: current === name };
+  const result = { name, url, current: isCurrent };
   output.showValue(result, (display) => (identity ? formatIdentity(identity, url, display) : ""));
   output.note(`Saved the profile "${name}" in ${profilesPath()}.`);
-  output.note(
-    current === name
-      ? undefined
-      : `Use it with --profile ${name}, or by default: latchkey profile use ${name}`,
-  );
+  output.note(isCurrent ? undefined : profileHint(name));
   output.note(isUnencrypted(url) ? "The key is sent unencrypted. Use an https:// URL." : undefined);
 }
 
-/** Saves a profile. The first one becomes the current one, whose name is returned. */
+/** How to use a profile that is not the current one. */
+export function profileHint(name: string): string {
+  return `Use it with --profile ${name}, or by default: latchkey profile use ${name}`;
+}
+
+/** Saves a profile, and returns whether it is the current one. The first one becomes it. */
 export async function saveProfile(
   name: string,
   profile: Profile,
   { byName, current: before }: Profiles,
-): Promise<string | undefined> {
+): Promise<boolean> {
   const current = byName.size === 0 ? name : before;
   await writeProfiles({ current, byName: new Map(byName).set(name, profile) });
-  return current;
+  return current === name;
 }
 
 function isUnencrypted(url: string): boolean {

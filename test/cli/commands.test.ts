@@ -350,6 +350,12 @@ describe("a session", () => {
     );
     const { stdout } = await runAsAdmin(["sessions", "ls", "--all"]);
     expect(new Set(stdout.match(/(?<= {2})Shop \d+/g)).size).toBe(101);
+    for (const [command, total] of [
+      [["sessions", "ls"], /^Showing 5 of 1\d\d sessions\. Use --all/],
+      [["events"], /^Showing 5 of [12]\d\d events\. Use --all/],
+    ] as const) {
+      expect((await runAsAdmin([...command, "--limit", "5"])).stderr).toMatch(total);
+    }
   });
 });
 

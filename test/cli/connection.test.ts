@@ -32,7 +32,6 @@ describe("resolveConnection", () => {
     expect(choose({}, environment)).toMatchObject({ url: "http://other:1", key: "env-key" });
     expect(choose({ url: "http://third:1" }, environment).url).toBe("http://third:1");
     expect(choose({ keyFile: "file" }, environment).key).toBeUndefined();
-    expect(choose({}, { SVC_API_KEY: "header-key" }).key).toBe("header-key");
   });
 
   it("ignores the environment with --profile", () => {
@@ -46,12 +45,19 @@ describe("resolveConnection", () => {
     expect(choose({}, { LATCHKEY_URL: "http://other:1" }).key).toBeUndefined();
   });
 
+  it("uses SVC_API_KEY, the variable of programs, only if no profile has a key for the URL", () => {
+    const environment = { SVC_API_KEY: "program-key" };
+    expect(choose({}, environment)).toMatchObject(local);
+    expect(choose({ url: "http://third:1" }, environment).key).toBe("program-key");
+    expect(choose({ profile: "staging", url: local.url }, environment).key).toBeUndefined();
+  });
+
   it("names the source of the key", () => {
     const source = (...args: Parameters<typeof choose>) => choose(...args).keySource;
     expect([
       source({ keyFile: "file" }, { LATCHKEY_KEY: "env-key" }),
       source({}, { LATCHKEY_KEY: "env-key" }),
-      source({}, { SVC_API_KEY: "header-key" }),
+      source({ url: "http://third:1" }, { SVC_API_KEY: "program-key" }),
       source({ profile: "staging" }, { LATCHKEY_KEY: "env-key" }),
       source({}),
       source({ url: "https://evil.example.com" }),

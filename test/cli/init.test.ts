@@ -5,7 +5,7 @@ import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "@jest/globals";
 import { exampleFor } from "../../src/cli/init.js";
-import { withTempFolder } from "../support/service/run-latchkey.js";
+import { latchkeyPath, withTempFolder } from "../support/service/run-latchkey.js";
 import { useService } from "../support/service/service-process.js";
 import { useCli } from "./run-cli.js";
 
@@ -35,13 +35,23 @@ describe("latchkey init", () => {
       await symlink(resolve("."), join(folder, "node_modules", "latchkey"));
       const [, command = ""] = /^ +(CALLER_KEY=.*)$/m.exec(first.stderr) ?? [];
       const [, exportKey = ""] = /^ +(export SVC_API_KEY=.*)$/m.exec(first.stdout) ?? [];
-      const shell = ["-c", `${exportKey}\n${command}`];
-      expect((await promisify(execFile)("sh", shell, { cwd: folder })).stdout).toBe("allowed\n");
+      const shell = [
+        "-c",
+        `${exportKey}\n${command}\nnode node_modules/latchkey/${latchkeyPath} whoami`,
+      ];
+      const env = { PATH: process.env.PATH, XDG_CONFIG_HOME: folder };
+      const { stdout } = await promisify(execFile)("sh", shell, { cwd: folder, env });
+      expect(stdout).toMatch(/^allowed\n[^]*^application +Bootstrap /m);
 
-      // The second time, it uses the profile and does not overwrite the file.
+      // The second time, it uses the profile, and neither repeats the name nor overwrites the file.
       const again = await init(folder, ["--write"], "");
       expect(again.code).toBe(6);
       expect(again.stderr).toContain("latchkey-guard.mjs already exists.");
+      const sameName = await init(folder, ["--name", "Shop API"], "");
+      expect(sameName.code).toBe(6);
+      expect(sameName.stderr).toContain('An application named "Shop API" already exists.');
+      const shown = await init(folder, ["--name", "Other", "--profile", "local"], "");
+      expect(shown.stderr).toContain("latchkey-guard.mjs already exists and was not changed.");
       const second = await init(folder, ["--json"], "");
       const { profile, key, example } = JSON.parse(second.stdout);
       expect({ profile, key }).toEqual({

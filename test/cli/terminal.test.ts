@@ -150,7 +150,8 @@ describeWith(script, "the CLI in a terminal", () => {
     const init = runInTerminal(["init"], { XDG_CONFIG_HOME: folder }, folder);
     await init.respond("URL of the service [http://localhost:8080]: ", `${service.url}/\r`);
     await init.respond(`Key for ${service.url}: `, `${service.firstKey}\r`);
-    await init.respond("Name of your first application [my-service]: ", "\r");
+    await init.respond("Name of the application [my-service]: ", "Bootstrap\r");
+    await init.respond('"Bootstrap" already exists. Enter another name.', "\r");
     await init.respond("Write an example to latchkey_guard.py? [yes]: ", "\r");
     expect(await init.ended()).toBe(0);
     expect(init.output()).toContain('Created the private application "my-service"');

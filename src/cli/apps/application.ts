@@ -5,12 +5,10 @@ import {
 import { maxLengthOf } from "../../contract/fields.js";
 import { countOf } from "../../lib/terminal.js";
 import { isId } from "../../lib/uuid.js";
-import type { ClientContext } from "../client.js";
+import type { CallContext, ClientContext } from "../client.js";
 import { CommandError } from "../errors.js";
 import { formatRelativeTime } from "../output.js";
 import type { Column, Detail } from "../table.js";
-
-type CallContext = Pick<ClientContext, "client" | "call">;
 
 /** How an application can be named on the command line. */
 export const applicationNaming = "id, name if it is unique, or external:ID";
@@ -79,11 +77,19 @@ async function findByExternalId(
   return found;
 }
 
-async function findByName({ client, call }: CallContext, wanted: string): Promise<Application> {
+/** Lists the applications of exactly this name. */
+export async function listNamed(
+  { client, call }: CallContext,
+  wanted: string,
+): Promise<Application[]> {
   // Exact matches come first.
   const namePrefix = [...wanted].slice(0, maxPrefixLength).join("");
   const { data } = await client.applications.listApplications({ namePrefix, size: 100 }, call);
-  const found = data.filter(({ name }) => name === wanted);
+  return data.filter(({ name }) => name === wanted);
+}
+
+async function findByName(context: CallContext, wanted: string): Promise<Application> {
+  const found = await listNamed(context, wanted);
   const [first, ...others] = found;
   if (!first) {
     throw notFound(`No application is named "${wanted}".`);
