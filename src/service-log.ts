@@ -10,7 +10,8 @@ export interface ServiceLog {
   readonly lines: LineWriter;
   /**
    * Logs the URL of the service, and that of the metrics if they have a separate port. Then prints the first key, so
-   * that no other line follows it during startup.
+   * that no other line follows it during startup. A log that is not on a terminal may be stored and is read by
+   * programs, so the key then goes to stderr.
    */
   listening(address: AddressInfo, metricsUrl?: string): void;
   /** Prints the first key of a new store when the service is listening, or at the latest when this process exits. */
@@ -31,7 +32,7 @@ export function createServiceLog(settings: Settings): ServiceLog {
 
   function showBanner(): void {
     if (banner !== "") {
-      lines.write(banner);
+      (process.stdout.isTTY ? lines : process.stderr).write(banner);
       banner = "";
     }
   }

@@ -40,7 +40,7 @@ async function getOwnerName(url: string, key: string): Promise<string> {
 }
 
 describe("the first start with an empty data folder", () => {
-  it("prints a key and a working curl command, once", () =>
+  it("prints a key and a working curl command, once, on stderr: the log on stdout is JSON", () =>
     withTempFolder(async (DATA_DIR) => {
       const first = await startService({ DATA_DIR });
       const [, curl = ""] = await first.process.until(/^ +(curl .*)$/m);
@@ -56,9 +56,17 @@ describe("the first start with an empty data folder", () => {
       });
       first.process.child.kill("SIGTERM");
       expect(await first.process.ended()).toBe(0);
+      const { stdout: log, stderr } = first.process.output;
+      expect(stderr).toMatch(/╭─ Your first key ─[^]*╯\n\n$/);
+      expect(log).not.toContain("lk_mgt_");
+      const levels = log
+        .trimEnd()
+        .split("\n")
+        .map((line) => JSON.parse(line).level);
+      expect(new Set(levels)).toEqual(new Set(["info"]));
 
       const second = await startService({ DATA_DIR });
-      expect(second.process.output.stdout).not.toContain("lk_mgt_");
+      expect(second.process.output.stderr).not.toContain("lk_mgt_");
       expect(await getOwnerName(second.url, first.firstKey)).toBe("Bootstrap");
     }));
 });

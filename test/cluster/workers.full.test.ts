@@ -93,7 +93,7 @@ describe("a worker that exits", () => {
         return status === 200;
       };
       await until(isServing);
-      expect(new Set(service.output.stdout.match(firstKeys)).size).toBe(1);
+      expect(new Set(service.output.stderr.match(firstKeys)).size).toBe(1);
     }));
 });
 

@@ -30,9 +30,9 @@ describe("workers", () => {
     withService(async ({ url, key, workers, output }, DATA_DIR) => {
       expect(workers()).toHaveLength(2);
       expect(new Set(await getStatusManyTimes(url, key))).toEqual(new Set([200]));
-      const { stdout } = output;
-      expect(count(stdout, firstKeys)).toBe(2);
-      expect(new Set(stdout.match(firstKeys)).size).toBe(1);
+      const { stdout, stderr } = output;
+      expect(count(stderr, firstKeys)).toBe(2);
+      expect(new Set(stderr.match(firstKeys)).size).toBe(1);
       expect(count(stdout, listeningLines)).toBe(1);
 
       const { PATH = "" } = process.env;

@@ -50,7 +50,7 @@ describe("the commands in the documentation", () => {
     const [start] = commandsIn("README.md").filter(({ label }) => label === "start the service");
     expect(start?.script).toBe("npm ci && npm start\n");
     const expected = (start?.expected ?? "").replaceAll("http://localhost:8080", service.url);
-    expect(withoutSpace(service.process.output.stdout)).toMatch(toPattern(expected));
+    expect(withoutSpace(service.process.output.stderr)).toMatch(toPattern(expected));
   });
 
   /** Runs the commands of a page and compares their output. */

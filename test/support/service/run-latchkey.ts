@@ -19,7 +19,7 @@ export interface CapturedProcess {
   readonly child: ChildProcess;
   /** The output so far. */
   readonly output: { stdout: string; stderr: string };
-  /** Resolves when stdout matches. Throws if the process exits first. */
+  /** Resolves when stdout or stderr matches. Throws if the process exits first. */
   until(pattern: RegExp): Promise<RegExpExecArray>;
   /** Resolves with the exit code. */
   ended(): Promise<number | null>;
@@ -66,7 +66,7 @@ export function captureOutput(child: ChildProcessWithoutNullStreams): CapturedPr
     output,
     async until(pattern) {
       for (;;) {
-        const match = pattern.exec(output.stdout);
+        const match = pattern.exec(output.stdout) ?? pattern.exec(output.stderr);
         if (match) {
           return match;
         }
@@ -74,7 +74,7 @@ export function captureOutput(child: ChildProcessWithoutNullStreams): CapturedPr
           const status = child.exitCode ?? child.signalCode;
           throw new Error(`the process exited with ${status}: ${output.stderr}`);
         }
-        await Promise.race([once(child.stdout, "data"), closed]);
+        await Promise.race([once(child.stdout, "data"), once(child.stderr, "data"), closed]);
       }
     },
     async ended() {
