@@ -16,7 +16,9 @@ import { createOutput, shortenKey } from "./output.js";
 /** Runs a service in a temporary folder and shows a session from start to end. */
 export async function demoCommand(): Promise<void> {
   const { colors } = createOutput({}).display;
-  const stop = waitForStopSignal();
+  const interruption = new AbortController();
+  const interrupted = "Interrupted. The temporary service is removed.";
+  waitForStopSignal().then(() => interruption.abort(new CommandError(interrupted, "interrupted")));
   const folder = mkdtempSync(join(tmpdir(), "latchkey-demo-"));
   // Also if the reader of stdout has closed it.
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
@@ -32,10 +34,8 @@ export async function demoCommand(): Promise<void> {
     async runUntilStopped({ address, first }) {
       const url = `http://127.0.0.1:${address.port}`;
       print(`A temporary service runs at ${url}.`);
-      const interrupted = stop.then(() => {
-        throw new CommandError("Interrupted. The temporary service is removed.", "interrupted");
-      });
-      await Promise.race([showSession(createCaller(url, colors), first?.key ?? ""), interrupted]);
+      print("A token is a data item that your backend protects, such as a card number.");
+      await showSession(createCaller(url, colors, interruption.signal), first?.key ?? "");
     },
   });
   const done = "Done. Each step went as expected. The temporary service is removed.";
@@ -140,23 +140,32 @@ type CallStep = (step: Step) => Promise<Response>;
 
 const indent = "   ";
 
-/** Numbers the steps, and shows each call with its response. */
-function createCaller(url: string, { bold, dim, good, bad }: Colors): CallStep {
+/** Numbers the steps, and shows each call with its response, until the signal aborts. */
+function createCaller(
+  url: string,
+  { bold, dim, good, bad }: Colors,
+  signal: AbortSignal,
+): CallStep {
   let number = 0;
   return async (step) => {
+    signal.throwIfAborted();
     const [who, key] = step.as;
     const [method, path] = step.request;
     print(`\n${++number}. ${bold(step.title)}`);
     print(`${indent}→ ${method} ${path}`);
     print(dim(`${indent}  ${defaultKeyHeader}: ${shortenKey(key)}  (${who})`));
     printFields(step.body);
-    const { status, body } = await send(url, step);
+    const { status, body } = await send(url, step, signal);
     const { expected, fields = {}, shown = [] } = step;
     const name = `${status} ${STATUS_CODES[status]}`;
     if (status !== expected || !isDeepStrictEqual(pick(body, Object.keys(fields)), fields)) {
       print(`${indent}← ${bad(name)}`);
       printFields(body);
-      throw new CommandError(`Step ${number} did not go as expected. Report it as a bug.`);
+      throw new CommandError(
+        `Step ${number} did not go as expected.`,
+        "failed",
+        "This is a bug. Open an issue in the repository of Latchkey, with the output above.",
+      );
     }
     print(`${indent}← ${good(name)}${status >= 400 ? ", as expected" : ""}`);
     printFields(pick(body, [...Object.keys(fields), ...shown]));
@@ -164,11 +173,16 @@ function createCaller(url: string, { bold, dim, good, bad }: Colors): CallStep {
   };
 }
 
-async function send(url: string, { as: [, key], request: [method, path], body }: Step) {
+async function send(
+  url: string,
+  { as: [, key], request: [method, path], body }: Step,
+  signal: AbortSignal,
+) {
   const response = await fetch(url + path, {
     method,
     headers: { [defaultKeyHeader]: key, ...(body && { "Content-Type": "application/json" }) },
     body: body ? JSON.stringify(body) : null,
+    signal,
   });
   const text = await response.text();
   return { status: response.status, body: (text ? JSON.parse(text) : {}) as Response };

@@ -41,7 +41,7 @@ describe("latchkey init", () => {
       ];
       const env = { PATH: process.env.PATH, XDG_CONFIG_HOME: folder };
       const { stdout } = await promisify(execFile)("sh", shell, { cwd: folder, env });
-      expect(stdout).toMatch(/^allowed\n[^]*^application +Bootstrap /m);
+      expect(stdout).toMatch(/^allowed\n.*^application +Bootstrap /ms);
 
       // The second time, it uses the profile, and neither repeats the name nor overwrites the file.
       const again = await init(folder, ["--write"], "");

@@ -57,7 +57,7 @@ describe("the first start with an empty data folder", () => {
       first.process.child.kill("SIGTERM");
       expect(await first.process.ended()).toBe(0);
       const { stdout: log, stderr } = first.process.output;
-      expect(stderr).toMatch(/╭─ Your first key ─[^]*╯\n\n$/);
+      expect(stderr).toMatch(/╭─ Your first key ─.*╯\n\n$/s);
       expect(log).not.toContain("lk_mgt_");
       const levels = log
         .trimEnd()

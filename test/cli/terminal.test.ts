@@ -1,14 +1,14 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { expect, it } from "@jest/globals";
 import { textWidth } from "../../src/cli/text.js";
 import { useCleanup } from "../support/cleanup.js";
 import { startHttp1Proxy } from "../support/http/http1-proxy.js";
 import { describeWith, isFullSuite } from "../support/jest/suite.js";
-import { latchkeyPath } from "../support/service/run-latchkey.js";
+import { latchkeyPath, runLatchkey } from "../support/service/run-latchkey.js";
 import { firstKeyPattern, useService } from "../support/service/service-process.js";
 import { until } from "../support/until.js";
 import { useCli } from "./run-cli.js";
@@ -29,13 +29,20 @@ interface Terminal {
   ended(): Promise<number | null>;
 }
 
-/** Runs a command in a terminal of 80 columns. */
+/** Runs `latchkey` in a terminal of 80 columns. */
 function runInTerminal(
   args: readonly string[],
   environment: Record<string, string> = {},
   cwd?: string,
 ): Terminal {
-  const words = [process.execPath, join(process.cwd(), latchkeyPath), ...args];
+  return startTerminal([process.execPath, resolve(latchkeyPath), ...args], environment, cwd);
+}
+
+function startTerminal(
+  words: readonly string[],
+  environment: Record<string, string>,
+  cwd: string | undefined,
+): Terminal {
   const command = `stty cols 80; exec ${words.map((word) => `'${word}'`).join(" ")}`;
   const child = spawn("script", ["-qfec", command, "/dev/null"], {
     cwd,
@@ -76,6 +83,8 @@ async function createApplication(name: string): Promise<{ readonly id: string }>
   return response.json() as Promise<{ id: string }>;
 }
 
+const demoFolders = () => readdirSync(cli.path("")).filter((name) => name.includes("demo"));
+
 const adminEnvironment = () => ({ LATCHKEY_URL: service.url, LATCHKEY_KEY: service.firstKey });
 
 describeWith(script, "the CLI in a terminal", () => {
@@ -105,8 +114,17 @@ describeWith(script, "the CLI in a terminal", () => {
     expect(await terminal.ended()).toBe(0);
   });
 
-  it("walks through an authorized session in `latchkey demo`, and removes its folder", async () => {
-    const terminal = runInTerminal(["demo"], { TMPDIR: cli.path("") });
+  it("walks through an authorized session in `npx latchkey demo`, and removes its folder", async () => {
+    const project = cli.path("project");
+    mkdirSync(join(project, "node_modules", ".bin"), { recursive: true });
+    // As `npm install latchkey` does.
+    symlinkSync(resolve("."), join(project, "node_modules", "latchkey"));
+    symlinkSync(`../latchkey/${latchkeyPath}`, join(project, "node_modules", ".bin", "latchkey"));
+    writeFileSync(join(project, "package.json"), "{}");
+    const environment = {
+      ...{ TMPDIR: cli.path(""), HOME: cli.path(""), npm_config_update_notifier: "false" },
+    };
+    const terminal = startTerminal(["npx", "latchkey", "demo"], environment, project);
     expect(await terminal.ended()).toBe(0);
     const text = stripVTControlCharacters(terminal.output());
     const calls = [...text.matchAll(/→ (\S+ \/\w+\S*?)[\r/](?:[^←]*)← (\d+)/g)];
@@ -126,15 +144,24 @@ describeWith(script, "the CLI in a terminal", () => {
     expect(text).not.toMatch(/lk_[a-z]{3}_\w/);
     expect(Math.max(...text.split("\r\n").map(textWidth))).toBeLessThanOrEqual(80);
     expect(terminal.output()).toContain("\u001b[32m403 Forbidden\u001b[39m, as expected");
-    expect(readdirSync(cli.path("")).filter((name) => name.includes("demo"))).toEqual([]);
+    expect(demoFolders()).toEqual([]);
   });
 
   it("removes the folder of `latchkey demo` on Ctrl-C", async () => {
     const terminal = runInTerminal(["demo"], { TMPDIR: cli.path("") });
-    await terminal.respond("A temporary service runs at", "\u0003");
+    await until(async () => demoFolders().length === 1);
+    terminal.child.stdin?.write("\u0003");
     expect(await terminal.ended()).toBe(130);
-    expect(terminal.output()).toContain("latchkey: Interrupted.");
-    expect(readdirSync(cli.path("")).filter((name) => name.includes("demo"))).toEqual([]);
+    expect(terminal.output()).toMatch(/latchkey: Interrupted\. .* is removed\.\r\n$/);
+    expect(demoFolders()).toEqual([]);
+  });
+
+  it("removes the folder of `latchkey demo` if the terminal is closed", async () => {
+    const demo = runLatchkey(["demo"], { TMPDIR: cli.path("") });
+    await until(async () => demoFolders().length === 1);
+    demo.child.kill("SIGHUP");
+    expect(await demo.ended()).toBe(130);
+    expect(demoFolders()).toEqual([]);
   });
 
   it("exits with 130 on Ctrl-C at a prompt", async () => {

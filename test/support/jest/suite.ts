@@ -12,16 +12,24 @@ export function repetitions({ quick, full }: { quick: number; full: number }): n
   return isFullSuite ? full : quick;
 }
 
-/** Defines tests that need a tool, and skips them without it. */
+/** The tools that must not be missing, separated by spaces. */
+const requiredTools = (process.env.REQUIRE_TOOLS ?? "").split(" ");
+
+/** Defines tests that need a tool. Without it, they are skipped, or fail if REQUIRE_TOOLS names it. */
 export function describeWith(
   [command, ...args]: readonly [string, ...string[]],
   title: string,
   tests: () => void,
 ): void {
+  const reason = `${command} is missing or incomplete`;
   if (spawnSync(command, args).status === 0) {
     describe(title, tests);
+  } else if (requiredTools.includes(command)) {
+    it(title, () => {
+      throw new Error(reason);
+    });
   } else {
-    describe.skip(`${title} (not run: ${command} is missing or incomplete)`, tests);
+    describe.skip(`${title} (not run: ${reason})`, tests);
   }
 }
 

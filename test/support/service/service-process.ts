@@ -55,6 +55,8 @@ type Environment = Readonly<Record<string, string>>;
 /** Matches the log line that the service is listening. */
 export const listeningPattern = /listening at (https?:\/\/[^"]+)"/;
 export const firstKeyPattern = /lk_mgt_[A-Za-z0-9]+/;
+/** Matches everything that the first start prints on stderr. */
+export const firstKeyFrame = /\n {2}.*?╯\n\n/s;
 
 /** Starts the service, by default on a free port. Resolves when it is listening. */
 export function startService(
