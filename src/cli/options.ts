@@ -57,8 +57,8 @@ export function findSubcommand(group: Command, word: string): Command | undefine
   return group.commands.find((one) => one.name() === word || one.aliases().includes(word));
 }
 
-export function withJson(command: Command): Command {
-  return command.option("--json", "print JSON");
+export function withJson(command: Command, description = "print JSON"): Command {
+  return command.option("--json", description);
 }
 
 /** The options of every command that calls the service. */
@@ -126,7 +126,8 @@ export const helpFormat: HelpConfiguration = {
   minWidthToWrap: 20,
   styleTitle: helpTitle,
   subcommandTerm: (command) => [command.name(), ...command.aliases()].join(", "),
-  optionDescription: (option) => describe(option, option.defaultValueDescription),
+  optionDescription: (option) =>
+    describe(option, option.defaultValueDescription) + (option.mandatory ? " (required)" : ""),
   argumentDescription: (argument) => describe(argument),
 };
 

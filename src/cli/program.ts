@@ -61,8 +61,8 @@ export function createProgram(): Command {
     .command("serve")
     .summary("run the service")
     .description(
-      "run the service; each option has an environment variable, and more settings are variables " +
-        "only: see docs/reference/settings.md",
+      "run the service. Each option can also be set by the environment variable in parentheses. " +
+        "More settings are variables only: see docs/reference/settings.md",
     );
   addExample(
     withSettings(serving, optionalSettings, serve),
@@ -71,13 +71,10 @@ export function createProgram(): Command {
     "MONGODB_URI=mongodb://user:password@db/?replicaSet=rs0 latchkey serve",
   );
   addStoreCommands(program);
-  program.addHelpText("after", exitCodeHelp());
-  return addExample(
-    program,
-    "latchkey demo",
-    "latchkey serve",
-    "latchkey init",
-    "latchkey apps ls --help",
+  addExample(program, "latchkey demo", "latchkey serve --port 9000", "latchkey apps ls");
+  return program.addHelpText(
+    "after",
+    `${exitCodeHelp()}\n\nRun latchkey COMMAND --help for the options and examples of a command.`,
   );
 }
 
@@ -86,8 +83,8 @@ function addInitCommand(program: Command): void {
     .command("init")
     .summary("connect this folder to a service: application and example")
     .description(
-      "save a profile, create your first application, and show how to check a key in the language " +
-        "of this folder",
+      "save a profile, create an application, and show how to check a key in the language of " +
+        "this folder",
     )
     .addOption(
       new Option(
@@ -96,7 +93,7 @@ function addInitCommand(program: Command): void {
       ).argParser(profileName),
     )
     .option("--name <name>", "name of the application (default: the name of this folder)")
-    .option("--write", "write the program to a new file in this folder")
+    .option("--write", "write the example program to a new file in this folder")
     .action(lazy(async () => (await import("./init.js")).initCommand));
   addExample(
     withNewConnection(init),
@@ -144,7 +141,7 @@ function addStoreCommands(program: Command): void {
     .option("--resume", "continue an interrupted export")
     .option("--no-events", "omit the audit log");
   withSettings(
-    withJson(exporting),
+    withJson(exporting, "print a summary as JSON; requires --output"),
     storeSettings,
     lazy(async () => (await import("./export.js")).exportCommand),
   );
@@ -158,7 +155,7 @@ function addStoreCommands(program: Command): void {
     .option("--dry-run", "only report what would change")
     .option("--replace", "overwrite existing records that differ");
   withSettings(
-    withJson(importing),
+    withJson(importing, "print the summary as JSON"),
     storeSettings,
     lazy(async () => (await import("./import.js")).importCommand),
   );

@@ -107,9 +107,9 @@ function addList(apps: Command): void {
   );
 }
 
-function grantOptions(command: Command): Command {
+function grantOptions(command: Command, permission: string): Command {
   return command
-    .option("--permission <name>", "permission to grant directly; may be repeated", collect)
+    .option("--permission <name>", `${permission}; may be repeated`, collect)
     .addOption(fileOption("--rules <file>", "file with access rules as a JSON list, - for stdin"));
 }
 
@@ -131,7 +131,7 @@ function addCreate(apps: Command): void {
         choicesOf(CreateApplicationRequestSchema.field.type),
       ).makeOptionMandatory(),
     );
-  fieldOptions(grantOptions(create)).action(createApplication);
+  fieldOptions(grantOptions(create, "permission to grant directly")).action(createApplication);
   withConnection(newKeyOptions(create));
   addExample(
     create,
@@ -149,7 +149,9 @@ function addUpdate(apps: Command): void {
     .option("--name <name>", "new name")
     .option("--add-permission <name>", "permission to add; may be repeated", collect)
     .option("--remove-permission <name>", "permission to remove; may be repeated", collect);
-  clearOptions(fieldOptions(grantOptions(update)))
+  clearOptions(
+    fieldOptions(grantOptions(update, "permission to grant instead of all current ones")),
+  )
     .option("--if-match <version>", "fail unless it has this version")
     .action(updateApplication);
   addExample(
