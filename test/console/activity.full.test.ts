@@ -122,7 +122,7 @@ describeInBrowser("console activity page", (browser) => {
     await page.getByText("Web shop was created by").waitFor();
   });
 
-  it("exports the events that match the filters, without running formulas", async () => {
+  it("exports the events that match the filters, without running formulas, until canceled", async () => {
     const name = '=HYPERLINK("https://attacker.example")';
     const { id } = await api.createApplication(root.key, { ...shop, name });
     await button(page, "Filter").click();
@@ -147,6 +147,20 @@ describeInBrowser("console activity page", (browser) => {
     const lines = await save("JSON lines");
     expect(lines.name).toMatch(/\.jsonl$/);
     expect(JSON.parse(lines.content)).toMatchObject({ target: { application_id: id, name } });
+
+    let release = () => {};
+    const isReleased = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const lists = "**/latchkey.v1.EventService/ListEvents**";
+    await page.route(lists, (route) => isReleased.then(() => route.continue()), { times: 1 });
+    await button(page, "Export").click();
+    await page.getByRole("menuitem", { name: "CSV" }).click();
+    await page.getByText("Exporting 0…").waitFor();
+    await page.keyboard.press("Enter");
+    await page.getByText("Export canceled").waitFor();
+    await button(page, "Export").waitFor();
+    release();
     await button(page, "Clear all").click();
   });
 

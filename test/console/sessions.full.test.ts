@@ -156,11 +156,14 @@ describeInBrowser("console session pages", (browser) => {
     expect(opened.faults).toEqual([]);
   });
 
-  it("masks secrets until revealed and keeps them out of commands", async () => {
-    const key = keyOf(await api.createApplication(root.key, shop));
-    const { page } = await openSignedIn(browser, `${server.url}/console/sessions/try`, root.key);
+  it("masks secrets until revealed, and stops using the key of a revoked session", async () => {
+    const application = await api.createApplication(root.key, shop);
+    const opened = await browser.open(`${server.url}/console/sessions/try`);
+    const { page } = opened;
+    await page.clock.install();
+    await signIn(opened, root.key);
     await button(page, "Use keys of my own applications").click();
-    await page.getByLabel("Public key").fill(key);
+    await page.getByLabel("Public key").fill(keyOf(application));
     await page.getByRole("button", { name: "Open a session" }).click();
     await page.getByRole("button", { name: "Show session key" }).waitFor();
     expect(await page.locator("body").textContent()).not.toMatch(/lk_(ses|non|pub)_\w/);
@@ -168,6 +171,15 @@ describeInBrowser("console session pages", (browser) => {
     expect(await page.locator("body").textContent()).toMatch(/lk_ses_\w/);
     await page.setViewportSize({ width: 360, height: 740 });
     expect(await horizontalOverflow(page)).toBe(0);
+
+    await api.deleteApplication(root.key, { id: application.id });
+    await page.clock.fastForward(5_000);
+    await page.getByText("The session expired or was revoked.").waitFor();
+    const keys: string[] = [];
+    page.on("request", (request) => keys.push(request.headers()["svc-api-key"] ?? ""));
+    await page.clock.fastForward(60_000);
+    await expectEventually(() => keys.includes(root.key), true);
+    expect(keys.filter((key) => key.startsWith("lk_ses_"))).toEqual([]);
   });
 
   it("filters by the query string, loads more and revokes all sessions of an application", async () => {

@@ -150,7 +150,7 @@ describeInBrowser("console sign-in and permissions", (browser) => {
     expect(opened.faults).toEqual([]);
   });
 
-  it("detects a deleted key without permission to watch events", async () => {
+  it("teaches a key without permissions, and calls no more once it is deleted", async () => {
     const viewer = await api.createApplication(root.key, {
       name: "Viewer",
       type: "private",
@@ -161,9 +161,20 @@ describeInBrowser("console sign-in and permissions", (browser) => {
     await page.clock.install();
     await signIn({ page, faults }, keyOf(viewer));
     await page.getByRole("heading", { name: "My key" }).waitFor();
+    await page.getByRole("link", { name: "Overview" }).click();
+    const started = page.getByRole("region", { name: "Getting started" });
+    await started.getByRole("link", { name: "Start the guided demo" }).waitFor();
+    expect(await started.getByRole("listitem").count()).toBe(1);
+
     await api.deleteApplication(root.key, { id: viewer.id });
     await page.clock.fastForward(60_000);
     await page.getByText(signedOutNotice).waitFor();
+    const calls: string[] = [];
+    page.on("request", (request) => calls.push(request.url()));
+    await page.clock.fastForward(10 * 60_000);
+    const marker = `${server.url}/healthz`;
+    await page.evaluate<unknown>(`fetch("${marker}")`);
+    expect(calls).toEqual([marker]);
     expect(faults).toEqual([]);
   });
 
