@@ -11,9 +11,12 @@ const shop = { name: "Web shop", type: "public", permissions: ["token:create"] }
 const frozenNotice = "The service does not respond. Retrying…";
 const offlineNotice = "The service cannot be reached. Retrying…";
 
-/** A browser expression for whether a script is loaded. */
-const isLoaded = (name: string) =>
-  `performance.getEntriesByType("resource").some((entry) => entry.name.includes("${name}"))`;
+/** A browser expression for whether all pages are loaded, with their shared scripts and styles. */
+const arePagesLoaded = `(() => {
+  const links = [...document.querySelectorAll("link:is([rel=modulepreload], [rel=stylesheet])")];
+  return links.some(({ href }) => href.includes("sessions-page")) &&
+    links.every(({ href }) => performance.getEntriesByName(href).length > 0);
+})()`;
 
 describeInBrowser("console during an outage", (browser) => {
   const running: TestServer[] = [];
@@ -38,7 +41,7 @@ describeInBrowser("console during an outage", (browser) => {
     await page.getByLabel("Remember until this tab is closed").check();
     await signIn(opened, root.key);
     await page.getByText("Live", { exact: true }).waitFor();
-    await until(() => page.evaluate<boolean>(isLoaded("sessions-page")));
+    await until(() => page.evaluate<boolean>(arePagesLoaded));
 
     await before.close();
     running.pop();
@@ -47,6 +50,7 @@ describeInBrowser("console during an outage", (browser) => {
     await page.getByRole("heading", { name: "Sessions" }).waitFor();
     expect(await accessibilityViolations(page)).toEqual([]);
     await page.getByRole("link", { name: "Activity" }).click();
+    await page.getByRole("button", { name: "Filter" }).click();
     await page.getByRole("combobox", { name: "Actor" }).fill("half a name");
 
     const after = await startServer("lmdb", { store, environment });
