@@ -40,7 +40,8 @@ describeInBrowser("console rule editor", (browser) => {
     page.getByRole("group", { name: `Rule ${position}`, exact: true });
   const handle = (position: number) =>
     rule(position).getByRole("button", { name: `Move rule ${position}` });
-  const permissionsOf = (card: Locator) => card.getByLabel("Permissions of the rule");
+  const permissionsOf = (card: Locator) =>
+    card.getByRole("combobox", { name: "Permissions of the rule" });
   const order = () => page.locator(".rule-title strong").allInnerTexts();
 
   /** Adds a rule at the end and closes it. */
@@ -108,7 +109,9 @@ describeInBrowser("console rule editor", (browser) => {
     await page.keyboard.press("Enter");
     await page.keyboard.type("report:copy");
     await page.keyboard.press("Tab");
-    await expectEventually(names, ["report:run", "report:list", "report:copy"]);
+    await permissionsOf(rule(1)).fill("report:sign ");
+    await expectEventually(() => permissionsOf(rule(1)).inputValue(), "");
+    await expectEventually(names, ["report:run", "report:list", "report:copy", "report:sign"]);
     expect(opened.faults).toEqual([]);
   });
 

@@ -42,16 +42,6 @@ export function ApplicationKeys({ application, onRotate }: ApplicationKeysProps)
       title: "Key",
       cell: (key) => <KeyName application={application} applicationKey={key} />,
     },
-    {
-      title: "Key ID",
-      width: "124px",
-      cell: ({ id }) => (
-        <span className="copyable" title={id}>
-          <code>{shortId(id)}</code>
-          <CopyButton isCompact text={id} label={`Copy key ID ${shortId(id)}`} />
-        </span>
-      ),
-    },
     { title: "Created", width: "112px", cell: ({ createdAt }) => <TimeAgo at={createdAt} /> },
     { title: "Last used", width: "112px", cell: ({ lastUsedAt }) => <TimeAgo at={lastUsedAt} /> },
     { title: "Expires", width: "210px", cell: ({ expiresAt }) => <ExpiryTime at={expiresAt} /> },
@@ -116,16 +106,24 @@ interface KeyNameProps {
   readonly applicationKey: ApplicationKey;
 }
 
+/** The fingerprint is the same for all keys of an application, the id is not. */
 function KeyName({ application: { type, id }, applicationKey }: KeyNameProps) {
+  const shortKeyId = shortId(applicationKey.id);
   return (
-    <span className="key-name">
-      <code>{keyFingerprint(type as ApplicationType, id)}</code>
-      {applicationKey.expiresAt ? (
-        <Badge tone="warning">replaced</Badge>
-      ) : (
-        <Badge tone="good">current</Badge>
-      )}
-    </span>
+    <>
+      <span className="key-name">
+        <code>{keyFingerprint(type as ApplicationType, id)}</code>
+        {applicationKey.expiresAt ? (
+          <Badge tone="warning">replaced</Badge>
+        ) : (
+          <Badge tone="good">current</Badge>
+        )}
+      </span>
+      <span className="key-id" title={applicationKey.id}>
+        ID <code>{shortKeyId}</code>
+        <CopyButton isCompact text={applicationKey.id} label={`Copy key ID ${shortKeyId}`} />
+      </span>
+    </>
   );
 }
 

@@ -46,6 +46,10 @@ export function PermissionInput({ kind, value, onChange, ...texts }: PermissionI
   function add(text: string): void {
     const added = [...new Set(splitNames(text))].filter((name) => !value.includes(name));
     setDraft("");
+    // The combobox only writes a draft that changed, and text can arrive at once.
+    if (input.current) {
+      input.current.value = "";
+    }
     if (added.length > 0) {
       onChange([...value, ...added]);
       setAnnouncement(`Added ${added.join(", ")}`);
