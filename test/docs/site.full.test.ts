@@ -166,6 +166,13 @@ describeInBrowser("the documentation site", (browser) => {
     await button(page, "Menu").click();
     await sidebar.getByRole("link", { name: "Docs" }).click();
     await page.getByRole("heading", { name: "Latchkey documentation" }).waitFor();
+
+    // The cells of a row are below each other, each with the name of its column.
+    await page.goto(`${docs}/reference/errors`);
+    const table = page.locator(".table").first();
+    expect(await table.evaluate((it) => it.scrollWidth - it.clientWidth)).toBe(0);
+    const status = table.locator("td", { hasText: "409" }).first();
+    expect(await status.getAttribute("data-column")).toBe("REST");
     expect(faults).toEqual([]);
   });
 

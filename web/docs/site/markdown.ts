@@ -47,6 +47,7 @@ const tabLabels: Readonly<Record<string, string>> = {
 const markdown = createMarkdown({ html: true });
 markdown.core.ruler.push("links", resolveLinks);
 markdown.core.ruler.push("alignment", alignByClass);
+markdown.core.ruler.push("labels", labelCells);
 markdown.core.ruler.push("anchors", addAnchors);
 markdown.core.ruler.push("tabs", groupTabs);
 markdown.core.ruler.push("outputs", markOutputs);
@@ -150,6 +151,23 @@ function alignByClass({ tokens }: StateCore): void {
   for (const token of tokens) {
     if (token.attrGet("style") === "text-align:right") {
       token.attrs = [["class", "right"]];
+    }
+  }
+}
+
+/** Names the column of each cell, because narrow screens show cells below each other. */
+function labelCells({ tokens }: StateCore): void {
+  let columns: string[] = [];
+  let column = 0;
+  for (const [index, token] of tokens.entries()) {
+    if (token.type === "table_open") {
+      columns = [];
+    } else if (token.type === "th_open") {
+      columns.push(textOf(tokens[index + 1]));
+    } else if (token.type === "tr_open") {
+      column = 0;
+    } else if (token.type === "td_open") {
+      token.attrSet("data-column", columns[column++] ?? "");
     }
   }
 }
