@@ -167,7 +167,7 @@ describe("the combined log", () => {
       };
       const child = spawn(process.execPath, [latchkeyPath, "serve"], {
         env,
-        stdio: ["ignore", fd, "inherit"],
+        stdio: ["ignore", fd, "ignore"],
       });
       stopAfterTest(() => child.kill("SIGKILL"));
       await until(async () => listeningPattern.test(text));
@@ -185,12 +185,9 @@ describe("the combined log", () => {
       await until(async () => text.includes('"msg":"stopped"'));
       stream.destroy();
 
-      const lines = text.split("\n").filter((line) => line.startsWith("{"));
+      const lines = text.trimEnd().split("\n");
       const entries = lines.map((line) => JSON.parse(line));
       const numbers = entries.flatMap(({ path }) => (path ? [Number(path.split("/")[1])] : []));
       expect(numbers.sort((a, b) => a - b)).toEqual(Array.from({ length: total }, (_, at) => at));
-      const [ready, banner, rest] = text.split(/^(\n(?: .*\n|\n)*)/m);
-      expect(banner).toContain("lk_mgt_");
-      expect(`${ready}${rest}`).toBe(`${lines.join("\n")}\n`);
     }));
 });
