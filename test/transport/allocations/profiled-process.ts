@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import type { Readable } from "node:stream";
 
 /** Heap usage in bytes and counts of created objects, per request. */
 export interface AllocationStats {
@@ -37,13 +38,16 @@ export function startProfiledProcess(
   const { PATH = "" } = process.env;
   const child = spawn(process.execPath, [...heapFlags, ...profilerFlags, ...program], {
     env: { PATH, ...environment },
-    stdio: ["ignore", "pipe", "inherit", "ipc"],
+    stdio: ["ignore", "pipe", "pipe", "ipc"],
   });
   let output = "";
   const appendOutput = (text: Buffer) => {
     output += text;
   };
-  child.stdout?.on("data", appendOutput);
+  const streams = [child.stdout, child.stderr] as Readable[];
+  for (const stream of streams) {
+    stream.on("data", appendOutput);
+  }
 
   async function sendCommand(command: "start" | "stop"): Promise<unknown> {
     child.send(command);
@@ -58,7 +62,7 @@ export function startProfiledProcess(
         if (match) {
           return match;
         }
-        await once(child.stdout as NonNullable<typeof child.stdout>, "data");
+        await Promise.race(streams.map((stream) => once(stream, "data")));
       }
     },
 
