@@ -44,7 +44,7 @@ export function ApplicationKeys({ application, onRotate }: ApplicationKeysProps)
     },
     { title: "Created", width: "112px", cell: ({ createdAt }) => <TimeAgo at={createdAt} /> },
     { title: "Last used", width: "112px", cell: ({ lastUsedAt }) => <TimeAgo at={lastUsedAt} /> },
-    { title: "Expires", width: "210px", cell: ({ expiresAt }) => <ExpiryTime at={expiresAt} /> },
+    { title: "Expires", width: "236px", cell: ({ expiresAt }) => <ExpiryTime at={expiresAt} /> },
     ...(mayUpdate
       ? [
           {

@@ -91,7 +91,7 @@ const lastUsed: Column<Application> = {
 };
 const expires: Column<Application> = {
   title: "Expires",
-  width: "210px",
+  width: "236px",
   sortBy: "expires_at",
   cell: ({ expiresAt }) => <ExpiryTime at={expiresAt} />,
 };
