@@ -49,7 +49,7 @@ export function startWorker(): WorkerProcess {
   cluster.setupPrimary({ stdio: ["inherit", "pipe", "inherit", "ipc"] });
   const worker = cluster.fork();
   let failure: string | undefined;
-  let pendingSnapshot: Promise<Snapshot> | undefined;
+  let pendingSnapshot: Promise<Snapshot | undefined> | undefined;
   const exited = new Promise<string>((resolve) => {
     worker.on("exit", (code, signal) => {
       resolve(failure ?? `worker exited with ${signal || `code ${code}`}`);
@@ -89,16 +89,21 @@ export function startWorker(): WorkerProcess {
     }
   }
 
-  function requestSnapshot(): Promise<Snapshot> {
+  function requestSnapshot(): Promise<Snapshot | undefined> {
     return new Promise((resolve) => {
+      // Not a race with `exited`, which would retain every snapshot until the worker exits.
+      const end = (snapshot?: Snapshot) => {
+        worker.off("message", onMessage).off("exit", onExit);
+        pendingSnapshot = undefined;
+        resolve(snapshot);
+      };
+      const onExit = () => end();
       const onMessage = (message: WorkerMessage) => {
         if ("snapshot" in message) {
-          worker.off("message", onMessage);
-          pendingSnapshot = undefined;
-          resolve(message.snapshot);
+          end(message.snapshot);
         }
       };
-      worker.on("message", onMessage);
+      worker.on("message", onMessage).on("exit", onExit);
       send({ request: "snapshot" });
     });
   }
@@ -109,10 +114,13 @@ export function startWorker(): WorkerProcess {
     listening,
     firstKey,
     exited,
-    snapshot() {
+    async snapshot() {
+      if (worker.isDead()) {
+        return undefined;
+      }
       // A slow worker has at most one pending request.
       pendingSnapshot ??= requestSnapshot();
-      return Promise.race([pendingSnapshot, exited.then(() => undefined)]);
+      return pendingSnapshot;
     },
     onScrape(scrape) {
       worker.on("message", (message: WorkerMessage) => {
