@@ -4921,7 +4921,7 @@ export const openapi = {
             "name": "include_total",
             "in": "query",
             "required": false,
-            "description": "Whether to count the events on all pages. `pagination.total_items` and `pagination.total_pages` are then set, unless more than 10,000 events must be read.",
+            "description": "Whether to count the events on all pages. The first page then has `pagination.total_items` and `pagination.total_pages`, unless more than 10,000 events must be read.",
             "schema": {
               "type": "boolean",
               "examples": [
@@ -6524,7 +6524,7 @@ export const openapi = {
             "name": "include_total",
             "in": "query",
             "required": false,
-            "description": "Whether to count the sessions on all pages. `pagination.total_items` and `pagination.total_pages` are then set, unless there are more than 10,000.",
+            "description": "Whether to count the sessions on all pages. The first page then has `pagination.total_items` and `pagination.total_pages`, unless more than 10,000 sessions must be read.",
             "schema": {
               "type": "boolean",
               "examples": [
@@ -9672,7 +9672,7 @@ export const openapi = {
             "examples": [
               42
             ],
-            "description": "The number of items on all pages. Absent for lists of applications by cursor, for other lists without `include_total`, and if `incomplete` is set."
+            "description": "The number of items on all pages. Absent for pages by cursor, for lists of sessions and events without `include_total`, and if `incomplete` is set."
           },
           "page_number": {
             "type": "integer",

@@ -95,7 +95,7 @@ function readEvents(flags: EventFlags, { client, call }: ClientContext) {
     ...(until && { until: timestampFromDate(until) }),
   };
   return readPages(flags, (position) =>
-    client.events.listEvents({ ...filter, ...position, includeTotal: !position.start }, call),
+    client.events.listEvents({ ...filter, ...position, includeTotal: true }, call),
   );
 }
 

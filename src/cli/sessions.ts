@@ -187,7 +187,7 @@ async function listSessions(flags: SessionListFlags): Promise<void> {
       ...(state && { state }),
     };
     const list = await readPages(flags, (position) =>
-      client.sessions.listSessions({ ...filter, ...position, includeTotal: !position.start }, call),
+      client.sessions.listSessions({ ...filter, ...position, includeTotal: true }, call),
     );
     const ids = list.page.data.map(({ applicationId }) => applicationId);
     const nameOf = await readNames(context, ids);

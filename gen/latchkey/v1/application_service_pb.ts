@@ -491,8 +491,8 @@ export const ListApplicationsResponseSchema: GenMessage<ListApplicationsResponse
  */
 export type Pagination = Message<"latchkey.v1.Pagination"> & {
   /**
-   * The number of items on all pages. Absent for lists of applications by cursor,
-   * for other lists without `include_total`, and if `incomplete` is set.
+   * The number of items on all pages. Absent for pages by cursor, for lists of
+   * sessions and events without `include_total`, and if `incomplete` is set.
    *
    * @generated from field: optional int32 total_items = 1;
    */

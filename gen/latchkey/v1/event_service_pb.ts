@@ -341,9 +341,9 @@ export type ListEventsRequest = Message<"latchkey.v1.ListEventsRequest"> & {
   start?: string | undefined;
 
   /**
-   * Whether to count the events on all pages. `pagination.total_items` and
-   * `pagination.total_pages` are then set, unless more than 10,000 events must be
-   * read.
+   * Whether to count the events on all pages. The first page then has
+   * `pagination.total_items` and `pagination.total_pages`, unless more than 10,000
+   * events must be read.
    *
    * @generated from field: bool include_total = 8;
    */

@@ -259,8 +259,9 @@ export type ListSessionsRequest = Message<"latchkey.v1.ListSessionsRequest"> & {
   authorizedBy?: string | undefined;
 
   /**
-   * Whether to count the sessions on all pages. `pagination.total_items` and
-   * `pagination.total_pages` are then set, unless there are more than 10,000.
+   * Whether to count the sessions on all pages. The first page then has
+   * `pagination.total_items` and `pagination.total_pages`, unless more than 10,000
+   * sessions must be read.
    *
    * @generated from field: bool include_total = 6;
    */

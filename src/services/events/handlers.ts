@@ -53,9 +53,10 @@ export function createEventHandlers({
       };
       const after = start === undefined ? undefined : cursors.open(tenantId, start);
       const { items, next } = await events.list({ ...range, size, after }, context.signal);
-      const total = request.includeTotal
-        ? await events.count(range, maxCounted, context.signal)
-        : undefined;
+      const total =
+        request.includeTotal && start === undefined
+          ? await events.count(range, maxCounted, context.signal)
+          : undefined;
       return {
         pagination: {
           pageSize: size,

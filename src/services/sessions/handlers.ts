@@ -170,7 +170,10 @@ function createManageHandlers({
       };
       const after = start === undefined ? undefined : cursors.read(tenantId, start).after;
       const { items, more } = await sessions.list({ ...filter, size, after }, context.signal);
-      const total = request.includeTotal ? await count(filter, context.signal) : undefined;
+      const total =
+        request.includeTotal && start === undefined
+          ? await count(filter, context.signal)
+          : undefined;
       const last = items.at(-1);
       return {
         pagination: {

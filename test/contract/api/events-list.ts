@@ -44,13 +44,13 @@ export function describeListEvents({ server, api, expectRefused }: ApiSubject): 
       expect(byCursor).toEqual(all.data);
     });
 
-    it("counts the matching events on request, on every page", async () => {
+    it("counts the matching events on request, on the first page", async () => {
       const tenant = await createTenant();
       const request = { size: 2, kind: "application.created", includeTotal: true };
       const { pagination } = await list(tenant, request);
       expect(pagination).toMatchObject({ totalItems: 3, totalPages: 2 });
       const second = await list(tenant, { ...request, start: pagination?.next });
-      expect(second.pagination).toMatchObject({ totalItems: 3, totalPages: 2 });
+      expect(second.pagination?.totalItems).toBeUndefined();
     });
 
     it("continues from a cursor while events are added", async () => {
