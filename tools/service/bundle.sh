@@ -14,4 +14,6 @@ esbuild src/main.ts --bundle --splitting --platform=node --format=esm --target=n
   --external:@opentelemetry/api --external:commander --external:lmdb --external:mongodb \
   --external:pino --external:prom-client --external:yaml \
   --outdir=dist/src --chunk-names='chunks/[name]-[hash]' --sourcemap --log-level=warning
+# As npm makes it when it links the command.
+chmod +x dist/src/main.js
 touch $stamp

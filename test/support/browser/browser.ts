@@ -1,7 +1,13 @@
 import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
-import { afterAll, beforeAll, describe } from "@jest/globals";
-import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, describe } from "@jest/globals";
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  chromium,
+  type Page,
+} from "playwright-core";
 
 /** Debian's headless shell needs fewer resources than Chromium. */
 const names = [
@@ -39,7 +45,7 @@ export interface OpenedPage {
 }
 
 export interface TestBrowser {
-  /** Opens a page in an isolated browser context. */
+  /** Opens a page in an isolated browser context, which is closed after the test. */
   open(url: string, options?: BrowserContextOptions): Promise<OpenedPage>;
   /** Opens another tab in the same context. */
   openTab(opened: OpenedPage, url: string): Promise<OpenedPage>;
@@ -56,14 +62,24 @@ export function describeInBrowser(title: string, tests: (browser: TestBrowser) =
   }
   describe(title, () => {
     let browser: Browser;
+    /** The contexts of the current test. */
+    let contexts: BrowserContext[] = [];
 
     beforeAll(async () => {
       if (executablePath === undefined) {
         throw new Error("No Chrome or Chromium on PATH. Install Debian's chromium-headless-shell.");
       }
       // The sandbox does not work as root, and the pages are our own.
-      browser = await chromium.launch({ executablePath, args: ["--no-sandbox"], timeout });
+      browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"], timeout });
     });
+
+    // Contexts that are opened before all tests stay.
+    beforeEach(() => {
+      contexts = [];
+    });
+
+    // An open page goes on to read lists and to render.
+    afterEach(() => Promise.all(contexts.map((context) => context.close())));
 
     afterAll(() => browser?.close());
 
@@ -75,6 +91,7 @@ export function describeInBrowser(title: string, tests: (browser: TestBrowser) =
           reducedMotion: "reduce",
           ...options,
         });
+        contexts.push(context);
         context.setDefaultTimeout(timeout);
         return goTo(await context.newPage(), url);
       },

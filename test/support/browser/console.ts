@@ -91,8 +91,11 @@ const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 /** Lists accessibility violations with their locations. */
 export async function accessibilityViolations(page: Page): Promise<string[]> {
   // The content security policy blocks other scripts. Evaluation by the debugger bypasses it.
+  if (await page.evaluate<boolean>('typeof axe === "undefined"')) {
+    await page.evaluate(`${axe}; undefined`);
+  }
   const violations = await page.evaluate<AxeResults["violations"]>(
-    `${axe}; axe.run(document).then(({ violations }) => violations)`,
+    'axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) => violations)',
   );
   return violations.flatMap(({ id, help, nodes }) =>
     nodes.map(({ target }) => `${id}: ${help} at ${target.join(" ")}`),
