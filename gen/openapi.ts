@@ -4921,7 +4921,7 @@ export const openapi = {
             "name": "include_total",
             "in": "query",
             "required": false,
-            "description": "Whether to count the events on all pages. The first page then has `pagination.total_items` and `pagination.total_pages`, unless more than 10,000 events must be read.",
+            "description": "Whether to count the events on all pages. The first page then has `pagination.total_items` and `pagination.total_pages`, unless more than 10,000 events, or fewer but large ones, must be read.",
             "schema": {
               "type": "boolean",
               "examples": [

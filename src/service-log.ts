@@ -1,3 +1,4 @@
+import { writeSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import type { Logger } from "pino";
 import type { BootstrapResult } from "./bootstrap.js";
@@ -22,7 +23,7 @@ export interface ServiceLog {
 
 export function createServiceLog(settings: Settings): ServiceLog {
   const { log, lines } = createLog(settings.logLevel);
-  let banner = "";
+  let firstKey: { readonly banner: string; readonly tenantId: string } | undefined;
   if (settings.grantPolicy === "open") {
     log.warn(
       "GRANT_POLICY=open lets callers grant permissions that they do not hold: " +
@@ -30,10 +31,21 @@ export function createServiceLog(settings: Settings): ServiceLog {
     );
   }
 
-  function showBanner(): void {
-    if (banner !== "") {
-      (process.stdout.isTTY ? lines : process.stderr).write(banner);
-      banner = "";
+  function showFirstKey(): void {
+    if (!firstKey) {
+      return;
+    }
+    const { banner, tenantId } = firstKey;
+    firstKey = undefined;
+    if (process.stdout.isTTY) {
+      lines.write(banner);
+      return;
+    }
+    try {
+      writeSync(process.stderr.fd, banner);
+    } catch (err) {
+      const command = `latchkey bootstrap --tenant ${tenantId}`;
+      log.warn({ err }, `the first key could not be printed: create another with \`${command}\``);
     }
   }
 
@@ -45,14 +57,15 @@ export function createServiceLog(settings: Settings): ServiceLog {
         log.info(`metrics at ${metricsUrl}`);
       }
       log.info({ store: settings.store.kind }, `listening at ${serviceUrl(address, settings)}`);
-      showBanner();
+      showFirstKey();
       // Scripts and supervisors wait for this line.
       lines.flush();
     },
     keepFirstKey(first, address) {
-      banner = firstKeyBanner(first, serviceUrl(address, settings), settings);
+      const banner = firstKeyBanner(first, serviceUrl(address, settings), settings);
+      firstKey = { banner, tenantId: first.tenantId };
       // Before the listener that writes the buffered lines.
-      process.prependOnceListener("exit", showBanner);
+      process.prependOnceListener("exit", showFirstKey);
     },
     stopping(signal) {
       log.info(`stopping on ${signal}`);

@@ -24,6 +24,24 @@ export function describeTotal(total: number | undefined, size: number) {
   return total === undefined ? {} : { totalItems: total, totalPages: Math.ceil(total / size) };
 }
 
+interface TotalRequest {
+  readonly includeTotal: boolean;
+  readonly start?: string | undefined;
+}
+
+/** The total of a list by cursor, for its first page. A first page without a next one needs no count. */
+export async function totalOf(
+  { includeTotal, start }: TotalRequest,
+  items: { readonly length: number },
+  hasMore: boolean,
+  count: () => Promise<number | undefined>,
+): Promise<number | undefined> {
+  if (!includeTotal || start !== undefined) {
+    return undefined;
+  }
+  return hasMore ? count() : items.length;
+}
+
 /** Opaque pagination cursors. */
 export interface Cursors {
   encode(tenantId: string, position: ListPosition): string;

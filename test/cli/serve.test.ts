@@ -69,6 +69,19 @@ describe("the first start with an empty data folder", () => {
       expect(second.process.output.stderr).not.toContain("lk_mgt_");
       expect(await getOwnerName(second.url, first.firstKey)).toBe("Bootstrap");
     }));
+
+  it("keeps running if stderr is closed, and says how to create another key", () =>
+    withTempFolder(async (DATA_DIR) => {
+      const service = run(["serve"], { DATA_DIR, PORT: "0", WORKERS: "1" });
+      service.child.stderr?.destroy();
+      const [hint] = await service.until(/latchkey bootstrap --tenant [\w-]+/);
+      const [, ...args] = hint.split(" ");
+      const another = run([...args, "--json"], { DATA_DIR });
+      expect(await another.ended()).toBe(0);
+      const [, url = ""] = await service.until(listeningPattern);
+      const { key } = JSON.parse(another.output.stdout);
+      expect(await getOwnerName(url, key)).toBe("Bootstrap");
+    }));
 });
 
 describe("startup with GRANT_POLICY=open", () => {

@@ -343,7 +343,7 @@ export type ListEventsRequest = Message<"latchkey.v1.ListEventsRequest"> & {
   /**
    * Whether to count the events on all pages. The first page then has
    * `pagination.total_items` and `pagination.total_pages`, unless more than 10,000
-   * events must be read.
+   * events, or fewer but large ones, must be read.
    *
    * @generated from field: bool include_total = 8;
    */

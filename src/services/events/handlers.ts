@@ -21,7 +21,7 @@ import {
 } from "../../store/port/events.js";
 import type { Store } from "../../store/port/store.js";
 import { fromTimestamp, toTimestamp } from "../../validation/time.js";
-import { defaultPageSize, describeTotal, maxCounted, sealCursors } from "../cursors.js";
+import { defaultPageSize, describeTotal, maxCounted, sealCursors, totalOf } from "../cursors.js";
 import { createOpenStream, createResumeTokens, defaultHeartbeat } from "../streams.js";
 
 interface EventHandlerOptions {
@@ -53,10 +53,9 @@ export function createEventHandlers({
       };
       const after = start === undefined ? undefined : cursors.open(tenantId, start);
       const { items, next } = await events.list({ ...range, size, after }, context.signal);
-      const total =
-        request.includeTotal && start === undefined
-          ? await events.count(range, maxCounted, context.signal)
-          : undefined;
+      const total = await totalOf(request, items, next !== undefined, () =>
+        events.count(range, maxCounted, context.signal),
+      );
       return {
         pagination: {
           pageSize: size,

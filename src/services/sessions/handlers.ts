@@ -27,7 +27,7 @@ import type { SessionFilter } from "../../store/port/sessions.js";
 import type { Clock, Store } from "../../store/port/store.js";
 import { readExpiry, toTimestamp } from "../../validation/time.js";
 import { createUpdateApplication } from "../applications/update-application.js";
-import { createCursors, defaultPageSize, describeTotal, maxCounted } from "../cursors.js";
+import { createCursors, defaultPageSize, describeTotal, maxCounted, totalOf } from "../cursors.js";
 import { type Audit, stateOf, withDenialTarget, writeContextOf } from "../events/audit.js";
 import type { RateLimits } from "../rate-limits/rate-limits.js";
 
@@ -170,10 +170,7 @@ function createManageHandlers({
       };
       const after = start === undefined ? undefined : cursors.read(tenantId, start).after;
       const { items, more } = await sessions.list({ ...filter, size, after }, context.signal);
-      const total =
-        request.includeTotal && start === undefined
-          ? await count(filter, context.signal)
-          : undefined;
+      const total = await totalOf(request, items, more, () => count(filter, context.signal));
       const last = items.at(-1);
       return {
         pagination: {

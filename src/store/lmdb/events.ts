@@ -123,22 +123,24 @@ function createEventQueries(
     signal?: AbortSignal,
   ): Promise<number | undefined> {
     signal?.throwIfAborted();
-    const candidates = read(() => index.numbersBefore(range, endOf(range), limit + 1));
-    if (candidates.length > limit || isCoveredByIndex(range)) {
-      return candidates.length > limit ? undefined : candidates.length;
+    const candidates = read(() => index.numbersBefore(range, endOf(range), limit + 1)).length;
+    if (candidates > limit || isCoveredByIndex(range)) {
+      return candidates > limit ? undefined : candidates;
     }
-    const matches = (number: number) => {
-      const event = log.find(number)?.event();
-      return event !== undefined && matchesEventFilter(event, range);
-    };
-    let total = 0;
-    for (let first = 0; first < candidates.length; first += maxEventsPerTick) {
+    let matches = 0;
+    let position: EventPosition | undefined = endOf(range);
+    // Large events make a batch smaller, so the number of batches is limited.
+    for (let read = 0; position; read += maxEventsPerTick) {
+      if (read >= limit) {
+        return undefined;
+      }
       await yieldToEventLoop();
       signal?.throwIfAborted();
-      const batch = candidates.slice(first, first + maxEventsPerTick);
-      total += read(() => batch.filter(matches).length);
+      const batch: Batch = readBatch(range, position, maxEventsPerTick);
+      matches += batch.found.length;
+      position = batch.next;
     }
-    return total;
+    return matches;
   }
 
   return { list, count };

@@ -29,8 +29,8 @@ export interface EventStore {
   list(query: EventQuery, signal?: AbortSignal): Promise<EventPage>;
 
   /**
-   * Counts the events that match, or returns `undefined` if more than `limit` must
-   * be read. Aborts like {@link list}.
+   * Counts the events that match, or returns `undefined` if more than `limit`, or
+   * fewer but large ones, must be read. Aborts like {@link list}.
    */
   count(range: EventRange, limit: number, signal?: AbortSignal): Promise<number | undefined>;
 

@@ -62,6 +62,7 @@ export function describeLargeEvents(subject: () => Subject): void {
         const matches = ({ target }: NewEvent) =>
           !("target" in query) || target.applicationId === query.target;
         expect(requestIds(listed)).toEqual(requestIds(ofTenant.filter(matches)).reverse());
+        expect(await store.events.count({ tenantId, ...query }, 10_000)).toBe(listed.length);
       }
 
       const { items, next } = await store.events.list({ tenantId, size: 1 });
