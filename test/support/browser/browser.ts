@@ -70,7 +70,11 @@ export function describeInBrowser(title: string, tests: (browser: TestBrowser) =
         throw new Error("No Chrome or Chromium on PATH. Install Debian's chromium-headless-shell.");
       }
       // The sandbox does not work as root, and the pages are our own.
-      browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"], timeout });
+      browser = await chromium.launch({
+        executablePath,
+        args: ["--no-sandbox", "--disable-gpu"],
+        timeout,
+      });
     });
 
     // Contexts that are opened before all tests stay.
