@@ -36,6 +36,9 @@ export async function withClient(
 ): Promise<void> {
   const connection = await connectionFor(flags);
   const output = createOutput(flags);
+  if (connection.ignoresProgramKey) {
+    output.note(`Using the key of ${connection.keySource}, not SVC_API_KEY.`);
+  }
   await callService(connection, flags, (context) => use({ ...context, connection, output }));
 }
 

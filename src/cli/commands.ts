@@ -3,7 +3,7 @@ import { addAccessCommands } from "./access.js";
 import { addApplicationCommands } from "./apps/commands.js";
 import { addCompletionCommands } from "./completion.js";
 import { addEventCommands } from "./events.js";
-import { findSubcommand } from "./options.js";
+import { findSubcommand, isListWord } from "./options.js";
 import { addProfileCommands } from "./profile.js";
 import { addSessionCommands } from "./sessions.js";
 
@@ -35,6 +35,9 @@ function findCommand(program: Command, words: readonly string[]): Command {
 
 /** A group reports an unknown command itself, with a suggestion. */
 function refuseUnknown(group: Command, word: string): Command {
+  if (isListWord(group, word)) {
+    return group;
+  }
   return group.commands.length > 0
     ? group.parse([word], { from: "user" })
     : group.error(`error: '${group.name()}' has no command '${word}'`);

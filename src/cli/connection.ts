@@ -22,6 +22,8 @@ export interface Connection {
   readonly key: string | undefined;
   /** Where the key comes from, for example `LATCHKEY_KEY`. Absent if it was typed. */
   readonly keySource: string | undefined;
+  /** Whether SVC_API_KEY contains another key than the profile, which is used. */
+  readonly ignoresProgramKey?: boolean;
 }
 
 /**
@@ -53,7 +55,9 @@ export function resolveConnection(
     return { ...service, key: usable.key, keySource: "LATCHKEY_KEY" };
   }
   if (profile && url === profile.url) {
-    return { ...service, key: profile.key, keySource: `the profile "${profileName}"` };
+    const { key } = profile;
+    const ignoresProgramKey = (usable.programKey ?? key) !== key;
+    return { ...service, key, keySource: `the profile "${profileName}"`, ignoresProgramKey };
   }
   const { programKey: key } = usable;
   return { ...service, key, keySource: key === undefined ? undefined : "SVC_API_KEY" };

@@ -26,11 +26,29 @@ export function withListAction<Flags>(
     .argument("[ls]")
     .usage("[options]")
     .action((word: string | undefined, flags: Flags) => {
-      if (word !== undefined && word !== "ls" && word !== "list") {
-        command.error(`error: unknown command '${word}'\n(Did you mean ls?)`);
+      if (word !== undefined && !listWords.includes(word)) {
+        refuseWord(command, word);
       }
       return run(flags);
     });
+}
+
+const listWords: readonly string[] = ["ls", "list"];
+
+/** Whether a word may follow a command that lists, and changes nothing. */
+export function isListWord(command: Command, word: string): boolean {
+  return command.registeredArguments[0]?.name() === "ls" && listWords.includes(word);
+}
+
+/** Suggests an option of the same name, or `ls` if the word is similar. */
+function refuseWord(command: Command, word: string): void {
+  const option = command.options.find(({ long }) => long === `--${word}`);
+  if (option) {
+    command.error(`error: unknown command '${word}'\n(Did you mean ${option.long}?)`);
+  }
+  const group = new Command().copyInheritedSettings(command);
+  group.command("ls").alias("list");
+  group.parse([word], { from: "user" });
 }
 
 export function profileArgument(): Argument {

@@ -1,4 +1,4 @@
-import { Command, Option, type ParseOptionsResult } from "commander";
+import { Command, type ErrorOptions, Option } from "commander";
 import { readSettings, version } from "../config/settings.js";
 import { exitCodes, wrapForStderr } from "./errors.js";
 import {
@@ -21,12 +21,18 @@ class LatchkeyCommand extends Command {
     return new LatchkeyCommand(name);
   }
 
-  override parseOptions(argv: string[]): ParseOptionsResult {
-    const { operands, unknown } = super.parseOptions(argv);
-    // A group passes what it does not know to its command.
-    const isGroup = this.commands.length > 0;
-    const withoutValue = (word: string) => word.replace(/^(--[^=]+)=.*$/s, "$1");
-    return { operands, unknown: isGroup ? unknown : unknown.map(withoutValue) };
+  override error(message: string, options?: ErrorOptions): never {
+    const [, flag] = /^error: unknown option '(--[^=]+)=/.exec(message) ?? [];
+    if (flag === undefined) {
+      return super.error(message, options);
+    }
+    // A command with the same options and no action reports the option without its value.
+    const sameOptions = new Command().copyInheritedSettings(this).helpOption(false);
+    for (const { flags } of this.options) {
+      sameOptions.option(flags);
+    }
+    sameOptions.parse([flag], { from: "user" });
+    return super.error(`error: option '${flag}' takes no value`, options);
   }
 }
 

@@ -429,8 +429,11 @@ describe("a failing command", () => {
       2,
       "(Did you mean --order?)",
     ],
+    ["a mistyped option of a group", ["apps", "--hlep=x"], {}, 2, "unknown option '--hlep'"],
+    ["a value of a flag", ["events", "--follow=x"], {}, 2, "option '--follow' takes no value"],
+    ["a command that is an option", ["events", "follow"], {}, 2, "(Did you mean --follow?)"],
     ["a mistyped command of help", ["help", "demmo"], {}, 2, "(Did you mean demo?)"],
-    ["a mistyped ls", ["permissions", "lst"], {}, 2, "(Did you mean ls?)"],
+    ["a mistyped ls", ["permissions", "lst"], {}, 2, "(Did you mean one of list, ls?)"],
     ["an unknown value", ["apps", "ls", "--type=x"], {}, 2, "Allowed choices are private"],
     [
       "a value that the service refuses, by its option",
@@ -520,6 +523,10 @@ describe("a failing command", () => {
   it("is explained by `latchkey help`, which knows the commands of a group", async () => {
     const shown = await cli.runInProcess(["help", "apps", "list"]);
     expect(shown).toMatchObject({ code: 0, stdout: expect.stringContaining("latchkey apps ls") });
+    const list = await cli.runInProcess(["help", "events", "ls"]);
+    expect(list).toMatchObject({ code: 0, stdout: expect.stringContaining("latchkey events") });
+    const other = await cli.runInProcess(["events", "watch"]);
+    expect(other).toMatchObject({ code: 2, stderr: expect.not.stringContaining("Did you mean") });
     const unknown = await cli.runInProcess(["help", "apps", "ls", "x"]);
     expect(unknown).toMatchObject({ code: 2, stderr: expect.stringContaining("no command 'x'") });
   });
@@ -557,6 +564,11 @@ describe("a profile", () => {
     expect(list.stdout).toContain(`*  local  ${service.url}  ${shortened}`);
     expect(list.stdout).not.toContain(service.firstKey);
     expect(await cli.run(["whoami"])).toMatchObject({ code: 0, stdout: added.stdout });
+    const whoami = (key: string) => cli.runInProcess(["whoami"], { SVC_API_KEY: key });
+    expect((await whoami("another")).stderr).toBe(
+      'Using the key of the profile "local", not SVC_API_KEY.\n',
+    );
+    expect((await whoami(service.firstKey)).stderr).toBe("");
     expect((await cli.runInProcess(["profile", "rm", "local"])).code).toBe(2);
     expect((await cli.runInProcess(["profile", "rm", "local", "--yes"])).code).toBe(0);
     expect((await cli.runInProcess(["profile", "use", "local"])).code).toBe(5);
