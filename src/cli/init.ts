@@ -3,6 +3,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { basename, dirname, join } from "node:path";
 import type { Application } from "../../gen/latchkey/v1/application_service_pb.js";
+import { quoteForShell } from "../contract/samples/curl.js";
 import { createGuardSamples, type SampleLanguage } from "../contract/samples/samples.js";
 import { escapeUnprintable } from "../lib/terminal.js";
 import { listNamed } from "./apps/application.js";
@@ -42,7 +43,10 @@ export async function initCommand(flags: InitFlags): Promise<void> {
   const profiles = await readProfiles();
   const profileName = flags.profile ?? profiles.current ?? "local";
   const { profile, isNew } = await connect(profileName, profiles, flags);
-  const name = await chooseName(profile, output, flags);
+  // If the name is taken, a new profile is not saved.
+  const option = isNew ? `--url ${quoteIfNeeded(profile.url)}` : `--profile ${profileName}`;
+  const connectOption = profileName === profiles.current ? "" : ` ${option}`;
+  const name = await chooseName(profile, output, { ...flags, connectOption });
   const writes = flags.write || (!fileExists && (await mayWrite(file, flags)));
   const application = await createApplication(name, profile, flags);
   const code = codeFor(example.language, profile);
@@ -97,7 +101,11 @@ function folderName(): string {
 }
 
 /** A second application with the same name would need its id in every command. */
-async function chooseName(profile: Profile, output: Output, flags: InitFlags): Promise<string> {
+async function chooseName(
+  profile: Profile,
+  output: Output,
+  flags: InitFlags & { readonly connectOption: string },
+): Promise<string> {
   for (;;) {
     const name = flags.name ?? (await ask("Name of the application", folderName()));
     if (!(await isTaken(name, profile, flags))) {
@@ -108,7 +116,8 @@ async function chooseName(profile: Profile, output: Output, flags: InitFlags): P
       throw new CommandError(
         taken,
         "conflict",
-        "Pass another name with --name. If its key is lost, replace it: latchkey apps rotate NAME",
+        "Pass another name with --name. If its key is lost, replace it: " +
+          `latchkey apps rotate ${quoteIfNeeded(name)}${flags.connectOption}`,
       );
     }
     output.warn(`${taken} Enter another name.`);
@@ -176,7 +185,11 @@ export function exampleFor(folder: string): Example {
 /** A checkout installs itself: it may be newer than the package in the registry. */
 function packageSource(): string {
   const folder = dirname(createRequire(import.meta.url).resolve("latchkey/package.json"));
-  return folder.split(/[\\/]/).includes("node_modules") ? "latchkey" : folder;
+  return folder.split(/[\\/]/).includes("node_modules") ? "latchkey" : quoteIfNeeded(folder);
+}
+
+function quoteIfNeeded(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : quoteForShell(word);
 }
 
 function codeFor(language: SampleLanguage, { url, keyHeader }: Profile): string {

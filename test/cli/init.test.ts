@@ -50,6 +50,11 @@ describe("latchkey init", () => {
       const sameName = await init(folder, ["--name", "Shop API"], "");
       expect(sameName.code).toBe(6);
       expect(sameName.stderr).toContain('An application named "Shop API" already exists.');
+      expect(sameName.stderr).toContain("latchkey apps rotate 'Shop API'\n");
+      const unsaved = await init(folder, [
+        ...["--profile", "new", "--url", service.url, "--name", "Shop API"],
+      ]);
+      expect(unsaved.stderr).toContain(`latchkey apps rotate 'Shop API' --url ${service.url}\n`);
       const shown = await init(folder, ["--name", "Other", "--profile", "local"], "");
       expect(shown.stderr).toContain("latchkey-guard.mjs already exists and was not changed.");
       const second = await init(folder, ["--json"], "");

@@ -12,11 +12,12 @@ export function curlCall(call: SampleCall): string {
   const { method, body, form } = call;
   const isDefaultMethod = method === (body === undefined && !form ? "GET" : "POST");
   return join([
-    `curl ${isDefaultMethod ? "" : `-X ${method} `}${quote(urlOf(call))}`,
+    `curl ${isDefaultMethod ? "" : `-X ${method} `}${quoteForShell(urlOf(call))}`,
     ...headerOptions({ ...call, form: undefined }),
-    ...(body === undefined ? [] : [`-d ${quote(printValue(body, json, "  "))}`]),
+    ...(body === undefined ? [] : [`-d ${quoteForShell(printValue(body, json, "  "))}`]),
     ...Object.entries(form ?? {}).map(
-      ([name, value]) => `--data-urlencode ${quote(`${encodeURIComponent(name)}=${value}`)}`,
+      ([name, value]) =>
+        `--data-urlencode ${quoteForShell(`${encodeURIComponent(name)}=${value}`)}`,
     ),
   ]);
 }
@@ -24,9 +25,9 @@ export function curlCall(call: SampleCall): string {
 export function curlCheck(check: SampleCheck): string {
   // The shell joins adjacent strings.
   const key = `"'"$CALLER_KEY"'"`;
-  const permission = quote(JSON.stringify(check.permission)).slice(1, -1);
+  const permission = quoteForShell(JSON.stringify(check.permission)).slice(1, -1);
   return join([
-    `curl ${quote(checkUrl(check))}`,
+    `curl ${quoteForShell(checkUrl(check))}`,
     ...headerOptions({ ...check, method: "POST", body: {} }),
     `-d '{ "key": ${key}, "permission": ${permission} }'`,
   ]);
@@ -35,16 +36,17 @@ export function curlCheck(check: SampleCheck): string {
 function headerOptions(call: Omit<SampleCall, "path">): string[] {
   return headersOf(call).map(([name, value]) => {
     if (value !== undefined) {
-      return `-H ${quote(`${name}: ${value}`)}`;
+      return `-H ${quoteForShell(`${name}: ${value}`)}`;
     }
     // In double quotes, a shell expands some characters that a header name may contain.
     return /^[\w.-]+$/.test(name)
       ? `-H "${name}: $SVC_API_KEY"`
-      : `-H ${quote(`${name}: `)}"$SVC_API_KEY"`;
+      : `-H ${quoteForShell(`${name}: `)}"$SVC_API_KEY"`;
   });
 }
 
-function quote(text: string): string {
+/** Quotes a word for a shell. */
+export function quoteForShell(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
