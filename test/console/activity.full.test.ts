@@ -109,8 +109,10 @@ describeInBrowser("console activity page", (browser) => {
     await choose(page, "Time", "Last hour");
     await expectEventually(query, "?kind=application.disabled&last=1h");
     await page.getByText("Stall was disabled by").waitFor();
+    const entries = await page.evaluate("history.length");
     await page.getByLabel("Until").fill("2001-01-01T00:00:00");
     await page.getByText("No events match").waitFor();
+    expect(await page.evaluate("history.length")).toBe(entries);
     expect(query()).toMatch(/^\?kind=application\.disabled&until=.+$/);
     await page.keyboard.press("Escape");
     await button(page, "Remove filter Until").click();
@@ -179,9 +181,11 @@ describeInBrowser("console activity page", (browser) => {
       await api.disableApplication(root.key, { id });
       await api.enableApplication(root.key, { id });
     }
-    await page.goto(`${server.url}/console/activity?target=${id}`);
-    await signIn(opened, root.key);
-    await page.getByText("Busy shop was enabled by").first().waitFor();
+    await expectEventually(() => page.getByText("Busy shop was enabled by").count(), 30);
+    await button(page, "Filter").click();
+    await page.getByRole("combobox", { name: "Target" }).fill(id);
+    await expectEventually(query, `?target=${id}`);
+    await page.keyboard.press("Escape");
     await expectEventually(() => events().count(), 50);
     await page.getByText("Showing 50 of 61 events").waitFor();
     await button(page, "Load more").click();

@@ -18,6 +18,9 @@ const arePagesLoaded = `(() => {
     links.every(({ href }) => performance.getEntriesByName(href).length > 0);
 })()`;
 
+/** A browser expression for where the sidebar ends, with the menu of the account. */
+const sidebarBottom = `document.querySelector(".sidebar").getBoundingClientRect().bottom`;
+
 describeInBrowser("console during an outage", (browser) => {
   const running: TestServer[] = [];
 
@@ -46,6 +49,7 @@ describeInBrowser("console during an outage", (browser) => {
     await before.close();
     running.pop();
     await page.getByText(offlineNotice).waitFor();
+    expect(await page.evaluate(sidebarBottom)).toBe(page.viewportSize()?.height);
     await page.getByRole("link", { name: "Sessions", exact: true }).click();
     await page.getByRole("heading", { name: "Sessions" }).waitFor();
     expect(await accessibilityViolations(page)).toEqual([]);

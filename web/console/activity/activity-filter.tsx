@@ -39,7 +39,7 @@ export type ActivityFilter = Readonly<Record<(typeof names)[number], string>>;
 
 export const noFilter = Object.fromEntries(names.map((name) => [name, ""])) as ActivityFilter;
 
-const anyId = "Or the ID of a session or key.";
+const anyId = "An application, or the ID of a session or key.";
 
 export const activityFilters: readonly Filter<keyof ActivityFilter>[] = [
   choiceFilter({
@@ -66,7 +66,10 @@ function TimeField({ label, value, onChange }: FilterFieldProps) {
           step="1"
           value={value === "" ? "" : toLocalInput(new Date(value))}
           onChange={({ target }) =>
-            onChange(target.value === "" ? "" : new Date(target.value).toISOString())
+            // Each part that the user types is a change.
+            onChange(target.value === "" ? "" : new Date(target.value).toISOString(), {
+              replace: true,
+            })
           }
         />
       )}

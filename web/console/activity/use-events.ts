@@ -10,14 +10,12 @@ const size = 50;
 /** Above this many streamed events, the list is fetched again. */
 const maxReceived = 1_000;
 
-/** Events of the live stream since the page was opened. */
+/** Events of the live stream since the list was fetched. */
 interface Received {
   readonly events: readonly Event[];
   /** While paused: how many of them are shown. */
   readonly pausedAt: number | undefined;
 }
-
-const nothing: Received = { events: [], pausedAt: undefined };
 
 /** Stored events merged with the live stream, newest first. */
 export function useEventLog(filter: ActivityFilter) {
@@ -35,14 +33,17 @@ export function useEventLog(filter: ActivityFilter) {
       refetchOnWindowFocus: false,
     },
   );
-  const [received, setReceived] = useState<Received>(nothing);
+  const [received, setReceived] = useState<Received>({ events: [], pausedAt: undefined });
+  const [receivedFor, setReceivedFor] = useState(filter);
+  if (receivedFor !== filter) {
+    // The list of another filter has the events that were received before.
+    setReceivedFor(filter);
+    setReceived(withoutEvents);
+  }
 
   useEventListener(({ events, isReset }) => {
     if (isReset || received.events.length + events.length > maxReceived) {
-      setReceived(({ pausedAt }) => ({
-        events: [],
-        pausedAt: pausedAt === undefined ? undefined : 0,
-      }));
+      setReceived(withoutEvents);
       void refetch();
     } else {
       setReceived((before) => ({ ...before, events: [...before.events, ...events] }));
@@ -72,6 +73,10 @@ export function useEventLog(filter: ActivityFilter) {
     pause: () => setReceived(({ events }) => ({ events, pausedAt: events.length })),
     resume: () => setReceived(({ events }) => ({ events, pausedAt: undefined })),
   };
+}
+
+function withoutEvents({ pausedAt }: Received): Received {
+  return { events: [], pausedAt: pausedAt === undefined ? undefined : 0 };
 }
 
 function mergeEvents(

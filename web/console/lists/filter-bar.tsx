@@ -3,12 +3,13 @@ import { Fragment, type ReactNode } from "react";
 import { Button } from "../ui/buttons.js";
 import { Popover } from "../ui/popover.js";
 import type { Filter } from "./filters.js";
+import type { ChangeOptions, ChangeParams } from "./list-params.js";
 import "./lists.css";
 
 interface FilterBarProps<Name extends string> {
   readonly filters: readonly Filter<Name>[];
   readonly values: Readonly<Record<Name, string>>;
-  onChange(changed: Partial<Record<Name, string>>): void;
+  readonly onChange: ChangeParams<Record<Name, string>>;
   onClear(): void;
   /** The search and the order, if the list has them. */
   readonly children?: ReactNode;
@@ -17,7 +18,8 @@ interface FilterBarProps<Name extends string> {
 /** The filters of a list: their fields behind a button, and those that are set below it. */
 export function FilterBar<Name extends string>(props: FilterBarProps<Name>) {
   const { filters, values, onChange, onClear, children } = props;
-  const change = (name: Name, value: string) => onChange({ [name]: value } as Record<Name, string>);
+  const change = (name: Name, value: string, options?: ChangeOptions) =>
+    onChange({ [name]: value } as Record<Name, string>, options);
   const chosen = filters.filter(({ name }) => values[name] !== "");
   return (
     <search className="filter-area">
@@ -26,7 +28,11 @@ export function FilterBar<Name extends string>(props: FilterBarProps<Name>) {
           <div className="filter-fields">
             {filters.map(({ name, label, field }) => (
               <Fragment key={name}>
-                {field({ label, value: values[name], onChange: (value) => change(name, value) })}
+                {field({
+                  label,
+                  value: values[name],
+                  onChange: (value, options) => change(name, value, options),
+                })}
               </Fragment>
             ))}
           </div>

@@ -2,6 +2,7 @@ import type { ReactNode } from "react";
 import { ApplicationName } from "../applications/application-display.js";
 import { ApplicationField } from "../applications/application-field.js";
 import { type Option, Select } from "../ui/select.js";
+import type { ChangeOptions } from "./list-params.js";
 
 /** A filter of a list. An empty value means that it is not set. */
 export interface Filter<Name extends string = string> {
@@ -15,7 +16,7 @@ export interface Filter<Name extends string = string> {
 export interface FilterFieldProps {
   readonly label: string;
   readonly value: string;
-  onChange(value: string): void;
+  onChange(value: string, options?: ChangeOptions): void;
 }
 
 type NameAndLabel<Name extends string> = Pick<Filter<Name>, "name" | "label">;

@@ -1,7 +1,7 @@
 import { useMemo } from "react";
 import { useSearchParams } from "wouter";
 
-interface ChangeOptions {
+export interface ChangeOptions {
   /** Adds no entry to the history, for example while the user types. */
   readonly replace?: boolean;
 }

@@ -155,6 +155,9 @@ export function GuardCard() {
         samples={createGuardSamples({ ...connection, permission: "token:read" })}
         install={{ typescript: "npm install latchkey" }}
       />
+      <p className="hint">
+        The npm package is not published yet: install it from the folder of Latchkey.
+      </p>
     </Card>
   );
 }

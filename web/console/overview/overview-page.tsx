@@ -88,7 +88,7 @@ function Counts({ overview: { applications, sessions } }: { readonly overview: O
         ))}
       </Count>
       <Count
-        label="Expire within 30 days"
+        label="Applications that expire within 30 days"
         value={expiring}
         href="/applications?view=expiring"
         isWarning={expiring > 0}
@@ -96,7 +96,7 @@ function Counts({ overview: { applications, sessions } }: { readonly overview: O
         {expiring === 0 ? "No application expires soon." : "Extend or replace them in time."}
       </Count>
       <Count
-        label="Unused for 90 days"
+        label="Applications unused for 90 days"
         value={unused}
         href="/applications?view=unused"
         isWarning={unused > 0}

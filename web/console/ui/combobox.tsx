@@ -92,7 +92,7 @@ export function Combobox(props: ComboboxProps) {
       <FieldMessages id={messages} hint={hint} errors={errors} />
       {suggestions.length > 0 && (
         <Ark.Positioner>
-          <Ark.Content className="menu">
+          <Ark.Content className="menu suggestions">
             {suggestions.map((suggestion) => (
               <Ark.Item key={suggestion.value} item={suggestion} className="menu-item">
                 <Ark.ItemText>{suggestion.details ?? suggestion.label}</Ark.ItemText>
@@ -108,7 +108,8 @@ export function Combobox(props: ComboboxProps) {
 const positioning = {
   placement: "bottom-start",
   gutter: 4,
-  sameWidth: true,
+  // Narrow fields have a wider list.
+  sameWidth: false,
   // Scrolling containers do not clip it.
   strategy: "fixed",
 } as const;
