@@ -16,6 +16,9 @@ type WebPageName = (typeof webPageNames)[number];
 /** Computed once: every request that is not gRPC is compared with these. */
 const pagePaths = webPageNames.map((name) => ({ name, at: `/${name}`, below: `/${name}/` }));
 
+/** The links to the console in the documentation. */
+const consoleLink = /<a [^>]*href="\/console"[^>]*>[^<]*<\/a>/g;
+
 /** Pages may only load their own files and call this server. */
 const policy = [
   "default-src 'none'",
@@ -55,6 +58,16 @@ export function webPageAt(path: string): WebPageName | undefined {
 /** Serves the web pages and their assets. */
 export function createWebPages({ keyHeader, hasConsole }: WebPagesOptions): RequestHandler {
   const files = findWebFiles();
+  if (!hasConsole) {
+    for (const [path, file] of files) {
+      if (path.startsWith("/docs")) {
+        files.set(
+          path,
+          edit(file, (html) => html.replaceAll(consoleLink, "")),
+        );
+      }
+    }
+  }
   const console = withKeyHeader(files, "/console/index.html", keyHeader);
   const apiReference = withKeyHeader(files, "/docs/api.html", keyHeader);
   const notFound = findFile(files, "/docs/404.html");
@@ -111,12 +124,12 @@ function withKeyHeader(
   path: string,
   keyHeader: string,
 ): WebFile {
-  const file = findFile(files, path);
-  const plain = lazy(async () => {
-    const html = (await file.plain()).toString();
-    const meta = `<meta name="key-header" content="${keyHeader}">`;
-    return Buffer.from(html.replace("</head>", `${meta}</head>`));
-  });
+  const meta = `<meta name="key-header" content="${keyHeader}">`;
+  return edit(findFile(files, path), (html) => html.replace("</head>", `${meta}</head>`));
+}
+
+function edit(file: WebFile, change: (html: string) => string): WebFile {
+  const plain = lazy(async () => Buffer.from(change((await file.plain()).toString())));
   const compressed = lazy(async () => promisify(gzip)(await plain()));
   return { type: file.type, plain, compressed };
 }
@@ -166,7 +179,7 @@ const types: Readonly<Record<string, string>> = {
 };
 
 /** The built files by path. */
-function findWebFiles(): ReadonlyMap<string, WebFile> {
+function findWebFiles(): Map<string, WebFile> {
   const packageFolder = dirname(createRequire(import.meta.url).resolve("latchkey/package.json"));
   const folder = join(packageFolder, "dist", "web");
   const found = existsSync(folder)

@@ -187,6 +187,7 @@ describe("CONSOLE=off", () => {
       const paths = ["/console", "/console/me", "/docs", "/docs/api"];
       const responses = await Promise.all(paths.map((path) => send(server, path, { headers })));
       expect(responses.map(({ status }) => status)).toEqual([404, 404, 200, 200]);
+      expect(responses.filter(({ body }) => body.includes('href="/console"'))).toEqual([]);
       const { type } = expectProblem(await send(server, "/applications"), 401, "unauthenticated");
       expect((await send(server, type, { headers })).status).toBe(200);
       expect((await send(server, "/", { headers })).headers.location).toBe("/docs");
