@@ -8,9 +8,9 @@ import {
 } from "../gen/google/rpc/error_details_pb.js";
 import {
   type FieldViolation,
-  foreignProblemUri,
   invalidKeyResponse,
   type ProblemCode,
+  passedOnProblemType,
   problemCatalogue,
   problemUri,
   quote,
@@ -99,7 +99,7 @@ export function problemBody(
   requestId: string,
 ): string {
   return JSON.stringify({
-    type: isDecision ? foreignProblemUri : problemUri(problemCode),
+    type: isDecision ? passedOnProblemType : problemUri(problemCode),
     title,
     status,
     detail: rawMessage,
