@@ -216,6 +216,12 @@ describe("the search index", () => {
     expect(findEntries(index, query)[0]?.id).toBe(url);
   });
 
+  it("finds similar words only if there are no others", () => {
+    const words = findEntries(index, "external id").flatMap(({ terms }) => terms);
+    expect(words).toContain("external");
+    expect(words).not.toContain("internal");
+  });
+
   it("has no entry whose page or anchor is missing", () => {
     const urls = index.search(MiniSearch.wildcard).map(({ id }) => new URL(id, "http://site"));
     expect(urls.length).toBeGreaterThan(300);

@@ -45,7 +45,7 @@ export function createApiPage(): Page {
   };
 }
 
-/** What search finds: the introduction, the services, and the operations with their fields and errors. */
+/** The sections that search finds: the introduction, the services, and the operations with their fields and errors. */
 const introduction: Section = {
   heading: { level: 1, id: "api-reference", text: "API reference" },
   text: plain(document.info.description),

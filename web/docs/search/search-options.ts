@@ -26,8 +26,6 @@ export const searchOptions: Options<SearchEntry> = {
     boost: { heading: 4, page: 2, names: 2 },
     combineWith: "AND",
     prefix: true,
-    fuzzy: (term) => (term.length > 4 ? 0.2 : false),
-    // Other words, such as `internal` for `external`, come last.
     weights: { prefix: 0.4, fuzzy: 0.1 },
     // Guides and operations come before the errors and messages that share their words.
     boostDocument: (url) => (/^\/docs\/(?:proto#|errors\/)/.test(url) ? 0.5 : 1),
@@ -44,9 +42,18 @@ export const searchOptions: Options<SearchEntry> = {
 
 /** Finds entries, best first. */
 export function findEntries(index: MiniSearch<SearchEntry>, query: string): SearchResult[] {
-  const found = index.search(query);
+  const exact = index.search(query);
+  if (exact.length > 0) {
+    return exact;
+  }
   // The text may have a space, as in "request id".
-  return found.length > 0 ? found : index.search(query.replaceAll(/[-_]/g, " "));
+  const parts = index.search(query.replaceAll(/[-_]/g, " "));
+  // Similar words, such as `internal` for `external`, are the last resort.
+  return parts.length > 0 ? parts : index.search(query, { fuzzy });
+}
+
+function fuzzy(term: string): number | false {
+  return term.length > 4 ? 0.2 : false;
 }
 
 /** Words, and names such as `external_id` and `If-Match` as a whole. */

@@ -17,9 +17,12 @@ interface Tab {
  * for ids. Returns nothing for other comments.
  */
 export function createCallTabs(comment: string): Tab[] | undefined {
+  if (!comment.startsWith("<!-- tabs:")) {
+    return undefined;
+  }
   const [, method, path = "", json] = callComment.exec(comment.trim()) ?? [];
   if (method === undefined) {
-    return undefined;
+    throw new Error(`Expected <!-- tabs: METHOD /path {body} -->, but found ${comment}`);
   }
   const operation = operations.find(
     (candidate) => candidate.method === method && toPattern(candidate.path).test(path),

@@ -104,7 +104,7 @@ export function createPages(imageUrl: ImageUrl): Page[] {
       url: "/docs/404",
       title: "Page not found",
       summary: "",
-      html: '<h1>Page not found</h1><p>There is no such page here, or it is turned off. Start at the <a href="/docs">overview</a>.</p>',
+      html: '<h1>Page not found</h1><p>This page does not exist, or it is disabled. Start at the <a href="/docs">overview</a>.</p>',
       sidebar,
     },
   ];
