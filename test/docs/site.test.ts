@@ -125,7 +125,12 @@ describe("the tabs of code samples", () => {
     ["/docs/tutorials/first-session", 4],
     ["/docs/guides/rotate-a-key", 3],
     ["/docs/guides/respond-to-a-leaked-key", 2],
-    ["/docs/guides/restrict-a-key", 2],
+    ["/docs/tutorials/gateway", 1],
+    ["/docs/guides/restrict-a-key", 3],
+    ["/docs/guides/move-data", 1],
+    ["/docs/reference/api", 1],
+    ["/docs/reference/events", 1],
+    ["/docs/reference/standards", 1],
     ["/docs/guides/use-your-own-ids", 1],
   ])("are in four languages in %s", (url, count) => {
     expect(tabsOf(url).map(({ labels }) => labels)).toEqual(Array(count).fill(languages));
