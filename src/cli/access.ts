@@ -135,12 +135,10 @@ async function listPermissions(flags: ClientFlags & { readonly type?: string }):
   const { type } = flags;
   await withClient(flags, async ({ client, call, output }) => {
     const known = await client.access.listPermissions(type ? { type } : {}, call);
-    showList(
-      output,
-      ListPermissionsResponseSchema,
-      { page: known },
-      { noun: "permission", format: formatPermissions },
-    );
+    showList(output, ListPermissionsResponseSchema, known, {
+      noun: "permission",
+      format: formatPermissions,
+    });
   });
 }
 

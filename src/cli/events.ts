@@ -73,7 +73,7 @@ async function showEvents(flags: EventFlags): Promise<void> {
 
 async function listEvents(flags: EventFlags, context: ClientContext): Promise<void> {
   const list = await readEvents(flags, context);
-  const unnamed = list.page.data
+  const unnamed = list.data
     .flatMap(({ target, actor }) => [target, actor])
     .filter((party) => party?.name === undefined);
   const nameOf = await readNames(
@@ -194,8 +194,8 @@ async function showPastEvents(
   show: (event: Event) => void,
 ): Promise<void> {
   if (flags.since) {
-    const { page } = await readEvents({ ...flags, all: true }, context);
-    page.data.toReversed().forEach(show);
+    const { data } = await readEvents({ ...flags, all: true }, context);
+    data.toReversed().forEach(show);
   }
 }
 

@@ -1,5 +1,9 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
-import type { Pagination } from "../../gen/latchkey/v1/application_service_pb.js";
+import {
+  ListApplicationsRequestSchema,
+  type Pagination,
+} from "../../gen/latchkey/v1/application_service_pb.js";
+import { maximumOf } from "../contract/fields.js";
 import { countOf, formatCount, startProgressLine } from "../lib/terminal.js";
 import type { Display, Output } from "./output.js";
 
@@ -13,28 +17,20 @@ interface Page<Row = unknown> {
   readonly pagination?: Pagination | undefined;
 }
 
-const maxPageSize = 100;
+/** The most items that one call returns. */
+export const maxPageSize = maximumOf(ListApplicationsRequestSchema.field.size);
 
 type ReadPage<P> = (position: { readonly size: number; readonly start?: string }) => Promise<P>;
 
-interface List<P> {
-  /** All items that were read, as one page. */
-  readonly page: P;
-  /** The number of items on the service, if it counts them. */
-  readonly total?: number | undefined;
-}
-
-/** Reads as many pages of a list as the flags request. */
+/** Reads as many pages of a list as the flags request, and returns all items as one page. */
 export async function readPages<P extends Page>(
   { limit, all = false }: ListFlags,
   readPage: ReadPage<P>,
-): Promise<List<P>> {
+): Promise<P> {
   const max = all ? Number.POSITIVE_INFINITY : limit;
   const first = await readPage({ size: Math.min(max, maxPageSize) });
   const isEnough = !first.pagination?.next || first.data.length >= max;
-  const page = isEnough ? first : await readMore(first, max, readPage);
-  // Only a first page has the total: the others are read by cursor.
-  return { page, total: first.pagination?.totalItems };
+  return isEnough ? first : readMore(first, max, readPage);
 }
 
 /** Reads the pages after the first, with a progress line on a terminal. */
@@ -46,13 +42,16 @@ async function readMore<P extends Page>(first: P, max: number, readPage: ReadPag
     draw: () => `${formatCount(data.length)} read`,
   });
   try {
-    let page = first;
-    for (let next = page.pagination?.next; next && data.length < max; ) {
-      page = await readPage({ size: Math.min(max - data.length, maxPageSize), start: next });
+    let { pagination } = first;
+    while (pagination?.next && data.length < max) {
+      const size = Math.min(max - data.length, maxPageSize);
+      const page = await readPage({ size, start: pagination.next });
       data.push(...page.data);
-      next = page.pagination?.next;
+      pagination = page.pagination;
     }
-    return { ...page, data };
+    // Only a first page has the total: the others are read by cursor.
+    const { totalItems, totalPages, pageSize } = first.pagination ?? {};
+    return { ...first, pagination: { ...pagination, totalItems, totalPages, pageSize } };
   } finally {
     line.stop();
   }
@@ -68,11 +67,11 @@ interface Listing<Row> {
 export function showList<Desc extends DescMessage, Row>(
   output: Output,
   schema: Desc,
-  list: List<MessageShape<Desc> & Page<Row>>,
+  list: MessageShape<Desc> & Page<Row>,
   { noun, format }: Listing<Row>,
 ): void {
-  const { data, pagination } = list.page;
-  output.show(schema, list.page, (display) => (data.length > 0 ? format(data, display) : ""));
+  const { data, pagination } = list;
+  output.show(schema, list, (display) => (data.length > 0 ? format(data, display) : ""));
   const isWhole = data.length > 0 && !pagination?.next;
   // Whoever reads the rows from a pipe can count them.
   if (!isWhole || output.display.width !== undefined) {
@@ -80,11 +79,11 @@ export function showList<Desc extends DescMessage, Row>(
   }
 }
 
-function describeLength({ page, total }: List<Page>, noun: string): string {
-  const { length } = page.data;
-  if (!page.pagination?.next) {
+function describeLength({ data: { length }, pagination }: Page, noun: string): string {
+  if (!pagination?.next) {
     return length === 0 ? `No ${noun}s found.` : countOf(length, noun);
   }
+  const { totalItems: total } = pagination;
   const shown = formatCount(length);
   const count =
     total === undefined ? `the first ${shown}` : `${shown} of ${formatCount(total)} ${noun}s`;

@@ -189,7 +189,7 @@ async function listSessions(flags: SessionListFlags): Promise<void> {
     const list = await readPages(flags, (position) =>
       client.sessions.listSessions({ ...filter, ...position, includeTotal: true }, call),
     );
-    const ids = list.page.data.map(({ applicationId }) => applicationId);
+    const ids = list.data.map(({ applicationId }) => applicationId);
     const nameOf = await readNames(context, ids);
     showList(output, ListSessionsResponseSchema, list, {
       noun: "session",

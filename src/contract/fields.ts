@@ -18,6 +18,15 @@ export function maxLengthOf(field: DescField): number | undefined {
   return type.case === "string" && type.value.maxLen > 0n ? Number(type.value.maxLen) : undefined;
 }
 
+/** The maximum of a number field. */
+export function maximumOf(field: DescField): number {
+  const { type } = getOption(field, fieldRules);
+  if (type.case !== "int32" || type.value.lessThan.case !== "lte") {
+    throw new Error(`${field.parent.typeName}.${field.name} has no maximum`);
+  }
+  return type.value.lessThan.value;
+}
+
 /** A list or map, with the limit of its size. */
 export interface RepeatedField {
   readonly name: string;

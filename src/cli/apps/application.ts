@@ -7,6 +7,7 @@ import { countOf } from "../../lib/terminal.js";
 import { isId } from "../../lib/uuid.js";
 import type { CallContext, ClientContext } from "../client.js";
 import { CommandError } from "../errors.js";
+import { maxPageSize } from "../list.js";
 import { formatRelativeTime } from "../output.js";
 import type { Column, Detail } from "../table.js";
 
@@ -33,9 +34,6 @@ export async function findApplicationId(context: CallContext, reference: string)
   return isId(reference) ? reference : (await findApplication(context, reference)).id;
 }
 
-/** The service returns at most as many applications in one call. */
-const maxNamed = 100;
-
 /** The name of an application by its id. `undefined` if it was deleted, or the caller may not read it. */
 export type NameOf = (id: string) => string | undefined;
 
@@ -47,8 +45,8 @@ export async function readNames(
   const wanted = output.isJson ? [] : [...new Set(ids)].filter((id) => id !== undefined);
   const names = new Map<string, string>();
   try {
-    for (let start = 0; start < wanted.length; start += maxNamed) {
-      const request = { id: wanted.slice(start, start + maxNamed), size: maxNamed };
+    for (let start = 0; start < wanted.length; start += maxPageSize) {
+      const request = { id: wanted.slice(start, start + maxPageSize), size: maxPageSize };
       for (const { id, name } of (await client.applications.listApplications(request, call)).data) {
         names.set(id, name);
       }
@@ -84,7 +82,8 @@ export async function listNamed(
 ): Promise<Application[]> {
   // Exact matches come first.
   const namePrefix = [...wanted].slice(0, maxPrefixLength).join("");
-  const { data } = await client.applications.listApplications({ namePrefix, size: 100 }, call);
+  const request = { namePrefix, size: maxPageSize };
+  const { data } = await client.applications.listApplications(request, call);
   return data.filter(({ name }) => name === wanted);
 }
 

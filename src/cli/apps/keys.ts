@@ -111,15 +111,10 @@ export async function listKeys(reference: string, flags: ClientFlags): Promise<v
     const { client, call, output } = context;
     const id = await findApplicationId(context, reference);
     const keys = await client.applications.listApplicationKeys({ id }, call);
-    showList(
-      output,
-      ListApplicationKeysResponseSchema,
-      { page: keys },
-      {
-        noun: "key",
-        format: (rows, display) => formatTable(keyColumns, rows, display),
-      },
-    );
+    showList(output, ListApplicationKeysResponseSchema, keys, {
+      noun: "key",
+      format: (rows, display) => formatTable(keyColumns, rows, display),
+    });
   });
 }
 
