@@ -86,12 +86,15 @@ describe("applications", () => {
     const key = (await readFile(backendKey(), "utf8")).trim();
     const [byWord, byKey, byCreator] = await Promise.all([
       runJson(["apps", "ls", "--search", "ACKEN"]),
-      runJson(["apps", "ls", "--search", key]),
+      runJson(["apps", "ls", "--search", "-"], { input: key }),
       runJson(["apps", "ls", "--created-by", "Backend"]),
     ]);
     expect(byWord.data).toMatchObject([{ id: backendId }]);
     expect(byKey.data).toMatchObject([{ id: backendId }]);
     expect(byCreator.data).toEqual([]);
+    const refused = await runAsAdmin(["apps", "ls", "--search", key]);
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("Use --search -") });
+    expect(refused.stderr).not.toContain(key);
   });
 
   it("are listed with a note if the list is not complete", async () => {
@@ -350,6 +353,9 @@ describe("a session", () => {
     );
     const { stdout } = await runAsAdmin(["sessions", "ls", "--all"]);
     expect(new Set(stdout.match(/(?<= {2})Shop \d+/g)).size).toBe(101);
+    const { data, pagination } = await runJson(["sessions", "ls", "--limit", "101"]);
+    expect(data).toHaveLength(101);
+    expect(pagination.total_items).toBeGreaterThanOrEqual(101);
     for (const [command, total] of [
       [["sessions", "ls"], /^Showing 5 of 1\d\d sessions\. Use --all/],
       [["events"], /^Showing 5 of [12]\d\d events\. Use --all/],

@@ -4,6 +4,7 @@ import {
   ApplicationSchema,
   ListApplicationsResponseSchema,
 } from "../../../gen/latchkey/v1/application_service_pb.js";
+import { parseKey } from "../../contract/key-format.js";
 import { escapeUnprintable } from "../../lib/terminal.js";
 import { type ClientContext, type ClientFlags, withClient } from "../client.js";
 import { CommandError } from "../errors.js";
@@ -11,7 +12,7 @@ import { readGrants, readRules, requireGrants } from "../grants.js";
 import { type ListFlags, readPages, showList } from "../list.js";
 import { connectionFlags } from "../options.js";
 import type { Output } from "../output.js";
-import { type ConfirmFlags, confirm } from "../prompt.js";
+import { type ConfirmFlags, confirm, readSecret } from "../prompt.js";
 import { formatTable } from "../table.js";
 import {
   applicationColumns,
@@ -69,8 +70,9 @@ interface ApplicationListFlags extends ClientFlags, ListFlags {
 }
 
 export async function listApplications(flags: ApplicationListFlags): Promise<void> {
-  const { type, status, permission, search: q, name: namePrefix, externalId, order } = flags;
+  const { type, status, permission, name: namePrefix, externalId, order } = flags;
   const { createdBy, expiresBefore, unusedSince } = flags;
+  const q = await readSearch(flags);
   const filter = {
     ...(type && { type }),
     ...(status && { status }),
@@ -93,6 +95,18 @@ export async function listApplications(flags: ApplicationListFlags): Promise<voi
       format: (rows, display) => formatTable(applicationColumns, rows, display),
     });
   });
+}
+
+/** A key comes from a prompt or stdin: other users see arguments. */
+async function readSearch({ search }: ApplicationListFlags): Promise<string | undefined> {
+  if (search !== undefined && parseKey(search.trim())) {
+    throw new CommandError(
+      "--search must not be a key: other users and the shell history could see it.",
+      "usage",
+      "Use --search - and enter the key at the prompt, or pass it on stdin.",
+    );
+  }
+  return search === "-" ? readSecret({ noun: "key" }) : search;
 }
 
 export async function removeApplication(

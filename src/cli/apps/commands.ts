@@ -68,7 +68,7 @@ function addList(apps: Command): void {
     .option("--permission <name>", "only applications with this permission")
     .option(
       "--search <text>",
-      "only applications with these words in name, description or external id, or with this id or key",
+      "only applications with these words in name, description or external id, or with this id; - for a key from a prompt or stdin",
     )
     .option("--name <prefix>", "only applications whose name starts with this")
     .option("--external-id <id>", "only the application with this external id")
@@ -150,7 +150,7 @@ function addUpdate(apps: Command): void {
     .option("--add-permission <name>", "permission to add; may be repeated", collect)
     .option("--remove-permission <name>", "permission to remove; may be repeated", collect);
   clearOptions(
-    fieldOptions(grantOptions(update, "permission to grant instead of all current ones")),
+    fieldOptions(grantOptions(update, "permission to grant directly; replaces all current ones")),
   )
     .option("--if-match <version>", "fail unless it has this version")
     .action(updateApplication);
