@@ -107,7 +107,7 @@ export function profileHint(name: string): string {
   return `Use it with --profile ${name}, or by default: latchkey profile use ${name}`;
 }
 
-/** Saves a profile, and returns whether it is the current one. The first one becomes it. */
+/** Saves a profile, and returns whether it is the current one. The first profile becomes the current one. */
 export async function saveProfile(
   name: string,
   profile: Profile,
