@@ -150,14 +150,14 @@ export function GuardCard() {
         </a>
       }
     >
+      <p className="hint">
+        The package for TypeScript is not on npm yet: install it from the folder of Latchkey.
+      </p>
       <CodeTabs
         label="Language of the check"
         samples={createGuardSamples({ ...connection, permission: "token:read" })}
         install={{ typescript: "npm install latchkey" }}
       />
-      <p className="hint">
-        The npm package is not published yet: install it from the folder of Latchkey.
-      </p>
     </Card>
   );
 }

@@ -88,7 +88,7 @@ function Counts({ overview: { applications, sessions } }: { readonly overview: O
         ))}
       </Count>
       <Count
-        label="Applications that expire within 30 days"
+        label="Applications expiring within 30 days"
         value={expiring}
         href="/applications?view=expiring"
         isWarning={expiring > 0}
