@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
+import { newId } from "../../../src/lib/uuid.js";
 import {
   type ApplicationFilter,
   compareBy,
@@ -26,9 +27,10 @@ export function describeSearch(subject: () => Subject): void {
 
   async function createAll(tenantId: string, all: readonly Partial<NewApplication>[]) {
     const created: ApplicationRecord[] = [];
+    const { clock } = subject();
     for (const fields of all) {
-      subject().clock.advance(1);
-      created.push(await create({ tenantId, ...fields }));
+      clock.advance(1);
+      created.push(await create({ id: newId(clock.now()), tenantId, ...fields }));
     }
     return created;
   }
