@@ -15,7 +15,7 @@ interface FilterBarProps<Name extends string> {
   readonly children?: ReactNode;
 }
 
-/** The filters of a list: their fields behind a button, and those that are set below it. */
+/** A button that opens the fields of all filters. The filters that are set are shown below it. */
 export function FilterBar<Name extends string>(props: FilterBarProps<Name>) {
   const { filters, values, onChange, onClear, children } = props;
   const change = (name: Name, value: string, options?: ChangeOptions) =>
