@@ -46,10 +46,6 @@ export function PermissionInput({ kind, value, onChange, ...texts }: PermissionI
   function add(text: string): void {
     const added = [...new Set(splitNames(text))].filter((name) => !value.includes(name));
     setDraft("");
-    // The combobox only writes a draft that changed, and text can arrive at once.
-    if (input.current) {
-      input.current.value = "";
-    }
     if (added.length > 0) {
       onChange([...value, ...added]);
       setAnnouncement(`Added ${added.join(", ")}`);
@@ -65,9 +61,7 @@ export function PermissionInput({ kind, value, onChange, ...texts }: PermissionI
 
   function onKeyDown(event: KeyboardEvent): void {
     const last = value.at(-1);
-    // The list handles Enter on a suggestion.
-    const isOnSuggestion = event.currentTarget.hasAttribute("aria-activedescendant");
-    if (event.key === "Enter" && draft !== "" && !isOnSuggestion) {
+    if (event.key === "Enter" && draft !== "") {
       event.preventDefault();
       add(draft);
     } else if (event.key === "Backspace" && draft === "" && last !== undefined) {
