@@ -124,6 +124,8 @@ describeInBrowser("console rule editor", (browser) => {
     await handle(3).focus();
     await page.keyboard.press("Space");
     await page.getByText("Picked up rule “Three”, position 3 of 3.").waitFor();
+    // The arrow keys work from the next task of the page on.
+    await page.evaluate("new Promise((resolve) => setTimeout(resolve))");
     await page.keyboard.press("ArrowUp");
     await page.getByText("rule “Three” moves to position 2 of 3.").waitFor();
     await page.keyboard.press("Space");
