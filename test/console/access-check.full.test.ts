@@ -9,6 +9,7 @@ import {
   expectEventually,
   horizontalOverflow,
   openSignedIn,
+  waitForFocus,
 } from "../support/browser/console.js";
 import { startServer, type TestServer } from "../support/service/server.js";
 
@@ -73,6 +74,21 @@ describeInBrowser("console access check page", (browser) => {
     await page.getByRole("radio", { name: "A key" }).check();
     await page.getByLabel("Key", { exact: true }).fill(key);
   }
+
+  it("chooses the marked suggestion with Tab, and goes on to the next control", async () => {
+    const permission = page.getByRole("combobox", { name: "Permission" });
+    const clear = page.getByRole("button", { name: "Clear Permission" });
+    await permission.fill("token:r");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Tab");
+    await expectEventually(() => permission.inputValue(), "token:read");
+    await waitForFocus(clear);
+    // The whole list is long enough to scroll.
+    await permission.click();
+    await page.getByRole("option").nth(9).waitFor({ state: "attached" });
+    await page.keyboard.press("Tab");
+    await waitForFocus(clear);
+  });
 
   it("shows the rules of an application in order, the deciding rule and a sample", async () => {
     await check("token:read", "/pci/");

@@ -14,6 +14,7 @@ import {
   horizontalOverflow,
   keyWorks,
   openSignedIn,
+  waitForFocus,
 } from "../support/browser/console.js";
 import { startServer, type TestServer } from "../support/service/server.js";
 import { seedApplications } from "./seed.js";
@@ -111,6 +112,18 @@ describeInBrowser("console list of 10,000 applications", (browser) => {
     await page.getByText("10,003 applications").waitFor();
   });
 
+  it("closes suggestions with Escape, and the filters with another", async () => {
+    await button(page, "Filter").click();
+    const permission = page.getByRole("combobox", { name: "Permission" });
+    await permission.click();
+    await page.getByRole("listbox").waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("listbox").waitFor({ state: "detached" });
+    await waitForFocus(permission);
+    await page.keyboard.press("Escape");
+    await permission.waitFor({ state: "detached" });
+  });
+
   it("keeps search, filters, order and view in the URL", async () => {
     const matches = seeded.filter(({ name, type }) => name.includes("77") && type === "public");
     const found = `${matches.length} applications found`;
@@ -164,6 +177,7 @@ describeInBrowser("console list of 10,000 applications", (browser) => {
 
     await button(page, "Clear selection").click();
     await select("Web shop");
+    expect(await button(page, "Enable").isDisabled()).toBe(true);
     await select("Billing api 1000");
     await button(page, "Rotate keys").click();
     await page.getByLabel("Custom grace period").check();
@@ -185,19 +199,25 @@ describeInBrowser("console list of 10,000 applications", (browser) => {
     expect(await page.content()).not.toContain("lk_");
 
     const api = createRestApi(server.url);
-    for (const name of ["Old one", "Old two"]) {
-      await api.createApplication(root.key, { name, type: "private", permissions: ["token:read"] });
-    }
-    api.close();
+    const [, , third] = await Promise.all(
+      ["Old one", "Old two", "Old three"].map((name) =>
+        api.createApplication(root.key, { name, type: "private", permissions: ["token:read"] }),
+      ),
+    );
     await select("Old one");
     await select("Old two");
+    await select("Old three");
     await button(page, "Delete").click();
     expect(await inDialog("Delete permanently").isDisabled()).toBe(true);
-    await page.getByLabel("Type this to confirm").fill("delete 2");
+    await page.getByLabel("Type this to confirm").fill("delete 3");
+    await api.deleteApplication(root.key, { id: third?.id ?? "" });
+    api.close();
     await inDialog("Delete permanently").click();
-    await page.getByText("2 deleted.").waitFor();
+    await page.getByText("2 deleted, 1 failed.").waitFor();
+    expect(await inDialog("Retry 1 failed").count()).toBe(0);
     await inDialog("Done").click();
     await page.getByText("10,003 applications").waitFor();
+    await expectEventually(() => page.getByRole("region", { name: "Selection" }).count(), 0);
   });
 
   it("keeps the rest selected after a stop, and says how much of the list is selected", async () => {
@@ -233,6 +253,8 @@ describeInBrowser("console list of 10,000 applications", (browser) => {
     await page.setViewportSize({ width: 360, height: 740 });
     await application("Service 9998").waitFor();
     await select("Service 9998");
+    await page.getByText("Select all", { exact: true }).click();
+    await page.getByText("100 of 10,003 selected").waitFor();
     expect(await horizontalOverflow(page)).toBe(0);
     expect(await accessibilityViolations(page)).toEqual([]);
     expect(opened.faults).toEqual([]);

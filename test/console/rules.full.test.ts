@@ -161,6 +161,9 @@ describeInBrowser("console rule editor", (browser) => {
     await expectEventually(order, ["Two", "One", "One"]);
     await expect(rule(3).getByLabel("Priority").inputValue()).resolves.toBe("13");
     await rule(3).getByLabel("reveal").check();
+    await permissionsOf(rule(3)).click();
+    const { x = 0, width = 0 } = (await page.getByRole("listbox").boundingBox()) ?? {};
+    expect([x >= 0, width > 0, x + width <= 360]).toEqual([true, true, true]);
     expect(await horizontalOverflow(page)).toBe(0);
     expect(await accessibilityViolations(page)).toEqual([]);
     expect(opened.faults).toEqual([]);

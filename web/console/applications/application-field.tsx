@@ -23,20 +23,23 @@ const maxSuggestions = 10;
 export function ApplicationField({ label, value, hint, type, onChange }: ApplicationFieldProps) {
   const name = useApplicationName(value === "" ? undefined : value);
   const chosen = value === "" ? "" : (name ?? value);
-  const [text, setText] = useState(chosen);
-  const suggestions = useSuggestions(text === chosen ? "" : text, type);
-  useEffect(() => setText(chosen), [chosen]);
+  // The name of the chosen application may load while the user types.
+  const [typed, setTyped] = useState<string>();
+  const text = typed ?? chosen;
+  const isTyping = text !== chosen && text.trim() !== "";
+  const suggestions = useSuggestions(isTyping ? text : "", type);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another choice replaces the text.
+  useEffect(() => setTyped(undefined), [value]);
 
-  function write(typed: string): void {
-    setText(typed);
-    const id = typed.trim();
+  function write(input: string): void {
+    setTyped(input);
+    const id = input.trim();
     if (id === "" || isUuid(id)) {
       onChange(id);
     }
   }
 
-  const isOpen = text !== chosen && text.trim() !== "";
-  const message = isOpen ? "Choose an application from the list." : hint;
+  const message = isTyping ? "Choose an application from the list." : hint;
   return (
     <Combobox
       label={label}
@@ -46,8 +49,7 @@ export function ApplicationField({ label, value, hint, type, onChange }: Applica
       text={text}
       onText={write}
       onChoose={(id) => {
-        // The same application may be chosen again.
-        setText(suggestions.find((suggestion) => suggestion.value === id)?.label ?? "");
+        setTyped(undefined);
         onChange(id);
       }}
     />

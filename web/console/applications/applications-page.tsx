@@ -111,7 +111,13 @@ function Applications({ params, onChange, onClear }: ApplicationsProps) {
         rows={rows}
         params={params}
         onChange={onChange}
-        empty={isFiltered ? <NoMatches rows={rows} onClear={onClear} /> : emptyViews[params.view]}
+        empty={
+          isFiltered ? (
+            <NoMatches rows={rows} hasSearch={params.q !== ""} onClear={onClear} />
+          ) : (
+            emptyViews[params.view]
+          )
+        }
       />
     </>
   );
@@ -136,17 +142,20 @@ function summaryOf(
 
 interface NoMatchesProps {
   readonly rows: ApplicationRows;
+  readonly hasSearch: boolean;
   onClear(): void;
 }
 
-function NoMatches({ rows, onClear }: NoMatchesProps) {
+function NoMatches({ rows, hasSearch, onClear }: NoMatchesProps) {
   return (
     <EmptyState
       icon={SearchX}
       title={rows.stopped ? "No applications found so far" : "No applications match"}
       action={<Button onClick={onClear}>Clear filters</Button>}
     >
-      Search for words of the name, the description or the external ID, or for a whole ID or key.
+      {hasSearch
+        ? "Search for words of the name, the description or the external ID, or for a whole ID or key."
+        : "No application has all of these filters."}
     </EmptyState>
   );
 }

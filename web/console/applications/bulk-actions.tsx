@@ -42,6 +42,7 @@ export function BulkActions({ selected, total, onSelect }: BulkActionsProps) {
   const [action, setAction] = useState<Action>();
   const refresh = useRefresh();
   const Open = action && dialogs[action];
+  const has = (status: Status) => selected.some((application) => application.status === status);
 
   function close(results: readonly BulkResult[], rest: readonly BulkItem[]): void {
     setAction(undefined);
@@ -54,16 +55,27 @@ export function BulkActions({ selected, total, onSelect }: BulkActionsProps) {
   return (
     <>
       <SelectionBar
-        count={selected.length}
+        // While a dialog is open, the list may already be without some of them.
+        count={action ? 0 : selected.length}
         total={formatNumber(total)}
         onClear={() => onSelect([])}
       >
         {may("application:update") && (
           <>
-            <Button size="small" icon={Ban} onClick={() => setAction("disable")}>
+            <Button
+              size="small"
+              icon={Ban}
+              disabled={!has("enabled")}
+              onClick={() => setAction("disable")}
+            >
               Disable
             </Button>
-            <Button size="small" icon={CircleCheck} onClick={() => setAction("enable")}>
+            <Button
+              size="small"
+              icon={CircleCheck}
+              disabled={!has("disabled")}
+              onClick={() => setAction("enable")}
+            >
               Enable
             </Button>
             <Button size="small" icon={RefreshCw} onClick={() => setAction("rotate")}>
@@ -84,7 +96,7 @@ export function BulkActions({ selected, total, onSelect }: BulkActionsProps) {
 
 interface ActionDialogProps {
   readonly selected: readonly Application[];
-  /** Called with the results and the items without a success. */
+  /** Called with the results and the items that stay selected. */
   onClose(results: readonly BulkResult[], rest: readonly BulkItem[]): void;
 }
 

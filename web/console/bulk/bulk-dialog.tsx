@@ -22,7 +22,7 @@ interface BulkDialogProps<Item extends BulkItem> {
   /** The item that ends the sign-in. It is the last one. */
   readonly lastId?: string;
   readonly act: Act<Item>;
-  /** Called with the results, which are empty if the user canceled, and the items without a success. */
+  /** Called with the results, which are empty if the user canceled, and the items to act on again. */
   onClose(results: readonly BulkResult<Item>[], rest: readonly Item[]): void;
 }
 
@@ -30,9 +30,11 @@ interface BulkDialogProps<Item extends BulkItem> {
 export function BulkDialog<Item extends BulkItem>(props: BulkDialogProps<Item>) {
   const { title, items, children, confirm, tone, isBlocked = false, done, onClose } = props;
   const { results, isRunning, run, stop } = useBulk(props);
-  const failed = failedOf(results);
-  const succeeded = new Set(succeededOf(results).map(({ item }) => item.id));
-  const rest = items.filter(({ id }) => !succeeded.has(id));
+  const failed = failedOf(results).filter(({ isGone = false }) => !isGone);
+  const finished = new Set(
+    results.filter((one) => !failed.includes(one)).map(({ item }) => item.id),
+  );
+  const rest = items.filter(({ id }) => !finished.has(id));
   const hasKeys = results.some(({ key }) => key !== undefined);
 
   function submit(event: FormEvent): void {
@@ -60,7 +62,7 @@ export function BulkDialog<Item extends BulkItem>(props: BulkDialogProps<Item>) 
   }
   return (
     <Dialog
-      title={isRunning ? `${succeeded.size} of ${items.length} ${done}` : "Results"}
+      title={isRunning ? `${succeededOf(results).length} of ${items.length} ${done}` : "Results"}
       isDismissible={!isRunning && !hasKeys}
       onClose={() => onClose(results, rest)}
     >

@@ -10,6 +10,8 @@ export interface BulkResult<Item extends BulkItem = BulkItem> {
   readonly item: Item;
   /** Why it failed. */
   readonly reason?: string;
+  /** It no longer exists, so a retry cannot succeed. */
+  readonly isGone?: boolean;
   /** The new key of an application. Keep it in memory only. */
   readonly key?: string;
 }
@@ -44,8 +46,9 @@ async function resultOf<Item extends BulkItem>(
     const key = await act(item);
     return key === undefined ? { item } : { item, key };
   } catch (thrown) {
-    const { detail, errors } = problemOf(thrown);
+    const { detail, errors, code } = problemOf(thrown);
     const fields = Object.entries(errors).map(([path, messages]) => describeErrors(path, messages));
-    return { item, reason: fields.length > 0 ? fields.join(". ") : detail };
+    const isGone = code === "application_not_found" || code === "session_not_found";
+    return { item, isGone, reason: fields.length > 0 ? fields.join(". ") : detail };
   }
 }

@@ -102,7 +102,7 @@ export function PermissionInput({ kind, value, onChange, ...texts }: PermissionI
           </ul>
         )}
       </Combobox>
-      {unknown.length > 0 && (
+      {unknown.length > 0 && (texts.errors ?? []).length === 0 && (
         <p role="status" className="names-warning">
           Latchkey does not know {unknown.join(", ")}. Check the spelling. Permissions of your own
           services are fine.

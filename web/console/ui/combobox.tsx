@@ -1,4 +1,4 @@
-import { autoUpdate, flip, offset, size, useFloating } from "@floating-ui/react-dom";
+import { autoUpdate, flip, offset, shift, size, useFloating } from "@floating-ui/react-dom";
 import { X } from "lucide-react";
 import {
   type ComponentProps,
@@ -76,6 +76,11 @@ export function Combobox(props: ComboboxProps) {
           choose(active);
         }
         return position !== -1;
+      case "Tab":
+        if (position !== -1 && active !== undefined) {
+          choose(active);
+        }
+        return false;
       case "Escape":
         setOpenFor(undefined);
         return isOpen;
@@ -140,6 +145,8 @@ export function Combobox(props: ComboboxProps) {
                 ref={refs.setFloating}
                 id={listId}
                 role="listbox"
+                // A list that scrolls would be a stop of the Tab key.
+                tabIndex={-1}
                 aria-label={`Suggestions for ${label}`}
                 className="menu suggestions"
                 style={floatingStyles}
@@ -203,6 +210,7 @@ const listPosition: Parameters<typeof useFloating>[0] = {
   middleware: [
     offset(4),
     flip(),
+    shift({ padding: 8 }),
     size({
       apply({ availableHeight, elements, rects }) {
         elements.floating.style.setProperty("--available-height", `${availableHeight}px`);

@@ -151,7 +151,7 @@ function SelectAll<Row>({ count, rowAt, keyOf, selection }: SelectAllProps<Row>)
   const isAll = selected.size > 0 && loadedKeys().every((key) => selected.has(key));
   return (
     <Checkbox
-      aria-label="Select all"
+      label="Select all"
       checked={isAll}
       isMixed={selected.size > 0 && !isAll}
       onChange={(isChecked) => onChange(new Set(isChecked ? loadedKeys() : []))}

@@ -12,7 +12,17 @@ interface PopoverProps {
 /** A small panel beside a button, for example for filters. Escape and a click outside close it. */
 export function Popover({ trigger, title, children }: PopoverProps) {
   return (
-    <Ark.Root positioning={positioning} lazyMount unmountOnExit>
+    <Ark.Root
+      positioning={positioning}
+      onEscapeKeyDown={(event) => {
+        // The first Escape closes an open list in the popover.
+        if ((event.target as Element).ariaExpanded === "true") {
+          event.preventDefault();
+        }
+      }}
+      lazyMount
+      unmountOnExit
+    >
       <Ark.Trigger asChild>{trigger}</Ark.Trigger>
       <Portal>
         <Ark.Positioner>
