@@ -95,7 +95,7 @@ function SearchField({ search, onChange }: SearchFieldProps) {
       <input
         type="search"
         aria-label="Search"
-        placeholder="Search by name, description, external ID, ID or key"
+        placeholder="Name, description, ID or key"
         autoComplete="off"
         spellCheck={false}
         maxLength={maxLengthOf(q)}

@@ -84,7 +84,7 @@ export default function Palette({ close, openShortcuts }: PaletteProps) {
                 <Search size={iconSize} aria-hidden />
                 <Combobox.Input
                   aria-label="Search"
-                  placeholder="Find an application, a page or an action"
+                  placeholder="Find applications, pages and actions"
                   maxLength={maxSearch}
                   autoComplete="off"
                   spellCheck={false}
