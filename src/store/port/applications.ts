@@ -144,9 +144,14 @@ function foldCase(text: string): string {
   return text.toLowerCase().replaceAll("ς", "σ");
 }
 
+/** The form of a text for search: an accent may be typed as a character of its own. */
+function searchable(text: string): string {
+  return foldCase(text.normalize());
+}
+
 /** The words of a search text, in their case-insensitive form. */
 export function toWords(text: string): string[] {
-  return foldCase(text)
+  return searchable(text)
     .split(/\s+/)
     .filter((word) => word !== "");
 }
@@ -156,7 +161,7 @@ export function hasWords(
   { name, description, externalId }: ApplicationRecord,
   words: readonly string[],
 ): boolean {
-  const texts = [name, description ?? "", externalId ?? ""].map(foldCase);
+  const texts = [name, description ?? "", externalId ?? ""].map(searchable);
   return words.every((word) => texts.some((text) => text.includes(word)));
 }
 

@@ -61,6 +61,7 @@ export function describeSearch(subject: () => Subject): void {
       ["4711", ["Web shop"]],
       ["svc- shop", ["Web shop"]],
       ["ÅNGSTRÖM", ["ångström 100%"]],
+      ["\u00e5ngstr\u00f6m".normalize("NFD"), ["ångström 100%"]],
       ["οδος", ["ΟΔΟΣ"]],
       [".*", ["a.*b (c) $1"]],
       ["(c) $1", ["a.*b (c) $1"]],
