@@ -209,7 +209,7 @@ describeInBrowser("console list of 10,000 applications", (browser) => {
     await select("Old three");
     await button(page, "Delete").click();
     expect(await inDialog("Delete permanently").isDisabled()).toBe(true);
-    await page.getByLabel("Type this to confirm").fill("delete 3");
+    await page.getByLabel("Type “delete 3” to confirm").fill("delete 3");
     await api.deleteApplication(root.key, { id: third?.id ?? "" });
     api.close();
     await inDialog("Delete permanently").click();

@@ -122,9 +122,9 @@ describeInBrowser("console journey", (browser) => {
     await page.setViewportSize({ width: 360, height: 740 });
     expect(await horizontalOverflow(page)).toBe(0);
     await chooseAction(page, "Delete");
-    await page.getByLabel("Type the name to confirm").fill("Web shop");
+    await page.getByLabel("Type “Web shop 2” to confirm").fill("Web shop");
     await expectEventually(() => button(page, "Delete permanently").isDisabled(), true);
-    await page.getByLabel("Type the name to confirm").fill("Web shop 2");
+    await page.getByLabel("Type “Web shop 2” to confirm").fill("Web shop 2");
     expect(await accessibilityViolations(page)).toEqual([]);
     await button(page, "Delete permanently").click();
     await page.getByText("1 application", { exact: true }).waitFor();

@@ -43,7 +43,7 @@ export function DeleteDialog({ application, onClose }: ApplicationDialogProps) {
         be undone. To block it temporarily, disable it instead.
       </p>
       <OwnKeyWarning id={id} />
-      <ConfirmText label="Type the name to confirm" text={name} typed={typed} onType={setTyped} />
+      <ConfirmText text={name} typed={typed} onType={setTyped} />
     </ConfirmDialog>
   );
 }

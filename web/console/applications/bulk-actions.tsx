@@ -267,7 +267,7 @@ function DeleteManyDialog({ selected, onClose }: ActionDialogProps) {
       </p>
       <OwnKeyNotice items={selected} />
       <LastManagerNotice items={selected} verb="deleted" />
-      <ConfirmText label="Type this to confirm" text={phrase} typed={typed} onType={setTyped} />
+      <ConfirmText text={phrase} typed={typed} onType={setTyped} />
     </BulkDialog>
   );
 }

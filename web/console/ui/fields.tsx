@@ -118,7 +118,6 @@ export function KeyField({ label, hint, errors, isRequired = false, ...rest }: K
 }
 
 interface ConfirmTextProps {
-  readonly label: string;
   /** What the user must type. */
   readonly text: string;
   readonly typed: string;
@@ -126,9 +125,9 @@ interface ConfirmTextProps {
 }
 
 /** A field that confirms an action which cannot be undone. */
-export function ConfirmText({ label, text, typed, onType }: ConfirmTextProps) {
+export function ConfirmText({ text, typed, onType }: ConfirmTextProps) {
   return (
-    <Field label={label} hint={<code>{text}</code>}>
+    <Field label={`Type “${text}” to confirm`}>
       {(props) => (
         <input
           {...props}
