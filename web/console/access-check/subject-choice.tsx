@@ -1,7 +1,7 @@
-import { useId } from "react";
 import { ApplicationField } from "../applications/application-field.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
 import { Field, KeyField } from "../ui/fields.js";
+import { RadioGroup } from "../ui/radio-group.js";
 
 export interface ChosenSubject {
   readonly by: "key" | "application" | "session" | "me";
@@ -11,14 +11,14 @@ export interface ChosenSubject {
 }
 
 const subjectKinds: readonly {
-  readonly by: ChosenSubject["by"];
+  readonly value: ChosenSubject["by"];
   readonly label: string;
   readonly needs?: string;
 }[] = [
-  { by: "application", label: "An application", needs: "application:read" },
-  { by: "key", label: "A key", needs: "access:check" },
-  { by: "session", label: "A session", needs: "session:read" },
-  { by: "me", label: "My own key" },
+  { value: "application", label: "An application", needs: "application:read" },
+  { value: "key", label: "A key", needs: "access:check" },
+  { value: "session", label: "A session", needs: "session:read" },
+  { value: "me", label: "My own key" },
 ];
 
 interface SubjectChoiceProps {
@@ -29,26 +29,16 @@ interface SubjectChoiceProps {
 
 export function SubjectChoice({ chosen, keyErrors, onChange }: SubjectChoiceProps) {
   const { may } = useAccess();
-  const name = useId();
   const change = (fields: Partial<ChosenSubject>) => onChange({ ...chosen, ...fields });
   return (
     <>
-      <fieldset className="why-subject-kinds">
-        <legend>Subject</legend>
-        {subjectKinds
-          .filter(({ needs }) => needs === undefined || may(needs))
-          .map(({ by, label }) => (
-            <label key={by} className="check">
-              <input
-                type="radio"
-                name={name}
-                checked={by === chosen.by}
-                onChange={() => change({ by })}
-              />
-              {label}
-            </label>
-          ))}
-      </fieldset>
+      <RadioGroup
+        legend="Subject"
+        variant="inline"
+        options={subjectKinds.filter(({ needs }) => needs === undefined || may(needs))}
+        value={chosen.by}
+        onChange={(by) => change({ by })}
+      />
       {chosen.by === "application" && (
         <ApplicationField
           label="Application"
@@ -90,7 +80,8 @@ export function firstChoice(
 ): ChosenSubject {
   const applicationId = params.get("application") ?? "";
   const sessionId = params.get("session") ?? "";
-  const possible = subjectKinds.find(({ needs }) => needs === undefined || may(needs))?.by ?? "me";
+  const possible =
+    subjectKinds.find(({ needs }) => needs === undefined || may(needs))?.value ?? "me";
   const by = sessionId !== "" ? "session" : applicationId !== "" ? "application" : possible;
   return { by, key: "", applicationId, sessionId };
 }

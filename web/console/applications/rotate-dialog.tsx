@@ -11,6 +11,7 @@ import { useClient } from "../sign-in/connection.js";
 import { ConfirmDialog } from "../ui/dialog.js";
 import { Field } from "../ui/fields.js";
 import { useRefresh } from "../ui/hooks.js";
+import { RadioGroup } from "../ui/radio-group.js";
 import { Select } from "../ui/select.js";
 import { useFieldErrors } from "../validation/field-errors.js";
 import { OwnKeyWarning } from "./application-dialogs.js";
@@ -59,48 +60,42 @@ const units = { minutes: hour / 60, hours: hour, days: 24 * hour } as const;
 type Unit = keyof typeof units;
 const unitOptions = Object.keys(units).map((unit) => ({ value: unit, label: unit }));
 
-const lengths = { "1 hour": hour, "1 day": 24 * hour, "7 days": 168 * hour } as const;
 /** A century, which the contract refuses and a duration can hold. */
 const maxLength = 36_500 * 24 * hour;
 
-const choices = ["none", "1 hour", "1 day", "7 days", "custom"] as const;
-type Choice = (typeof choices)[number];
+interface Choice {
+  readonly value: string;
+  readonly label: string;
+  readonly ms?: number;
+}
 
-const defaultChoice = choices.find(
-  (choice) => choice in lengths && lengths[choice as keyof typeof lengths] === defaultGracePeriodMs,
-) as Choice;
-
-const labels: Readonly<Record<Choice, string>> = {
-  none: "Revoke all current keys now",
-  "1 hour": "Valid for 1 more hour",
-  "1 day": "Valid for 1 more day",
-  "7 days": "Valid for 7 more days",
-  custom: "Custom grace period",
-};
+const choices: readonly Choice[] = [
+  { value: "none", label: "Revoke all current keys now" },
+  { value: "1h", label: "Valid for 1 more hour", ms: hour },
+  { value: "1d", label: "Valid for 1 more day", ms: 24 * hour },
+  { value: "7d", label: "Valid for 7 more days", ms: 168 * hour },
+  { value: "custom", label: "Custom grace period" },
+];
 
 /** The grace period as entered. */
 interface GracePeriod {
-  readonly choice: Choice;
+  readonly choice: string;
   readonly amount: string;
   readonly unit: Unit;
 }
 
 export const defaultGracePeriod: GracePeriod = {
-  choice: defaultChoice,
+  choice: choices.find(({ ms }) => ms === defaultGracePeriodMs)?.value ?? "custom",
   amount: "",
   unit: "hours",
 };
 
 /** In milliseconds. Undefined for none, NaN for invalid input. */
 export function gracePeriodMs({ choice, amount, unit }: GracePeriod): number | undefined {
-  switch (choice) {
-    case "none":
-      return undefined;
-    case "custom":
-      return Number(amount) > 0 ? Math.min(Number(amount) * units[unit], maxLength) : Number.NaN;
-    default:
-      return lengths[choice];
+  if (choice === "custom") {
+    return Number(amount) > 0 ? Math.min(Number(amount) * units[unit], maxLength) : Number.NaN;
   }
+  return choices.find(({ value }) => value === choice)?.ms;
 }
 
 /** What the service would refuse about a length in milliseconds. */
@@ -124,23 +119,16 @@ interface GracePeriodFieldProps {
 
 export function GracePeriodField({ gracePeriod, errors, onChange }: GracePeriodFieldProps) {
   return (
-    <fieldset className="options">
-      <legend>Current key</legend>
-      {choices.map((choice) => (
-        <label key={choice} className="check">
-          <input
-            type="radio"
-            name="grace-period"
-            checked={gracePeriod.choice === choice}
-            onChange={() => onChange({ ...gracePeriod, choice })}
-          />
-          {labels[choice]}
-        </label>
-      ))}
+    <RadioGroup
+      legend="Current key"
+      options={choices}
+      value={gracePeriod.choice}
+      onChange={(choice) => onChange({ ...gracePeriod, choice })}
+    >
       {gracePeriod.choice === "custom" && (
         <CustomGracePeriod gracePeriod={gracePeriod} errors={errors} onChange={onChange} />
       )}
-    </fieldset>
+    </RadioGroup>
   );
 }
 

@@ -1,6 +1,6 @@
-import { useId } from "react";
 import type { AccessRule } from "../../../gen/latchkey/v1/access_rule_pb.js";
 import { Field } from "../ui/fields.js";
+import { RadioGroup } from "../ui/radio-group.js";
 import { errorsOfNames } from "../validation/field-errors.js";
 import type { FieldErrors } from "../validation/validate.js";
 import { ConditionList } from "./condition-list.js";
@@ -51,7 +51,10 @@ export function RuleFields({ rule, kind, errors, onChange }: RuleFieldsProps) {
           onChange={(permissions) => onChange({ permissions })}
         />
       </div>
-      <TransformChoice
+      <RadioGroup
+        legend="Transform"
+        variant="cards"
+        options={transformOptions}
         value={rule.transform}
         errors={errors.transform}
         onChange={(transform) => onChange({ transform })}
@@ -93,35 +96,9 @@ const meanings: Readonly<Record<string, string>> = {
   reveal: "Shows the plain value.",
 };
 
-interface TransformChoiceProps {
-  readonly value: string;
-  onChange(transform: string): void;
-  readonly errors: readonly string[] | undefined;
-}
-
 /** How much of a token the rule reveals. */
-function TransformChoice({ value, onChange, errors = [] }: TransformChoiceProps) {
-  const name = useId();
-  return (
-    <fieldset className="transforms">
-      <legend>Transform</legend>
-      <div className="choice-cards">
-        {transforms.map((transform) => (
-          <label key={transform}>
-            <input
-              type="radio"
-              name={name}
-              checked={transform === value}
-              onChange={() => onChange(transform)}
-            />
-            <span>
-              {transform}
-              <span className="hint">{meanings[transform]}</span>
-            </span>
-          </label>
-        ))}
-      </div>
-      {errors.length > 0 && <p className="field-error">{errors.join(" · ")}</p>}
-    </fieldset>
-  );
-}
+const transformOptions = transforms.map((transform) => ({
+  value: transform,
+  label: transform,
+  hint: meanings[transform],
+}));

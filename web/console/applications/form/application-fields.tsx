@@ -6,6 +6,7 @@ import { PermissionInput } from "../../rules/permission-input.js";
 import { RuleEditor } from "../../rules/rule-editor.js";
 import { Card } from "../../ui/display.js";
 import { Field } from "../../ui/fields.js";
+import { RadioGroup } from "../../ui/radio-group.js";
 import { errorsOfNames, grantRequired, labelOf } from "../../validation/field-errors.js";
 import type { ApplicationForm } from "./application-form.js";
 import { type Draft, type DraftField, fieldName, parseLines } from "./draft.js";
@@ -176,25 +177,13 @@ const typeHints: Readonly<Record<ApplicationType, string>> = {
 
 function TypeField({ form: { draft, change } }: FieldsProps) {
   return (
-    <fieldset className="options">
-      <legend>Type</legend>
-      <div className="choice-cards">
-        {types.map((type) => (
-          <label key={type}>
-            <input
-              type="radio"
-              name="type"
-              checked={draft.type === type}
-              onChange={() => change({ type })}
-            />
-            <span>
-              {type}
-              <span className="hint">{typeHints[type]}</span>
-            </span>
-          </label>
-        ))}
-      </div>
-      <p className="hint">The type cannot be changed later.</p>
-    </fieldset>
+    <RadioGroup
+      legend="Type"
+      variant="cards"
+      hint="The type cannot be changed later."
+      options={types.map((type) => ({ value: type, label: type, hint: typeHints[type] }))}
+      value={draft.type}
+      onChange={(type) => change({ type })}
+    />
   );
 }

@@ -1,11 +1,16 @@
 import { type Timestamp, timestampDate, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { Field } from "../../ui/fields.js";
+import { RadioGroup } from "../../ui/radio-group.js";
 import { toLocalInput } from "../../ui/time.js";
 
-const expiryChoices = ["never", "days", "date"] as const;
+const choices = [
+  { value: "never", label: "Never" },
+  { value: "days", label: "After a number of days" },
+  { value: "date", label: "On a date" },
+] as const;
 
 export interface Expiry {
-  readonly choice: (typeof expiryChoices)[number];
+  readonly choice: (typeof choices)[number]["value"];
   readonly days: string;
   /** In local time. */
   readonly date: string;
@@ -59,12 +64,6 @@ function expiryTime({ choice, days, date }: Expiry, now: number): number {
   }
 }
 
-const labels: Readonly<Record<Expiry["choice"], string>> = {
-  never: "Never",
-  days: "After a number of days",
-  date: "On a date",
-};
-
 interface ExpiryFieldProps {
   readonly expiry: Expiry;
   readonly errors: readonly string[] | undefined;
@@ -73,19 +72,12 @@ interface ExpiryFieldProps {
 
 export function ExpiryField({ expiry, errors, onChange }: ExpiryFieldProps) {
   return (
-    <fieldset className="options">
-      <legend>Expires</legend>
-      {expiryChoices.map((choice) => (
-        <label key={choice} className="check">
-          <input
-            type="radio"
-            name="expiry"
-            checked={expiry.choice === choice}
-            onChange={() => onChange({ ...expiry, choice })}
-          />
-          {labels[choice]}
-        </label>
-      ))}
+    <RadioGroup
+      legend="Expires"
+      options={choices}
+      value={expiry.choice}
+      onChange={(choice) => onChange({ ...expiry, choice })}
+    >
       {expiry.choice === "days" && (
         <Field label="Days from now" errors={errors}>
           {(props) => (
@@ -111,6 +103,6 @@ export function ExpiryField({ expiry, errors, onChange }: ExpiryFieldProps) {
           )}
         </Field>
       )}
-    </fieldset>
+    </RadioGroup>
   );
 }
