@@ -14,7 +14,7 @@ import { useKnownPermissions, usePermissionSuggestions } from "../rules/permissi
 import { useAccess } from "../sign-in/signed-in-key.js";
 import { Combobox } from "../ui/combobox.js";
 import { Card, EmptyState, Skeleton } from "../ui/display.js";
-import { Field } from "../ui/fields.js";
+import { TextField } from "../ui/fields.js";
 import { useDebounced } from "../ui/hooks.js";
 import { Page, Problem } from "../ui/page.js";
 import { useFieldErrors } from "../validation/field-errors.js";
@@ -120,19 +120,14 @@ function QueryFields({ query, errors, onChange }: QueryFieldsProps) {
     placeholder: string,
   ): ReactNode {
     return (
-      <Field label={label} errors={query[name] === "" ? [] : errors[path]}>
-        {(control) => (
-          <input
-            {...control}
-            placeholder={placeholder}
-            autoCapitalize="none"
-            autoComplete="off"
-            spellCheck={false}
-            value={query[name]}
-            onChange={({ target }) => onChange({ ...query, [name]: target.value })}
-          />
-        )}
-      </Field>
+      <TextField
+        label={label}
+        errors={query[name] === "" ? [] : errors[path]}
+        placeholder={placeholder}
+        autoCapitalize="none"
+        value={query[name]}
+        onChange={(value) => onChange({ ...query, [name]: value })}
+      />
     );
   }
 

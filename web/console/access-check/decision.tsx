@@ -18,7 +18,7 @@ import { TypeBadge } from "../applications/application-display.js";
 import { RuleSummary } from "../rules/grants.js";
 import { StateBadge } from "../sessions/session-dialogs.js";
 import { Badge, Card, DescriptionList, Notice } from "../ui/display.js";
-import { Field } from "../ui/fields.js";
+import { TextField } from "../ui/fields.js";
 import { useNow } from "../ui/time.js";
 import { denialBeforeRules, isDeniedBeforeRules, type Subject } from "./subject.js";
 
@@ -284,8 +284,8 @@ function SampleToken({ transform }: { readonly transform: string | undefined }) 
   return (
     <Card label="Sample">
       <div className="why-pair">
-        <Text label="Token value" value={plain} onChange={setPlain} />
-        <Text label="Mask" value={mask} onChange={setMask} />
+        <TextField label="Token value" value={plain} onChange={setPlain} />
+        <TextField label="Mask" value={mask} onChange={setMask} />
       </div>
       <p className="why-shown">
         {transform === undefined ? "denied" : transform} →{" "}
@@ -305,25 +305,4 @@ function applyTransform(transform: string, plain: string, mask: string): string 
     default:
       return "";
   }
-}
-
-interface TextProps {
-  readonly label: string;
-  readonly value: string;
-  onChange(value: string): void;
-}
-
-function Text({ label, value, onChange }: TextProps) {
-  return (
-    <Field label={label}>
-      {(control) => (
-        <input
-          {...control}
-          autoComplete="off"
-          value={value}
-          onChange={({ target }) => onChange(target.value)}
-        />
-      )}
-    </Field>
-  );
 }

@@ -1,6 +1,6 @@
 import { ApplicationField } from "../applications/application-field.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
-import { Field, KeyField } from "../ui/fields.js";
+import { KeyField, TextField } from "../ui/fields.js";
 import { RadioGroup } from "../ui/radio-group.js";
 
 export interface ChosenSubject {
@@ -57,17 +57,11 @@ export function SubjectChoice({ chosen, keyErrors, onChange }: SubjectChoiceProp
         />
       )}
       {chosen.by === "session" && (
-        <Field label="Session ID">
-          {(control) => (
-            <input
-              {...control}
-              autoComplete="off"
-              spellCheck={false}
-              value={chosen.sessionId}
-              onChange={({ target }) => change({ sessionId: target.value.trim() })}
-            />
-          )}
-        </Field>
+        <TextField
+          label="Session ID"
+          value={chosen.sessionId}
+          onChange={(sessionId) => change({ sessionId: sessionId.trim() })}
+        />
       )}
     </>
   );

@@ -15,7 +15,7 @@ import {
 } from "../lists/filters.js";
 import { type ChangeParams, useListParams } from "../lists/list-params.js";
 import { serviceNow } from "../sign-in/connection.js";
-import { Field } from "../ui/fields.js";
+import { TextField } from "../ui/fields.js";
 import { formatExact, toLocalInput } from "../ui/time.js";
 import { kindInWords } from "./event-words.js";
 
@@ -58,22 +58,16 @@ export const activityFilters: readonly Filter<keyof ActivityFilter>[] = [
 /** Its value is an RFC 3339 time, or empty. */
 function TimeField({ label, value, onChange }: FilterFieldProps) {
   return (
-    <Field label={label}>
-      {(props) => (
-        <input
-          {...props}
-          type="datetime-local"
-          step="1"
-          value={value === "" ? "" : toLocalInput(new Date(value))}
-          onChange={({ target }) =>
-            // Each part that the user types is a change.
-            onChange(target.value === "" ? "" : new Date(target.value).toISOString(), {
-              replace: true,
-            })
-          }
-        />
-      )}
-    </Field>
+    <TextField
+      label={label}
+      type="datetime-local"
+      step="1"
+      value={value === "" ? "" : toLocalInput(new Date(value))}
+      // Each part that the user types is a change.
+      onChange={(time) =>
+        onChange(time === "" ? "" : new Date(time).toISOString(), { replace: true })
+      }
+    />
   );
 }
 

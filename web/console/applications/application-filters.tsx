@@ -15,7 +15,7 @@ import {
 import { usePermissionSuggestions } from "../rules/permission-input.js";
 import { IconButton } from "../ui/buttons.js";
 import { Combobox } from "../ui/combobox.js";
-import { Field } from "../ui/fields.js";
+import { TextField } from "../ui/fields.js";
 import { debounceMs } from "../ui/hooks.js";
 import { Select } from "../ui/select.js";
 import { labelOf, useFieldErrors } from "../validation/field-errors.js";
@@ -178,18 +178,14 @@ function ExternalIdFilter({ label, value, onChange }: FilterFieldProps) {
   const errors = keyErrors(text);
   useCommit(text.trim(), value, errors === undefined, onChange);
   return (
-    <Field label={label} hint="The whole ID in the other system." errors={errors}>
-      {(props) => (
-        <input
-          {...props}
-          autoComplete="off"
-          spellCheck={false}
-          maxLength={maxLengthOf(externalId)}
-          value={text}
-          onChange={({ target }) => setText(target.value)}
-        />
-      )}
-    </Field>
+    <TextField
+      label={label}
+      hint="The whole ID in the other system."
+      errors={errors}
+      maxLength={maxLengthOf(externalId)}
+      value={text}
+      onChange={setText}
+    />
   );
 }
 

@@ -9,7 +9,7 @@ import {
 import { defaultGracePeriodMs } from "../../../src/contract/grace-period.js";
 import { useClient } from "../sign-in/connection.js";
 import { ConfirmDialog } from "../ui/dialog.js";
-import { Field } from "../ui/fields.js";
+import { TextField } from "../ui/fields.js";
 import { useRefresh } from "../ui/hooks.js";
 import { RadioGroup } from "../ui/radio-group.js";
 import { Select } from "../ui/select.js";
@@ -135,18 +135,15 @@ export function GracePeriodField({ gracePeriod, errors, onChange }: GracePeriodF
 function CustomGracePeriod({ gracePeriod, errors, onChange }: GracePeriodFieldProps) {
   return (
     <div className="custom-grace-period">
-      <Field label="Duration" errors={errors}>
-        {(props) => (
-          <input
-            {...props}
-            type="number"
-            min="1"
-            required
-            value={gracePeriod.amount}
-            onChange={({ target }) => onChange({ ...gracePeriod, amount: target.value })}
-          />
-        )}
-      </Field>
+      <TextField
+        label="Duration"
+        errors={errors}
+        type="number"
+        min="1"
+        required
+        value={gracePeriod.amount}
+        onChange={(amount) => onChange({ ...gracePeriod, amount })}
+      />
       <Select
         label="Unit"
         options={unitOptions}

@@ -2,7 +2,7 @@ import { Plus, X } from "lucide-react";
 import { useRef } from "react";
 import type { AccessRule, AccessRuleCondition } from "../../../gen/latchkey/v1/access_rule_pb.js";
 import { Button, IconButton } from "../ui/buttons.js";
-import { Field } from "../ui/fields.js";
+import { TextField } from "../ui/fields.js";
 import { type Option, Select } from "../ui/select.js";
 import type { FieldErrors } from "../validation/validate.js";
 import { attributes, newCondition, operatorInWords, operators } from "./rule-list.js";
@@ -80,17 +80,12 @@ function ConditionFields({ condition, path, errors, onChange, onRemove }: Condit
         onChange={(operator) => onChange({ ...condition, operator })}
       />
       <div data-field={`${path}.value`}>
-        <Field label="Value" errors={errors[`${path}.value`]}>
-          {(control) => (
-            <input
-              {...control}
-              value={value}
-              spellCheck={false}
-              autoComplete="off"
-              onChange={({ target }) => onChange({ ...condition, value: target.value })}
-            />
-          )}
-        </Field>
+        <TextField
+          label="Value"
+          errors={errors[`${path}.value`]}
+          value={value}
+          onChange={(changed) => onChange({ ...condition, value: changed })}
+        />
       </div>
       <IconButton icon={X} label="Remove condition" onClick={onRemove} />
     </div>

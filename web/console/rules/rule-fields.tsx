@@ -1,5 +1,5 @@
 import type { AccessRule } from "../../../gen/latchkey/v1/access_rule_pb.js";
-import { Field } from "../ui/fields.js";
+import { TextField } from "../ui/fields.js";
 import { RadioGroup } from "../ui/radio-group.js";
 import { errorsOfNames } from "../validation/field-errors.js";
 import type { FieldErrors } from "../validation/validate.js";
@@ -20,17 +20,14 @@ export function RuleFields({ rule, kind, errors, onChange }: RuleFieldsProps) {
   return (
     <>
       <div data-field="description">
-        <Field label="Description" hint="What the rule is for." errors={errors.description}>
-          {(control) => (
-            <input
-              {...control}
-              value={rule.description ?? ""}
-              onChange={({ target }) =>
-                onChange({ description: target.value === "" ? undefined : target.value })
-              }
-            />
-          )}
-        </Field>
+        <TextField
+          label="Description"
+          hint="What the rule is for."
+          errors={errors.description}
+          spellCheck
+          value={rule.description ?? ""}
+          onChange={(text) => onChange({ description: text === "" ? undefined : text })}
+        />
       </div>
       {kind === "session" ? (
         <ConditionList
@@ -67,25 +64,15 @@ function Container({ rule, kind, errors, onChange }: RuleFieldsProps) {
   const rest = kind === "management" ? " Leave empty for all tokens." : "";
   return (
     <div data-field="container">
-      <Field
+      <TextField
         label="Container"
         hint={`The tokens (vaulted data items) in this container and below: /pci/ covers /pci/high/ but not /pcix/.${rest}`}
         errors={errors.container}
-      >
-        {(control) => (
-          <input
-            {...control}
-            value={rule.container ?? ""}
-            placeholder="/pci/"
-            autoCapitalize="none"
-            autoComplete="off"
-            spellCheck={false}
-            onChange={({ target }) =>
-              onChange({ container: target.value === "" ? undefined : target.value })
-            }
-          />
-        )}
-      </Field>
+        placeholder="/pci/"
+        autoCapitalize="none"
+        value={rule.container ?? ""}
+        onChange={(text) => onChange({ container: text === "" ? undefined : text })}
+      />
     </div>
   );
 }

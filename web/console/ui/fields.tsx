@@ -50,6 +50,47 @@ export function FieldMessages({ id, hint, errors = [] }: FieldMessagesProps) {
   );
 }
 
+/** The attributes of an input that its label, hint and errors leave open. */
+type InputAttributes = Pick<
+  ComponentProps<"input">,
+  | "autoCapitalize"
+  | "inputMode"
+  | "maxLength"
+  | "min"
+  | "placeholder"
+  | "required"
+  | "spellCheck"
+  | "step"
+>;
+
+interface TextFieldProps extends FieldText, InputAttributes {
+  readonly type?: "text" | "number" | "datetime-local";
+  /** The height of an input for several lines. */
+  readonly rows?: number;
+  readonly value: string;
+  onChange(value: string): void;
+}
+
+/** An input for text, a number or a time. Most texts are names, so spelling is not checked. */
+export function TextField({ label, hint, errors, rows, onChange, ...rest }: TextFieldProps) {
+  // A text area has all attributes that are passed here.
+  const Control = (rows === undefined ? "input" : "textarea") as "input";
+  return (
+    <Field label={label} hint={hint} errors={errors}>
+      {(control) => (
+        <Control
+          autoComplete="off"
+          spellCheck={false}
+          {...rest}
+          {...control}
+          {...(rows !== undefined && { rows })}
+          onChange={({ target }) => onChange(target.value)}
+        />
+      )}
+    </Field>
+  );
+}
+
 interface CheckboxProps extends Omit<ComponentProps<"input">, "type" | "onChange"> {
   /** The text beside the box. Without it, pass `aria-label`. */
   readonly label?: ReactNode;
@@ -126,17 +167,5 @@ interface ConfirmTextProps {
 
 /** A field that confirms an action which cannot be undone. */
 export function ConfirmText({ text, typed, onType }: ConfirmTextProps) {
-  return (
-    <Field label={`Type “${text}” to confirm`}>
-      {(props) => (
-        <input
-          {...props}
-          autoComplete="off"
-          spellCheck={false}
-          value={typed}
-          onChange={({ target }) => onType(target.value)}
-        />
-      )}
-    </Field>
-  );
+  return <TextField label={`Type “${text}” to confirm`} value={typed} onChange={onType} />;
 }

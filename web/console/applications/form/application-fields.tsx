@@ -1,11 +1,11 @@
-import type { ChangeEvent } from "react";
+import type { ComponentProps } from "react";
 import { CreateApplicationRequestSchema } from "../../../../gen/latchkey/v1/application_service_pb.js";
 import { choicesOf } from "../../../../src/contract/fields.js";
 import type { ApplicationType } from "../../../../src/contract/grants.js";
 import { PermissionInput } from "../../rules/permission-input.js";
 import { RuleEditor } from "../../rules/rule-editor.js";
 import { Card } from "../../ui/display.js";
-import { Field } from "../../ui/fields.js";
+import { TextField } from "../../ui/fields.js";
 import { RadioGroup } from "../../ui/radio-group.js";
 import { errorsOfNames, grantRequired, labelOf } from "../../validation/field-errors.js";
 import type { ApplicationForm } from "./application-form.js";
@@ -43,13 +43,18 @@ export function DetailFields({ form }: FieldsProps) {
   const { draft, shown, change } = form;
   return (
     <>
-      <TextField form={form} field="name" placeholder="Web shop" />
-      <TextField form={form} field="description" hint="What the application is for." rows={2} />
-      <TextField
+      <DraftTextField form={form} field="name" placeholder="Web shop" spellCheck />
+      <DraftTextField
+        form={form}
+        field="description"
+        hint="What the application is for."
+        rows={2}
+        spellCheck
+      />
+      <DraftTextField
         form={form}
         field="externalId"
         hint="The ID of the application in another system, unique in the tenant."
-        spellCheck={false}
       />
       <ExpiryField
         expiry={draft.expiresAt}
@@ -94,7 +99,7 @@ export function RestrictionFields({ form }: FieldsProps) {
       )}
       <LinesField form={form} field="allowedCidrs" placeholder="203.0.113.0/24" />
       {isPublic && (
-        <TextField
+        <DraftTextField
           form={form}
           field="sessionQuota"
           hint="Maximum number of open sessions. Leave empty for the default."
@@ -115,16 +120,10 @@ export function MetadataFields({ form: { draft, shown, change } }: FieldsProps) 
   );
 }
 
-interface TextFieldProps {
+interface DraftTextFieldProps
+  extends Omit<ComponentProps<typeof TextField>, "label" | "value" | "onChange"> {
   readonly form: ApplicationForm;
   readonly field: TextDraftField;
-  readonly hint?: string;
-  readonly errors?: readonly string[] | undefined;
-  readonly placeholder?: string;
-  readonly inputMode?: "numeric";
-  readonly spellCheck?: boolean;
-  /** The height of an input for several lines. */
-  readonly rows?: number;
 }
 
 /** The fields of a draft that are text. */
@@ -132,36 +131,28 @@ type TextDraftField = {
   [Name in DraftField]: string extends Draft[Name] ? Name : never;
 }[DraftField];
 
-function TextField({ form, field, hint, errors, ...rest }: TextFieldProps) {
+function DraftTextField({ form, field, ...rest }: DraftTextFieldProps) {
   const { draft, shown, change } = form;
   const name = fieldName(field);
-  const Control = rest.rows === undefined ? "input" : "textarea";
   return (
-    <Field label={labelOf(name)} hint={hint} errors={errors ?? shown[name]}>
-      {(props) => (
-        <Control
-          {...props}
-          {...rest}
-          autoComplete="off"
-          value={draft[field]}
-          onChange={({ target }: ChangeEvent<HTMLInputElement | HTMLTextAreaElement>) =>
-            change({ [field]: target.value })
-          }
-        />
-      )}
-    </Field>
+    <TextField
+      label={labelOf(name)}
+      errors={shown[name]}
+      {...rest}
+      value={draft[field]}
+      onChange={(text) => change({ [field]: text })}
+    />
   );
 }
 
 /** A list with one value per line. */
-function LinesField(props: TextFieldProps) {
+function LinesField(props: DraftTextFieldProps) {
   const { form, field } = props;
   return (
-    <TextField
+    <DraftTextField
       {...props}
       hint="One per line. Leave empty to allow any."
       errors={errorsOfNames(form.shown, fieldName(field), parseLines(form.draft[field]))}
-      spellCheck={false}
       rows={2}
     />
   );

@@ -1,5 +1,5 @@
 import { type Timestamp, timestampDate, timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { Field } from "../../ui/fields.js";
+import { TextField } from "../../ui/fields.js";
 import { RadioGroup } from "../../ui/radio-group.js";
 import { toLocalInput } from "../../ui/time.js";
 
@@ -79,29 +79,23 @@ export function ExpiryField({ expiry, errors, onChange }: ExpiryFieldProps) {
       onChange={(choice) => onChange({ ...expiry, choice })}
     >
       {expiry.choice === "days" && (
-        <Field label="Days from now" errors={errors}>
-          {(props) => (
-            <input
-              {...props}
-              type="number"
-              min="1"
-              value={expiry.days}
-              onChange={({ target }) => onChange({ ...expiry, days: target.value })}
-            />
-          )}
-        </Field>
+        <TextField
+          label="Days from now"
+          errors={errors}
+          type="number"
+          min="1"
+          value={expiry.days}
+          onChange={(days) => onChange({ ...expiry, days })}
+        />
       )}
       {expiry.choice === "date" && (
-        <Field label="Date and time (local)" errors={errors}>
-          {(props) => (
-            <input
-              {...props}
-              type="datetime-local"
-              value={expiry.date}
-              onChange={({ target }) => onChange({ ...expiry, date: target.value })}
-            />
-          )}
-        </Field>
+        <TextField
+          label="Date and time (local)"
+          errors={errors}
+          type="datetime-local"
+          value={expiry.date}
+          onChange={(date) => onChange({ ...expiry, date })}
+        />
       )}
     </RadioGroup>
   );

@@ -3,7 +3,7 @@ import { Plus, X } from "lucide-react";
 import { useRef } from "react";
 import { CreateApplicationRequestSchema } from "../../../../gen/latchkey/v1/application_service_pb.js";
 import { Button, IconButton } from "../../ui/buttons.js";
-import { Field } from "../../ui/fields.js";
+import { TextField } from "../../ui/fields.js";
 import type { FieldErrors } from "../../validation/validate.js";
 
 /** A row of the form. */
@@ -96,27 +96,20 @@ function PairFields({ pair, errors = [], onChange, onRemove }: PairFieldsProps) 
   const isAboutKey = (message: string) => message.startsWith("key ");
   return (
     <div className="pair">
-      <Field label="Key" errors={errors.filter(isAboutKey)}>
-        {(props) => (
-          <input
-            {...props}
-            autoComplete="off"
-            spellCheck={false}
-            value={pair.key}
-            onChange={({ target }) => onChange({ ...pair, key: target.value })}
-          />
-        )}
-      </Field>
-      <Field label="Value" errors={errors.filter((message) => !isAboutKey(message))}>
-        {(props) => (
-          <textarea
-            {...props}
-            rows={1}
-            value={pair.value}
-            onChange={({ target }) => onChange({ ...pair, value: target.value })}
-          />
-        )}
-      </Field>
+      <TextField
+        label="Key"
+        errors={errors.filter(isAboutKey)}
+        value={pair.key}
+        onChange={(key) => onChange({ ...pair, key })}
+      />
+      <TextField
+        label="Value"
+        errors={errors.filter((message) => !isAboutKey(message))}
+        rows={1}
+        spellCheck
+        value={pair.value}
+        onChange={(value) => onChange({ ...pair, value })}
+      />
       <IconButton icon={X} label={`Remove ${pair.key || "pair"}`} onClick={onRemove} />
     </div>
   );
