@@ -1,22 +1,18 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "@jest/globals";
+import { afterEach, beforeAll, beforeEach, expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
-import { createLatchkeyClient, type LatchkeyNodeClient } from "../../src/client/create-guard.js";
 import { keyOf } from "../support/api/api.js";
 import { describeInBrowser, type OpenedPage } from "../support/browser/browser.js";
 import {
   accessibilityViolations,
   expectEventually,
   horizontalOverflow,
-  openSignedIn,
+  useConsole,
   waitForFocus,
 } from "../support/browser/console.js";
-import { startServer, type TestServer } from "../support/service/server.js";
 
 describeInBrowser("console access check page", (browser) => {
-  let server: TestServer;
-  let key: string;
-  let root: LatchkeyNodeClient;
+  const { server, root, api, open } = useConsole(browser);
   let opened: OpenedPage;
   let page: Page;
   let shopId: string;
@@ -33,19 +29,11 @@ describeInBrowser("console access check page", (browser) => {
   const shop = { name: "Web shop", type: "private", permissions: ["token:create"], rules };
 
   beforeAll(async () => {
-    server = await startServer();
-    ({ key } = await server.createTenant());
-    root = createLatchkeyClient({ url: server.url, key });
-    shopId = (await root.applications.createApplication(shop)).id;
-  });
-
-  afterAll(async () => {
-    root?.close();
-    await server.close();
+    shopId = (await api.createApplication(root.key, shop)).id;
   });
 
   beforeEach(async () => {
-    opened = await openSignedIn(browser, `${server.url}/console/why?application=${shopId}`, key);
+    opened = await open(`/why?application=${shopId}`);
     page = opened.page;
   });
 
@@ -147,8 +135,8 @@ describeInBrowser("console access check page", (browser) => {
   });
 
   it("shows that an application is disabled, and the evaluation without it", async () => {
-    const { id } = await root.applications.createApplication({ ...shop, name: "Asleep" });
-    await root.applications.disableApplication({ id });
+    const { id } = await api.createApplication(root.key, { ...shop, name: "Asleep" });
+    await api.disableApplication(root.key, { id });
     await choose("asl", "Asleep");
     await check("token:read", "/pci/");
     await decision().getByText("Denied: disabled").waitFor();
@@ -160,31 +148,25 @@ describeInBrowser("console access check page", (browser) => {
 
   it("checks a key with the service and shows the rules of its session and authorizer", async () => {
     const publicShop = { name: "Shop window", type: "public", permissions: ["token:read"] };
-    const shopClient = createLatchkeyClient({
-      url: server.url,
-      key: keyOf(await root.applications.createApplication(publicShop)),
-    });
+    const shopApplication = await api.createApplication(root.key, publicShop);
     const everywhere = { priority: 1, container: "/", permissions: ["token:read"] };
     const checkout = {
       name: "Checkout",
       type: "private",
       rules: [{ ...everywhere, transform: "redact" }],
     };
-    const backendApplication = await root.applications.createApplication(checkout);
-    const backend = createLatchkeyClient({ url: server.url, key: keyOf(backendApplication) });
-    const { id, sessionKey, nonce } = await shopClient.sessions.createSession({});
+    const backendApplication = await api.createApplication(root.key, checkout);
+    const { id, sessionKey, nonce } = await api.createSession(keyOf(shopApplication));
     await pasteKey(sessionKey);
     await check("token:read");
     await page.getByLabel("Token ID").fill("bank-1");
     await decision().getByText("Denied: not authorized").waitFor();
     const condition = { attribute: "id", operator: "starts_with", value: "card-" };
     const rule = { priority: 1, transform: "mask", permissions: ["token:read"] };
-    await backend.sessions.authorizeSession({
+    await api.authorizeSession(keyOf(backendApplication), {
       nonce,
       rules: [{ ...rule, conditions: [condition] }],
     });
-    shopClient.close();
-    backend.close();
     await page.getByLabel("Token ID").fill("bank-2");
     await decision().getByText("Denied: no rule matches").waitFor();
     await steps().getByText("id bank-2 does not start with card-").waitFor();
@@ -211,7 +193,7 @@ describeInBrowser("console access check page", (browser) => {
     await page.getByLabel("Session ID").fill(id);
     await expectLimited();
 
-    await root.applications.updateApplication({
+    await api.updateApplication(root.key, {
       ...checkout,
       id: backendApplication.id,
       rules: [{ ...everywhere, transform: "reveal" }],
@@ -225,7 +207,7 @@ describeInBrowser("console access check page", (browser) => {
   });
 
   it("checks the address restrictions like the service", async () => {
-    const { id } = await root.applications.createApplication({
+    const { id } = await api.createApplication(root.key, {
       ...shop,
       name: "At home",
       allowedCidrs: ["203.0.113.0/24", "2001:db8::/32"],
@@ -250,7 +232,7 @@ describeInBrowser("console access check page", (browser) => {
 
   it("does not put a key pasted as a session id in the URL", async () => {
     await page.getByRole("radio", { name: "A session" }).check();
-    await page.getByLabel("Session ID").fill(key);
+    await page.getByLabel("Session ID").fill(root.key);
     await check("token:read");
     await page.getByText("Enter a session ID, not a key.").waitFor();
     await expectEventually(() => new URL(page.url()).search, "");
@@ -261,7 +243,7 @@ describeInBrowser("console access check page", (browser) => {
     await check("token:read");
     await decision().getByText("Denied: unknown key").waitFor();
     const expiresAt = timestampFromMs(server.clock.now() + 60_000);
-    const expiring = await root.applications.createApplication({
+    const expiring = await api.createApplication(root.key, {
       ...shop,
       name: "Brief",
       expiresAt,

@@ -1,9 +1,6 @@
 import { readFile } from "node:fs/promises";
-import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { beforeAll, expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
-import type { BootstrapResult } from "../../src/bootstrap.js";
-import type { Api } from "../support/api/api.js";
-import { createRestApi } from "../support/api/rest.js";
 import { describeInBrowser, type OpenedPage } from "../support/browser/browser.js";
 import {
   accessibilityViolations,
@@ -11,31 +8,20 @@ import {
   choose,
   expectEventually,
   horizontalOverflow,
-  openSignedIn,
   signIn,
+  useConsole,
 } from "../support/browser/console.js";
-import { startServer, type TestServer } from "../support/service/server.js";
 
 describeInBrowser("console activity page", (browser) => {
-  let server: TestServer;
-  let root: BootstrapResult;
-  let api: Api;
+  const { server, root, api, open } = useConsole(browser);
   let opened: OpenedPage;
   let page: Page;
 
   beforeAll(async () => {
-    server = await startServer();
-    root = await server.createTenant();
-    api = createRestApi(server.url);
     await api.createApplication(root.key, shop);
-    opened = await openSignedIn(browser, `${server.url}/console/activity`, root.key);
+    opened = await open("/activity");
     ({ page } = opened);
     await page.getByText("Live", { exact: true }).waitFor();
-  });
-
-  afterAll(async () => {
-    api.close();
-    await server.close();
   });
 
   const shop = { name: "Web shop", type: "public", permissions: ["token:create"] };

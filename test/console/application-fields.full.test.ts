@@ -1,7 +1,5 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { afterAll, beforeAll, expect, it } from "@jest/globals";
-import type { BootstrapResult } from "../../src/bootstrap.js";
-import { createLatchkeyClient, type LatchkeyNodeClient } from "../../src/client/create-guard.js";
+import { expect, it } from "@jest/globals";
 import { describeInBrowser } from "../support/browser/browser.js";
 import {
   accessibilityViolations,
@@ -11,27 +9,13 @@ import {
   openSignedIn,
   readNewKey,
   signIn,
+  useConsole,
   waitForFocus,
 } from "../support/browser/console.js";
-import { startServer, type TestServer } from "../support/service/server.js";
 
 describeInBrowser("console application fields", (browser) => {
-  let server: TestServer;
-  let root: BootstrapResult;
-  let client: LatchkeyNodeClient;
+  const { server, root, api, open } = useConsole(browser);
 
-  beforeAll(async () => {
-    server = await startServer();
-    root = await server.createTenant();
-    client = createLatchkeyClient({ url: server.url, key: root.key });
-  });
-
-  afterAll(async () => {
-    client?.close();
-    await server.close();
-  });
-
-  const open = (path: string) => openSignedIn(browser, `${server.url}/console${path}`, root.key);
   const granted = { type: "private", permissions: ["token:read"] };
   const inDays = (days: number) => timestampFromMs(server.clock.now() + days * 86_400_000);
 
@@ -68,7 +52,7 @@ describeInBrowser("console application fields", (browser) => {
     expect(await horizontalOverflow(page)).toBe(0);
     expect(await accessibilityViolations(page)).toEqual([]);
     const read = async () =>
-      (await client.applications.listApplications({ namePrefix: "Billing" })).data[0];
+      (await api.listApplications(root.key, { namePrefix: "Billing" })).data[0];
     expect(await read()).toMatchObject({
       description: "Pays bills.\nAsk the payments team.",
       externalId: "svc-4711",
@@ -131,8 +115,8 @@ describeInBrowser("console application fields", (browser) => {
   });
 
   it("shows at the external id that another application has it", async () => {
-    await client.applications.createApplication({ ...granted, name: "First", externalId: "taken" });
-    const { id } = await client.applications.createApplication({ ...granted, name: "Second" });
+    await api.createApplication(root.key, { ...granted, name: "First", externalId: "taken" });
+    const { id } = await api.createApplication(root.key, { ...granted, name: "Second" });
     const { page, faults } = await open(`/applications/${id}`);
     await button(page, "Edit details").click();
     const externalId = page.getByLabel("External ID", { exact: true });
@@ -151,12 +135,12 @@ describeInBrowser("console application fields", (browser) => {
 
   it("shows the saved values of fields that were also changed elsewhere", async () => {
     const before = { ...granted, name: "Shared" };
-    const { id } = await client.applications.createApplication({ ...before, expiresAt: inDays(7) });
+    const { id } = await api.createApplication(root.key, { ...before, expiresAt: inDays(7) });
     const { page, faults } = await open(`/applications/${id}`);
     await button(page, "Edit details").click();
     await page.getByLabel("Description", { exact: true }).fill("Mine");
     await page.getByLabel("After a number of days").check();
-    await client.applications.updateApplication({
+    await api.updateApplication(root.key, {
       ...{ ...before, id, description: "Theirs", updateMask: { paths: ["expires_at"] } },
     });
     await button(page, "Load latest version").click();
@@ -168,7 +152,7 @@ describeInBrowser("console application fields", (browser) => {
     await button(page, "Use the saved Description").click();
     await button(page, "Save").click();
     await page.getByText("Details saved").waitFor();
-    expect(await client.applications.getApplication({ id })).toMatchObject({
+    expect(await api.getApplication(root.key, { id })).toMatchObject({
       description: "Theirs",
       expiresAt: expect.anything(),
     });
@@ -177,12 +161,12 @@ describeInBrowser("console application fields", (browser) => {
 
   it("shows that saved metadata is empty", async () => {
     const shared = { ...granted, name: "Emptied" };
-    const { id } = await client.applications.createApplication({ ...shared, metadata: { a: "1" } });
+    const { id } = await api.createApplication(root.key, { ...shared, metadata: { a: "1" } });
     const { page, faults } = await open(`/applications/${id}`);
     await button(page, "Edit metadata").click();
     await page.getByLabel("Value", { exact: true }).fill("mine");
     const updateMask = { paths: ["metadata"] };
-    await client.applications.updateApplication({ ...shared, id, updateMask });
+    await api.updateApplication(root.key, { ...shared, id, updateMask });
     await button(page, "Load latest version").click();
     const metadata = page.getByRole("region", { name: "Metadata" }).first();
     await metadata.getByText("none", { exact: true }).waitFor();
@@ -190,7 +174,7 @@ describeInBrowser("console application fields", (browser) => {
   });
 
   it("leaves without a prompt if the input means the saved values", async () => {
-    const { id } = await client.applications.createApplication({
+    const { id } = await api.createApplication(root.key, {
       ...{ ...granted, type: "public", name: "Steady", sessionQuota: 5, metadata: { a: "1" } },
     });
     const { page, faults } = await open(`/applications/${id}`);
@@ -214,12 +198,12 @@ describeInBrowser("console application fields", (browser) => {
     await page.getByLabel("Session quota").fill(" ");
     await button(page, "Save").click();
     await page.getByText("Restrictions saved").waitFor();
-    expect((await client.applications.getApplication({ id })).sessionQuota).toBeUndefined();
+    expect((await api.getApplication(root.key, { id })).sessionQuota).toBeUndefined();
     expect(faults).toEqual([]);
   });
 
   it("finds an application by its external id, and keeps the filter in the URL", async () => {
-    await client.applications.createApplication({ ...granted, name: "Found", externalId: "ext 9" });
+    await api.createApplication(root.key, { ...granted, name: "Found", externalId: "ext 9" });
     const { page, faults } = await open("/applications");
     await button(page, "Filter").click();
     await page.getByRole("textbox", { name: "External ID" }).fill("ext 9");
@@ -243,13 +227,13 @@ describeInBrowser("console application fields", (browser) => {
 
   it("keeps an expiry that is not changed, and moves one that is", async () => {
     const before = inDays(7);
-    const { id } = await client.applications.createApplication({
+    const { id } = await api.createApplication(root.key, {
       ...granted,
       name: "Lasting",
       expiresAt: { ...before, nanos: 123_000_000 },
     });
     const { page, faults } = await open(`/applications/${id}`);
-    const readExpiry = async () => (await client.applications.getApplication({ id })).expiresAt;
+    const readExpiry = async () => (await api.getApplication(root.key, { id })).expiresAt;
     await button(page, "Edit details").click();
     await page.getByLabel("Name", { exact: true }).fill("Lasting 2");
     await button(page, "Save").click();

@@ -1,10 +1,8 @@
 import { readFileSync } from "node:fs";
-import { afterAll, beforeAll, beforeEach, expect, it } from "@jest/globals";
+import { beforeAll, beforeEach, expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
-import type { BootstrapResult } from "../../src/bootstrap.js";
 import type { ApplicationFields } from "../../src/store/port/records.js";
 import { keyOf } from "../support/api/api.js";
-import { createRestApi } from "../support/api/rest.js";
 import { describeInBrowser, type OpenedPage } from "../support/browser/browser.js";
 import {
   accessibilityViolations,
@@ -14,16 +12,15 @@ import {
   horizontalOverflow,
   keyWorks,
   openSignedIn,
+  useConsole,
   waitForFocus,
 } from "../support/browser/console.js";
-import { startServer, type TestServer } from "../support/service/server.js";
 import { seedApplications } from "./seed.js";
 
 const count = 10_000;
 
 describeInBrowser("console list of 10,000 applications", (browser) => {
-  let server: TestServer;
-  let root: BootstrapResult;
+  const { server, root, api, open } = useConsole(browser);
   let seeded: readonly ApplicationFields[];
   let shopKey: string;
   let billingKey: string;
@@ -31,21 +28,15 @@ describeInBrowser("console list of 10,000 applications", (browser) => {
   let page: Page;
 
   beforeAll(async () => {
-    server = await startServer();
-    root = await server.createTenant();
     seeded = await seedApplications(server.store, root.tenantId, count);
-    const api = createRestApi(server.url);
     const fields = { type: "private", permissions: ["token:read"] };
     shopKey = keyOf(await api.createApplication(root.key, { ...fields, name: "Web shop" }));
     billingKey = keyOf(
       await api.createApplication(root.key, { ...fields, name: "Billing api 1000" }),
     );
-    api.close();
-    opened = await openSignedIn(browser, `${server.url}/console/applications`, root.key);
+    opened = await open("/applications");
     ({ page } = opened);
   });
-
-  afterAll(() => server.close());
 
   beforeEach(async () => {
     await page.setViewportSize({ width: 1280, height: 800 });
@@ -198,7 +189,6 @@ describeInBrowser("console list of 10,000 applications", (browser) => {
     await page.getByRole("dialog").waitFor({ state: "detached" });
     expect(await page.content()).not.toContain("lk_");
 
-    const api = createRestApi(server.url);
     const [, , third] = await Promise.all(
       ["Old one", "Old two", "Old three"].map((name) =>
         api.createApplication(root.key, { name, type: "private", permissions: ["token:read"] }),
@@ -211,7 +201,6 @@ describeInBrowser("console list of 10,000 applications", (browser) => {
     expect(await inDialog("Delete permanently").isDisabled()).toBe(true);
     await page.getByLabel("Type “delete 3” to confirm").fill("delete 3");
     await api.deleteApplication(root.key, { id: third?.id ?? "" });
-    api.close();
     await inDialog("Delete permanently").click();
     await page.getByText("2 deleted, 1 failed.").waitFor();
     expect(await inDialog("Retry 1 failed").count()).toBe(0);

@@ -1,6 +1,5 @@
-import { afterAll, beforeAll, expect, it } from "@jest/globals";
-import type { BootstrapResult } from "../../src/bootstrap.js";
-import { createLatchkeyClient } from "../../src/client/node.js";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
+import { expect, it } from "@jest/globals";
 import { describeInBrowser } from "../support/browser/browser.js";
 import {
   accessibilityViolations,
@@ -10,32 +9,19 @@ import {
   horizontalOverflow,
   keyWorks,
   menu,
-  openSignedIn,
   readNewKey,
   signIn,
   signOut,
+  useConsole,
   waitForFocus,
 } from "../support/browser/console.js";
-import { startServer, type TestServer } from "../support/service/server.js";
 
 describeInBrowser("console application pages", (browser) => {
-  let server: TestServer;
-  let root: BootstrapResult;
-
-  beforeAll(async () => {
-    server = await startServer();
-    root = await server.createTenant();
-  });
-
-  afterAll(() => server.close());
-
-  const clientWith = (key: string) => createLatchkeyClient({ url: server.url, key });
-  const open = (path: string, key = root.key) =>
-    openSignedIn(browser, `${server.url}/console${path}`, key);
+  const { server, root, api, open } = useConsole(browser);
 
   /** Creates an application over the API. */
   async function createApplication(name: string, permissions: string[], type = "management") {
-    const { id, key = "" } = await clientWith(root.key).applications.createApplication({
+    const { id, key = "" } = await api.createApplication(root.key, {
       ...{ name, type, permissions },
     });
     return { id, key };
@@ -95,10 +81,8 @@ describeInBrowser("console application pages", (browser) => {
 
   it("revokes a key and all sessions after a confirmation", async () => {
     const { id, key } = await createApplication("Busy", ["token:read"], "public");
-    await clientWith(root.key).applications.regenerateApplicationKey({
-      ...{ id, gracePeriod: { seconds: 3600n, nanos: 0 } },
-    });
-    const { sessionKey } = await clientWith(key).sessions.createSession({});
+    await api.regenerateApplicationKey(root.key, { id, gracePeriod: durationFromMs(3_600_000) });
+    const { sessionKey } = await api.createSession(key);
     const { page, faults } = await open(`/applications/${id}`);
     await page.getByText("1 open session", { exact: true }).waitFor();
     await button(page, "Revoke all sessions").press("Enter");

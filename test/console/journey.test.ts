@@ -1,6 +1,4 @@
-import { afterAll, beforeAll, expect, it } from "@jest/globals";
-import type { BootstrapResult } from "../../src/bootstrap.js";
-import { createLatchkeyClient, type LatchkeyNodeClient } from "../../src/client/create-guard.js";
+import { expect, it } from "@jest/globals";
 import { describeInBrowser } from "../support/browser/browser.js";
 import {
   accessibilityViolations,
@@ -11,25 +9,12 @@ import {
   keyWorks,
   readNewKey,
   signIn,
+  useConsole,
   waitForFocus,
 } from "../support/browser/console.js";
-import { startServer, type TestServer } from "../support/service/server.js";
 
 describeInBrowser("console journey", (browser) => {
-  let server: TestServer;
-  let root: BootstrapResult;
-  let client: LatchkeyNodeClient;
-
-  beforeAll(async () => {
-    server = await startServer();
-    root = await server.createTenant();
-    client = createLatchkeyClient({ url: server.url, key: root.key });
-  });
-
-  afterAll(async () => {
-    client?.close();
-    await server.close();
-  });
+  const { server, root, api } = useConsole(browser);
 
   const isValidKey = (key: string) => keyWorks(server, key);
 
@@ -72,7 +57,7 @@ describeInBrowser("console journey", (browser) => {
     await page.getByRole("heading", { name: "Web shop" }).waitFor();
     await page.getByText(", in 90 days").waitFor();
     await page.getByText("Web shop was created by").waitFor();
-    const { data } = await client.applications.listApplications({ namePrefix: "web" });
+    const { data } = await api.listApplications(root.key, { namePrefix: "web" });
     expect(data).toMatchObject([
       {
         type: "public",
@@ -95,7 +80,7 @@ describeInBrowser("console journey", (browser) => {
     await button(page, "Edit restrictions").click();
     await page.getByLabel("Origins").fill("");
     await save("Restrictions");
-    const { data: changed } = await client.applications.listApplications({ namePrefix: "web" });
+    const { data: changed } = await api.listApplications(root.key, { namePrefix: "web" });
     expect(changed).toMatchObject([{ name: "Web shop 2", permissions: [], allowedOrigins: [] }]);
     await page.getByText("Web shop 2 was updated by").first().waitFor();
 

@@ -1,36 +1,21 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "@jest/globals";
+import { afterEach, beforeEach, expect, it } from "@jest/globals";
 import type { Locator, Page } from "playwright-core";
-import { createLatchkeyClient, type LatchkeyNodeClient } from "../../src/client/create-guard.js";
-import { problemOf } from "../../src/contract/problem-report.js";
+import type { ApiFailure } from "../support/api/api.js";
 import { describeInBrowser, type OpenedPage } from "../support/browser/browser.js";
 import {
   accessibilityViolations,
   expectEventually,
   horizontalOverflow,
-  openSignedIn,
+  useConsole,
 } from "../support/browser/console.js";
-import { startServer, type TestServer } from "../support/service/server.js";
 
 describeInBrowser("console rule editor", (browser) => {
-  let server: TestServer;
-  let key: string;
-  let client: LatchkeyNodeClient;
+  const { root, api, open } = useConsole(browser);
   let opened: OpenedPage;
   let page: Page;
 
-  beforeAll(async () => {
-    server = await startServer();
-    ({ key } = await server.createTenant());
-    client = createLatchkeyClient({ url: server.url, key });
-  });
-
-  afterAll(async () => {
-    client?.close();
-    await server.close();
-  });
-
   beforeEach(async () => {
-    opened = await openSignedIn(browser, `${server.url}/console/applications/new`, key);
+    opened = await open("/applications/new");
     page = opened.page;
   });
 
@@ -63,9 +48,9 @@ describeInBrowser("console rule editor", (browser) => {
       transform: "mask",
       permissions: ["token:read"],
     };
-    const refused = await client.applications
-      .createApplication({ name: "a", type: "private", rules: [bad] })
-      .catch(problemOf);
+    const refused = await api
+      .createApplication(root.key, { name: "a", type: "private", rules: [bad] })
+      .catch((error: ApiFailure) => error);
     const [message] = "errors" in refused ? (refused.errors["rules[0].container"] ?? []) : [];
     await page.getByRole("button", { name: "Add rule" }).click();
     await expect(rule(1).getByText("is required").count()).resolves.toBe(0);
@@ -139,7 +124,7 @@ describeInBrowser("console rule editor", (browser) => {
     await page.getByLabel("Name", { exact: true }).fill("Ordered");
     await page.getByRole("button", { name: "Create application" }).click();
     await page.getByRole("dialog").waitFor();
-    const { data } = await client.applications.listApplications({ namePrefix: "Ordered" });
+    const { data } = await api.listApplications(root.key, { namePrefix: "Ordered" });
     expect(data[0]?.rules.map(({ priority, container }) => [priority, container])).toEqual([
       [1, "/three/"],
       [2, "/two/"],

@@ -1,8 +1,6 @@
-import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { expect, it } from "@jest/globals";
 import type { Page, Route } from "playwright-core";
-import type { BootstrapResult } from "../../src/bootstrap.js";
-import { type Api, keyOf } from "../support/api/api.js";
-import { createRestApi } from "../support/api/rest.js";
+import { keyOf } from "../support/api/api.js";
 import { describeInBrowser } from "../support/browser/browser.js";
 import {
   accessibilityViolations,
@@ -10,28 +8,14 @@ import {
   choose,
   expectEventually,
   horizontalOverflow,
-  openSignedIn,
   signIn,
   signOut,
+  useConsole,
   waitForFocus,
 } from "../support/browser/console.js";
-import { startServer, type TestServer } from "../support/service/server.js";
 
 describeInBrowser("console session pages", (browser) => {
-  let server: TestServer;
-  let root: BootstrapResult;
-  let api: Api;
-
-  beforeAll(async () => {
-    server = await startServer();
-    root = await server.createTenant();
-    api = createRestApi(server.url);
-  });
-
-  afterAll(async () => {
-    api.close();
-    await server.close();
-  });
+  const { server, root, api, open } = useConsole(browser);
 
   const shop = { name: "Web shop", type: "public", permissions: ["token:create"] };
 
@@ -39,10 +23,10 @@ describeInBrowser("console session pages", (browser) => {
     page.getByRole("row").filter({ hasText: sessionId.slice(-8) });
 
   it("shows the lifecycle of a session, also live to others", async () => {
-    const watcher = await openSignedIn(browser, `${server.url}/console/sessions`, root.key);
+    const watcher = await open("/sessions");
     await watcher.page.getByText("No open sessions").waitFor();
     await watcher.page.getByText("Live", { exact: true }).waitFor();
-    const actor = await openSignedIn(browser, `${server.url}/console/sessions/try`, root.key);
+    const actor = await open("/sessions/try");
     const { page } = actor;
 
     await button(page, "Create demo applications").click();
@@ -107,7 +91,7 @@ describeInBrowser("console session pages", (browser) => {
 
   it("runs the demo once, also across pages, and stops on request and at sign-out", async () => {
     const { key } = await server.createTenant();
-    const opened = await openSignedIn(browser, `${server.url}/console/sessions/try`, key);
+    const opened = await open("/sessions/try", key);
     const { page } = opened;
     const creations = "**/latchkey.v1.ApplicationService/CreateApplication";
     await page.route(creations, (route) =>
@@ -189,11 +173,7 @@ describeInBrowser("console session pages", (browser) => {
     for (let count = 0; count < 60; count++) {
       await api.createSession(keyOf(busy));
     }
-    const opened = await openSignedIn(
-      browser,
-      `${server.url}/console/sessions?application=${busy.id}&state=unauthorized`,
-      root.key,
-    );
+    const opened = await open(`/sessions?application=${busy.id}&state=unauthorized`);
     const { page } = opened;
     await page.getByText("Busy shop").first().waitFor();
     await expectEventually(() => page.getByRole("row").count(), 51);
@@ -245,11 +225,7 @@ describeInBrowser("console session pages", (browser) => {
       type: "private",
       permissions: ["session:read"],
     });
-    const { page, faults } = await openSignedIn(
-      browser,
-      `${server.url}/console/sessions`,
-      keyOf(viewer),
-    );
+    const { page, faults } = await open("/sessions", keyOf(viewer));
     await page.getByText("Refreshes every 3 seconds").waitFor();
     const { id } = await api.createSession(keyOf(await api.createApplication(root.key, shop)));
     await rowOf(page, id).getByRole("button").click();

@@ -1,38 +1,22 @@
-import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
-import type { BootstrapResult } from "../../src/bootstrap.js";
-import { type Api, keyOf } from "../support/api/api.js";
-import { createRestApi } from "../support/api/rest.js";
+import { keyOf } from "../support/api/api.js";
 import { describeInBrowser } from "../support/browser/browser.js";
 import {
   accessibilityViolations,
   expectEventually,
   horizontalOverflow,
   menu,
-  openSignedIn,
   signIn,
+  useConsole,
   waitForFocus,
 } from "../support/browser/console.js";
-import { startServer, type TestServer } from "../support/service/server.js";
 
 /** Compressed script that the sign-in and the first page may load, in bytes. */
 const maxFirstLoad = 200_000;
 
 describeInBrowser("console shell", (browser) => {
-  let server: TestServer;
-  let root: BootstrapResult;
-  let api: Api;
-
-  beforeAll(async () => {
-    server = await startServer();
-    root = await server.createTenant();
-    api = createRestApi(server.url);
-  });
-
-  afterAll(async () => {
-    api.close();
-    await server.close();
-  });
+  const { server, root, api, open } = useConsole(browser);
 
   it("loads little script for the sign-in and the first page", async () => {
     const { page, faults } = await browser.open("about:blank");
@@ -58,7 +42,7 @@ describeInBrowser("console shell", (browser) => {
   });
 
   it("opens every page from the menu of a phone", async () => {
-    const { page, faults } = await openSignedIn(browser, `${server.url}/console/why`, root.key);
+    const { page, faults } = await open("/why");
     const links = menu(page).getByRole("link");
     const names = await links.allTextContents();
     expect(names.length).toBeGreaterThan(5);
@@ -89,7 +73,7 @@ describeInBrowser("console shell", (browser) => {
       type: "private",
       permissions: ["token:read"],
     });
-    const { page, faults } = await openSignedIn(browser, `${server.url}/console/me`, root.key);
+    const { page, faults } = await open("/me");
     const search = page.getByRole("combobox", { name: "Search" });
     const heading = page.getByRole("heading", { level: 1, name: "Web shop" });
     await page.keyboard.press("Control+k");
@@ -119,7 +103,7 @@ describeInBrowser("console shell", (browser) => {
   });
 
   it("runs keyboard shortcuts, except while the user types", async () => {
-    const { page, faults } = await openSignedIn(browser, `${server.url}/console/me`, root.key);
+    const { page, faults } = await open("/me");
     const heading = (name: string) => page.getByRole("heading", { level: 1, name }).waitFor();
     await page.keyboard.type("?");
     const sheet = page.getByRole("dialog", { name: "Keyboard shortcuts" });

@@ -1,9 +1,7 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
-import type { BootstrapResult } from "../../src/bootstrap.js";
-import { type Api, keyOf } from "../support/api/api.js";
-import { createRestApi } from "../support/api/rest.js";
+import { keyOf } from "../support/api/api.js";
 import { describeInBrowser } from "../support/browser/browser.js";
 import {
   accessibilityViolations,
@@ -11,9 +9,10 @@ import {
   openSignedIn,
   signIn,
   signOut,
+  useConsole,
   waitForFocus,
 } from "../support/browser/console.js";
-import { startServer, type TestServer } from "../support/service/server.js";
+import { startServer } from "../support/service/server.js";
 
 const hour = 3_600_000;
 const shop = { name: "Web shop", type: "public", permissions: ["token:create"] };
@@ -27,23 +26,7 @@ function readStorage(page: Page): Promise<{ tab: string; local: string; cookies:
 }
 
 describeInBrowser("console sign-in and permissions", (browser) => {
-  let server: TestServer;
-  let root: BootstrapResult;
-  let api: Api;
-
-  beforeAll(async () => {
-    server = await startServer();
-    root = await server.createTenant();
-    api = createRestApi(server.url);
-  });
-
-  afterAll(async () => {
-    api.close();
-    await server.close();
-  });
-
-  const open = (path: string, key: string) =>
-    openSignedIn(browser, `${server.url}/console${path}`, key);
+  const { server, root, api, open } = useConsole(browser);
 
   /** A separate administrator, whose key can expire. */
   async function createAdmin(expiresAt?: number) {
@@ -89,7 +72,7 @@ describeInBrowser("console sign-in and permissions", (browser) => {
   });
 
   it("stores the key only on request, for the tab only", async () => {
-    const first = await open("/sessions", root.key);
+    const first = await open("/sessions");
     expect(await readStorage(first.page)).toEqual({ tab: "{}", local: "{}", cookies: "" });
     await first.page.reload();
     await first.page.getByLabel("API key").waitFor();
@@ -119,7 +102,7 @@ describeInBrowser("console sign-in and permissions", (browser) => {
   });
 
   it("shows changes from another tab", async () => {
-    const watcher = await open("/sessions", root.key);
+    const watcher = await open("/sessions");
     await watcher.page.getByText("Live", { exact: true }).waitFor();
     const changer = await browser.openTab(watcher, `${server.url}/console/sessions/try`);
     await signIn(changer, root.key);

@@ -1,30 +1,14 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { afterAll, beforeAll, expect, it } from "@jest/globals";
-import type { BootstrapResult } from "../../src/bootstrap.js";
-import { type Api, keyOf } from "../support/api/api.js";
-import { createRestApi } from "../support/api/rest.js";
+import { expect, it } from "@jest/globals";
+import { keyOf } from "../support/api/api.js";
 import { describeInBrowser } from "../support/browser/browser.js";
-import { signIn } from "../support/browser/console.js";
-import { startServer, type TestServer } from "../support/service/server.js";
+import { signIn, useConsole } from "../support/browser/console.js";
 
 const hour = 3_600_000;
 const day = 24 * hour;
 
 describeInBrowser("times in the console", (browser) => {
-  let server: TestServer;
-  let root: BootstrapResult;
-  let api: Api;
-
-  beforeAll(async () => {
-    server = await startServer();
-    root = await server.createTenant();
-    api = createRestApi(server.url);
-  });
-
-  afterAll(async () => {
-    api.close();
-    await server.close();
-  });
+  const { server, root, api } = useConsole(browser);
 
   it.each([
     ["an hour behind", -hour],

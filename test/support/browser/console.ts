@@ -1,9 +1,47 @@
 import { readFileSync } from "node:fs";
-import { expect } from "@jest/globals";
+import { afterAll, beforeAll, expect } from "@jest/globals";
 import type { AxeResults } from "axe-core";
 import type { Locator, Page } from "playwright-core";
+import type { BootstrapResult } from "../../../src/bootstrap.js";
+import type { Api } from "../api/api.js";
+import { createRestApi } from "../api/rest.js";
+import { startServer, type TestServer } from "../service/server.js";
 import { until } from "../until.js";
 import type { OpenedPage, TestBrowser } from "./browser.js";
+
+interface ConsoleFixture {
+  readonly server: TestServer;
+  /** The administrator of a tenant without other applications. */
+  readonly root: BootstrapResult;
+  readonly api: Api;
+  /** Opens a page of the console and signs in, by default with the key of the administrator. */
+  open(path: string, key?: string): Promise<OpenedPage>;
+}
+
+/** Starts a server with a tenant before the tests of a block, and stops it after them. */
+export function useConsole(browser: TestBrowser): ConsoleFixture {
+  let server: TestServer;
+  let root: BootstrapResult;
+
+  beforeAll(async () => {
+    server = await startServer();
+    root = await server.createTenant();
+  });
+
+  afterAll(() => server.close());
+
+  return {
+    server: deferred(() => server),
+    root: deferred(() => root),
+    api: deferred(() => createRestApi(server.url)),
+    open: (path, key = root.key) => openSignedIn(browser, `${server.url}/console${path}`, key),
+  };
+}
+
+/** Stands for an object that does not exist before the tests run. */
+function deferred<T extends object>(read: () => T): T {
+  return new Proxy({} as T, { get: (_, name) => Reflect.get(read(), name) });
+}
 
 /** Opens a console page and signs in. */
 export async function openSignedIn(
