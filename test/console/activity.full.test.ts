@@ -7,6 +7,7 @@ import {
   button,
   choose,
   expectEventually,
+  holdRequests,
   horizontalOverflow,
   signIn,
   useConsole,
@@ -136,12 +137,7 @@ describeInBrowser("console activity page", (browser) => {
     expect(lines.name).toMatch(/\.jsonl$/);
     expect(JSON.parse(lines.content)).toMatchObject({ target: { application_id: id, name } });
 
-    let release = () => {};
-    const isReleased = new Promise<void>((resolve) => {
-      release = resolve;
-    });
-    const lists = "**/latchkey.v1.EventService/ListEvents**";
-    await page.route(lists, (route) => isReleased.then(() => route.continue()), { times: 1 });
+    const release = await holdRequests(page, "**/latchkey.v1.EventService/ListEvents**");
     await button(page, "Export").click();
     await page.getByRole("menuitem", { name: "CSV" }).click();
     await page.getByText("Exporting 0…").waitFor();

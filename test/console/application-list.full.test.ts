@@ -9,6 +9,7 @@ import {
   button,
   choose,
   expectEventually,
+  holdRequests,
   horizontalOverflow,
   keyWorks,
   openSignedIn,
@@ -220,14 +221,7 @@ describeInBrowser("console list of 10,000 applications", (browser) => {
     for (const number of [9999, 9998, 9997, 9996, 9995, 9994]) {
       await select(`Service ${number}`);
     }
-    let release = (): void => {};
-    const held = new Promise<void>((resolve) => {
-      release = resolve;
-    });
-    await page.route("**/DisableApplication", async (route) => {
-      await held;
-      await route.continue();
-    });
+    const release = await holdRequests(page, "**/DisableApplication");
     await button(page, "Disable").click();
     await inDialog("Disable").click();
     await inDialog("Stop").click();

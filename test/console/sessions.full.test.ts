@@ -1,5 +1,5 @@
 import { expect, it } from "@jest/globals";
-import type { Page, Route } from "playwright-core";
+import type { Page } from "playwright-core";
 import { keyOf } from "../support/api/api.js";
 import { describeInBrowser } from "../support/browser/browser.js";
 import {
@@ -7,6 +7,7 @@ import {
   button,
   choose,
   expectEventually,
+  holdRequests,
   horizontalOverflow,
   signIn,
   signOut,
@@ -102,16 +103,7 @@ describeInBrowser("console session pages", (browser) => {
     await page.unroute(creations);
 
     const authorizations = "**/latchkey.v1.SessionService/AuthorizeSession";
-    const holdAuthorization = async () => {
-      let release = () => {};
-      const isReleased = new Promise<void>((resolve) => {
-        release = resolve;
-      });
-      const isHeld = (route: Route) => isReleased.then(() => route.continue());
-      await page.route(authorizations, isHeld, { times: 1 });
-      return release;
-    };
-    const signOutRelease = await holdAuthorization();
+    const releaseAtSignOut = await holdRequests(page, authorizations);
     await button(page, "Run all steps").click();
     const isRunning = () => page.locator("button[aria-busy]").count();
     await button(page, "Authorize the session").and(page.locator("[aria-busy]")).waitFor();
@@ -121,16 +113,16 @@ describeInBrowser("console session pages", (browser) => {
     await page.goBack();
     await expectEventually(isRunning, 1);
     await signOut(page);
-    signOutRelease();
+    releaseAtSignOut();
 
     await signIn(opened, key);
-    const stopRelease = await holdAuthorization();
+    const releaseAtStop = await holdRequests(page, authorizations);
     const isAuthorizing = page.waitForRequest(authorizations);
     await button(page, "Run all steps").click();
     await isAuthorizing;
     await waitForFocus(button(page, "Stop"));
     await page.keyboard.press("Enter");
-    stopRelease();
+    releaseAtStop();
     await waitForFocus(button(page, "Use the session key again"));
     await button(page, "Run all steps").click();
     await page.getByRole("link", { name: "See it in Sessions" }).waitFor();

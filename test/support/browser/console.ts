@@ -89,6 +89,16 @@ export async function signOut(page: Page): Promise<void> {
   await page.getByRole("menuitem", { name: "Sign out" }).click();
 }
 
+/** Holds the requests to a URL until `release` is called. */
+export async function holdRequests(page: Page, url: string): Promise<() => void> {
+  let release = () => {};
+  const isReleased = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  await page.route(url, (route) => isReleased.then(() => route.continue()));
+  return release;
+}
+
 /** Waits until a control has the focus. */
 export const waitForFocus = (control: Locator): Promise<void> =>
   control.and(control.page().locator("*:focus")).waitFor();
