@@ -10465,7 +10465,7 @@ export const openapi = {
           }
         }
       },
-      "EventParty": {
+      "Principal": {
         "type": "object",
         "description": "The actor or target of an event.",
         "properties": {
@@ -10683,11 +10683,11 @@ export const openapi = {
             "description": "The outcome: `success` or `denied`."
           },
           "actor": {
-            "$ref": "#/components/schemas/EventParty",
+            "$ref": "#/components/schemas/Principal",
             "description": "The principal that acted. Absent for events without one, such as an expiry or a call of KeyService, and for calls that were refused because of an invalid key."
           },
           "target": {
-            "$ref": "#/components/schemas/EventParty",
+            "$ref": "#/components/schemas/Principal",
             "description": "The application, session or key that was affected. For a refused key, its current or former owner. Absent if the call was refused before its target was known, because the caller lacks the permission."
           },
           "before": {

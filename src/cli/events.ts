@@ -4,10 +4,10 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { Command } from "commander";
 import {
   type Event,
-  type EventParty,
   EventSchema,
   ListEventsRequestSchema,
   ListEventsResponseSchema,
+  type Principal,
   type WatchEventsResponse,
 } from "../../gen/latchkey/v1/event_service_pb.js";
 import { choicesOf } from "../contract/fields.js";
@@ -75,10 +75,10 @@ async function listEvents(flags: EventFlags, context: ClientContext): Promise<vo
   const list = await readEvents(flags, context);
   const unnamed = list.data
     .flatMap(({ target, actor }) => [target, actor])
-    .filter((party) => party?.name === undefined);
+    .filter((principal) => principal?.name === undefined);
   const nameOf = await readNames(
     context,
-    unnamed.map((party) => party?.applicationId),
+    unnamed.map((principal) => principal?.applicationId),
   );
   showList(context.output, ListEventsResponseSchema, list, {
     noun: "event",
@@ -121,21 +121,21 @@ const eventColumns = (nameOf: NameOf = () => undefined): readonly Column<Event>[
   {
     title: "TARGET",
     minWidth: 20,
-    text: ({ target }) => formatParty(target, nameOf),
+    text: ({ target }) => formatPrincipal(target, nameOf),
     shrinkTo: 16,
   },
   {
     title: "BY",
     minWidth: 20,
-    text: ({ actor }) => formatParty(actor, nameOf),
+    text: ({ actor }) => formatPrincipal(actor, nameOf),
     shrinkTo: 12,
     optional: true,
   },
   { title: "DETAILS", minWidth: 30, text: detailsOf, shrinkTo: 12, optional: true },
 ];
 
-function formatParty(party: EventParty | undefined, nameOf: NameOf): string {
-  const { name, applicationId, sessionId } = party ?? {};
+function formatPrincipal(principal: Principal | undefined, nameOf: NameOf): string {
+  const { name, applicationId, sessionId } = principal ?? {};
   return name ?? (applicationId && nameOf(applicationId)) ?? sessionId ?? applicationId ?? "–";
 }
 

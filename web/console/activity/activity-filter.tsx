@@ -2,8 +2,8 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import {
   type Event,
-  type EventParty,
   ListEventsRequestSchema,
+  type Principal,
 } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { choicesOf } from "../../../src/contract/fields.js";
 import { isUuid } from "../applications/application-display.js";
@@ -141,7 +141,7 @@ export function matchesFilter(event: Event, { kind, target, actor, since, until 
   );
 }
 
-function matchesPrincipal(principal: EventParty | undefined, id: string): boolean {
+function matchesPrincipal(principal: Principal | undefined, id: string): boolean {
   const lowerCaseId = id.toLowerCase();
   return [principal?.applicationId, principal?.sessionId, principal?.keyId].includes(lowerCaseId);
 }

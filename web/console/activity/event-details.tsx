@@ -3,8 +3,8 @@ import { ListFilter } from "lucide-react";
 import { Fragment, type ReactNode } from "react";
 import {
   type Event,
-  type EventParty,
   EventSchema,
+  type Principal,
 } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { ApplicationLink, useApplicationName } from "../applications/application-display.js";
 import { useAccess } from "../sign-in/signed-in-key.js";
@@ -62,8 +62,8 @@ function itemsOf(event: Event): (readonly [string, ReactNode])[] {
   const items: readonly (readonly [string, ReactNode])[] = [
     ["Time", at && formatExact(at)],
     ["Kind", <code key="kind">{kind}</code>],
-    ["Target", target && <Principal key="target" principal={target} />],
-    ["Actor", actor && <Principal key="actor" principal={actor} />],
+    ["Target", target && <PrincipalDetails key="target" principal={target} />],
+    ["Actor", actor && <PrincipalDetails key="actor" principal={actor} />],
     ["Reason", reason && reasonInWords(reason)],
     ["Count", count],
     ["Method", method && <Method key="method" method={method} />],
@@ -90,7 +90,7 @@ function Method({ method }: { readonly method: string }) {
   );
 }
 
-function Principal({ principal }: { readonly principal: EventParty }) {
+function PrincipalDetails({ principal }: { readonly principal: Principal }) {
   const { applicationId, sessionId, keyId, name } = principal;
   return (
     <>

@@ -1,5 +1,5 @@
 import { Fragment, type ReactNode } from "react";
-import type { Event, EventParty } from "../../../gen/latchkey/v1/event_service_pb.js";
+import type { Event, Principal } from "../../../gen/latchkey/v1/event_service_pb.js";
 import { ApplicationName } from "../applications/application-display.js";
 import { ExpiryTime } from "../ui/time.js";
 import { kindInWords, methodInWords } from "./event-words.js";
@@ -66,7 +66,7 @@ function fillPart(part: string, { actor, target, method, endsAt }: Event): React
   }
 }
 
-function PrincipalName({ principal }: { readonly principal: EventParty | undefined }) {
+function PrincipalName({ principal }: { readonly principal: Principal | undefined }) {
   if (principal?.name !== undefined) {
     return <b>{principal.name}</b>;
   }
