@@ -36,7 +36,7 @@ export async function withClient(
 ): Promise<void> {
   const connection = await connectionFor(flags);
   const output = createOutput(flags);
-  if (connection.ignoresProgramKey) {
+  if (connection.ignoresSvcApiKey) {
     output.note(`Using the key of ${connection.keySource}, not SVC_API_KEY.`);
   }
   await callService(connection, flags, (context) => use({ ...context, connection, output }));

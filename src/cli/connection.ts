@@ -22,8 +22,8 @@ export interface Connection {
   readonly key: string | undefined;
   /** Where the key comes from, for example `LATCHKEY_KEY`. Absent if it was typed. */
   readonly keySource: string | undefined;
-  /** Whether SVC_API_KEY contains another key than the profile, which is used. */
-  readonly ignoresProgramKey?: boolean;
+  /** Whether SVC_API_KEY holds a different key, which is ignored in favor of the profile's. */
+  readonly ignoresSvcApiKey?: boolean;
 }
 
 /**
@@ -56,10 +56,10 @@ export function resolveConnection(
   }
   if (profile && url === profile.url) {
     const { key } = profile;
-    const ignoresProgramKey = (usable.programKey ?? key) !== key;
-    return { ...service, key, keySource: `the profile "${profileName}"`, ignoresProgramKey };
+    const ignoresSvcApiKey = (usable.svcApiKey ?? key) !== key;
+    return { ...service, key, keySource: `the profile "${profileName}"`, ignoresSvcApiKey };
   }
-  const { programKey: key } = usable;
+  const { svcApiKey: key } = usable;
   return { ...service, key, keySource: key === undefined ? undefined : "SVC_API_KEY" };
 }
 
@@ -88,7 +88,7 @@ export interface ClientEnvironment {
   readonly url: string | undefined;
   readonly key: string | undefined;
   /** The key in the variable that the examples of the documentation use. */
-  readonly programKey: string | undefined;
+  readonly svcApiKey: string | undefined;
   readonly keyHeader: string | undefined;
   readonly profile: string | undefined;
   /** The folder of this user's profiles. */
@@ -104,7 +104,7 @@ export function readClientEnvironment(
   return {
     url: read("LATCHKEY_URL"),
     key: read("LATCHKEY_KEY"),
-    programKey: read("SVC_API_KEY"),
+    svcApiKey: read("SVC_API_KEY"),
     keyHeader: read("LATCHKEY_KEY_HEADER"),
     profile: read("LATCHKEY_PROFILE"),
     configFolder: join(read("XDG_CONFIG_HOME") ?? join(homedir(), ".config"), "latchkey"),

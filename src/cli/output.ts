@@ -131,8 +131,8 @@ const units = [
   ["s", second],
 ] as const;
 
-/** A length of time, exactly and in one unit. */
-export function formatLength(milliseconds: number): string {
+/** A duration in the largest unit that expresses it exactly. */
+export function formatExactDuration(milliseconds: number): string {
   const [unit, size] = units.find(([, size]) => milliseconds % size === 0) ?? ["ms", 1];
   return `${milliseconds / size}${unit}`;
 }

@@ -18,7 +18,7 @@ import {
   withLimit,
   yesOption,
 } from "../options.js";
-import { formatLength } from "../output.js";
+import { formatExactDuration } from "../output.js";
 import { applicationNaming } from "./application.js";
 import {
   createApplication,
@@ -169,7 +169,7 @@ function addKeys(apps: Command): void {
     .addOption(
       new Option("--grace <time>", "how long the current key stays valid")
         .argParser(duration)
-        .default(defaultGracePeriodMs, formatLength(defaultGracePeriodMs)),
+        .default(defaultGracePeriodMs, formatExactDuration(defaultGracePeriodMs)),
     )
     .option("--no-grace", "revoke the current key and all earlier ones now")
     .addOption(yesOption())

@@ -9,7 +9,7 @@ import {
 import { type ClientFlags, withClient } from "../client.js";
 import { CommandError, fileReason } from "../errors.js";
 import { showList } from "../list.js";
-import { formatLength, formatRelativeTime, type Output } from "../output.js";
+import { formatExactDuration, formatRelativeTime, type Output } from "../output.js";
 import { type ConfirmFlags, confirm } from "../prompt.js";
 import { type Column, formatDetails, formatTable } from "../table.js";
 import { findApplication, findApplicationId } from "./application.js";
@@ -146,7 +146,7 @@ export async function rotateKey(reference: string, flags: RotateFlags): Promise<
       await confirm(`The current keys of "${name}" will stop working immediately.`, flags);
     } else {
       output.note(
-        `Rotating the key of "${name}". The current key stays valid for ${formatLength(grace)}.`,
+        `Rotating the key of "${name}". The current key stays valid for ${formatExactDuration(grace)}.`,
       );
     }
     const gracePeriod = grace === false ? {} : { gracePeriod: durationFromMs(grace) };
@@ -158,7 +158,7 @@ export async function rotateKey(reference: string, flags: RotateFlags): Promise<
     output.note(
       grace === false
         ? "All previous keys are revoked."
-        : `The previous key stays valid for ${formatLength(grace)}. To revoke it earlier, use latchkey apps revoke-key.`,
+        : `The previous key stays valid for ${formatExactDuration(grace)}. To revoke it earlier, use latchkey apps revoke-key.`,
     );
   });
 }
