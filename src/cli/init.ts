@@ -13,7 +13,7 @@ import { CommandError } from "./errors.js";
 import { defaultUrl, serviceUrl } from "./options.js";
 import { createOutput, type Output, type OutputFlags } from "./output.js";
 import { profileHint, saveProfile } from "./profile.js";
-import { ask, isInteractive } from "./prompt.js";
+import { isInteractive, promptWithDefault } from "./prompt.js";
 
 interface InitFlags extends OutputFlags {
   readonly url?: string;
@@ -47,7 +47,7 @@ export async function initCommand(flags: InitFlags): Promise<void> {
   const option = isNew ? `--url ${quoteIfNeeded(profile.url)}` : `--profile ${profileName}`;
   const connectOption = profileName === profiles.current ? "" : ` ${option}`;
   const name = await chooseName(profile, output, { ...flags, connectOption });
-  const writes = flags.write || (!fileExists && (await mayWrite(file, flags)));
+  const writes = flags.write || (!fileExists && (await confirmWrite(file, flags)));
   const application = await createApplication(name, profile, flags);
   const code = codeFor(example.language, profile);
   const result = { profileName, url: profile.url, application, example, code };
@@ -84,14 +84,15 @@ async function connect(
       "Pass another name with --profile, or use it: pass no --url, --key-file and --key-header.",
     );
   }
-  const profile = existing ?? (await askForProfile(flags));
+  const profile = existing ?? (await promptForProfile(flags));
   await verifyKey(profile, flags.timeout);
   return { profile, isNew: !existing };
 }
 
-async function askForProfile(flags: InitFlags): Promise<Profile> {
+async function promptForProfile(flags: InitFlags): Promise<Profile> {
   const url =
-    flags.url ?? parseText("URL", serviceUrl, await ask("URL of the service", defaultUrl));
+    flags.url ??
+    parseText("URL", serviceUrl, await promptWithDefault("URL of the service", defaultUrl));
   const service = { url, keyHeader: flags.keyHeader };
   return { ...service, key: await readKey(service, flags) };
 }
@@ -107,7 +108,7 @@ async function chooseName(
   flags: InitFlags & { readonly connectOption: string },
 ): Promise<string> {
   for (;;) {
-    const name = flags.name ?? (await ask("Name of the application", folderName()));
+    const name = flags.name ?? (await promptWithDefault("Name of the application", folderName()));
     if (!(await isTaken(name, profile, flags))) {
       return name;
     }
@@ -230,10 +231,12 @@ function showResult(
   );
 }
 
-/** Asks on a terminal whether to write the example. */
-async function mayWrite(file: string, { json }: InitFlags): Promise<boolean> {
-  const mayAsk = !json && isInteractive();
-  return mayAsk && /^y(es)?$/i.test(await ask(`Write an example to ${file}?`, "yes"));
+/** Whether the user confirms on a terminal that the example is written. */
+async function confirmWrite(file: string, { json }: InitFlags): Promise<boolean> {
+  const canPrompt = !json && isInteractive();
+  return (
+    canPrompt && /^y(es)?$/i.test(await promptWithDefault(`Write an example to ${file}?`, "yes"))
+  );
 }
 
 async function writeExample(file: string, code: string): Promise<void> {

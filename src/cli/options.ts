@@ -149,10 +149,10 @@ export const helpFormat: HelpConfiguration = {
   argumentDescription: (argument) => describe(argument),
 };
 
-function describe({ description, argChoices }: Option | Argument, usual?: string): string {
+function describe({ description, argChoices }: Option | Argument, defaultValue?: string): string {
   const [, text, facts = ""] = /^(.*?)( \([^()]*\))?$/.exec(description) ?? [];
   const choices = argChoices ? `: ${argChoices.join(", ")}` : "";
-  return text + choices + facts + (usual === undefined ? "" : ` (default: ${usual})`);
+  return text + choices + facts + (defaultValue === undefined ? "" : ` (default: ${defaultValue})`);
 }
 
 export function addExample(command: Command, ...lines: readonly string[]): Command {

@@ -10,7 +10,7 @@ export function isInteractive(): boolean {
   return process.stdin.isTTY === true && process.stderr.isTTY === true;
 }
 
-/** The option of commands that ask for confirmation. */
+/** The option of commands that require confirmation. */
 export interface ConfirmFlags {
   readonly yes?: boolean;
 }
@@ -34,13 +34,13 @@ export async function confirm(
   }
 }
 
-/** Asks for a value on a terminal. An empty response means the usual value, as does no terminal. */
-export async function ask(question: string, usual: string): Promise<string> {
-  const shown = escapeUnprintable(`${question} [${usual}]: `);
-  return (isInteractive() && (await prompt(shown)).trim()) || usual;
+/** Prompts for a value. Returns the default for an empty response, or without a terminal. */
+export async function promptWithDefault(label: string, defaultValue: string): Promise<string> {
+  const shown = escapeUnprintable(`${label} [${defaultValue}]: `);
+  return (isInteractive() && (await prompt(shown)).trim()) || defaultValue;
 }
 
-/** Asks on the terminal. Hidden input is not shown. Ctrl-D counts as an empty response. */
+/** Prompts on the terminal. Hidden input is not shown. Ctrl-D counts as an empty response. */
 async function prompt(question: string, { isHidden = false } = {}): Promise<string> {
   const { stdin: input, stderr } = process;
   // In a terminal, the interface itself writes the question and what is typed.

@@ -44,9 +44,9 @@ export function optionFor(name: string): string {
 }
 
 function settingOption(name: SettingName): Option {
-  const { parse, default: usual, option }: Definition = definitions[name];
+  const { parse, default: defaultValue, option }: Definition = definitions[name];
   const { group, value, description } = option as SettingOption;
-  const facts = usual === undefined ? name : `${name}, default: ${usual}`;
+  const facts = defaultValue === undefined ? name : `${name}, default: ${defaultValue}`;
   const flags = `${optionFor(name)} <${value}>`;
   const isPath = value === "file" || value === "folder";
   const created = (isPath ? fileOption : createOption)(flags, `${description} (${facts})`);

@@ -70,7 +70,7 @@ describe("the first start with an empty data folder", () => {
       expect(await getOwnerName(second.url, first.firstKey)).toBe("Bootstrap");
     }));
 
-  it("keeps running if stderr is closed, and says how to create another key", () =>
+  it("keeps running if stderr is closed, and prints how to create another key", () =>
     withTempFolder(async (DATA_DIR) => {
       const service = run(["serve"], { DATA_DIR, PORT: "0", WORKERS: "1" });
       service.child.stderr?.destroy();

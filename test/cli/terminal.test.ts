@@ -114,7 +114,7 @@ describeWith(script, "the CLI in a terminal", () => {
     expect(await terminal.ended()).toBe(0);
   });
 
-  it("walks through an authorized session in `npx latchkey demo`, and removes its folder", async () => {
+  it("shows a session from start to end in `npx latchkey demo`, and removes its folder", async () => {
     const project = cli.path("project");
     mkdirSync(join(project, "node_modules", ".bin"), { recursive: true });
     // As `npm install latchkey` does.
@@ -170,7 +170,7 @@ describeWith(script, "the CLI in a terminal", () => {
     expect(await terminal.ended()).toBe(130);
   });
 
-  it("asks for the URL, the key and a name in `latchkey init`, and before it writes a file", async () => {
+  it("prompts for the URL, the key and a name in `latchkey init`, and before it writes a file", async () => {
     const folder = cli.path("my-service");
     mkdirSync(folder);
     writeFileSync(join(folder, "requirements.txt"), "");

@@ -26,7 +26,7 @@ export const fail = (check: string, found: string, fix: string): Finding => ({
   fix,
 });
 
-/** Changes what a finding says. */
+/** Changes the texts of a finding. */
 export function mapTexts(finding: Finding, change: (text: string) => string): Finding {
   const { found, fix } = finding;
   return { ...finding, found: change(found), ...(fix !== undefined && { fix: change(fix) }) };

@@ -79,7 +79,7 @@ export function createExtAuthzHandlers({
   };
 }
 
-/** What the route says that its requests need. */
+/** The requirement that the route sets for its requests. */
 function readRequirement(from: Readonly<Record<string, string>>): Requirement | undefined {
   const [permission = "", container, tokenId] = extensions.map((name) => from[name]);
   return extensions.some((name) => name in from) ? { permission, container, tokenId } : undefined;

@@ -28,7 +28,7 @@ import type { Routes } from "./routes.js";
 export interface ClientRequest {
   /** The client's key, the empty string without one, or `undefined` if the request has two different keys. */
   readonly key: string | undefined;
-  /** What the gateway says that the request needs, validated. If absent, the routes decide. */
+  /** The requirement that the gateway sends, validated. If absent, the routes decide. */
   readonly requirement: Requirement | undefined;
   /** The request as the routes see it, or the problem of its description. */
   readonly routed: RoutedRequest | Problem | undefined;
