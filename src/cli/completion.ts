@@ -1,6 +1,6 @@
 import { Argument, type Command, type Option } from "commander";
-import { readProfiles } from "./connection.js";
 import { addExample, findSubcommand, valueKindOf } from "./options.js";
+import { readProfiles } from "./profiles-file.js";
 
 export const shells = ["bash", "zsh", "fish"] as const;
 type Shell = (typeof shells)[number];

@@ -13,18 +13,12 @@ import {
 import { choicesOf } from "../contract/fields.js";
 import { minReconnectDelay, nextReconnectDelay } from "../contract/reconnect.js";
 import { type NameOf, readNames } from "./apps/application.js";
-import { type ClientContext, type ClientFlags, toCommandError, withClient } from "./client.js";
+import { toCommandError } from "./call-errors.js";
+import { type ClientContext, type ClientFlags, withClient } from "./client.js";
 import { CommandError } from "./errors.js";
 import { type ListFlags, readPages, showList } from "./list.js";
-import {
-  addExample,
-  choice,
-  id,
-  pastTime,
-  withConnection,
-  withLimit,
-  withListAction,
-} from "./options.js";
+import { id, pastTime } from "./option-values.js";
+import { addExample, choice, withConnection, withLimit, withListAction } from "./options.js";
 import { formatUtcTime } from "./output.js";
 import { type Column, formatTable, layoutTable } from "./table.js";
 

@@ -8,11 +8,12 @@ import { createGuardSamples, type SampleLanguage } from "../contract/samples/sam
 import { escapeUnprintable } from "../lib/terminal.js";
 import { listNamed } from "./apps/application.js";
 import { callService, readKey, verifyKey } from "./client.js";
-import { type Profile, type Profiles, parseText, readProfiles } from "./connection.js";
 import { CommandError } from "./errors.js";
-import { defaultUrl, serviceUrl } from "./options.js";
+import { parseText, serviceUrl } from "./option-values.js";
+import { defaultUrl } from "./options.js";
 import { createOutput, type Output, type OutputFlags } from "./output.js";
 import { profileHint, saveProfile } from "./profile.js";
+import { type Profile, type Profiles, readProfiles } from "./profiles-file.js";
 import { isInteractive, promptWithDefault } from "./prompt.js";
 
 interface InitFlags extends OutputFlags {

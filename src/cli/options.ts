@@ -1,7 +1,6 @@
 import { styleText } from "node:util";
-import { Argument, Command, type HelpConfiguration, InvalidArgumentError, Option } from "commander";
-import { count, delay, headerName, lifetime, type Parser } from "../config/parsers.js";
-import { isId } from "../lib/uuid.js";
+import { Argument, Command, type HelpConfiguration, Option } from "commander";
+import { header, serviceUrl, timeout, wholeNumber } from "./option-values.js";
 
 /** The kinds of values that shell completion can list. */
 type ValueKind = "file" | "profile";
@@ -158,83 +157,6 @@ function describe({ description, argChoices }: Option | Argument, defaultValue?:
 export function addExample(command: Command, ...lines: readonly string[]): Command {
   const title = helpTitle(lines.length === 1 ? "Example:" : "Examples:");
   return command.addHelpText("after", `\n${title}\n${lines.map((line) => `  ${line}`).join("\n")}`);
-}
-
-/** Parses an option the same way as a setting of the service. */
-function asOption<T>(parse: Parser<T>): (text: string) => T {
-  return (text) => {
-    try {
-      return parse(text);
-    } catch (error) {
-      throw new InvalidArgumentError(`It ${(error as Error).message}.`);
-    }
-  };
-}
-
-export const duration = asOption(lifetime);
-const timeout = asOption(delay);
-export const header = asOption(headerName);
-
-export const wholeNumber = (noun: string, min: number, max: number, example: number) =>
-  asOption(count(noun, min, max, example));
-
-export const id = asOption((text) => {
-  if (!isId(text)) {
-    throw new Error("must be a UUID");
-  }
-  return text;
-});
-
-export const serviceUrl = asOption((text) => {
-  const { protocol, search, hash, username } = parseUrl(text);
-  if (!/^https?:$/.test(protocol) || search || hash || username) {
-    throw new Error("must be a URL such as https://latchkey.example.com");
-  }
-  return text.replace(/\/+$/, "");
-});
-
-export const profileName = asOption((text) => {
-  if (!/^[A-Za-z0-9][\w.-]{0,63}$/.test(text)) {
-    throw new Error("must be a name of letters, digits, ., _ and -");
-  }
-  return text;
-});
-
-function parseUrl(text: string): Partial<URL> & { readonly protocol: string } {
-  return URL.canParse(text) ? new URL(text) : { protocol: "" };
-}
-
-/** An RFC 3339 time, or a duration from now. */
-export const futureTime = timeParser((now, duration) => now + duration);
-/** An RFC 3339 time, or a duration before now. */
-export const pastTime = timeParser((now, duration) => now - duration);
-
-/** With a space instead of the T, as times are printed. */
-const rfc3339 = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i;
-
-function timeParser(relativeTo: (now: number, duration: number) => number): (text: string) => Date {
-  return asOption((text) => {
-    const date = new Date(
-      rfc3339.test(text) ? text.replace(" ", "T") : relativeTo(Date.now(), durationIn(text)),
-    );
-    if (Number.isNaN(date.getTime())) {
-      throw new Error("must be a time such as 2030-01-31T12:00:00Z, or a duration such as 30d");
-    }
-    return date;
-  });
-}
-
-function durationIn(text: string): number {
-  try {
-    return lifetime(text);
-  } catch {
-    return Number.NaN;
-  }
-}
-
-/** Collects the values of an option that may be repeated. */
-export function collect(text: string, before: readonly string[] = []): string[] {
-  return [...before, text];
 }
 
 /** The options that set the length of a list. */

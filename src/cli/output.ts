@@ -4,7 +4,7 @@ import { idStart, parseKey, secretStart } from "../contract/key-format.js";
 import { shownDigits } from "../contract/key-text.js";
 import { type Colors, createColors } from "../lib/terminal.js";
 import { createEncoder } from "../transport/rest/encode.js";
-import { type ClientEnvironment, readClientEnvironment } from "./connection.js";
+import { type ClientEnvironment, readClientEnvironment } from "./environment.js";
 import { wrapForStderr } from "./errors.js";
 
 export interface OutputFlags {

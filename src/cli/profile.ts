@@ -1,27 +1,27 @@
 import { Argument, type Command } from "commander";
 import { formatIdentity } from "./access.js";
 import { readKey, verifyKey } from "./client.js";
-import {
-  addProfileHint,
-  getProfile,
-  isLoopback,
-  type Profile,
-  type Profiles,
-  profilesPath,
-  readProfiles,
-  writeProfiles,
-} from "./connection.js";
+import { isLoopback } from "./connection.js";
 import { CommandError } from "./errors.js";
+import { profileName } from "./option-values.js";
 import {
   addExample,
   defaultUrl,
   profileArgument,
-  profileName,
   withJson,
   withNewConnection,
   yesOption,
 } from "./options.js";
 import { createOutput, type OutputFlags, shortenKey } from "./output.js";
+import {
+  addProfileHint,
+  getProfile,
+  type Profile,
+  type Profiles,
+  profilesPath,
+  readProfiles,
+  writeProfiles,
+} from "./profiles-file.js";
 import { type ConfirmFlags, confirm } from "./prompt.js";
 import { type Column, formatTable } from "./table.js";
 

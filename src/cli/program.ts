@@ -1,15 +1,14 @@
 import { Command, type ErrorOptions, Option } from "commander";
 import { readSettings, version } from "../config/settings.js";
 import { exitCodes, wrapForStderr } from "./errors.js";
+import { id, profileName } from "./option-values.js";
 import {
   addExample,
   fileArgument,
   fileOption,
   helpFormat,
   helpTitle,
-  id,
   lazy,
-  profileName,
   withJson,
   withNewConnection,
 } from "./options.js";

@@ -21,17 +21,8 @@ import { type ClientContext, type ClientFlags, withClient } from "./client.js";
 import { CommandError } from "./errors.js";
 import { formatRules, readGrants } from "./grants.js";
 import { type ListFlags, readPages, showList } from "./list.js";
-import {
-  addExample,
-  choice,
-  collect,
-  fileOption,
-  futureTime,
-  id,
-  withConnection,
-  withLimit,
-  yesOption,
-} from "./options.js";
+import { collect, futureTime, id } from "./option-values.js";
+import { addExample, choice, fileOption, withConnection, withLimit, yesOption } from "./options.js";
 import { type Display, formatRelativeTime, formatTime } from "./output.js";
 import { type ConfirmFlags, confirm, readSecret } from "./prompt.js";
 import { type Column, formatDetails, formatTable } from "./table.js";

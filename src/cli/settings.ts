@@ -39,7 +39,7 @@ export function withSettings<Args extends unknown[]>(
   });
 }
 
-export function optionFor(name: string): string {
+export function optionOfSetting(name: string): string {
   return `--${name.toLowerCase().replaceAll("_", "-")}`;
 }
 
@@ -47,7 +47,7 @@ function settingOption(name: SettingName): Option {
   const { parse, default: defaultValue, option }: Definition = definitions[name];
   const { group, value, description } = option as SettingOption;
   const facts = defaultValue === undefined ? name : `${name}, default: ${defaultValue}`;
-  const flags = `${optionFor(name)} <${value}>`;
+  const flags = `${optionOfSetting(name)} <${value}>`;
   const isPath = value === "file" || value === "folder";
   const created = (isPath ? fileOption : createOption)(flags, `${description} (${facts})`);
   return (parse.choices ? created.choices(parse.choices) : created).helpGroup(group);
@@ -57,7 +57,7 @@ const createOption = (flags: string, description: string) => new Option(flags, d
 
 /** The options of settings that were used, by the names of their variables. */
 function usedOptions(command: Command): Map<string, Option> {
-  const names = new Map(optionalSettings.map((name) => [optionFor(name), name]));
+  const names = new Map(optionalSettings.map((name) => [optionOfSetting(name), name]));
   return new Map(
     command.options.flatMap((option) => {
       const name = names.get(option.long ?? "");

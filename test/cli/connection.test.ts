@@ -1,13 +1,10 @@
 import { chmod, mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
-import {
-  readClientEnvironment,
-  readProfiles,
-  resolveConnection,
-  writeProfiles,
-} from "../../src/cli/connection.js";
-import { futureTime, pastTime, serviceUrl } from "../../src/cli/options.js";
+import { resolveConnection } from "../../src/cli/connection.js";
+import { readClientEnvironment } from "../../src/cli/environment.js";
+import { futureTime, pastTime, serviceUrl } from "../../src/cli/option-values.js";
+import { readProfiles, writeProfiles } from "../../src/cli/profiles-file.js";
 import { withTempFolder } from "../support/service/run-latchkey.js";
 
 const local = { url: "http://localhost:8080", key: "local-key" };

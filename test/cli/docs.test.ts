@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "@jest/globals";
 import type { Command } from "commander";
 import { exitCodes } from "../../src/cli/errors.js";
-import { optionalSettings, optionFor } from "../../src/cli/settings.js";
+import { optionalSettings, optionOfSetting } from "../../src/cli/settings.js";
 import { definitions } from "../../src/config/definitions.js";
 import { createFullProgram } from "./run-cli.js";
 
@@ -42,7 +42,7 @@ const shared = new Set([
 ]);
 
 /** The options of settings, which settings.md describes. */
-const settingOptions = new Set(optionalSettings.map(optionFor));
+const settingOptions = new Set(optionalSettings.map(optionOfSetting));
 
 describe("docs/reference/cli.md", () => {
   it.each(leaves)("documents `latchkey %s` and its own options", (name, command) => {
@@ -77,7 +77,9 @@ describe("docs/reference/settings.md", () => {
     const settings = readFileSync("docs/reference/settings.md", "utf8");
     const [, limits = ""] = settings.split("\n## Rate limits\n");
     const listed = [...limits.matchAll(/^\| `([A-Z0-9_]+)`/gm)].map(([, name]) => name);
-    const without = Object.keys(definitions).filter((name) => !settingOptions.has(optionFor(name)));
+    const without = Object.keys(definitions).filter(
+      (name) => !settingOptions.has(optionOfSetting(name)),
+    );
     expect(without.sort()).toEqual([...listed, "KEY_PEPPER"].sort());
   });
 });

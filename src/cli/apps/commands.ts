@@ -5,15 +5,11 @@ import {
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { choicesOf } from "../../contract/fields.js";
 import { defaultGracePeriodMs } from "../../contract/grace-period.js";
+import { collect, duration, futureTime, id, pastTime } from "../option-values.js";
 import {
   addExample,
   choice,
-  collect,
-  duration,
   fileOption,
-  futureTime,
-  id,
-  pastTime,
   withConnection,
   withLimit,
   yesOption,

@@ -7,7 +7,7 @@ import type {
 } from "../../../gen/latchkey/v1/application_service_pb.js";
 import { escapeUnprintable } from "../../lib/terminal.js";
 import { formatRules } from "../grants.js";
-import { collect, futureTime, wholeNumber } from "../options.js";
+import { collect, futureTime, wholeNumber } from "../option-values.js";
 import { type Display, formatTime } from "../output.js";
 import { formatDetails } from "../table.js";
 import { type NameOf, nameDetail } from "./application.js";

@@ -1,0 +1,130 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { problemOf } from "../contract/problem-report.js";
+import { type ProblemCode, problemCatalogue } from "../contract/problems.js";
+import type { Connection } from "./connection.js";
+import { CommandError, type ExitName } from "./errors.js";
+
+/** The service that was called. */
+export type CalledService = Pick<Connection, "url"> & Partial<Pick<Connection, "keySource">>;
+
+/** Turns a failed call into an error for the user. Other errors are returned unchanged. */
+export function toCommandError(
+  thrown: unknown,
+  called: CalledService,
+  flags: object = {},
+): unknown {
+  if (!(thrown instanceof ConnectError)) {
+    return thrown;
+  }
+  const { code, detail, errors, requestId } = problemOf(thrown);
+  if (code === undefined) {
+    return toConnectionError(thrown, called.url);
+  }
+  const fields = Object.entries(errors).flatMap(([field, messages]) =>
+    messages.map((message) => (field ? `${optionOfField(field, flags)}: ${message}` : message)),
+  );
+  const request = requestId ? ` (request ${requestId})` : "";
+  const message = code === "unauthenticated" ? describeRefusedKey(called) : detail;
+  const lines = fields.length > 0 ? fields : [message];
+  const { status = 500 } = problemCatalogue[code as ProblemCode] ?? {};
+  return new CommandError(
+    `${lines.join("\n")}${request}`,
+    exitByStatus[status] ?? "failed",
+    hintFor(code, called),
+  );
+}
+
+const exitByStatus: Readonly<Record<number, ExitName>> = {
+  400: "usage",
+  401: "unauthorized",
+  403: "unauthorized",
+  404: "notFound",
+  408: "unreachable",
+  409: "conflict",
+  412: "conflict",
+  422: "usage",
+  429: "unreachable",
+  503: "unreachable",
+  504: "unreachable",
+};
+
+function hintFor(code: string, { keySource }: CalledService): string | undefined {
+  switch (code) {
+    case "unauthenticated":
+      return keySource === undefined
+        ? "Copy the whole key again, or use another one."
+        : "Pass another key with --key-file FILE, LATCHKEY_KEY, or latchkey profile add NAME.";
+    case "permission_denied":
+      return keySource === undefined
+        ? undefined
+        : `The call was made with the key from ${keySource}.`;
+    case "version_mismatch":
+      return "Check the current state, then run the command again.";
+    default:
+      return undefined;
+  }
+}
+
+function describeRefusedKey({ url, keySource }: CalledService): string {
+  const source = keySource === undefined ? "this key" : `the key from ${keySource}`;
+  return `${url} does not accept ${source}. It may be mistyped, replaced, expired, disabled or deleted.`;
+}
+
+/** The options that set a field of a request, where their names differ. */
+const optionsByField: Readonly<Record<string, readonly string[]>> = {
+  permissions: ["permission", "addPermission"],
+  expires_at: ["expires"],
+  allowed_origins: ["allowedOrigin"],
+  allowed_cidrs: ["allowedCidr"],
+  grace_period: ["grace"],
+  q: ["search"],
+  name_prefix: ["name"],
+  last_used_before: ["unusedSince"],
+  application_id: ["application"],
+  nonce: ["nonceFile"],
+  key: ["subjectFile"],
+};
+
+/** The option that set a field, for example `--permission X` for `permissions[0]`. */
+function optionOfField(path: string, flags: object): string {
+  const [, field = path, index, rest = ""] =
+    /^(?:token\.)?(\w+)(?:\[(\d+|".*")\])?(\..*)?$/s.exec(path) ?? [];
+  const given = new Map(Object.entries(flags));
+  const name = (optionsByField[field] ?? [toCamelCase(field)]).find((it) => given.has(it));
+  if (name === undefined) {
+    return path;
+  }
+  const option = `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+  const value = given.get(name);
+  if (Array.isArray(value) && typeof value[Number(index)] === "string") {
+    return `${option} ${value[Number(index)]}`;
+  }
+  // A file with many rules, or one of several pairs: the path shows which one.
+  return index === undefined && rest === "" ? option : `${option}: ${path}`;
+}
+
+function toCamelCase(field: string): string {
+  return field.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** Explains calls without a response from Latchkey. */
+function toConnectionError(error: ConnectError, url: string): CommandError {
+  switch (error.code) {
+    case Code.DeadlineExceeded:
+      return new CommandError(
+        `${url} did not respond in time.`,
+        "unreachable",
+        "Raise --timeout, or check the log of the service.",
+      );
+    case Code.Unauthenticated:
+      return new CommandError(error.rawMessage, "unauthorized");
+    default:
+      return new CommandError(
+        error.rawMessage.includes("ECONNREFUSED")
+          ? `${url} is unreachable: no service is listening there.`
+          : `${url} is unreachable or is not a Latchkey service: ${error.rawMessage}`,
+        "unreachable",
+        "Start the service with latchkey serve, or pass another URL with --url, LATCHKEY_URL or a profile.",
+      );
+  }
+}
