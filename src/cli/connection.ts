@@ -67,7 +67,3 @@ function profileFor(name: string | undefined, profiles: Profiles): Profile | und
   }
   return profiles.current === undefined ? undefined : profiles.byName.get(profiles.current);
 }
-
-export function isLoopback(hostname: string): boolean {
-  return /^(localhost|127(\.\d+){3}|\[?::1\]?)$/.test(hostname);
-}

@@ -1,7 +1,7 @@
 import { Argument, type Command } from "commander";
+import { isLoopback } from "../lib/networks.js";
 import { formatIdentity } from "./access.js";
 import { readKey, verifyKey } from "./client.js";
-import { isLoopback } from "./connection.js";
 import { CommandError } from "./errors.js";
 import { profileName } from "./option-values.js";
 import {

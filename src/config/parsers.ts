@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { defaultKeyHeader } from "../contract/headers.js";
-import { type Network, parseNetwork } from "../lib/networks.js";
+import { isLoopback, type Network, parseNetwork } from "../lib/networks.js";
 import { isId } from "../lib/uuid.js";
 import { findOriginProblem } from "../lib/web-origin.js";
 
@@ -124,13 +124,11 @@ export const origins: Parser<string[]> = (text) =>
         );
   });
 
-const loopback = /^(localhost|127(\.\d+){3}|\[::1\])$/;
-
 /** The URL of the service, without a trailing slash. Tests and development need no TLS. */
 export const publicUrl: Parser<string> = (text) => {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isSecure =
-    url?.protocol === "https:" || (url?.protocol === "http:" && loopback.test(url.hostname));
+    url?.protocol === "https:" || (url?.protocol === "http:" && isLoopback(url.hostname));
   return isSecure && /^https?:\/\/[^?#@\s\\]+$/i.test(text)
     ? `${url.origin}${url.pathname.replace(/\/+$/, "")}`
     : fail(

@@ -30,6 +30,11 @@ export function formatAddress(address: Address): string {
   return isIPv4Bytes(address) ? address.join(".") : formatIPv6(address);
 }
 
+/** Whether a host is this machine. IPv6 addresses may be in brackets, as in a URL. */
+export function isLoopback(host: string): boolean {
+  return /^(localhost|127(\.\d+){3}|::1|\[::1\])$/.test(host);
+}
+
 /** Bytes of an IPv6 address that identify one client network (a /64). */
 const clientPrefixBytes = 8;
 

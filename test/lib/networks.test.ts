@@ -5,6 +5,7 @@ import {
   clientNetworkKey,
   formatAddress,
   isInAnyNetwork,
+  isLoopback,
   type Network,
   parseAddress,
   parseNetwork,
@@ -240,4 +241,17 @@ describe("parseNetwork", () => {
       }),
     );
   });
+});
+
+describe("isLoopback", () => {
+  it.each(["localhost", "127.0.0.1", "127.1.2.3", "::1", "[::1]"])("accepts %s", (host) => {
+    expect(isLoopback(host)).toBe(true);
+  });
+
+  it.each(["localhost.example.com", "127.0.0.1.example.com", "128.0.0.1", "::", "[::1"])(
+    "refuses %s",
+    (host) => {
+      expect(isLoopback(host)).toBe(false);
+    },
+  );
 });

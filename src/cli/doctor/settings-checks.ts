@@ -2,7 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { stat } from "node:fs/promises";
 import { ConfigError, readSettings, type Settings } from "../../config/settings.js";
 import type { TlsSettings } from "../../config/tls.js";
-import { isLoopback } from "../connection.js";
+import { isLoopback } from "../../lib/networks.js";
 import { type Finding, fail, ok, warn } from "./report.js";
 
 /** Reads the settings the same way as the service. Reports every invalid one. */
