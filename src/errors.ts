@@ -8,6 +8,7 @@ import {
 } from "../gen/google/rpc/error_details_pb.js";
 import {
   type FieldViolation,
+  groupByField,
   invalidKeyResponse,
   type ProblemCode,
   passedOnProblemType,
@@ -107,14 +108,6 @@ export function problemBody(
     request_id: requestId,
     ...(violations.length > 0 && { errors: groupByField(violations) }),
   });
-}
-
-function groupByField(violations: readonly FieldViolation[]): Record<string, string[]> {
-  const byField = new Map<string, string[]>();
-  for (const { field, message } of violations) {
-    byField.set(field, [...(byField.get(field) ?? []), message]);
-  }
-  return Object.fromEntries(byField);
 }
 
 /** Rounds up, because HTTP has whole seconds. */

@@ -1,9 +1,11 @@
+import { durationMs } from "@bufbuild/protobuf/wkt";
 import { ConnectError } from "@connectrpc/connect";
 import {
   BadRequestSchema,
   ErrorInfoSchema,
   RetryInfoSchema,
 } from "../../gen/google/rpc/error_details_pb.js";
+import { groupByField } from "./problems.js";
 
 /** A refused call, as the service reported it. */
 export interface ProblemReport {
@@ -25,19 +27,15 @@ export function problemOf(thrown: unknown): ProblemReport {
   const [info] = error.findDetails(ErrorInfoSchema);
   const [badRequest] = error.findDetails(BadRequestSchema);
   const [retry] = error.findDetails(RetryInfoSchema);
-  const errors = new Map<string, string[]>();
-  for (const { field, description } of badRequest?.fieldViolations ?? []) {
-    errors.set(field, [...(errors.get(field) ?? []), description]);
-  }
+  const violations = (badRequest?.fieldViolations ?? []).map(({ field, description }) => ({
+    field,
+    message: description,
+  }));
   return {
     code: info?.reason.toLowerCase(),
     detail: error.rawMessage,
     requestId: info?.metadata.request_id,
-    errors: Object.fromEntries(errors),
-    retryAfter: retry?.retryDelay && millisecondsOf(retry.retryDelay),
+    errors: groupByField(violations),
+    retryAfter: retry?.retryDelay && durationMs(retry.retryDelay),
   };
-}
-
-function millisecondsOf({ seconds, nanos }: { seconds: bigint; nanos: number }): number {
-  return Number(seconds) * 1000 + nanos / 1_000_000;
 }

@@ -221,6 +221,15 @@ export interface FieldViolation {
   readonly message: string;
 }
 
+/** The messages of violations by field. A map, because a field may have any name, such as `constructor`. */
+export function groupByField(violations: readonly FieldViolation[]): Record<string, string[]> {
+  const byField = new Map<string, string[]>();
+  for (const { field, message } of violations) {
+    byField.set(field, [...(byField.get(field) ?? []), message]);
+  }
+  return Object.fromEntries(byField);
+}
+
 const maxTextLength = 200;
 
 /** Makes a caller's text safe to repeat in a response: short, well-formed, and without keys. */

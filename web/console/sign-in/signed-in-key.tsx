@@ -3,6 +3,7 @@ import { useQuery } from "@connectrpc/connect-query";
 import { useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext, useEffect, useRef } from "react";
 import { AccessService, type WhoAmIResponse } from "../../../gen/latchkey/v1/access_service_pb.js";
+import { heldPermissions } from "../../../src/contract/grants.js";
 import { retryDelayMs, serviceNow, useOutage } from "./connection.js";
 
 /** The signed-in key and its permissions. */
@@ -42,7 +43,7 @@ export function AccessProvider({ first, signOut, children }: AccessProviderProps
       refetchInterval: ({ state }) => refetchDelayMs(state.data ?? first, isOffline),
     },
   );
-  const held = new Set([...me.permissions, ...me.rules.flatMap(({ permissions }) => permissions)]);
+  const held = new Set(heldPermissions(me));
   const access: Access = { me, may: (permission) => held.has(permission), signOut };
   return <AccessContext value={access}>{children}</AccessContext>;
 }

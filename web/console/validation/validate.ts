@@ -1,6 +1,6 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import type { ApplicationType, Grants } from "../../../src/contract/grants.js";
-import type { FieldViolation } from "../../../src/contract/problems.js";
+import { groupByField } from "../../../src/contract/problems.js";
 import { findDisallowedGrants, findFieldViolations } from "../../../src/validation/violations.js";
 
 /** Error messages by field path of the service: `rules[0].container`. */
@@ -11,18 +11,10 @@ export function fieldErrorsOf<Desc extends DescMessage>(
   schema: Desc,
   message: MessageShape<Desc>,
 ): FieldErrors {
-  return byField(findFieldViolations(schema, message));
+  return groupByField(findFieldViolations(schema, message));
 }
 
 /** Grants that this application type does not allow. */
 export function grantErrorsOf(type: ApplicationType, grants: Grants): FieldErrors {
-  return byField(findDisallowedGrants(type, grants));
-}
-
-function byField(violations: readonly FieldViolation[]): FieldErrors {
-  const errors: Record<string, string[]> = {};
-  for (const { field, message } of violations) {
-    errors[field] = [...(errors[field] ?? []), message];
-  }
-  return errors;
+  return groupByField(findDisallowedGrants(type, grants));
 }
